@@ -1,0 +1,28 @@
+"""What is legal per provider and model, as values. Promise: nothing is broken."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+Thinking = Literal["none", "last_message", "open_loop", "prefix_bound"]
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """The facts about one provider and model that the laws and the meter need.
+
+    `thinking` says which signed reasoning a request may not change:
+    none: any may go. last_message: that of the newest assistant message stays whole. open_loop: that of every assistant message
+    since the newest human text stays with its calls while a call/result exchange is open. prefix_bound: a signed block is valid
+    only while everything before it is unchanged, so an edit drops every later one.
+    """
+
+    provider: str
+    dialect: str
+    thinking: Thinking = "none"
+    reasoning_unit: bool = False  # a reasoning item and the items of its reply that follow it stay or leave together
+    alternation: bool = False  # user and assistant messages must alternate
+    first_user: bool = False  # the first message after the system prompt must be a user's
+    cache_min_tokens: int = 1024  # shortest prefix that is cached
+    cache_ttl_s: int = 300
+    cache_markers: int = 0  # explicit markers a request may carry; 0: caching is automatic
+    media: Literal["anthropic", "openai", "gemini", "flat"] = "flat"  # how images are counted
