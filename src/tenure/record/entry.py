@@ -1,7 +1,8 @@
 """What a conversation is made of: entries and their blocks. Promise: nothing is lost.
 
 A provider's or a log's message is parsed once into a `Draft`; the chain places it (`Entry`) and never changes it again.
-The original bytes travel along as `payload`, so that what was not edited goes out as it came in.
+The original bytes travel along as `payload`, so that what was not edited goes out as it came in. Text in blocks is always valid
+Unicode: a lone surrogate becomes U+FFFD there, and stays as it was in the payload.
 """
 
 from enum import StrEnum
@@ -36,11 +37,16 @@ class Text(Struct, frozen=True, kw_only=True, gc=False, tag="text", tag_field="k
 
 
 class Thinking(Struct, frozen=True, kw_only=True, gc=False, tag="thinking", tag_field="kind"):
-    """A reasoning trace. `signed`: the provider verifies it (signature, encrypted content), so it goes back whole or not at all."""
+    """A reasoning trace. With a `seal` the provider verifies it, so it goes back whole or not at all."""
 
     text: str
-    signed: bool = False
+    seal: str = ""  # sha256 in hex of the signature or of the encrypted content
     origin: Origin = Origin.MODEL
+
+    @property
+    def signed(self) -> bool:
+        """Whether the provider would notice a change."""
+        return bool(self.seal)
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, gc=False, tag="tool_call", tag_field="kind"):
