@@ -63,8 +63,8 @@ class Chain:
     """Places drafts. Mutable, because it must know the open calls; the entries it returns never change."""
 
     def __init__(self, tenant: str = "") -> None:
-        self.head = genesis(tenant)
-        self.length = 0
+        self.head: str = genesis(tenant)
+        self.length: int = 0
         self._pairing = Pairing()
 
     def place(self, draft: Draft, tokens: tuple[int, ...]) -> Entry:

@@ -1,0 +1,270 @@
+"""The life of one conversation's window, as a state machine without I/O. Promise: nothing is lost, nothing is broken.
+
+`append` takes messages in, `observe` learns from reported usage, `decide` says what is to happen before a call. What it decides takes effect
+through `commit`, which the edge makes durable first. Nothing here reads a clock, a file or a socket.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct, structs
+
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
+from tenure.lifecycle.gate import Rates, expected_calls, price
+from tenure.policies.cwl import Cwl
+from tenure.policies.policy import Policy
+from tenure.policies.situation import TAIL_EXCHANGES, Count, Guard, Hold, Situation, survey, tail_of
+from tenure.record.chain import Chain
+from tenure.record.entry import Block, Draft, Entry
+from tenure.record.index import NONE, Index
+from tenure.record.tools import Kinds
+from tenure.rules.rules import Rules
+from tenure.view.edit import Commit, Drop, Edit, Moment
+from tenure.view.project import Projection, View
+
+Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]
+RETRY_SHARE: Final = 0.02  # a batch that fell short fires again only after this share of its limit has become free or new
+
+
+class Stay(Struct, frozen=True, kw_only=True):
+    """Nothing is to happen, and why."""
+
+    reason: str
+
+
+class Propose(Struct, frozen=True, kw_only=True):
+    """A commit that should be made durable and then taken in with `commit`."""
+
+    commit: Commit
+    rehearsal: Rehearsal
+
+
+class Unmet(Struct, frozen=True, kw_only=True):
+    """A limit that cannot be met without breaking a law: what the view weighs and what holds it, in provider tokens."""
+
+    tokens: int
+    limit: int
+    held_by: dict[str, int]
+    proposal: Propose | None = None  # what can be done all the same
+
+    @property
+    def shortfall(self) -> int:
+        """Tokens above the limit."""
+        return self.tokens - self.limit
+
+
+Decision = Stay | Propose | Unmet
+
+
+class Setup(Struct, frozen=True, kw_only=True):
+    """What a session is held to; the same for all its life."""
+
+    budget: Budget
+    rules: Rules
+    rates: Rates = Rates()
+    policy: Policy | None = Cwl()  # None: nothing is ever evicted
+    tenant: str = ""
+
+
+class Session:
+    """One conversation: record facts, view and commits. Mutable; every change is an append or a commit."""
+
+    def __init__(self, setup: Setup, *, weigh: Weigh, count: Count, kinds: Kinds | None = None) -> None:
+        self.setup = setup
+        self.index = Index(kinds)
+        self.view = Projection(self.index)
+        self.commits: list[Commit] = []
+        self.holds: tuple[Hold, ...] = ()
+        self.ratio = 1.0
+        self.calls = 0
+        self.last_at = ""
+        self._chain = Chain(setup.tenant)
+        self._weigh = weigh
+        self._count = count
+        self._spent: tuple[int, int] | None = None  # record length and tokens when a policy last had nothing more to offer
+
+    @property
+    def length(self) -> int:
+        """Entries in the record."""
+        return len(self.index)
+
+    def append(self, draft: Draft) -> tuple[Entry, Commit | None]:
+        """Place a message. The commit, if any, belongs into the same transaction: what cannot stand in the view is dropped at birth."""
+        entry = self._chain.place(draft, self._weigh(draft.blocks))
+        self._take_in(entry)
+        return entry, self._orphaned(entry)
+
+    def follow(self, entry: Entry) -> None:
+        """Take in an entry that was placed before, as when a session is opened again. Raises ValueError if it does not follow."""
+        if wrong := self._chain.follow(entry):
+            raise ValueError(wrong)
+        self._take_in(entry)
+
+    def commit(self, commit: Commit) -> None:
+        """Take a commit in; it must be the next one."""
+        if commit.n != len(self.commits):
+            raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
+        self.view.apply(commit.edits)
+        self.commits.append(commit)
+
+    def observe(self, *, at: str = "", ratio: float | None = None) -> None:
+        """Learn that a call was made: its time, and the provider's tokens per o200k token where they are known."""
+        self.calls += 1
+        self.last_at = at or self.last_at
+        if ratio is not None:
+            self.ratio = ratio
+
+    def guard(self) -> Guard:
+        """What no policy may touch now."""
+        exchanges = self.setup.policy.conduct.tail_exchanges if self.setup.policy else TAIL_EXCHANGES
+        limit = int(self.setup.budget.limit / self.ratio)
+        return Guard(self.index, tail=tail_of(self.index, self.view, limit, exchanges), holds=self.holds)
+
+    def situation(self) -> Situation:
+        """What a policy is shown now. One pass over the view."""
+        return survey(self.index, self.view, self.setup.rules, self.guard(), self._count)
+
+    def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "") -> Decision:
+        """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""
+        total = self._provider(self.view.tokens + extra)
+        limit, forced = self._limit_passed(total)
+        if limit is None or self.setup.policy is None:
+            return (
+                Stay(reason=f"{total:,} tokens are within the limit") if limit is None else self._unmet(total, limit, extra, None)
+            )
+        if self._is_spent(limit, forced=forced):
+            return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing new is free to leave")
+        return self._plan(moment, total, limit, extra, at, forced=forced)
+
+    def rehearse(self, policy: Policy, target: int) -> Rehearsal:
+        """What a policy would do to bring the view to `target` o200k tokens; nothing changes."""
+        residues = Residues(lines=policy.conduct.lines, budget=int(self.setup.budget.limit * RESIDUE_SHARE))
+        return fit(self.situation(), policy, target, residues, f"r{len(self.commits)}.")
+
+    def freeze(self) -> View:
+        """The view now."""
+        return self.view.freeze()
+
+    def _plan(self, moment: Moment, total: int, limit: int, extra: int, at: str, *, forced: bool) -> Decision:
+        policy = self.setup.policy
+        assert policy is not None
+        goal = self.setup.budget.floor_of(limit) if policy.conduct.batch else limit
+        rehearsal = self.rehearse(policy, int(goal / self.ratio) - extra)
+        after = self._provider(rehearsal.tokens_after + extra)
+        if rehearsal.exhausted:
+            self._spent = (self.length, self.index.tokens)
+        if not rehearsal.edits or rehearsal.saved <= 0:
+            return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
+        proposal = self._propose(rehearsal, moment, total, after, limit, at, forced=forced)
+        if not forced and proposal.commit.price is not None and proposal.commit.price.gain_usd <= 0:
+            return Stay(reason=f"would cost {-proposal.commit.price.gain_usd:.4f} USD more than it saves")
+        return self._unmet(after, limit, extra, proposal) if forced and after > limit else proposal
+
+    def _propose(
+        self, rehearsal: Rehearsal, moment: Moment, total: int, after: int, limit: int, at: str, *, forced: bool
+    ) -> Propose:
+        suffix = sum(row.tokens for row in self.view.rows_from(rehearsal.changed_from)) - rehearsal.saved
+        priced = price(
+            self.setup.rates,
+            removed=self._provider(rehearsal.saved),
+            suffix=max(0, self._provider(suffix)),
+            calls=expected_calls(self.calls),
+            warm=self._warm(at),
+        )
+        why = f"{total:,} tokens passed the {'limit' if forced else 'target'} of {limit:,}; {after:,} are left"
+        commit = Commit(
+            n=len(self.commits),
+            entries=self.length,
+            policy=self.setup.policy.name if self.setup.policy else "",
+            moment=moment,
+            reason=why,
+            forced=forced,
+            tokens_before=rehearsal.tokens_before,
+            tokens_after=rehearsal.tokens_after,
+            ratio=self.ratio,
+            actions=rehearsal.actions,
+            edits=rehearsal.edits,
+            price=priced,
+        )
+        return Propose(commit=commit, rehearsal=rehearsal)
+
+    def _is_spent(self, limit: int, *, forced: bool) -> bool:
+        """Whether nothing has changed since the policy last had nothing more to offer; without force a little change is not enough."""
+        if self._spent is None:
+            return False
+        length, tokens = self._spent
+        return self.length == length or (not forced and self._provider(self.index.tokens - tokens) < limit * RETRY_SHARE)
+
+    def _limit_passed(self, total: int) -> tuple[int | None, bool]:
+        """The limit that `total` is above, and whether it forces: ceiling and window do, a target is a matter of price."""
+        budget = self.setup.budget
+        if budget.ceiling is not None and total > budget.ceiling:
+            return budget.ceiling, True
+        if total > budget.window:
+            return budget.window, True
+        return (budget.target, False) if budget.target is not None and total > budget.target else (None, False)
+
+    def _unmet(self, tokens: int, limit: int, extra: int, proposal: Propose | None) -> Unmet:
+        return Unmet(tokens=tokens, limit=limit, held_by=self._held_by(extra), proposal=proposal)
+
+    def _held_by(self, extra: int) -> dict[str, int]:
+        """What holds the space, in provider tokens. One pass over the view."""
+        guard = self.guard()
+        held: dict[str, int] = dict.fromkeys(("human_text", "prologue", "pins", "tail", "episode", "free"), 0)
+        names: dict[str | None, str] = {"human": "human_text", "hold": "pins", "pin": "pins", None: "free"}
+        for row in self.view.rows():
+            weights = self.index.weights(row.entry)
+            for block in row.blocks:
+                why = guard.why((row.entry, block))
+                held[names.get(why, str(why))] += weights[block]
+        held["head"] = extra
+        held["residues"] = sum(insert.tokens for insert in self.view.inserts)
+        return {name: self._provider(tokens) for name, tokens in held.items()}
+
+    def _take_in(self, entry: Entry) -> None:
+        self.index.grow(entry)
+        self.view.grow(entry.n)
+
+    def _orphaned(self, entry: Entry) -> Commit | None:
+        """A result whose call has left the view already (it came late) cannot stand there alone."""
+        edits: list[Edit] = []
+        for number, facts in enumerate(self.index.entries[entry.n].blocks):
+            if facts.kind == "tool_result" and facts.span != NONE and not self.view.shows(*self.index.spans[facts.span].call):
+                edits.append(Drop(entry=entry.n, block=number))
+        if not edits:
+            return None
+        before = self.view.tokens
+        self.view.apply(edits)
+        commit = Commit(
+            n=len(self.commits),
+            entries=self.length,
+            policy="admission",
+            moment="admission",
+            reason="a late result of a call that was evicted",
+            tokens_before=before,
+            tokens_after=self.view.tokens,
+            ratio=self.ratio,
+            edits=tuple(edits),
+        )
+        self.commits.append(commit)
+        return commit
+
+    def _provider(self, tokens: int) -> int:
+        return int(tokens * self.ratio)
+
+    def _warm(self, at: str) -> float:
+        """The probability that the provider still holds the prefix: certain within the cache's life, none after it."""
+        if not (at and self.last_at):
+            return 1.0
+        try:
+            idle = datetime.fromisoformat(at) - datetime.fromisoformat(self.last_at)
+        except ValueError:
+            return 1.0
+        return 1.0 if idle.total_seconds() <= self.setup.rates.ttl_s else 0.0
+
+
+def renumbered(commit: Commit, n: int, entries: int) -> Commit:
+    """The same commit at another place of the log."""
+    return structs.replace(commit, n=n, entries=entries)

@@ -1,0 +1,87 @@
+"""Structured context eviction. Promise: nothing is lost that work still builds on, and no model is asked.
+
+"Beyond Compaction: Structured Context Eviction for Long-Horizon Agents" (the CWL paper), sections 4.2 to 4.4 and Algorithm 1: act
+episodes before expl episodes, an expl only when every act that depends on it has left, oldest first, and in each episode the least
+destructive level first. The budget is checked again after every action by the loop that all policies share.
+
+`Cwl.paper()` is exactly the paper. Ours differs, each in a setting of its own: an expl that no act has used yet goes last; batches go
+down to the budget's floor; what leaves is named by bounded residues; the newest exchanges are left alone.
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
+
+from tenure.policies.policy import Conduct
+from tenure.policies.situation import Situation
+from tenure.record.episodes import Episode, EpisodeType
+from tenure.view.action import Level, Strip
+from tenure.view.levels import LEVELS, at_level
+
+
+class Cwl(Struct, frozen=True, kw_only=True):
+    """The policy; each field is one departure from the paper. A pass costs O(view + evicted · log evicted)."""
+
+    name: str = "cwl"
+    unused_last: bool = True  # an expl that no act has used yet goes after all others
+    conduct: Conduct = Conduct()
+
+    @classmethod
+    def paper(cls) -> "Cwl":
+        """No departure at all: one smallest step at a time, descriptions only, no tail but the exchange that is open."""
+        return cls(name="cwl-paper", unused_last=False, conduct=Conduct(batch=False, lines=False, tail_exchanges=0))
+
+    def __call__(self, situation: Situation, /) -> Iterator[Strip]:
+        """Algorithm 1, one action at a time."""
+        walk = _Walk(situation, unused_last=self.unused_last)
+        while (target := walk.next_target()) is not None:
+            for level in LEVELS[target.type]:
+                if applies(situation, target, level):
+                    yield Strip(episode=target.ordinal, level=level)
+            walk.evicted(target)
+
+
+class _Walk:
+    """The candidates of one pass: closed, not prologue, not active, all dependents fully evicted (Algorithm 1, line 2)."""
+
+    def __init__(self, situation: Situation, *, unused_last: bool) -> None:
+        self._situation = situation
+        self._unused_last = unused_last
+        self._waiting = {
+            ordinal: sum(dependent in situation.alive for dependent in situation.index.episodes[ordinal].dependents)
+            for ordinal in situation.free
+        }
+        self._heap = [
+            self._rank(situation.index.episodes[o]) for o, left in self._waiting.items() if left == 0 and self._closed(o)
+        ]
+        heapify(self._heap)
+
+    def next_target(self) -> Episode | None:
+        """The oldest eligible act, or the oldest eligible expl if there is no act (line 6)."""
+        return self._situation.index.episodes[heappop(self._heap)[1]] if self._heap else None
+
+    def evicted(self, target: Episode) -> None:
+        """Unlock what `target` depended on; an episode of which something is held stays, and holds its dependencies."""
+        if self._situation.held.get(target.ordinal):
+            return
+        for ordinal in target.dependencies:
+            if ordinal in self._waiting:
+                self._waiting[ordinal] -= 1
+                if self._waiting[ordinal] == 0 and self._closed(ordinal):
+                    heappush(self._heap, self._rank(self._situation.index.episodes[ordinal]))
+
+    def _closed(self, ordinal: int) -> bool:
+        return self._situation.index.episodes[ordinal].closed
+
+    def _rank(self, episode: Episode) -> tuple[int, int]:
+        if episode.type is EpisodeType.ACT:
+            return 0, episode.ordinal  # ordinals follow the order of starts
+        unused = self._unused_last and episode.declared and not episode.dependents
+        return 2 if unused else 1, episode.ordinal
+
+
+def applies(situation: Situation, episode: Episode, level: Level) -> bool:
+    """Whether a level would drop anything of an episode now."""
+    free = situation.free.get(episode.ordinal, ())
+    return level is Level.EPISODE or any(at_level(situation.index, at, level) for at in free)

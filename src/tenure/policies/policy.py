@@ -1,0 +1,35 @@
+"""What a policy is: a pure callable from a situation to actions, cheapest loss first. One loop, shared by all, decides how many."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from tenure.policies.situation import TAIL_EXCHANGES, Situation
+from tenure.view.action import Action
+
+
+class Conduct(Struct, frozen=True, kw_only=True):
+    """How the shared loop is to carry out a policy's actions."""
+
+    batch: bool = True  # down to the budget's floor at once, not just under the limit
+    lines: bool = True  # what leaves is named by bounded, merging residues; without, an expl leaves its description only
+    tail_exchanges: int = TAIL_EXCHANGES  # newest completed exchanges left alone
+
+
+class Policy(Protocol):
+    """Proposes what the next view can do without. It yields each action as if the ones before it had been carried out."""
+
+    @property
+    def name(self) -> str:
+        """As commits record it."""
+        ...
+
+    @property
+    def conduct(self) -> Conduct:
+        """How its actions are carried out."""
+        ...
+
+    def __call__(self, situation: Situation, /) -> Iterator[Action]:
+        """Actions in the order in which the policy would accept losing them."""
+        ...

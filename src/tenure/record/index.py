@@ -1,0 +1,306 @@
+"""What the record contains, grown with it: turns, steps, tool spans, episodes, weights. Promise: nothing costs more than it saves.
+
+The core's one mutable value. Growing it is O(new blocks); policies read it and nothing rescans the record. It holds no text, so it
+stays small while the record grows to any length; texts are read from the record by entry number.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from tenure.record.entry import Block, Entry, Origin, Role, Thinking, ToolCall, ToolResult
+from tenure.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
+from tenure.record.objects import HASH_CHARS, tool_key
+from tenure.record.tools import RECALL, Kinds, ToolKind, cue_of, is_delimiter
+
+NONE: Final = -1  # no span, no episode
+
+
+class BlockFacts(Struct, frozen=True, gc=False):
+    """The facts about one block that policies and laws need, in place of its text."""
+
+    kind: str
+    origin: Origin
+    tokens: int
+    span: int  # ordinal of the tool span it is part of, or NONE
+    episode: int  # ordinal of the episode it lies in, or NONE: system prompt and human text outside declared episodes
+    turn: int
+    signed: bool
+
+
+class EntryFacts(Struct, frozen=True, gc=False):
+    """One entry: its blocks' facts and where it stands."""
+
+    role: Role
+    turn: int  # the human turn in force at its end; 0 before the first
+    step: int  # the model reply it is or follows; 0 before the first
+    blocks: tuple[BlockFacts, ...]
+    at_rest: bool  # no call was waiting for its result before this entry: something may be inserted here
+    hash: bytes
+
+
+class Span(Struct, gc=False):
+    """One tool call and, once it is there, its result."""
+
+    ordinal: int
+    tool: str
+    number: int  # the how-manieth call of its tool, from 1
+    kind: ToolKind
+    cue: str
+    call: tuple[int, int]  # (entry, block)
+    episode: int
+    result: tuple[int, int] | None = None
+    error: bool = False
+
+    @property
+    def object(self) -> str:
+        """Its object id."""
+        return f"{tool_key(self.tool)}:{self.number}"
+
+
+class Turn(Struct, frozen=True, gc=False):
+    """A human turn: where it starts. It lasts until the next one does."""
+
+    number: int
+    start: tuple[int, int]
+
+
+class Step(Struct, gc=False):
+    """One model reply with the results that followed it."""
+
+    number: int
+    entry: int
+    calls: int = 0
+    answered: int = 0
+    tokens: int = 0
+
+
+class Index:
+    """All facts about a record, by entry number. `grow` is its only way to change."""
+
+    def __init__(self, kinds: Kinds | None = None) -> None:
+        self.kinds = kinds or Kinds()
+        self.entries: list[EntryFacts] = []
+        self.spans: list[Span] = []
+        self.turns: list[Turn] = []
+        self.steps: list[Step] = []
+        self.episodes: list[Episode] = []
+        self.graph = EpisodeGraph(self.episodes)
+        self.answers: dict[tuple[int, int], Answer] = {}  # of delimiter calls, by (entry, block)
+        self.tokens = 0  # of the whole record
+        self._numbers: dict[str, int] = {}
+        self._by_number: dict[str, list[int]] = {}
+        self._waiting: dict[str, list[int]] = {}  # open spans by call id, oldest first
+        self._implicit: Episode | None = None
+        self._implicit_place = (0, 0)  # its step and turn
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def grow(self, entry: Entry) -> EntryFacts:
+        """Take in the next entry. Calls beside a delimiter belong to an episode by position, a result to its call's."""
+        if entry.n != len(self.entries):
+            raise ValueError(f"entry {entry.n} cannot follow {len(self.entries)} entries")
+        at_rest = not self._waiting
+        if entry.role is Role.ASSISTANT:
+            self.steps.append(Step(number=len(self.steps) + 1, entry=entry.n))
+        blocks = tuple(
+            self._facts(block, (entry.n, number), entry.tokens[number], entry.role) for number, block in enumerate(entry.blocks)
+        )
+        weight = sum(entry.tokens)
+        self.tokens += weight
+        if self.steps:
+            self.steps[-1].tokens += weight
+        facts = EntryFacts(entry.role, len(self.turns), len(self.steps), blocks, at_rest, bytes.fromhex(entry.id))
+        self.entries.append(facts)
+        return facts
+
+    def weights(self, entry: int) -> tuple[int, ...]:
+        """Tokens of each block of an entry."""
+        return tuple([facts.tokens for facts in self.entries[entry].blocks])
+
+    def block(self, at: tuple[int, int]) -> BlockFacts:
+        """The facts of one block."""
+        return self.entries[at[0]].blocks[at[1]]
+
+    def span(self, tool: str, number: int) -> Span | None:
+        """The `number`-th call of a tool, named as objects name it."""
+        ordinals = self._by_number.get(tool, ())
+        return self.spans[ordinals[number - 1]] if 0 < number <= len(ordinals) else None
+
+    def entries_of(self, episode: Episode) -> range:
+        """The entries in which blocks of an episode may lie: from its start to the result of the call that ended it."""
+        start = episode.start[0]
+        if episode.declared:
+            if episode.end is None:
+                return range(start, len(self))
+            span = self.block(episode.end).span
+            result = self.spans[span].result if span != NONE else None
+            return range(start, (result or episode.end)[0] + 1)
+        place = bisect_right(self.steps, start, key=lambda step: step.entry)
+        stop = self.steps[place].entry if place < len(self.steps) else len(self)
+        late = [s.result[0] + 1 for s in self.spans_in(start, stop) if s.result is not None]
+        return range(start, max([stop, *late]))
+
+    def spans_in(self, start: int, stop: int) -> Iterator[Span]:
+        """The calls made in the entries from `start` up to `stop`."""
+        place = bisect_left(self.spans, (start, 0), key=lambda span: span.call)
+        while place < len(self.spans) and self.spans[place].call[0] < stop:
+            yield self.spans[place]
+            place += 1
+
+    @property
+    def tools(self) -> Iterable[str]:
+        """The tools called so far, as objects name them."""
+        return self._by_number.keys()
+
+    def calls_between(self, tool: str, start: tuple[int, int], stop: tuple[int, int]) -> int:
+        """How many calls of a tool were made from one block on and before another. O(log calls)."""
+        ordinals = self._by_number.get(tool, [])
+        first, last = (bisect_left(ordinals, at, key=lambda ordinal: self.spans[ordinal].call) for at in (start, stop))
+        return last - first
+
+    def implicit(self, name: str) -> list[Episode]:
+        """The implicit episode of that name (`17` of `step:17`), as a list of one or none."""
+        number = name.partition(".")[0]
+        if not number.isdigit() or not int(number) <= len(self.steps):
+            return []
+        entry = self.steps[int(number) - 1].entry if int(number) else 0
+        place = bisect_left(self.episodes, (entry, 0), key=lambda episode: episode.start)
+        for episode in self.episodes[place : place + 8]:
+            if not episode.declared and episode.name == name:
+                return [episode]
+        return []
+
+    def hash_of(self, entry: int) -> str:
+        """The hash part of a handle whose object starts in `entry`."""
+        return self.entries[entry].hash.hex()[:HASH_CHARS]
+
+    def handle(self, object_: str, entry: int) -> str:
+        """How an object that starts in `entry` is printed."""
+        return f"{object_}@{self.hash_of(entry)}"
+
+    def objects_of(self, at: tuple[int, int]) -> Iterator[str]:
+        """The ids of the objects a block is part of: its tool span, its episode, its turn."""
+        facts = self.block(at)
+        if facts.span != NONE:
+            yield self.spans[facts.span].object
+        if facts.episode != NONE:
+            yield self.episodes[facts.episode].object
+        if facts.turn:
+            yield f"user:{facts.turn}"
+
+    @property
+    def first_delimiter(self) -> tuple[int, int] | None:
+        """The block of the first accepted delimiter start; what lies before it is the prologue."""
+        return self.graph.first_start
+
+    def in_prologue(self, at: tuple[int, int]) -> bool:
+        """Whether a block is prologue (CWL paper, section 4.3): before the first accepted delimiter; without one, the system prompt.
+
+        The first human text belongs to it too, and is protected as all human text is.
+        """
+        if self.first_delimiter is not None and at < self.first_delimiter:
+            return True
+        return self.entries[at[0]].role is Role.SYSTEM
+
+    @property
+    def waiting(self) -> int:
+        """How many calls have no result yet."""
+        return sum(map(len, self._waiting.values()))
+
+    def _facts(self, block: Block, at: tuple[int, int], tokens: int, role: Role) -> BlockFacts:
+        span, episode = NONE, NONE
+        signed = False
+        if block.origin is Origin.HUMAN and role is Role.USER:
+            self._human(at)
+        match block:
+            case ToolCall():
+                episode = self._call_episode(block, at)
+                span = self._open_span(block, at, episode)
+            case ToolResult():
+                span = self._close_span(block, at)
+                episode = self.spans[span].episode if span != NONE else self._current(at, block.origin, role)
+            case Thinking():
+                signed = block.signed
+                episode = self._current(at, block.origin, role)
+            case _:
+                episode = self._current(at, block.origin, role)
+        return BlockFacts(kind_of(block), block.origin, tokens, span, episode, len(self.turns), signed)
+
+    def _human(self, at: tuple[int, int]) -> None:
+        last = self.turns[-1] if self.turns else None
+        if last is None or self._model_spoke_since(last):
+            self.turns.append(Turn(len(self.turns) + 1, at))
+
+    def _model_spoke_since(self, turn: Turn) -> bool:
+        return bool(self.steps) and self.steps[-1].entry >= turn.start[0]
+
+    def _call_episode(self, call: ToolCall, at: tuple[int, int]) -> int:
+        if not is_delimiter(call.name):
+            return self._current(at, call.origin, Role.ASSISTANT)
+        before = self.graph.open
+        self.answers[at] = self.graph.apply(call.arguments, at, len(self.turns))
+        return before.ordinal if before is not None else self._current(at, call.origin, Role.ASSISTANT)
+
+    def _current(self, at: tuple[int, int], origin: Origin, role: Role) -> int:
+        if self.graph.open is not None:
+            return self.graph.open.ordinal
+        if role is Role.SYSTEM or origin is Origin.HUMAN:
+            return NONE
+        return self._step_episode(at)
+
+    def _step_episode(self, at: tuple[int, int]) -> int:
+        """The implicit episode of the present step, made when its first unannotated block comes."""
+        place = (len(self.steps), len(self.turns))
+        present = self._implicit
+        if present is None or self._implicit_place != place:
+            within = present is not None and self._implicit_place[0] == place[0]  # a human turn began within the step
+            present = self._implicit = Episode(
+                ordinal=len(self.episodes),
+                type=EpisodeType.EXPL,
+                declared=False,
+                name=f"{place[0]}.{place[1]}" if within else str(place[0]),
+                start=at,
+                closed=True,  # what keeps the newest steps is the tail
+                turn=place[1],
+            )
+            self._implicit_place = place
+            self.episodes.append(present)
+        return present.ordinal
+
+    def _open_span(self, call: ToolCall, at: tuple[int, int], episode: int) -> int:
+        key = tool_key(call.name)
+        number = self._numbers[key] = self._numbers.get(key, 0) + 1
+        kind = self.kinds.of(call.name)
+        span = Span(len(self.spans), call.name, number, kind, cue_of(call.arguments), at, episode)
+        self.spans.append(span)
+        self._by_number.setdefault(key, []).append(span.ordinal)
+        self._waiting.setdefault(call.call_id, []).append(span.ordinal)
+        if self.steps:
+            self.steps[-1].calls += 1
+        return span.ordinal
+
+    def _close_span(self, result: ToolResult, at: tuple[int, int]) -> int:
+        waiting = self._waiting.get(result.call_id)
+        if not waiting:
+            return NONE
+        span = self.spans[waiting.pop(0)]
+        if not waiting:
+            del self._waiting[result.call_id]
+        span.result, span.error = at, result.error
+        if self.steps:
+            self.steps[-1].answered += 1
+        return span.ordinal
+
+
+def kind_of(block: Block) -> str:
+    """The block's kind as REPLAY.md names it."""
+    return str(block.__struct_config__.tag)
+
+
+def is_recall(tool: str) -> bool:
+    """Whether a call of `tool` brings something back, also behind an MCP server's prefix."""
+    return tool == RECALL or tool.endswith("__" + RECALL)

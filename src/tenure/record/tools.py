@@ -1,0 +1,103 @@
+"""What kind of artefact each tool leaves behind, as a table (CWL paper, section 4.4). Promise: nothing costs more than it saves.
+
+bulk: large enumerable output that is cheap to have again. intermediate: reads and commands, which carry what the agent wanted.
+durable: the agent's own work; it leaves only with its whole episode. A host extends the table by name (`Kinds(extra={...})`), or a
+tool declares its own kind under the key `x-tenure-kind` of its schema.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, cast
+
+import msgspec
+
+from tenure.record.objects import tool_key
+
+
+class ToolKind(StrEnum):
+    """From least to most costly to lose."""
+
+    BULK = "bulk"
+    INTERMEDIATE = "intermediate"
+    DURABLE = "durable"
+
+
+DELIMITER: Final = "delimiter"
+RECALL: Final = "recall"
+DECLARATION: Final = "x-tenure-kind"
+
+# Names as Claude Code, OpenCode, pi, Gemini CLI, Codex, Cline and OpenHands use them, in `tool_key` form.
+TOOL_KINDS: Final[Mapping[str, ToolKind]] = {
+    **dict.fromkeys(
+        "grep glob find ls list list_dir list_directory listdirectory list_files search search_files search_file_content codesearch"
+        " grep_search file_search glob_search websearch web_search google_web_search tool_search toolsearch list_mcp_resources"
+        " listmcpresourcestool lsp list_code_definition_names".split(),
+        ToolKind.BULK,
+    ),
+    **dict.fromkeys(
+        "edit write multiedit multi_edit notebookedit notebook_edit apply_patch patch replace write_file write_to_file create_file"
+        " str_replace str_replace_editor str_replace_based_edit_tool insert replace_in_file save_memory todowrite todo_write"
+        " write_todos update_plan delimiter exitplanmode enterplanmode askuserquestion ask_user question".split(),
+        ToolKind.DURABLE,
+    ),
+}
+
+# Arguments that say in a few words what a call was about, most telling first.
+_CUES: Final = (
+    "file_path", "filePath", "path", "absolute_path", "notebook_path", "pattern", "query", "url", "command", "cmd", "skill", "name",
+    "description", "prompt", "dir_path", "directory", "code", "input",
+)  # fmt: skip
+_CUE_CHARS: Final = 72
+_SPACES = re.compile(r"\s+")
+
+
+class Kinds:
+    """The table with a host's own additions; an unknown tool is intermediate."""
+
+    def __init__(self, extra: Mapping[str, ToolKind] | None = None) -> None:
+        self._table = {**TOOL_KINDS, **{tool_key(name): kind for name, kind in (extra or {}).items()}}
+
+    def of(self, tool: str) -> ToolKind:
+        """The kind of `tool`; a tool of an MCP server counts by its own name."""
+        key = tool_key(tool)
+        return self._table.get(key) or self._table.get(key.rpartition("__")[2]) or ToolKind.INTERMEDIATE
+
+
+def declared_kinds(tools: list[Mapping[str, Any]]) -> dict[str, ToolKind]:
+    """Kinds that tool schemas declare themselves, by tool name; both providers' shapes are understood."""
+    found: dict[str, ToolKind] = {}
+    for tool in tools:
+        function = tool.get("function", tool)
+        kind = tool.get(DECLARATION) or function.get(DECLARATION)
+        if kind and function.get("name"):
+            found[function["name"]] = ToolKind(kind)
+    return found
+
+
+def is_delimiter(tool: str) -> bool:
+    """Whether a call of `tool` marks an episode, also behind an MCP server's prefix."""
+    return tool == DELIMITER or tool.endswith("__" + DELIMITER)
+
+
+def cue_of(arguments: str) -> str:
+    """What a call was about, in one short line: its path, pattern or command. Empty when its arguments say nothing."""
+    try:
+        parsed = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return _short(arguments)
+    if not isinstance(parsed, dict):
+        return _short(arguments)
+    found = cast(dict[str, Any], parsed)
+    for key in _CUES:
+        value = found.get(key)
+        if isinstance(value, str) and value.strip():
+            return _short(value)
+        if isinstance(value, list) and value:
+            return _short(" ".join(map(str, cast(list[object], value))))
+    return ""
+
+
+def _short(text: str) -> str:
+    line = _SPACES.sub(" ", text[: _CUE_CHARS * 4]).strip()
+    return line if len(line) <= _CUE_CHARS else line[: _CUE_CHARS - 1] + "…"
