@@ -11,11 +11,12 @@ from typing import Final, assert_never
 from msgspec import Struct
 
 from tenure.policies.policy import Policy
-from tenure.policies.situation import At, Situation
+from tenure.policies.situation import Situation
 from tenure.record.episodes import Episode
 from tenure.record.index import NONE, Span
 from tenure.view.action import Action, Strip, Unstrip
 from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Restore
+from tenure.view.guard import At
 from tenure.view.levels import at_level
 from tenure.view.project import Projection
 from tenure.view.residue import Residue, described_only, named_by, place_of, role_of_residue, worth_naming

@@ -15,13 +15,14 @@ from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
 from tenure.lifecycle.gate import Rates, expected_calls, price
 from tenure.policies.cwl import Cwl
 from tenure.policies.policy import Policy
-from tenure.policies.situation import TAIL_EXCHANGES, Count, Guard, Hold, Situation, survey, tail_of
+from tenure.policies.situation import Count, Situation, survey
 from tenure.record.chain import Chain
 from tenure.record.entry import Block, Draft, Entry
 from tenure.record.index import NONE, Index
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Edit, Moment
+from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, tail_of
 from tenure.view.project import Projection, View
 
 Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]

@@ -5,8 +5,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from tenure.policies.situation import TAIL_EXCHANGES, Situation
+from tenure.policies.situation import Situation
 from tenure.view.action import Action
+from tenure.view.guard import TAIL_EXCHANGES
 
 
 class Conduct(Struct, frozen=True, kw_only=True):

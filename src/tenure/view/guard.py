@@ -1,0 +1,114 @@
+"""What no policy may touch, and why. Promise: nothing is broken: human text, prologue, tail, holds and the open episode stay."""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tenure.errors import InputError
+from tenure.record.entry import Origin
+from tenure.record.index import Index
+from tenure.record.objects import parse_handle
+from tenure.view.project import Projection
+
+At = tuple[int, int]  # (entry, block)
+Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode"]
+
+TAIL_EXCHANGES: Final = 4
+TAIL_SHARE: Final = 0.2
+
+
+class Hold(Struct, frozen=True, kw_only=True, gc=False):
+    """What the record cannot know and the host passes in: a pin, a pending approval, a live handle."""
+
+    object: str
+    kind: Literal["pin", "approval", "live"] = "pin"
+
+
+class Guard:
+    """Which blocks no policy touches, and why. O(1) a question; made once per decision."""
+
+    def __init__(self, index: Index, *, tail: frozenset[int], holds: Iterable[Hold] = (), prologue: bool = True) -> None:
+        self._index = index
+        self.tail = tail
+        self._prologue = prologue
+        self._held: dict[tuple[str, int], Reason] = {}
+        for hold in holds:
+            for key in _held_keys(index, hold.object):
+                self._held[key] = "pin" if hold.kind == "pin" else "hold"
+
+    def why(self, at: At) -> Reason | None:
+        """Why a block may not be touched; None when it may."""
+        index = self._index
+        facts = index.block(at)
+        if facts.origin is Origin.HUMAN:
+            return "human"
+        if self._prologue and index.in_prologue(at):
+            return "prologue"
+        if at[0] in self.tail:
+            return "tail"
+        if index.graph.open is not None and facts.episode == index.graph.open.ordinal:
+            return "episode"
+        if self._held:
+            return self._held_why(at, facts.span, facts.episode, facts.turn)
+        return None
+
+    def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
+        keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]))
+        return next((self._held[key] for key in keys if key in self._held), None)
+
+
+def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EXCHANGES) -> frozenset[int]:
+    """The entries of the open exchange and of the newest completed ones, these at most TAIL_SHARE of `limit` o200k tokens.
+
+    An exchange is open until the model has seen its results. O(tail).
+    """
+    if not index.steps:
+        return frozenset()
+    entries: set[int] = set()
+    last = index.steps[-1]
+    newest = index.turns[-1].start[0] if index.turns else -1
+    is_open = last.calls > 0 or newest <= last.entry  # the model has not answered these results yet
+    stop = len(index)
+    spent = 0
+    for number, step in enumerate(reversed(index.steps)):
+        span = range(step.entry, stop)
+        stop = step.entry
+        if number == 0 and is_open:
+            entries.update(span)
+            continue
+        if number - is_open >= exchanges:
+            break
+        rows = [row for row in map(view.row, span) if row is not None]
+        spent += sum(row.tokens for row in rows)
+        if spent > limit * TAIL_SHARE:
+            break
+        entries.update(row.entry for row in rows)
+    return frozenset(entries)
+
+
+def loop_start(index: Index) -> int:
+    """Where the open call/result loop starts: after the newest human text while calls were made since, else the record's end."""
+    newest = index.turns[-1].start[0] if index.turns else 0
+    made = any(step.calls for step in reversed(index.steps[-1:]) if step.entry >= newest)
+    return newest if made else len(index)
+
+
+def _held_keys(index: Index, object_: str) -> list[tuple[str, int]]:
+    handle = parse_handle(object_)
+    match handle.kind:
+        case "user" if handle.name.isdigit():
+            return [("turn", int(handle.name))]
+        case "entry" if handle.name.partition("/")[0].isdigit():
+            return [("entry", int(handle.name.partition("/")[0]))]
+        case "episode":
+            found = index.graph.named(handle.name)
+            return [("episode", found.ordinal)] if found else []
+        case "step":
+            return [("episode", episode.ordinal) for episode in index.implicit(handle.name)]
+        case _:
+            tool, _, number = handle.object.rpartition(":")
+            span = index.span(tool, int(number)) if number.isdigit() else None
+            if span is None and not number.isdigit():
+                raise InputError("hold", repr(object_), "an object such as read:12, user:3, episode:locate-auth")
+            return [("span", span.ordinal)] if span else []
