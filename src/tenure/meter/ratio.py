@@ -1,0 +1,75 @@
+"""How many of its own tokens a provider makes of one o200k token. Promise: nothing costs more than it saves.
+
+The ratio is the median, weighted by size, of the last 31 growths of the prompt: provider tokens gained per o200k token gained between
+two consecutive calls. The median, and not a moving average, because the disturbances are single and large (a tool list
+that grew, a cache-free image, a rewritten system prompt) and the ratio itself does not drift. Nothing caps it: 1.6 was seen.
+
+The head (system prompt and tools) is often unknown to the record. A growth does not contain it, so it cannot poison the ratio; its size
+is what the newest report leaves over.
+"""
+
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+WINDOW: Final = 31  # growths remembered
+SMALLEST: Final = 64  # o200k tokens; a smaller change says more about framing than about the ratio
+
+
+class Growth(NamedTuple):
+    """One observation: a ratio, and the o200k tokens that speak for it."""
+
+    ratio: float
+    weight: int
+
+
+class Ratio(Struct, frozen=True, kw_only=True):
+    """Provider tokens per o200k token, and the head that is not in the record. `head_counted`: the counts contain the head."""
+
+    value: float = 1.0
+    head: int = 0  # provider tokens
+    head_counted: bool = False
+    growths: tuple[Growth, ...] = ()
+    reported: int = 0  # the newest call's
+    counted: int = 0
+
+    def learn(self, reported_prompt: int, counted: int) -> "Ratio":
+        """The ratio after a call that reported `reported_prompt` tokens for a view of `counted` o200k tokens.
+
+        A report of nothing is none. With an unknown head the first call only sizes the head, at the ratio assumed so far.
+        """
+        if reported_prompt <= 0 or counted < 0:
+            return self
+        growths = self.growths
+        if growth := self._growth(reported_prompt, counted):
+            growths = (*growths, growth)[-WINDOW:]
+        value = _median(growths) if growths else self.value
+        head = 0 if self.head_counted else max(0, round(reported_prompt - value * counted))
+        return Ratio(
+            value=value, head=head, head_counted=self.head_counted, growths=growths, reported=reported_prompt, counted=counted
+        )
+
+    def provider_tokens(self, counted: int) -> int:
+        """What the provider will report for a view of `counted` o200k tokens, the head included."""
+        return round(self.value * counted) + self.head
+
+    def _growth(self, reported: int, counted: int) -> Growth | None:
+        gained, grown = reported, counted
+        if not self.head_counted:
+            if not self.reported:
+                return None
+            gained, grown = reported - self.reported, counted - self.counted
+        if abs(grown) < SMALLEST or gained * grown <= 0:  # an eviction shrinks both, and speaks for the ratio too
+            return None
+        return Growth(gained / grown, abs(grown))
+
+
+def _median(growths: tuple[Growth, ...]) -> float:
+    ordered = sorted(growths)
+    half = sum(growth.weight for growth in ordered) / 2
+    below = 0
+    for growth in ordered:
+        below += growth.weight
+        if below >= half:
+            return growth.ratio
+    raise AssertionError("a median of nothing")

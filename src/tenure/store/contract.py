@@ -1,0 +1,57 @@
+"""What every store refuses, and in which words. Promise: nothing is lost; what would break the chain is not stored."""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from tenure.errors import Conflict, InputError
+from tenure.record.chain import Chain
+from tenure.record.entry import Entry
+from tenure.store.records import Conversation
+from tenure.view.edit import Commit
+
+_HEX: Final = re.compile(r"[0-9a-f]{1,64}")
+
+
+def require_order(entries: Sequence[Entry], commits: Sequence[Commit]) -> None:
+    """InputError unless the entries follow each other, and the commits do."""
+    for before, after in pairwise(entries):
+        if after.n != before.n + 1 or after.parent != before.id:
+            raise InputError(
+                "store", f"entry {after.n} after entry {before.n}", f"entry {before.n + 1} with the parent {before.id[:12]}"
+            )
+    for n, commit in enumerate(commits, commits[0].n if commits else 0):
+        if commit.n != n:
+            raise InputError("store", f"commit {commit.n}", f"commit {n}")
+
+
+def require_hex(prefix: str) -> None:
+    """InputError unless `prefix` is the start of a hash."""
+    if not _HEX.fullmatch(prefix):
+        raise InputError("store", f"the hash {prefix!r}", "1 to 64 digits of 0-9a-f")
+
+
+def require_fork_point(source: Conversation, at: int) -> None:
+    """InputError unless `at` is a number of entries that the source has."""
+    if not 0 <= at <= source.length:
+        raise InputError("store", f"the fork point {at}", f"0 to {source.length}, the entries of {source.id!r}")
+
+
+def refusal(conversation: Conversation, what: str) -> Conflict:
+    """Why a writer that was not first gets nothing."""
+    return Conflict(
+        f"{conversation.id!r}: {what} is not next: it has {conversation.length} entries, head {conversation.head[:12]}, "
+        f"and {conversation.commits} commits"
+    )
+
+
+def wrong_with(conversation: Conversation, entries: Iterable[Entry]) -> str | None:
+    """What is wrong with a conversation's entries, or with the head it claims; None when all is well."""
+    chain = Chain(conversation.tenant)
+    for entry in entries:
+        if wrong := chain.follow(entry):
+            return wrong
+    if (chain.length, chain.head) != (conversation.length, conversation.head):
+        return f"{chain.length} entries up to {chain.head[:12]}, expected {conversation.length} up to {conversation.head[:12]}"
+    return None

@@ -1,0 +1,193 @@
+"""A database as the store uses it: transactions, prepared statements, and its errors in our words.
+
+Everything is SQLAlchemy Core; only what is hot goes to the driver's cursor directly, with SQL that Core compiled once. What differs
+between databases is in `_DIALECTS` and nowhere else.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.sql import ClauseElement
+
+from tenure.errors import Conflict, InputError, StoreError
+
+Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
+
+
+class Cursor(Protocol):
+    """The part of a driver's cursor (PEP 249) that the store uses."""
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that the last statement touched."""
+        ...
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> object:
+        """Run a statement."""
+        ...
+
+    def executemany(self, sql: str, parameters: Any, /) -> object:
+        """Run a statement once for each set of parameters."""
+        ...
+
+    def fetchall(self) -> Sequence[Any]:
+        """All rows of the last statement."""
+        ...
+
+
+class Prepared(NamedTuple):
+    """A statement compiled for one database, its own constants, and the order of its parameters where they have no names."""
+
+    sql: str
+    constants: dict[str, Any]
+    order: tuple[str, ...] | None
+
+    def run(self, cursor: Cursor, values: Mapping[str, Any]) -> int:
+        """Execute; the number of rows touched."""
+        cursor.execute(self.sql, self._bind(values))
+        return cursor.rowcount
+
+    def run_all(self, cursor: Cursor, rows: list[dict[str, Any]]) -> None:
+        """Execute for every row."""
+        if len(rows) == 1:
+            cursor.execute(self.sql, self._bind(rows[0]))
+        elif rows:
+            cursor.executemany(self.sql, [self._bind(row) for row in rows])
+
+    def _bind(self, values: Mapping[str, Any]) -> Any:
+        if self.constants:
+            values = {**self.constants, **values}
+        return values if self.order is None else [values[name] for name in self.order]
+
+
+class _Dialect(NamedTuple):
+    """What one kind of database needs said: to begin a write, and to keep every other writer out of a migration."""
+
+    begin: str
+    exclude: str
+
+
+_DIALECTS: Final = {
+    "sqlite": _Dialect(begin="BEGIN IMMEDIATE", exclude="BEGIN IMMEDIATE"),
+    "postgresql": _Dialect(
+        begin="", exclude="SELECT pg_advisory_xact_lock(7406125)"
+    ),  # any constant; the driver begins by itself
+}
+
+
+class Database:
+    """An engine with its pool. Usable from several threads; not across a fork of the process."""
+
+    def __init__(self, url: str, *, synchronous: Synchronous = "NORMAL", busy_timeout_s: float = 30.0) -> None:
+        parsed = _parse(url)
+        self.where = parsed.database or "the store in memory" if parsed.drivername.startswith("sqlite") else str(parsed)
+        self._dialect = _DIALECTS[parsed.get_backend_name()]
+        self._engine = _engine(parsed, synchronous, busy_timeout_s)
+        driver = self._engine.dialect.loaded_dbapi
+        self._errors: tuple[type[Exception], ...] = (driver.Error, SQLAlchemyError)
+        self._integrity: type[Exception] = driver.IntegrityError
+        self._prepared: dict[int, Prepared] = {}
+
+    def prepare(self, statement: Executable) -> Prepared:
+        """The statement in this database's SQL, compiled on its first use."""
+        found = self._prepared.get(id(statement))  # statements are module constants, so their ids stay theirs
+        if found is None:
+            assert isinstance(statement, ClauseElement)
+            compiled = statement.compile(dialect=self._engine.dialect)
+            order = getattr(compiled, "positiontup", None)
+            constants = {name: value for name, value in (compiled.params or {}).items() if value is not None}
+            found = Prepared(str(compiled), constants, None if order is None else tuple(order))
+            self._prepared[id(statement)] = found
+        return found
+
+    @contextmanager
+    def connect(self, *, exclusive: bool = False) -> Generator[Connection]:
+        """A Core connection; with `exclusive`, in a transaction that no other writer can enter. Committing is the caller's."""
+        with self._translated(), self._engine.connect() as connection:
+            if exclusive:
+                connection.exec_driver_sql(self._dialect.exclude)
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Generator[Cursor]:
+        """A driver's cursor for one statement."""
+        with self._translated():
+            connection = self._engine.raw_connection()
+            try:
+                yield connection.cursor()
+            finally:
+                connection.close()
+
+    @contextmanager
+    def writing(self) -> Generator[Cursor]:
+        """A driver's cursor in one write transaction: committed at the end, rolled back by any exception."""
+        with self._translated():
+            connection = self._engine.raw_connection()
+            try:
+                cursor = connection.cursor()
+                if self._dialect.begin:
+                    cursor.execute(self._dialect.begin)
+                yield cursor
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                connection.close()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Generator[None]:
+        try:
+            yield
+        except self._integrity as error:
+            raise Conflict(f"{self.where}: another writer was first ({error})") from error
+        except self._errors as error:
+            raise StoreError(f"{self.where}: {_reason(error)}") from error
+        except UnicodeEncodeError as error:
+            raise InputError(self.where, f"text that is no valid Unicode ({error.object[error.start : error.end]!r})") from error
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise InputError("store", f"the URL {url!r}", "one like sqlite:///tenure.db or postgresql://host/name") from error
+    if parsed.drivername in ("postgres", "postgresql"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() not in _DIALECTS:
+        raise InputError("store", f"a {parsed.get_backend_name()} URL", " or ".join(_DIALECTS))
+    return parsed
+
+
+def _engine(url: URL, synchronous: Synchronous, busy_timeout_s: float) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        try:
+            return create_engine(url, pool_pre_ping=True)
+        except ImportError as error:
+            raise StoreError(f"{url.drivername} needs a driver that is not installed: pip install 'tenure[postgres]'") from error
+    # The driver must not begin transactions by itself. A store in memory is one connection, for which threads wait.
+    only = {"pool_size": 1, "max_overflow": 0} if url.database in (None, "", ":memory:") else {}
+    arguments = {"isolation_level": None, "check_same_thread": False, "timeout": busy_timeout_s}
+    engine = create_engine(url, poolclass=QueuePool, connect_args=arguments, **only)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+            connection.execute("PRAGMA journal_mode = WAL")
+
+    return engine
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in the driver's words, which name the cause: a full disk, a read-only file, a file that is no database."""
+    return str(getattr(error, "orig", None) or error).strip()

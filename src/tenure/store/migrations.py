@@ -1,0 +1,130 @@
+"""The numbered shapes of the store. Promise: nothing is lost; an old store opens in every newer version.
+
+A store is brought up to date when it is opened, one version at a time, each in its own transaction together with its number: a process
+killed meanwhile leaves the version before or the version after. A migration that has been released never changes.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy import Column, Connection, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, func, inspect, select
+
+from tenure.errors import StoreError
+from tenure.store.database import Database
+
+Migration = Callable[[Connection], None]
+
+V1: Final = MetaData()
+
+Table(
+    "conversation",
+    V1,
+    Column("id", Text, primary_key=True),
+    Column("tenant", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("parent", Text, ForeignKey("conversation.id")),
+    Column("forked_at", Integer, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("dialect", Text, nullable=False),
+    Column("budget", Text, nullable=False),
+    Column("head", Text, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("commits", Integer, nullable=False),
+    Column("created", Text, nullable=False),
+    Index("conversation_tenant", "tenant", "created"),
+)
+
+Table(
+    "entry",
+    V1,
+    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("parent", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("dialect", Text, nullable=False),
+    Column("at", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("source", Integer, nullable=False),
+    Column("line", Integer, nullable=False),
+    Column("tokens", LargeBinary, nullable=False),  # JSON
+    Column("blocks", LargeBinary),  # JSON; NULL where the payload is just that
+    Column("payload", LargeBinary, nullable=False),
+    Index("entry_id", "id"),
+)
+
+Table(
+    "commit_log",
+    V1,
+    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),  # JSON
+)
+
+Table(
+    "usage",
+    V1,
+    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
+    Column("n", Integer, primary_key=True, autoincrement=False),
+    Column("uncached", Integer, nullable=False),
+    Column("cache_write", Integer, nullable=False),
+    Column("cache_read", Integer, nullable=False),
+    Column("output", Integer, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)
+
+Table(
+    "hold",
+    V1,
+    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("object", Text, primary_key=True),
+    Column("reason", Text, nullable=False),
+)
+
+
+def v1(connection: Connection) -> None:
+    """Create the first tables."""
+    V1.create_all(connection)
+
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (v1,)
+
+_numbers: Final = MetaData()
+_version: Final = Table("tenure_version", _numbers, Column("version", Integer, nullable=False))
+
+
+def migrate(database: Database, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
+    """Bring a store to the newest version; StoreError when a newer Tenure wrote it. An up-to-date store is only read."""
+    newest = len(migrations)
+    with database.connect() as connection:
+        found = version_of(connection)
+    while found < newest:
+        found = _step(database, migrations)
+    if found > newest:
+        raise StoreError(
+            f"{database.where}: the store has version {found}, this Tenure knows versions up to {newest}; upgrade Tenure to open it"
+        )
+
+
+def version_of(connection: Connection) -> int:
+    """The version a store has; 0 when it is new."""
+    if not inspect(connection).has_table(_version.name):
+        return 0
+    return connection.execute(select(func.max(_version.c.version))).scalar() or 0
+
+
+def _step(database: Database, migrations: tuple[Migration, ...]) -> int:
+    """Take one version's step, unless another process did meanwhile; the version the store has then."""
+    with database.connect(exclusive=True) as connection:
+        found = version_of(connection)
+        if found >= len(migrations):
+            return found
+        _numbers.create_all(connection)
+        migrations[found](connection)
+        connection.execute(_version.delete())
+        connection.execute(_version.insert(), {"version": found + 1})
+        connection.commit()
+        return found + 1

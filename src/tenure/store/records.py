@@ -1,0 +1,127 @@
+"""What a store of records is. Promise: nothing is lost; whoever holds a `Records` may be killed at any moment.
+
+`Store` keeps it in a database, `tenure.testing.MemoryStore` in memory; one suite of tests holds both to this contract.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Protocol, Self
+
+from msgspec import Struct
+
+from tenure.record.entry import Entry, Usage
+from tenure.view.edit import Commit
+from tenure.view.guard import Hold
+
+Now = Callable[[], str]
+
+
+def utc_now() -> str:
+    """The time as ISO 8601 in UTC, in microseconds, so that texts sort like times."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """A record's cover sheet. `head`, `length`, `commits` and an empty `created` are filled in by the store."""
+
+    id: str
+    tenant: str = ""
+    title: str = ""
+    parent: str = ""  # the conversation it was forked from, "" for none
+    forked_at: int = 0  # entries shared with the parent
+    model: str = ""
+    dialect: str = ""
+    budget: str = ""  # JSON; the store does not look inside
+    head: str = ""  # id of the newest entry, or the tenant's genesis
+    length: int = 0  # entries
+    commits: int = 0
+    created: str = ""  # ISO 8601 in UTC
+
+
+class Observed(Struct, frozen=True, kw_only=True, gc=False):
+    """What a provider reported for the call whose answer is entry `n`."""
+
+    n: int
+    usage: Usage
+    model: str = ""
+    at: str = ""
+
+
+class Records(Protocol):
+    """Conversations, their entries, commits, usage and holds. Appending is all there is: only holds are ever taken away.
+
+    An unknown conversation or entry raises InputError. A writer that was not first gets Conflict, and then nothing of its call
+    is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
+    """
+
+    def create(self, conversation: Conversation) -> Conversation:
+        """Open a new, empty conversation; Conflict when the id is taken."""
+        ...
+
+    def conversation(self, conversation_id: str) -> Conversation:
+        """The cover sheet as it is now."""
+        ...
+
+    def conversations(self, tenant: str = "") -> tuple[Conversation, ...]:
+        """All conversations of a tenant, newest first."""
+        ...
+
+    def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
+        """Add entries, and the commits that belong to them, all or none. They follow the head and the newest commit."""
+        ...
+
+    def commit(self, conversation_id: str, commit: Commit) -> None:
+        """Add a commit; its `n` is the number of commits so far."""
+        ...
+
+    def entry(self, conversation_id: str, n: int) -> Entry:
+        """One entry."""
+        ...
+
+    def entries(self, conversation_id: str, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        """Entries in order, a few at a time: memory does not grow with their number. Those appended meanwhile are not seen."""
+        ...
+
+    def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
+        """The entry whose id starts with `prefix` (hex); InputError when several do."""
+        ...
+
+    def commits(self, conversation_id: str) -> tuple[Commit, ...]:
+        """The commit log in order."""
+        ...
+
+    def observe(self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "") -> None:
+        """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
+        ...
+
+    def usages(self, conversation_id: str) -> tuple[Observed, ...]:
+        """All reports, in the order of their entries; those of shared entries are the parent's."""
+        ...
+
+    def hold(self, conversation_id: str, hold: Hold) -> None:
+        """Keep a hold; holding again only renews the reason."""
+        ...
+
+    def release(self, conversation_id: str, hold: Hold) -> bool:
+        """Let go; False when it was not held."""
+        ...
+
+    def holds(self, conversation_id: str) -> tuple[Hold, ...]:
+        """What is held, sorted. A fork starts with no holds: they are the host's word about one conversation."""
+        ...
+
+    def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
+        """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
+        ...
+
+    def verify(self, conversation_id: str) -> str | None:
+        """Re-derive every hash; what is wrong with the first bad entry, or None."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

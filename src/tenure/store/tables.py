@@ -1,0 +1,68 @@
+"""The tables as they are now, and the statements over them. A later version writes a table's current shape here; V1 stays as it is."""
+
+from typing import Final
+
+from sqlalchemy import Integer, Table, Text, bindparam, delete, insert, select, update
+
+from tenure.store.migrations import V1
+
+conversation: Final[Table] = V1.tables["conversation"]
+entry: Final[Table] = V1.tables["entry"]
+commit_log: Final[Table] = V1.tables["commit_log"]
+usage: Final[Table] = V1.tables["usage"]
+hold: Final[Table] = V1.tables["hold"]
+
+_of: Final = bindparam("of", type_=Text())
+_start: Final = bindparam("start", type_=Integer())
+_stop: Final = bindparam("stop", type_=Integer())
+
+# Columns in the order in which rows.py reads and writes them.
+CONVERSATION: Final = select(conversation).where(conversation.c.id == _of)
+CONVERSATIONS: Final = (
+    select(conversation).where(conversation.c.tenant == _of).order_by(conversation.c.created.desc(), conversation.c.id.desc())
+)
+ENTRIES: Final = (
+    select(*entry.c[1:])
+    .where(entry.c.conversation == _of, entry.c.n >= _start, entry.c.n < _stop)
+    .order_by(entry.c.n)
+    .limit(bindparam("page"))
+)
+FIND: Final = (
+    select(entry.c.n)
+    .where(entry.c.id >= bindparam("low"), entry.c.id < bindparam("high"), entry.c.conversation == _of)
+    .where(entry.c.n >= _start, entry.c.n < _stop)
+    .order_by(entry.c.n)
+    .limit(2)
+)
+COMMITS: Final = select(commit_log.c.body).where(commit_log.c.conversation == _of).order_by(commit_log.c.n)
+USAGES: Final = (
+    select(*usage.c[1:]).where(usage.c.conversation == _of, usage.c.n >= _start, usage.c.n < _stop).order_by(usage.c.n)
+)
+HOLDS: Final = select(*hold.c[1:]).where(hold.c.conversation == _of).order_by(hold.c.kind, hold.c.object)
+
+ADD_CONVERSATION: Final = insert(conversation).inline()
+ADD_ENTRY: Final = insert(entry).inline()
+ADD_COMMIT: Final = insert(commit_log).inline()
+ADD_USAGE: Final = insert(usage).inline()
+ADD_HOLD: Final = insert(hold).inline()
+
+# The compare-and-swaps: they change one row, or none when another writer was first.
+ADVANCE: Final = (
+    update(conversation)
+    .where(
+        conversation.c.id == _of, conversation.c.length == bindparam("old_length"), conversation.c.head == bindparam("old_head")
+    )
+    .values(length=bindparam("new_length"), head=bindparam("new_head"))
+)
+ADVANCE_COMMITS: Final = (
+    update(conversation)
+    .where(conversation.c.id == _of, conversation.c.commits == bindparam("old_commits"))
+    .values(commits=bindparam("new_commits"))
+)
+
+DROP_USAGE: Final = delete(usage).where(usage.c.conversation == _of, usage.c.n == bindparam("at_n"))
+DROP_HOLD: Final = delete(hold).where(
+    hold.c.conversation == _of,
+    hold.c.kind == bindparam("of_kind"),
+    hold.c.object == bindparam("of_object"),
+)

@@ -1,0 +1,189 @@
+"""The in-memory twin of the store. It keeps the same promises while the process lives, held to them by the same tests."""
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from threading import RLock
+from typing import Self
+
+from msgspec.structs import replace
+
+from tenure.errors import Conflict, InputError
+from tenure.record.chain import genesis
+from tenure.record.entry import Entry, Usage
+from tenure.store.contract import refusal, require_fork_point, require_hex, require_order, wrong_with
+from tenure.store.records import Conversation, Now, Observed
+from tenure.view.edit import Commit
+from tenure.view.guard import Hold
+from tenure.view.inherit import inherited
+
+HoldKey = tuple[str, str]
+
+
+class MemoryStore:
+    """`Records` in lists. Its clock, unless one is handed in, counts seconds from 2026-01-01, so that tests repeat."""
+
+    def __init__(self, *, now: Now | None = None) -> None:
+        ticks = count()
+        self._now = now or (lambda: f"2026-01-01T{(t := next(ticks)) // 3600:02}:{t // 60 % 60:02}:{t % 60:02}Z")
+        self._lock = RLock()
+        self._conversations: dict[str, Conversation] = {}
+        self._entries: dict[str, list[Entry]] = {}  # own entries; those of a fork begin at its fork point
+        self._commits: dict[str, list[Commit]] = {}
+        self._usages: dict[str, dict[int, Observed]] = {}
+        self._holds: dict[str, dict[HoldKey, Hold]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing to let go of; what is kept stays readable."""
+
+    def create(self, conversation: Conversation) -> Conversation:
+        """Open a new, empty conversation; Conflict when the id is taken."""
+        fresh = replace(
+            conversation,
+            parent="",
+            forked_at=0,
+            head=genesis(conversation.tenant),
+            length=0,
+            commits=0,
+            created=conversation.created or self._now(),
+        )
+        return self._add(fresh, ())
+
+    def conversation(self, conversation_id: str) -> Conversation:
+        """The cover sheet as it is now."""
+        found = self._conversations.get(conversation_id)
+        if found is None:
+            raise InputError("store", f"no conversation {conversation_id!r}")
+        return found
+
+    def conversations(self, tenant: str = "") -> tuple[Conversation, ...]:
+        """All conversations of a tenant, newest first."""
+        with self._lock:
+            found = [each for each in self._conversations.values() if each.tenant == tenant]
+        return tuple(sorted(found, key=lambda each: (each.created, each.id), reverse=True))
+
+    def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
+        """Add entries, and the commits that belong to them, all or none. They follow the head and the newest commit."""
+        require_order(entries, commits)
+        with self._lock:
+            before = self.conversation(conversation_id)
+            after = before
+            if entries:
+                if (entries[0].n, entries[0].parent) != (before.length, before.head):
+                    raise refusal(before, f"entry {entries[0].n} after {entries[0].parent[:12]}")
+                after = replace(after, length=entries[-1].n + 1, head=entries[-1].id)
+            if commits:
+                if commits[0].n != before.commits:
+                    raise refusal(before, f"commit {commits[0].n}")
+                after = replace(after, commits=commits[-1].n + 1)
+            self._conversations[conversation_id] = after
+            self._entries[conversation_id].extend(entries)
+            self._commits[conversation_id].extend(commits)
+
+    def commit(self, conversation_id: str, commit: Commit) -> None:
+        """Add a commit; its `n` is the number of commits so far."""
+        self.append(conversation_id, (), (commit,))
+
+    def entry(self, conversation_id: str, n: int) -> Entry:
+        """One entry."""
+        for entry in self.entries(conversation_id, n, n + 1):
+            return entry
+        raise InputError("store", f"no entry {n} in conversation {conversation_id!r}")
+
+    def entries(self, conversation_id: str, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
+        """Entries in order. Those appended meanwhile are not seen."""
+        conversation = self.conversation(conversation_id)
+        end = conversation.length if stop is None else min(stop, conversation.length)
+        return self._walk(conversation, max(start, 0), end)
+
+    def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
+        """The entry whose id starts with `prefix` (hex); InputError when several do."""
+        require_hex(prefix)
+        found = [entry for entry in self.entries(conversation_id) if entry.id.startswith(prefix)]
+        if len(found) > 1:
+            raise InputError("store", f"the hash {prefix!r} fits the entries {found[0].n} and {found[1].n}", "a longer one")
+        return found[0] if found else None
+
+    def commits(self, conversation_id: str) -> tuple[Commit, ...]:
+        """The commit log in order."""
+        self.conversation(conversation_id)
+        return tuple(self._commits[conversation_id])
+
+    def observe(self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "") -> None:
+        """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
+        self.conversation(conversation_id)
+        self._usages[conversation_id][n] = Observed(n=n, usage=usage, model=model, at=at)
+
+    def usages(self, conversation_id: str) -> tuple[Observed, ...]:
+        """All reports, in the order of their entries; those of shared entries are the parent's."""
+        conversation = self.conversation(conversation_id)
+        own = self._usages[conversation_id]
+        shared = self.usages(conversation.parent) if conversation.parent else ()
+        below = tuple(each for each in shared if each.n < conversation.forked_at)
+        return below + tuple(own[n] for n in sorted(own) if n >= conversation.forked_at)
+
+    def hold(self, conversation_id: str, hold: Hold) -> None:
+        """Keep a hold; holding again only renews the reason."""
+        self.conversation(conversation_id)
+        self._holds[conversation_id][_key(hold)] = hold
+
+    def release(self, conversation_id: str, hold: Hold) -> bool:
+        """Let go; False when it was not held."""
+        self.conversation(conversation_id)
+        return self._holds[conversation_id].pop(_key(hold), None) is not None
+
+    def holds(self, conversation_id: str) -> tuple[Hold, ...]:
+        """What is held, sorted by kind and object."""
+        self.conversation(conversation_id)
+        held = self._holds[conversation_id]
+        return tuple(held[key] for key in sorted(held))
+
+    def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
+        """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
+        source = self.conversation(conversation_id)
+        require_fork_point(source, at)
+        commits = inherited(self.commits(conversation_id), at)
+        forked = replace(
+            source,
+            id=new_id,
+            title=title or source.title,
+            parent=conversation_id,
+            forked_at=at,
+            head=self.entry(conversation_id, at - 1).id if at else genesis(source.tenant),
+            length=at,
+            commits=len(commits),
+            created=self._now(),
+        )
+        return self._add(forked, commits)
+
+    def verify(self, conversation_id: str) -> str | None:
+        """Re-derive every hash; what is wrong with the first bad entry, or None."""
+        conversation = self.conversation(conversation_id)
+        return wrong_with(conversation, self.entries(conversation_id, 0, conversation.length))
+
+    def _add(self, conversation: Conversation, commits: Sequence[Commit]) -> Conversation:
+        with self._lock:
+            if conversation.id in self._conversations:
+                raise Conflict(f"{conversation.id!r} is taken by another conversation")
+            self._conversations[conversation.id] = conversation
+            self._entries[conversation.id] = []
+            self._commits[conversation.id] = list(commits)
+            self._usages[conversation.id] = {}
+            self._holds[conversation.id] = {}
+        return conversation
+
+    def _walk(self, conversation: Conversation, start: int, stop: int) -> Iterator[Entry]:
+        if conversation.parent and start < conversation.forked_at:
+            yield from self._walk(self.conversation(conversation.parent), start, min(stop, conversation.forked_at))
+        own = self._entries[conversation.id]
+        for n in range(max(start, conversation.forked_at), stop):
+            yield own[n - conversation.forked_at]
+
+
+def _key(hold: Hold) -> HoldKey:
+    return (hold.kind, hold.object)

@@ -1,0 +1,358 @@
+"""The contract of `Records`, held to every store there is."""
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from threading import Thread
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenure.errors import Conflict, InputError
+from tenure.record.chain import Chain
+from tenure.record.entry import Block, Draft, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
+from tenure.store.records import Conversation, Hold, Observed, Records
+from tenure.store.store import Store
+from tenure.testing.store import MemoryStore
+from tenure.view.edit import Act, Commit, Drop, Insert, Price, Remove, Replace
+
+POSTGRES = os.environ.get("TENURE_TEST_POSTGRES", "")
+KINDS = [
+    "memory",
+    "sqlite-file",
+    "sqlite-memory",
+    pytest.param("postgres", marks=pytest.mark.skipif(not POSTGRES, reason="no server")),
+]
+
+WORDS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
+NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+ORIGINS = st.sampled_from(Origin)
+MEDIA = st.builds(
+    Media, media_type=WORDS, sha256=WORDS, size=st.integers(0, 10**12), width=st.integers(0, 9999), text=WORDS, origin=ORIGINS
+)
+BLOCKS: st.SearchStrategy[Block] = st.one_of(
+    st.builds(Text, text=WORDS, origin=ORIGINS),
+    st.builds(Thinking, text=WORDS, seal=WORDS),
+    st.builds(ToolCall, call_id=WORDS, name=WORDS, arguments=WORDS),
+    MEDIA,
+    st.builds(ToolResult, call_id=WORDS, text=WORDS, error=st.booleans(), media=st.lists(MEDIA, max_size=2).map(tuple)),
+    st.builds(Opaque, type=WORDS, text=WORDS),
+)
+DRAFTS = st.builds(
+    Draft,
+    role=st.sampled_from(Role),
+    blocks=st.lists(BLOCKS, max_size=3).map(tuple),
+    dialect=st.sampled_from(["tenure", "anthropic", "openai_chat"]),
+    payload=st.binary(max_size=80),
+    at=NAMES,
+    model=NAMES,
+    source=st.integers(0, 9),
+    line=st.integers(0, 10**6),
+)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def records(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
+    with opened(request.param, tmp_path_factory.mktemp("store")) as store:
+        yield store
+
+
+def opened(kind: str, directory: Path) -> Records:
+    ticks = count()
+    now = lambda: f"2026-01-01T00:00:00.{next(ticks):06}Z"  # noqa: E731 - a clock
+    if kind == "memory":
+        return MemoryStore(now=now)
+    url = {"sqlite-file": f"sqlite:///{directory}/tenure.db", "sqlite-memory": "sqlite://", "postgres": POSTGRES}[kind]
+    return Store(url, now=now)
+
+
+def placed(drafts: list[Draft], tenant: str = "") -> list[Entry]:
+    chain = Chain(tenant)
+    return [chain.place(draft, tuple(range(4, 4 + len(draft.blocks)))) for draft in drafts]
+
+
+def said(*words: str) -> list[Entry]:
+    return placed([Draft(role=Role.USER, blocks=(Text(text=word, origin=Origin.HUMAN),)) for word in words])
+
+
+def created(records: Records, *words: str, tenant: str = "") -> str:
+    """A new conversation in which these words were said."""
+    new = uuid4().hex
+    records.create(Conversation(id=new, tenant=tenant))
+    records.append(new, said(*words))
+    return new
+
+
+def commit(n: int, *edits: Drop | Replace | Insert | Remove, entries: int = 99) -> Commit:
+    return Commit(n=n, entries=entries, policy="cwl", moment="manual", reason="a test", edits=edits)
+
+
+@given(drafts=st.lists(DRAFTS, max_size=5), tenant=NAMES)
+@settings(max_examples=60, deadline=None)
+def test_what_is_read_equals_what_was_appended(records: Records, drafts: list[Draft], tenant: str) -> None:
+    new, entries = uuid4().hex, placed(drafts, tenant)
+    records.create(Conversation(id=new, tenant=tenant))
+    records.append(new, entries[:2])
+    records.append(new, entries[2:])
+    assert list(records.entries(new)) == entries
+    assert [records.entry(new, entry.n) for entry in entries] == entries
+    assert records.verify(new) is None
+    assert records.conversation(new).length == len(entries)
+
+
+def test_a_conversation_keeps_its_cover_sheet(records: Records) -> None:
+    cover = Conversation(
+        id=uuid4().hex, tenant="t", title="A title\N{PARTY POPPER}", model="m", dialect="anthropic", budget='{"target":1}'
+    )
+    stored = records.create(cover)
+    assert records.conversation(cover.id) == stored
+    assert (stored.title, stored.budget, stored.model, stored.length) == (cover.title, cover.budget, "m", 0)
+    assert stored.created
+
+
+def test_conversations_of_a_tenant_come_newest_first(records: Records) -> None:
+    tenant = uuid4().hex
+    ids = [records.create(Conversation(id=uuid4().hex, tenant=tenant)).id for _ in range(3)]
+    created(records, tenant=uuid4().hex)
+    assert [each.id for each in records.conversations(tenant)] == ids[::-1]
+
+
+def test_an_id_that_is_taken_is_refused(records: Records) -> None:
+    taken = created(records, "a")
+    with pytest.raises(Conflict):
+        records.create(Conversation(id=taken))
+    with pytest.raises(Conflict):
+        records.fork(taken, 0, taken)
+    assert records.conversation(taken).length == 1
+
+
+def test_what_is_unknown_is_said_to_be(records: Records) -> None:
+    for ask in (records.conversation, records.entries, records.commits, records.usages, records.holds, records.verify):
+        with pytest.raises(InputError, match="no conversation 'nowhere'"):
+            ask("nowhere")
+    with pytest.raises(InputError, match="nowhere"):
+        records.append("nowhere", said("a"))
+    with pytest.raises(InputError, match="nowhere"):
+        records.commit("nowhere", commit(0))
+    with pytest.raises(InputError, match="nowhere"):
+        records.observe("nowhere", 0, Usage())
+    with pytest.raises(InputError, match="nowhere"):
+        records.hold("nowhere", Hold(object="read:1"))
+    with pytest.raises(InputError, match="nowhere"):
+        records.release("nowhere", Hold(object="read:1"))
+    with pytest.raises(InputError, match="no entry 1"):
+        records.entry(created(records, "a"), 1)
+
+
+def test_the_second_writer_gets_a_conflict_and_stores_nothing(records: Records) -> None:
+    new = created(records, "a")
+    first, second = said("a", "b")[1:], said("a", "c", "d")[1:]
+    records.append(new, first)
+    with pytest.raises(Conflict, match="2 entries"):
+        records.append(new, second, [commit(0)])
+    assert (list(records.entries(new, 1)), records.commits(new)) == (first, ())
+
+
+def test_a_writer_on_another_head_of_the_same_length_gets_a_conflict(records: Records) -> None:
+    new = created(records, "a")
+    with pytest.raises(Conflict):
+        records.append(new, said("x", "b")[1:])
+
+
+def test_entries_and_their_commits_are_stored_together_or_not_at_all(records: Records) -> None:
+    new = created(records, "a")
+    records.commit(new, commit(0))
+    with pytest.raises(Conflict, match="1 commits"):
+        records.append(new, said("a", "b")[1:], [commit(0)])
+    assert (records.conversation(new).length, len(records.commits(new)), records.verify(new)) == (1, 1, None)
+    records.append(new, said("a", "b")[1:], [commit(1), commit(2)])
+    assert (records.conversation(new).length, records.conversation(new).commits) == (2, 3)
+
+
+def test_entries_out_of_order_are_refused(records: Records) -> None:
+    new = created(records)
+    entries = said("a", "b", "c")
+    with pytest.raises(InputError, match="entry 2 after entry 0"):
+        records.append(new, [entries[0], entries[2]])
+    with pytest.raises(InputError, match="commit 2"):
+        records.append(new, entries, [commit(0), commit(2)])
+    assert records.conversation(new).length == 0
+
+
+def test_a_commit_is_read_back_as_it_was(records: Records) -> None:
+    new = created(records, "a")
+    price = Price(gain_usd=0.1, d=3, s=4, n=2.5, p=1.0, w=1e-6, r=1e-7)
+    full = Commit(
+        n=0,
+        entries=1,
+        policy="cwl",
+        moment="before-call",
+        reason="it pays",
+        forced=True,
+        tokens_before=9,
+        tokens_after=4,
+        ratio=1.25,
+        actions=(Act(kind="strip", object="episode:a", level="bulk"),),
+        edits=(
+            Drop(entry=0, block=0),
+            Replace(entry=0, block=0, text="\0…", tokens=1, routes=("read:1@00",)),
+            Insert(before_entry=1, order=0, key="r", role=Role.USER, text="x", tokens=2),
+            Remove(key="r"),
+        ),
+        price=price,
+    )
+    records.commit(new, full)
+    assert records.commits(new) == (full,)
+
+
+def test_a_stretch_of_entries_can_be_read(records: Records) -> None:
+    new, entries = created(records, *"abcdefgh"), said(*"abcdefgh")
+    assert list(records.entries(new, 2, 5)) == entries[2:5]
+    assert list(records.entries(new, -3, 99)) == entries
+    assert list(records.entries(new, 5, 2)) == []
+
+
+def test_entries_appended_meanwhile_are_not_seen(records: Records) -> None:
+    new = created(records, *"ab")
+    reading = records.entries(new)
+    records.append(new, said(*"abc")[2:])
+    assert len(list(reading)) == 2
+
+
+def test_an_entry_is_found_by_the_start_of_its_hash(records: Records) -> None:
+    new, entries = created(records, *(str(n) for n in range(40))), said(*(str(n) for n in range(40)))
+    assert records.find_entry(new, entries[7].id[:12]) == entries[7]
+    assert records.find_entry(new, entries[7].id) == entries[7]
+    assert records.find_entry(new, "0" * 64) is None
+    with pytest.raises(InputError, match="expected a longer one"):
+        next(records.find_entry(new, digit) for digit in "0123456789abcdef")
+    for wrong in ("", "xyz", "3fa9%", "A"):
+        with pytest.raises(InputError, match="digits"):
+            records.find_entry(new, wrong)
+
+
+def test_a_usage_report_replaces_the_one_before(records: Records) -> None:
+    new = created(records, *"abc")
+    usage = Usage(uncached=1, cache_write=2, cache_read=3, output=4)
+    records.observe(new, 2, Usage(uncached=9))
+    records.observe(new, 1, usage, "m", "2026-01-01T00:00:00Z")
+    records.observe(new, 2, usage)
+    assert records.usages(new) == (Observed(n=1, usage=usage, model="m", at="2026-01-01T00:00:00Z"), Observed(n=2, usage=usage))
+
+
+def test_holds_are_kept_until_they_are_released(records: Records) -> None:
+    new = created(records, "a")
+    pin, handle = Hold(kind="pin", object="entry:0/1", reason="mine"), Hold(kind="handle", object="read:1")
+    for hold in (pin, handle, Hold(kind="pin", object="entry:0/1", reason="still mine")):
+        records.hold(new, hold)
+    assert records.holds(new) == (handle, Hold(kind="pin", object="entry:0/1", reason="still mine"))
+    assert records.release(new, pin)
+    assert not records.release(new, pin)
+    assert records.holds(new) == (handle,)
+
+
+def test_a_fork_shares_the_entries_below_its_point_and_then_grows_alone(records: Records) -> None:
+    source, entries = created(records, *"abcd"), said(*"abcd")
+    fork = records.fork(source, 2, uuid4().hex, "a try")
+    other = said("a", "b", "x", "y")
+    records.append(fork.id, other[2:])
+    records.append(source, said(*"abcde")[4:])
+    assert list(records.entries(fork.id)) == other
+    assert list(records.entries(source)) == said(*"abcde")
+    assert (fork.parent, fork.forked_at, fork.title, fork.length, fork.head) == (source, 2, "a try", 2, entries[1].id)
+    assert records.find_entry(fork.id, entries[0].id) == entries[0]
+    assert records.find_entry(fork.id, entries[3].id) is None
+    assert records.verify(fork.id) is None
+
+
+def test_forks_of_forks_read_through_all_their_ancestors(records: Records) -> None:
+    oldest = created(records, *"abcdef")
+    middle = records.fork(oldest, 4, uuid4().hex).id
+    records.append(middle, said(*"abcdXY")[4:])
+    below, above = records.fork(middle, 2, uuid4().hex).id, records.fork(middle, 5, uuid4().hex).id
+    records.append(below, said(*"abZ")[2:])
+    assert list(records.entries(below)) == said(*"abZ")
+    assert list(records.entries(above)) == said(*"abcdX")
+    assert list(records.entries(above, 3, 5)) == said(*"abcdX")[3:5]
+    assert [records.verify(each) for each in (oldest, middle, below, above)] == [None] * 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 3)), max_size=6))
+@settings(max_examples=30, deadline=None)
+def test_every_fork_reads_as_if_it_had_been_copied(records: Records, forks: list[tuple[int, int, int]]) -> None:
+    known = {created(records, *"abcde"): said(*"abcde")}
+    for which, at, more in forks:
+        source = sorted(known)[which % len(known)]
+        at %= len(known[source]) + 1
+        fork = records.fork(source, at, uuid4().hex).id
+        chain = Chain()
+        for entry in known[source][:at]:
+            assert chain.follow(entry) is None
+        new = [chain.place(Draft(role=Role.USER, blocks=(Text(text=fork, origin=Origin.HUMAN),)), (9,)) for _ in range(more)]
+        records.append(fork, new)
+        known[fork] = known[source][:at] + new
+    for each, entries in known.items():
+        assert list(records.entries(each)) == entries
+        assert records.verify(each) is None
+
+
+def test_a_fork_at_the_beginning_is_empty(records: Records) -> None:
+    fork = records.fork(created(records, *"ab"), 0, uuid4().hex)
+    records.append(fork.id, said("z"))
+    assert list(records.entries(fork.id)) == said("z")
+
+
+@pytest.mark.parametrize("at", [-1, 3])
+def test_a_fork_point_outside_the_source_is_refused(records: Records, at: int) -> None:
+    with pytest.raises(InputError, match="0 to 2"):
+        records.fork(created(records, *"ab"), at, uuid4().hex)
+
+
+def test_a_fork_inherits_the_commits_that_touch_only_what_it_shares(records: Records) -> None:
+    source = created(records, *"abcd")
+    for n, entry in enumerate((0, 3, 1)):
+        records.commit(source, commit(n, Drop(entry=entry, block=0)))
+    fork = records.fork(source, 2, uuid4().hex)
+    assert [each.edits for each in records.commits(fork.id)] == [(Drop(entry=0, block=0),), (Drop(entry=1, block=0),)]
+    assert [each.n for each in records.commits(fork.id)] == [0, 1]
+    records.commit(fork.id, commit(2))
+    assert (fork.commits, records.conversation(fork.id).commits, len(records.commits(source))) == (2, 3, 3)
+
+
+def test_a_fork_sees_its_parents_usage_of_shared_entries_and_no_holds(records: Records) -> None:
+    source = created(records, *"abcd")
+    for n in range(4):
+        records.observe(source, n, Usage(output=n))
+    records.hold(source, Hold(object="entry:0"))
+    fork = records.fork(source, 2, uuid4().hex).id
+    records.observe(fork, 2, Usage(output=77))
+    assert [(each.n, each.usage.output) for each in records.usages(fork)] == [(0, 0), (1, 1), (2, 77)]
+    assert records.holds(fork) == ()
+
+
+def test_writers_in_several_threads_never_lose_an_entry(records: Records) -> None:
+    new, stored = created(records), []
+
+    def write(word: str) -> None:
+        done = 0
+        while done < 5:
+            chain = Chain()
+            for entry in records.entries(new):
+                chain.follow(entry)
+            try:
+                records.append(new, [chain.place(Draft(role=Role.USER, blocks=(Text(text=word, origin=Origin.HUMAN),)), (1,))])
+            except Conflict:
+                continue
+            stored.append(word)
+            done += 1
+
+    threads = [Thread(target=write, args=(word,)) for word in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(entry.blocks[0].text for entry in records.entries(new)) == sorted(stored)
+    assert records.verify(new) is None
