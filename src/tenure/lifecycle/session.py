@@ -4,25 +4,26 @@
 through `commit`, which the edge makes durable first. Nothing here reads a clock, a file or a socket.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
-from tenure.lifecycle.gate import Rates, expected_calls, price
+from tenure.lifecycle.gate import expected_calls, price
+from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.cwl import Cwl
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Count, Situation, survey
 from tenure.record.chain import Chain
-from tenure.record.entry import Block, Draft, Entry
-from tenure.record.index import NONE, Index
+from tenure.record.entry import Block, Draft, Entry, ToolResult
+from tenure.record.index import Index
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
-from tenure.view.edit import Commit, Drop, Edit, Moment
-from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, tail_of
+from tenure.view.edit import Commit, Drop, Moment, Price
+from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, held_keys, tail_of
 from tenure.view.project import Projection, View
 
 Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]
@@ -30,9 +31,10 @@ RETRY_SHARE: Final = 0.02  # a batch that fell short fires again only after this
 
 
 class Stay(Struct, frozen=True, kw_only=True):
-    """Nothing is to happen, and why."""
+    """Nothing is to happen, and why; with a `price` there is a plan that does not pay."""
 
     reason: str
+    price: Price | None = None
 
 
 class Propose(Struct, frozen=True, kw_only=True):
@@ -64,9 +66,17 @@ class Setup(Struct, frozen=True, kw_only=True):
 
     budget: Budget
     rules: Rules
-    rates: Rates = Rates()
+    prices: Prices = DEFAULT
     policy: Policy | None = Cwl()  # None: nothing is ever evicted
     tenant: str = ""
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """Messages in their places, and the commits that belong to them, not yet taken in."""
+
+    entries: tuple[Entry, ...]
+    commits: tuple[Commit, ...]
+    chain: Chain  # as it is after them
 
 
 class Session:
@@ -91,11 +101,26 @@ class Session:
         """Entries in the record."""
         return len(self.index)
 
-    def append(self, draft: Draft) -> tuple[Entry, Commit | None]:
-        """Place a message. The commit, if any, belongs into the same transaction: what cannot stand in the view is dropped at birth."""
-        entry = self._chain.place(draft, self._weigh(draft.blocks))
-        self._take_in(entry)
-        return entry, self._orphaned(entry)
+    def propose(self, drafts: Iterable[Draft]) -> "Placed":
+        """Place messages without taking them in, so that an edge can store them first. Its commits belong into the same transaction."""
+        chain = self._chain.copy()
+        entries = tuple(chain.place(draft, self._weigh(draft.blocks)) for draft in drafts)
+        late = self._late_results(entries)
+        return Placed(entries=entries, commits=(late,) if late else (), chain=chain)
+
+    def accept(self, placed: "Placed") -> None:
+        """Take in what was placed."""
+        self._chain = placed.chain
+        for entry in placed.entries:
+            self._take_in(entry)
+        for commit in placed.commits:
+            self.commit(commit)
+
+    def append(self, draft: Draft) -> "Placed":
+        """Place a message and take it in."""
+        placed = self.propose((draft,))
+        self.accept(placed)
+        return placed
 
     def follow(self, entry: Entry) -> None:
         """Take in an entry that was placed before, as when a session is opened again. Raises ValueError if it does not follow."""
@@ -109,6 +134,11 @@ class Session:
             raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
         self.view.apply(commit.edits)
         self.commits.append(commit)
+
+    def hold(self, hold: Hold) -> None:
+        """Keep an object from being touched. Raises InputError when the record has no such object."""
+        held_keys(self.index, hold)
+        self.holds = (*(each for each in self.holds if each.object != hold.object), hold)
 
     def observe(self, *, at: str = "", ratio: float | None = None) -> None:
         """Learn that a call was made: its time, and the provider's tokens per o200k token where they are known."""
@@ -160,7 +190,11 @@ class Session:
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
         proposal = self._propose(rehearsal, moment, total, after, limit, at, forced=forced)
         if not forced and proposal.commit.price is not None and proposal.commit.price.gain_usd <= 0:
-            return Stay(reason=f"would cost {-proposal.commit.price.gain_usd:.4f} USD more than it saves")
+            self._spent = (self.length, self.index.tokens)  # priced again when enough has come
+            return Stay(
+                reason=f"would cost {-proposal.commit.price.gain_usd:.4f} USD more than it saves",
+                price=proposal.commit.price,
+            )
         return self._unmet(after, limit, extra, proposal) if forced and after > limit else proposal
 
     def _propose(
@@ -168,7 +202,7 @@ class Session:
     ) -> Propose:
         suffix = sum(row.tokens for row in self.view.rows_from(rehearsal.changed_from)) - rehearsal.saved
         priced = price(
-            self.setup.rates,
+            self.setup.prices,
             removed=self._provider(rehearsal.saved),
             suffix=max(0, self._provider(suffix)),
             calls=expected_calls(self.calls),
@@ -228,29 +262,33 @@ class Session:
         self.index.grow(entry)
         self.view.grow(entry.n)
 
-    def _orphaned(self, entry: Entry) -> Commit | None:
-        """A result whose call has left the view already (it came late) cannot stand there alone."""
-        edits: list[Edit] = []
-        for number, facts in enumerate(self.index.entries[entry.n].blocks):
-            if facts.kind == "tool_result" and facts.span != NONE and not self.view.shows(*self.index.spans[facts.span].call):
-                edits.append(Drop(entry=entry.n, block=number))
+    def _late_results(self, entries: Sequence[Entry]) -> Commit | None:
+        """A result whose call has left the view (it came late) cannot stand there alone: it leaves at birth."""
+        calls = self.index.waiting_for(
+            block.call_id for entry in entries for block in entry.blocks if isinstance(block, ToolResult)
+        )
+        late = {call_id for call_id, call in calls.items() if not self.view.shows(*call)}
+        edits = tuple(
+            Drop(entry=entry.n, block=number)
+            for entry in entries
+            for number, block in enumerate(entry.blocks)
+            if isinstance(block, ToolResult) and block.call_id in late
+        )
         if not edits:
             return None
-        before = self.view.tokens
-        self.view.apply(edits)
-        commit = Commit(
+        whole = self.view.tokens + sum(sum(entry.tokens) for entry in entries)
+        dropped = sum(entries[edit.entry - self.length].tokens[edit.block] for edit in edits)
+        return Commit(
             n=len(self.commits),
-            entries=self.length,
+            entries=self.length + len(entries),
             policy="admission",
             moment="admission",
             reason="a late result of a call that was evicted",
-            tokens_before=before,
-            tokens_after=self.view.tokens,
+            tokens_before=whole,
+            tokens_after=whole - dropped,
             ratio=self.ratio,
-            edits=tuple(edits),
+            edits=edits,
         )
-        self.commits.append(commit)
-        return commit
 
     def _provider(self, tokens: int) -> int:
         return int(tokens * self.ratio)
@@ -263,9 +301,4 @@ class Session:
             idle = datetime.fromisoformat(at) - datetime.fromisoformat(self.last_at)
         except ValueError:
             return 1.0
-        return 1.0 if idle.total_seconds() <= self.setup.rates.ttl_s else 0.0
-
-
-def renumbered(commit: Commit, n: int, entries: int) -> Commit:
-    """The same commit at another place of the log."""
-    return structs.replace(commit, n=n, entries=entries)
+        return 1.0 if idle.total_seconds() <= self.setup.prices.ttl_s else 0.0

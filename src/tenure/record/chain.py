@@ -41,6 +41,13 @@ class Pairing:
         self.calls = 0
         self._open: dict[str, deque[int]] = {}
 
+    def copy(self) -> "Pairing":
+        """An independent one in the same state. O(open calls)."""
+        twin = Pairing()
+        twin.calls = self.calls
+        twin._open = {call_id: waiting.copy() for call_id, waiting in self._open.items()}
+        return twin
+
     def call(self, call_id: str) -> int:
         """Number a call."""
         ordinal = self.calls
@@ -66,6 +73,12 @@ class Chain:
         self.head: str = genesis(tenant)
         self.length: int = 0
         self._pairing = Pairing()
+
+    def copy(self) -> "Chain":
+        """An independent chain in the same state, to place on and perhaps give up."""
+        twin = Chain()
+        twin.head, twin.length, twin._pairing = self.head, self.length, self._pairing.copy()
+        return twin
 
     def place(self, draft: Draft, tokens: tuple[int, ...]) -> Entry:
         """The entry of `draft` at the end of the chain; `tokens` line up with its blocks."""

@@ -211,6 +211,10 @@ class Index:
         """How many calls have no result yet."""
         return sum(map(len, self._waiting.values()))
 
+    def waiting_for(self, call_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Of these call ids, those whose oldest unanswered call is in the record, and where it is."""
+        return {call_id: self.spans[self._waiting[call_id][0]].call for call_id in call_ids if call_id in self._waiting}
+
     def _facts(self, block: Block, at: tuple[int, int], tokens: int, role: Role) -> BlockFacts:
         span, episode = NONE, NONE
         signed = False

@@ -6,7 +6,7 @@ tool declares its own kind under the key `x-tenure-kind` of its schema.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, cast
 
@@ -64,7 +64,7 @@ class Kinds:
         return self._table.get(key) or self._table.get(key.rpartition("__")[2]) or ToolKind.INTERMEDIATE
 
 
-def declared_kinds(tools: list[Mapping[str, Any]]) -> dict[str, ToolKind]:
+def declared_kinds(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolKind]:
     """Kinds that tool schemas declare themselves, by tool name; both providers' shapes are understood."""
     found: dict[str, ToolKind] = {}
     for tool in tools:

@@ -5,10 +5,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.errors import InputError
 from tenure.record.entry import Origin
 from tenure.record.index import Index
 from tenure.record.objects import parse_handle
+from tenure.record.recall import blocks_of
 from tenure.view.project import Projection
 
 At = tuple[int, int]  # (entry, block)
@@ -19,10 +19,11 @@ TAIL_SHARE: Final = 0.2
 
 
 class Hold(Struct, frozen=True, kw_only=True, gc=False):
-    """What the record cannot know and the host passes in: a pin, a pending approval, a live handle."""
+    """What the record cannot know and the host passes in: something that no policy may touch. Known by all but its `reason`."""
 
-    object: str
-    kind: Literal["pin", "approval", "live"] = "pin"
+    object: str  # an object id or handle: read:12, user:3, step:17, episode:locate-auth, entry:40, entry:40/1
+    kind: Literal["pin", "approval", "handle"] = "pin"
+    reason: str = ""
 
 
 class Guard:
@@ -34,7 +35,7 @@ class Guard:
         self._prologue = prologue
         self._held: dict[tuple[str, int], Reason] = {}
         for hold in holds:
-            for key in _held_keys(index, hold.object):
+            for key in held_keys(index, hold):
                 self._held[key] = "pin" if hold.kind == "pin" else "hold"
 
     def why(self, at: At) -> Reason | None:
@@ -94,21 +95,16 @@ def loop_start(index: Index) -> int:
     return newest if made else len(index)
 
 
-def _held_keys(index: Index, object_: str) -> list[tuple[str, int]]:
-    handle = parse_handle(object_)
+def held_keys(index: Index, hold: Hold) -> tuple[tuple[str, int], ...]:
+    """What a hold is known by in the index. Raises InputError when the record has no such object."""
+    handle = parse_handle(hold.object)
+    places = blocks_of(index, handle)
     match handle.kind:
-        case "user" if handle.name.isdigit():
-            return [("turn", int(handle.name))]
-        case "entry" if handle.name.partition("/")[0].isdigit():
-            return [("entry", int(handle.name.partition("/")[0]))]
-        case "episode":
-            found = index.graph.named(handle.name)
-            return [("episode", found.ordinal)] if found else []
-        case "step":
-            return [("episode", episode.ordinal) for episode in index.implicit(handle.name)]
+        case "user":
+            return (("turn", int(handle.name)),)
+        case "entry":
+            return (("entry", places[0][0]),)
+        case "episode" | "step":
+            return (("episode", index.block(places[0]).episode),)
         case _:
-            tool, _, number = handle.object.rpartition(":")
-            span = index.span(tool, int(number)) if number.isdigit() else None
-            if span is None and not number.isdigit():
-                raise InputError("hold", repr(object_), "an object such as read:12, user:3, episode:locate-auth")
-            return [("span", span.ordinal)] if span else []
+            return (("span", index.block(places[0]).span),)

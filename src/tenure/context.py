@@ -1,0 +1,333 @@
+"""The library's front door (an edge: it opens the store). Promise: nothing is lost, broken, or costs more than it saves.
+
+    from tenure import Context, Budget
+    context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="cwl", store="sqlite:///agent.db")
+    context.extend(messages)                                     # dictionaries, as they are
+    reply = client.messages.create(**context.request(model="…", tools=tools, max_tokens=4096))
+    context.append(reply)                                        # also learns from reply.usage
+
+Every message is stored before anything else happens, and a commit before the request it shapes is handed out, so a process killed at any
+moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+import msgspec
+
+from tenure.dialects import DIALECTS
+from tenure.dialects.dialect import Head, Message
+from tenure.errors import InputError
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.session import Decision, Propose, Session, Setup, Unmet
+from tenure.meter.gauge import Gauge
+from tenure.meter.price import prices_for
+from tenure.meter.ratio import Ratio
+from tenure.meter.tokens import Tokenizer, o200k, weigh
+from tenure.policies import POLICIES
+from tenure.policies.policy import Policy
+from tenure.record.entry import Draft, Entry, Role, ToolCall
+from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA
+from tenure.record.index import is_recall
+from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, Query, answer
+from tenure.record.tools import DECLARATION, DELIMITER, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter
+from tenure.rules.tables import rules_for
+from tenure.store.records import Conversation, Records
+from tenure.view.edit import Commit
+from tenure.view.guard import Hold
+from tenure.view.project import View, project
+from tenure.view.request import pieces
+from tenure.view.shared import Difference, difference
+from tenure.view.undo import undo
+
+T = TypeVar("T")
+
+_VIRTUAL: Final = (
+    (DELIMITER, DELIMITER_DESCRIPTION, DELIMITER_SCHEMA),
+    (RECALL, RECALL_DESCRIPTION, RECALL_SCHEMA),
+)
+
+
+class Context:
+    """One conversation's window: messages in, requests out. Not for use by several threads at once."""
+
+    def __init__(
+        self,
+        *,
+        dialect: str = "anthropic",
+        budget: Budget | None = None,
+        policy: str | Policy | None = "cwl",
+        store: str | Records = "sqlite:///tenure.db",
+        conversation: str = "",
+        model: str = "",
+        provider: str = "",
+        tenant: str = "",
+        kinds: Mapping[str, ToolKind] | None = None,
+        tokenizer: Tokenizer | None = None,
+        on_decision: Callable[[Decision], None] | None = None,
+    ) -> None:
+        """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
+
+        Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
+        """
+        self._dialect = _named(DIALECTS, "dialect", dialect)
+        self._kinds = dict(kinds or {})
+        self._count = tokenizer or o200k()
+        self._on_decision = on_decision
+        self.store = _opened(store)
+        self._sheet = self._conversation(conversation, tenant, model, dialect)
+        self.rules = rules_for(provider, model, dialect)
+        setup = Setup(
+            budget=budget or Budget(target=80_000),
+            rules=self.rules,
+            prices=prices_for(model, provider),
+            policy=_named(POLICIES, "policy", policy) if isinstance(policy, str) else policy,
+            tenant=self._sheet.tenant,
+        )
+        weigher = partial(weigh, tokenizer=self._count, media=self.rules.media)
+        self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds))
+        self.decision: Decision | None = None  # what came of the newest request
+        self._ratio = Ratio(head_counted=True)
+        self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
+        self._head = ("", 0)  # the head's JSON and its tokens
+        self._sent = 0
+        self._resume()
+
+    @property
+    def conversation(self) -> str:
+        """The id by which the store knows this conversation."""
+        return self._sheet.id
+
+    @property
+    def gauge(self) -> Gauge:
+        """How full the window is, in provider tokens of the limit in force."""
+        used = int((self.session.view.tokens + self._head[1]) * self.session.ratio)
+        return Gauge(tokens=used, limit=self.session.setup.budget.limit)
+
+    def extend(self, messages: Iterable[Message | object]) -> None:
+        """Take messages in: dictionaries as they are, raw JSON, or the SDK's own objects. All are stored, or none.
+
+        Raises InputError naming the first message that cannot be understood.
+        """
+        self._take(self._dialect.parse([_plain(message) for message in messages]))
+
+    def append(self, reply: Message | object) -> None:
+        """Take in a whole API response: its message joins the record, its usage teaches the ratio."""
+        draft = self._dialect.parse_reply(_plain(reply))
+        if draft.usage is not None and draft.usage.prompt and self._sent:
+            self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
+        self._take((draft,))
+        if draft.usage is not None:
+            self.store.observe(self.conversation, self.session.length - 1, draft.usage, draft.model, draft.at)
+        self.session.observe(at=draft.at, ratio=self._ratio.value if self._ratio.growths else None)
+
+    def request(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, **fields: Any) -> dict[str, Any]:
+        """What to send now, as keyword arguments of the SDK's call; `fields` are passed through.
+
+        What leaves is decided and stored first. `annotate` offers the tools `delimiter` and `recall` beside your own; answer their calls
+        with `call`. When a limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
+        """
+        offered = [dict(tool) for tool in tools]
+        self._declare(offered)
+        if annotate:
+            offered += [self._dialect.tool(*virtual) for virtual in _VIRTUAL]
+        head = fields | ({"tools": [_undeclared(tool) for tool in offered]} if offered else {})
+        self._decide(self._head_tokens(head))
+        shown = pieces(self.session.freeze(), self.session.index, self._read)
+        instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
+        system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
+        messages = self._dialect.render([piece for piece in shown if piece not in instructions])
+        self._sent = self.session.view.tokens + self._head[1]
+        return msgspec.json.decode(self._dialect.join(Head(system=system, fields=head), messages))
+
+    def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
+        """The answer to a call of `delimiter` or `recall`, as this dialect's result; None when the call is of another tool.
+
+        Anthropic: a `tool_result` block for the next user message. The others: a message or item of its own.
+        """
+        asked = _plain(tool_call)
+        found = self._made(asked)
+        if found is None:
+            return None
+        at, made = found
+        if is_delimiter(made.name):
+            told = self.session.index.answers[at]
+            return self._result(made.call_id, told.text, error=told.error)
+        if is_recall(made.name):
+            try:
+                query = msgspec.json.decode(made.arguments or "{}", type=Query)
+                return self._result(made.call_id, answer(self.session.index, self._read, query), error=False)
+            except (InputError, msgspec.DecodeError) as error:
+                return self._result(made.call_id, f"recall: {error}", error=True)
+        return None
+
+    def recall(self, handle: str) -> str:
+        """What a handle stands for, whole. Raises InputError for an unknown one."""
+        return answer(self.session.index, self._read, Query(handle=handle))
+
+    def pin(self, object_: str) -> None:
+        """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`."""
+        self._hold(Hold(kind="pin", object=object_))
+
+    def unpin(self, object_: str) -> bool:
+        """Let a pinned object go; False when it was not pinned."""
+        released = self.store.release(self.conversation, Hold(kind="pin", object=object_))
+        self.session.holds = tuple(hold for hold in self.session.holds if hold.object != object_)
+        return released
+
+    def undo(self, number: int) -> Commit:
+        """Put back what commit `number` changed, by a new commit. Raises InputError for a commit that does not exist."""
+        session = self.session
+        edits = undo(session.commits, number, session.length, session.index)
+        after = session.view.copy()
+        after.apply(edits)
+        commit = Commit(
+            n=len(session.commits),
+            entries=session.length,
+            policy="undo",
+            moment="manual",
+            reason=f"undo of commit {number}",
+            tokens_before=session.view.tokens,
+            tokens_after=after.tokens,
+            ratio=session.ratio,
+            edits=edits,
+        )
+        self._commit(commit)
+        return commit
+
+    def view_at(self, call: int) -> View:
+        """What the model saw at its `call`-th call, from 0. Raises InputError when there was none."""
+        steps = self.session.index.steps
+        if not 0 <= call < len(steps):
+            raise InputError("call", str(call), f"0 to {len(steps) - 1}" if steps else "a call, of which there are none")
+        entry = steps[call].entry
+        return project(self.session.index, entry, [commit for commit in self.session.commits if commit.entries <= entry])
+
+    def diff(self, before: int, after: int) -> Difference:
+        """What the model saw at one call and not at another."""
+        return difference(self.view_at(before), self.view_at(after), self.session.index)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _conversation(self, conversation: str, tenant: str, model: str, dialect: str) -> Conversation:
+        if conversation:
+            return self.store.conversation(conversation)
+        return self.store.create(Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect))
+
+    def _resume(self) -> None:
+        for entry in self.store.entries(self.conversation):
+            self.session.follow(entry)
+        for commit in self.store.commits(self.conversation):
+            self.session.commit(commit)
+            self.session.ratio = commit.ratio
+        self.session.holds = self.store.holds(self.conversation)
+
+    def _take(self, drafts: Iterable[Draft]) -> None:
+        placed = self.session.propose(drafts)
+        self.store.append(self.conversation, placed.entries, placed.commits)
+        self.session.accept(placed)
+        self._shown.update((entry.n, entry) for entry in placed.entries)
+
+    def _decide(self, head_tokens: int) -> None:
+        self.decision = self.session.decide(extra=head_tokens)
+        proposal = self.decision.proposal if isinstance(self.decision, Unmet) else self.decision
+        if isinstance(proposal, Propose):
+            self._commit(proposal.commit)
+        if self._on_decision is not None:
+            self._on_decision(self.decision)
+
+    def _commit(self, commit: Commit) -> None:
+        self.store.commit(self.conversation, commit)
+        self.session.commit(commit)
+        self._shown = {n: entry for n, entry in self._shown.items() if self.session.view.row(n) is not None}
+
+    def _hold(self, hold: Hold) -> None:
+        self.session.hold(hold)
+        self.store.hold(self.conversation, hold)
+
+    def _read(self, n: int) -> Entry:
+        if n not in self._shown:
+            entry = self.store.entry(self.conversation, n)
+            if self.session.view.row(n) is None:
+                return entry  # recalled, not shown: not kept
+            self._shown[n] = entry
+        return self._shown[n]
+
+    def _head_tokens(self, head: Mapping[str, Any]) -> int:
+        counted = {key: head[key] for key in ("system", "instructions", "tools") if key in head}
+        text = msgspec.json.encode(counted, enc_hook=_plain).decode() if counted else ""
+        if text != self._head[0]:
+            self._head = (text, self._count(text))
+        return self._head[1]
+
+    def _declare(self, tools: list[dict[str, Any]]) -> None:
+        declared = declared_kinds(tools)
+        if declared:
+            self._kinds |= declared
+            self.session.index.kinds = Kinds(self._kinds)
+
+    def _made(self, asked: Message) -> tuple[tuple[int, int], ToolCall] | None:
+        """The newest recorded call that `asked` is."""
+        call_id = _call_id(asked)
+        for step in reversed(self.session.index.steps):
+            entry = self._read(step.entry)
+            for number, block in enumerate(entry.blocks):
+                if isinstance(block, ToolCall) and block.call_id == call_id:
+                    return (entry.n, number), block
+        return None
+
+    def _result(self, call_id: str, text: str, *, error: bool) -> dict[str, Any]:
+        match self._dialect.name:
+            case "anthropic":
+                result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+                return result | ({"is_error": True} if error else {})
+            case "openai-responses":
+                return {"type": "function_call_output", "call_id": call_id, "output": text}
+            case _:
+                return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _named(table: Mapping[str, T], what: str, name: str) -> T:
+    if name not in table:
+        raise InputError(what, repr(name), "one of " + ", ".join(table))
+    return table[name]
+
+
+def _opened(store: str | Records) -> Records:
+    if not isinstance(store, str):
+        return store
+    from tenure.store.store import Store
+
+    return Store(store)
+
+
+def _plain(value: Any) -> Any:
+    """An SDK's object as the dictionary it stands for; all else as it is."""
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json", exclude_unset=True) if callable(dump) else value
+
+
+def _undeclared(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """The tool without our own declaration, which providers do not know."""
+    bare = {key: value for key, value in tool.items() if key != DECLARATION}
+    if isinstance(bare.get("function"), Mapping):
+        bare["function"] = {key: value for key, value in bare["function"].items() if key != DECLARATION}
+    return bare
+
+
+def _call_id(asked: Any) -> str:
+    fields: Mapping[str, Any] = msgspec.json.decode(asked) if isinstance(asked, bytes) else asked
+    found = fields.get("call_id") or fields.get("id") or ""
+    if not found:
+        raise InputError("tool call", f"no id among {sorted(fields)}", "a tool call as the provider's reply holds it")
+    return str(found)

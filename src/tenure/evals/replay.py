@@ -1,0 +1,499 @@
+"""Replaying a recorded session under a budget. Promise: nothing costs more than it saves, and anyone can check it.
+
+A recorded session has a call for every assistant message. The replay takes its messages in one by one, lets the engine decide before each
+call as it would have live, and yields what happened as REPLAY.md's lines. No model is asked and nothing is written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from hashlib import sha256
+from itertools import chain
+from typing import Final, assert_never
+
+from msgspec import UNSET, Struct, UnsetType
+
+from tenure.evals import lines as line_of
+from tenure.evals.lines import Line
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
+from tenure.meter.cache import Call, PrefixCache
+from tenure.meter.media import media_tokens
+from tenure.meter.price import Prices, prices_for
+from tenure.meter.ratio import Ratio
+from tenure.meter.tokens import FRAMING, Tokenizer, weigh
+from tenure.policies.policy import Policy
+from tenure.record.chain import neutral_payload
+from tenure.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
+from tenure.record.index import NONE, kind_of
+from tenure.record.tools import is_delimiter
+from tenure.rules.rules import Rules
+from tenure.rules.tables import rules_for
+from tenure.sessions.reader import Event, Rewritten, Skipped
+from tenure.view.edit import Commit, Drop, Edit, Remove, Replace
+from tenure.view.laws import never_larger, protection, structural
+from tenure.view.project import Projection, View
+from tenure.view.shared import shared_prefix
+
+CLEARED: Final = "[Old tool result content cleared]"  # what Claude Code and OpenCode leave in place of a result
+_PEEK: Final = 64  # messages looked ahead for the model's name
+_DEFAULT_MODEL: Final = "claude-sonnet-4-5"
+
+
+class Source(Struct, frozen=True):
+    """A session: its name, and how to read it, as often as asked. `events` gives the format's name and what a reader yields."""
+
+    path: str
+    events: Callable[[], tuple[str, Iterator[Event]]]
+    sha256: Callable[[], str] = lambda: ""  # of the unpacked bytes
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """How to replay. `learn`: the provider's tokens per o200k token are learned from the usage that the log reports."""
+
+    budget: Budget
+    policy: Policy | None
+    model: str = ""  # empty: as the log says
+    head_tokens: int = 0
+    learn: bool = True
+    settings: dict[str, str | int | float | bool | None] = {}
+
+
+def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
+    """What happens when the sources run one after another in one conversation. Raises InputError when a source cannot be read at all."""
+    readings = [_Reading(source, number) for number, source in enumerate(sources)]
+    model = options.model or next((m for reading in readings if (m := reading.model)), "") or _DEFAULT_MODEL
+    run = _Run(options, model, tokenizer)
+    yield run.header(tuple(reading.file for reading in readings))
+    for reading in readings:
+        run.begin_source()
+        for event in reading.events:
+            yield from run.take(event, reading.number)
+    yield run.summary(_recoverable(readings, run.evicted, run.session.length))
+
+
+class _Reading:
+    """One source as it is read: peeked at for its model."""
+
+    def __init__(self, source: Source, number: int) -> None:
+        self.source, self.number = source, number
+        self.format, events = source.events()
+        peeked: list[Event] = []
+        self.model = ""
+        for event in events:
+            peeked.append(event)
+            if isinstance(event, Draft) and event.model:
+                self.model = event.model
+            if self.model or len(peeked) >= _PEEK:
+                break
+        self.events = chain(peeked, events)
+
+    @property
+    def file(self) -> line_of.SourceFile:
+        """As the replay's header names it."""
+        return line_of.SourceFile(path=self.source.path, format=self.format, sha256=self.source.sha256())
+
+
+class _Sent(Struct):
+    """The bill of one window, and what of the request that was sent last still stands unchanged."""
+
+    cache: PrefixCache
+    unbroken: int = 0  # o200k tokens
+    read: int = 0
+    prompt: int = 0
+    usd: float = 0.0
+
+
+class _Run:
+    """One replay in progress. Mutable; yields lines."""
+
+    def __init__(self, options: Options, model: str, tokenizer: Tokenizer) -> None:
+        self.options, self.model = options, model
+        self.rules: Rules = rules_for("", model, "")
+        self.prices: Prices = prices_for(model)
+        self._tokenizer = tokenizer
+        setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy)
+        self.session = Session(setup, weigh=partial(weigh, tokenizer=tokenizer, media=self.rules.media), count=tokenizer)
+        self.baseline = Projection(self.session.index)  # the recorded agent's own window
+        self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
+        self._ratio = Ratio()
+        self._sent = _Sent(PrefixCache(prices=self.prices))
+        self._uncapped = _Sent(PrefixCache(prices=self.prices))
+        self._results: dict[str, tuple[int, int]] = {}
+        self._protected: dict[tuple[int, int], str] = {}
+        self._hashes: list[str] = []
+        self._base = 0
+        self._calls = 0
+        self._skipped = 0
+        self._unmet = 0
+        self._peak = 0
+        self._violations: list[str] = []
+        self._left: dict[str, int] = {}
+
+    def header(self, sources: tuple[line_of.SourceFile, ...]) -> line_of.ReplayLine:
+        """The first line."""
+        budget, prices = self.options.budget, self.prices
+        return line_of.ReplayLine(
+            sources=sources,
+            policy=self.options.policy.name if self.options.policy else "none",
+            settings=self.options.settings,
+            model=self.model,
+            budget=line_of.BudgetLine(
+                target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window
+            ),
+            tokenizer="o200k_base",
+            framing={"entry": FRAMING},
+            prices=line_of.PricesLine(
+                uncached=prices.uncached,
+                write=prices.write,
+                read=prices.read,
+                output=prices.output,
+                ttl_s=prices.ttl_s,
+                min_cache=prices.min_cache,
+            ),
+            rules={"thinking": self.rules.thinking, "provider": self.rules.provider, "dialect": self.rules.dialect},
+            head_tokens=self.options.head_tokens,
+        )
+
+    def begin_source(self) -> None:
+        """The next events come from another file; its reader counts its messages from 0."""
+        self._base = self.session.length
+        self._results.clear()
+
+    def take(self, event: Event, source: int) -> Iterator[Line]:
+        """One event of a reader."""
+        match event:
+            case Draft(role=Role.ASSISTANT):
+                yield from self._before_call(event)
+                yield self._call(event)
+                yield from self._append(event, source)
+            case Draft():
+                yield from self._append(event, source)
+            case Rewritten():
+                yield from self._rewritten(event)
+            case Skipped():
+                self._skipped += 1
+                yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=event.reason)
+            case _:
+                assert_never(event)
+
+    def summary(self, recoverable_share: float) -> line_of.SummaryLine:
+        """The last line."""
+        return line_of.SummaryLine(
+            calls=self._calls,
+            commits=len(self.session.commits),
+            usd=self._sent.usd,
+            usd_uncapped=self._uncapped.usd,
+            peak_view_tokens=self._peak,
+            violations=tuple(self._violations),
+            entries=self.session.length,
+            record_tokens=self.session.index.tokens,
+            skipped=self._skipped,
+            unmet=self._unmet,
+            stayed_by_kind=self._stayed(),
+            evicted_tokens=sum(self._left.values()),
+            evicted_by_kind=dict(sorted(self._left.items(), key=lambda item: -item[1])),
+            recoverable_share=recoverable_share,
+            prefix_reuse=_share(self._sent.read, self._sent.prompt),
+            prefix_reuse_uncapped=_share(self._uncapped.read, self._uncapped.prompt),
+            prompt_tokens=self._sent.prompt,
+            prompt_tokens_uncapped=self._uncapped.prompt,
+        )
+
+    def _append(self, draft: Draft, source: int) -> Iterator[Line]:
+        placed = self.session.append(draft)
+        for entry in placed.entries:
+            self.baseline.grow(entry.n)
+            self._hashes.append(entry.sha256)
+            for number, block in enumerate(entry.blocks):
+                if isinstance(block, ToolResult):
+                    self._results[block.call_id] = (entry.n, number)
+            yield self._entry(entry, source)
+        for commit in placed.commits:
+            self._count_left(commit)
+            yield self._committed(commit)
+
+    def _before_call(self, draft: Draft) -> Iterator[Line]:
+        decision = self.session.decide(extra=self.options.head_tokens, at=draft.at)
+        match decision:
+            case Stay(price=None):
+                return
+            case Stay():
+                yield line_of.HoldLine(before_call=self._calls, reason=decision.reason, price=decision.price)
+            case Propose():
+                yield from self._commit(decision)
+            case Unmet():
+                if decision.proposal is not None:
+                    yield from self._commit(decision.proposal)
+                self._unmet += 1
+                yield line_of.UnmetLine(
+                    before_call=self._calls, view_tokens=decision.tokens, ceiling=decision.limit, held_by=decision.held_by
+                )
+            case _:
+                assert_never(decision)
+
+    def _commit(self, proposal: Propose) -> Iterator[Line]:
+        yield from self._protect()
+        commit, guard = proposal.commit, self.session.guard()
+        before, after = self._carry_out(commit)
+        index = self.session.index
+        found = chain(
+            protection(before, after, index, guard),
+            never_larger(before, after, commit),
+            structural(after, index, self.rules, self.session.situation().loop_start),
+        )
+        self._violations += [f"commit {commit.n}: {wrong}" for wrong in found]
+        yield line_of.PlanLine(
+            before_call=self._calls, policy=commit.policy, outcome="committed", commit=commit.n, reason=commit.reason
+        )
+        yield self._committed(commit)
+
+    def _carry_out(self, commit: Commit) -> tuple[View, View]:
+        before = self.session.freeze()
+        self._count_left(commit)
+        self.session.commit(commit)
+        after = self.session.freeze()
+        self._break(self._sent, before, after)
+        return before, after
+
+    def _break(self, sent: _Sent, before: View, after: View) -> None:
+        """What was sent last stands only as far as the view is the same."""
+        sent.unbroken = min(sent.unbroken, self.options.head_tokens + shared_prefix(before, after, self.session.index))
+
+    def _committed(self, commit: Commit) -> line_of.CommitLine:
+        return line_of.CommitLine(
+            commit=commit.n,
+            before_call=self._calls,
+            entries=commit.entries,
+            policy=commit.policy,
+            forced=commit.forced,
+            reason=commit.reason,
+            moment=commit.moment,
+            price=commit.price,
+            tokens_before=commit.tokens_before,
+            tokens_after=commit.tokens_after,
+            actions=commit.actions,
+            edits=commit.edits,
+        )
+
+    def _protect(self) -> Iterator[Line]:
+        """What is protected besides human text, as changes since it was last said. One pass over the view."""
+        guard = self.session.guard()
+        now: dict[tuple[int, int], str] = {}
+        for row in self.session.view.rows():
+            for block in row.blocks:
+                why = guard.why((row.entry, block))
+                if why is not None and why != "human":
+                    now[row.entry, block] = why
+        for at, what in self._protected.items():
+            if now.get(at) != what:
+                yield line_of.ProtectLine(op="remove", what=what, entry=at[0], block=at[1])
+        for at, what in now.items():
+            if self._protected.get(at) != what:
+                yield line_of.ProtectLine(op="add", what=what, entry=at[0], block=at[1])
+        self._protected = now
+
+    def _call(self, answer: Draft) -> line_of.CallLine:
+        session, head = self.session, self.options.head_tokens
+        output = answer.usage.output if answer.usage and answer.usage.output else sum(map(self._tokenizer, _texts(answer)))
+        tokens = head + session.view.tokens
+        shared = self._sent.unbroken
+        usage = self._send(self._sent, tokens, output, answer.at)
+        self._send(self._uncapped, head + self.baseline.tokens, output, answer.at)
+        self._peak = max(self._peak, tokens)
+        made = line_of.CallLine(
+            call=self._calls,
+            at=answer.at,
+            model=answer.model,
+            entries=session.length,
+            entry=session.length,
+            head_tokens=head,
+            ratio=session.ratio,
+            view_tokens=tokens,
+            record_tokens=session.index.tokens,
+            shared_prefix_tokens=shared,
+            uncached=usage.uncached,
+            cache_write=usage.cache_write,
+            cache_read=usage.cache_read,
+            output=usage.output,
+            usd=self.prices.cost_usd(usage),
+            reported=_reported(answer.usage),
+        )
+        self._calls += 1
+        self._learn(answer)
+        return made
+
+    def _send(self, sent: _Sent, tokens: int, output: int, at: str) -> Usage:
+        """Bill one request against what still stands of the one before it."""
+        ratio = self.session.ratio
+        call = Call(
+            prompt_tokens=round(tokens * ratio), shared_prefix_tokens=round(sent.unbroken * ratio), output=output, at=_seconds(at)
+        )
+        charge, sent.cache = sent.cache.send(call)
+        sent.unbroken = tokens
+        sent.read += charge.usage.cache_read
+        sent.prompt += charge.usage.prompt
+        sent.usd += charge.usd
+        return charge.usage
+
+    def _learn(self, answer: Draft) -> None:
+        if self.options.learn and answer.usage is not None and answer.usage.prompt:
+            self._ratio = self._ratio.learn(answer.usage.prompt, self.baseline.tokens)
+        self.session.observe(at=answer.at, ratio=self._ratio.value)
+
+    def _rewritten(self, event: Rewritten) -> Iterator[Line]:
+        """The recorded agent changed its own window: the same happens to the view, and to the window without us."""
+        count = self._tokenizer
+        edits = _rewrite(self.session.view, event, self._base, self._results, count)
+        if theirs := _rewrite(self.baseline, event, self._base, self._results, count):
+            was = self.baseline.freeze()
+            self.baseline.apply(theirs)
+            self._break(self._uncapped, was, self.baseline.freeze())
+        if not edits:
+            return
+        before = self.session.view.tokens
+        copy = self.session.view.copy()
+        copy.apply(edits)
+        commit = Commit(
+            n=len(self.session.commits),
+            entries=self.session.length,
+            policy="recorded",
+            moment="recorded",
+            reason=event.reason,
+            tokens_before=before,
+            tokens_after=copy.tokens,
+            ratio=self.session.ratio,
+            edits=edits,
+        )
+        self._carry_out(commit)
+        yield self._committed(commit)
+
+    def _count_left(self, commit: Commit) -> None:
+        """What a commit removes, by kind; called while the view still shows it."""
+        index = self.session.index
+        for edit in commit.edits:
+            if not isinstance(edit, Drop | Replace):
+                continue
+            facts = index.block((edit.entry, edit.block))
+            self.evicted[edit.entry] = self._hashes[edit.entry]
+            kind = self._kind((edit.entry, edit.block))
+            self._left[kind] = self._left.get(kind, 0) + facts.tokens
+
+    def _stayed(self) -> dict[str, int]:
+        """What the view shows at the end, by kind."""
+        stayed: dict[str, int] = {}
+        for row in self.session.view.rows():
+            weights = self.session.index.weights(row.entry)
+            for block in row.blocks:
+                kind = self._kind((row.entry, block))
+                stayed[kind] = stayed.get(kind, 0) + weights[block]
+        if residues := sum(insert.tokens for insert in self.session.view.inserts):
+            stayed["residues"] = residues
+        return dict(sorted(stayed.items(), key=lambda item: -item[1]))
+
+    def _kind(self, at: tuple[int, int]) -> str:
+        """What a block is, as a person would say it."""
+        facts = self.session.index.block(at)
+        if facts.span != NONE:
+            span = self.session.index.spans[facts.span]
+            return f"{facts.kind.removeprefix('tool_')}s of {'delimiter' if is_delimiter(span.tool) else span.kind} tools"
+        return f"{facts.origin} {facts.kind}" if facts.kind in ("text", "media") else facts.kind
+
+    def _entry(self, entry: Entry, source: int) -> line_of.EntryLine:
+        facts = self.session.index.entries[entry.n]
+        blocks = tuple(self._block(block, (entry.n, number)) for number, block in enumerate(entry.blocks))
+        return line_of.EntryLine(
+            entry=entry.n,
+            id=entry.id,
+            parent=entry.parent,
+            sha256=entry.sha256,
+            source=source,
+            line=entry.line,
+            role=str(entry.role),
+            turn=facts.turn,
+            at=entry.at,
+            blocks=blocks,
+        )
+
+    def _block(self, block: Block, at: tuple[int, int]) -> line_of.BlockLine:
+        facts = self.session.index.block(at)
+        return line_of.BlockLine(
+            block=at[1],
+            kind=kind_of(block),
+            origin=str(block.origin),
+            objects=tuple(self.session.index.objects_of(at)),
+            tokens=facts.tokens,
+            text=block.text,
+            call_id=block.call_id if isinstance(block, ToolCall | ToolResult) else UNSET,
+            name=self.session.index.spans[facts.span].tool if facts.span != NONE else UNSET,
+            error=block.error if isinstance(block, ToolResult) else UNSET,
+            signed=True if facts.signed else UNSET,
+            media=self._media(block),
+        )
+
+    def _media(self, block: Block) -> line_of.MediaLine | tuple[line_of.MediaLine, ...] | UnsetType:
+        match block:
+            case Media():
+                return line_of.MediaLine(sha256=block.sha256, tokens=media_tokens(block, self.rules.media))
+            case ToolResult(media=items) if items:
+                return tuple(line_of.MediaLine(sha256=m.sha256, tokens=media_tokens(m, self.rules.media)) for m in items)
+            case _:
+                return UNSET
+
+
+def _rewrite(
+    view: Projection, event: Rewritten, base: int, results: dict[str, tuple[int, int]], count: Tokenizer
+) -> tuple[Edit, ...]:
+    """The edits that a recorded compaction or clearing means for a view."""
+    stop = base + event.drop_before
+    edits: list[Edit] = []
+    if event.drop_before:
+        edits += [Drop(entry=row.entry, block=block) for row in view.rows() if base <= row.entry < stop for block in row.blocks]
+        edits += [Remove(key=insert.key) for insert in view.inserts if base <= insert.before_entry <= stop]
+    tokens = count(CLEARED)
+    for at in (results[call_id] for call_id in event.cleared if call_id in results):
+        if view.shows(*at) and not (at[0] < stop and event.drop_before):
+            edits.append(Replace(entry=at[0], block=at[1], text=CLEARED, tokens=tokens + FRAMING * (at[1] == 0)))
+    return tuple(edits)
+
+
+def _recoverable(readings: list[_Reading], evicted: dict[int, str], length: int) -> float:
+    """Share of the entries of which something left whose bytes, read again from the source, have the hash they had."""
+    if not evicted:
+        return 1.0
+    again = 0
+    for number, draft in enumerate(_drafts(readings)):
+        if number in evicted and number < length:
+            again += _payload_hash(draft) == evicted[number]
+    return again / len(evicted)
+
+
+def _drafts(readings: list[_Reading]) -> Iterator[Draft]:
+    for reading in readings:
+        _, events = reading.source.events()
+        yield from (event for event in events if isinstance(event, Draft))
+
+
+def _payload_hash(draft: Draft) -> str:
+    return sha256(draft.payload or neutral_payload(draft.blocks)).hexdigest()
+
+
+def _texts(draft: Draft) -> Iterator[str]:
+    return (block.text for block in draft.blocks)
+
+
+def _reported(usage: Usage | None) -> line_of.ReportedLine | None:
+    if usage is None:
+        return None
+    return line_of.ReportedLine(cache_read=usage.cache_read, cache_write=usage.cache_write, uncached=usage.uncached)
+
+
+def _seconds(at: str) -> float | None:
+    try:
+        return datetime.fromisoformat(at).timestamp() if at else None
+    except ValueError:
+        return None
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
