@@ -1,0 +1,47 @@
+"""Which reader a file needs, told from its first bytes and never from its name.
+
+A new format is one file with its reader and one name in `READERS`; readers that recognise more stand behind those that ask for more.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from tenure.errors import InputError
+from tenure.sessions.claude_code import ClaudeCode
+from tenure.sessions.gemini_cli import GeminiCli
+from tenure.sessions.messages import READERS as MESSAGES
+from tenure.sessions.mini_swe_agent import MiniSweAgent
+from tenure.sessions.opencode import OpenCode
+from tenure.sessions.pi import Pi
+from tenure.sessions.reader import Event, Reader
+from tenure.sessions.shape import opening
+
+HEAD: Final = 64 * 2**10  # bytes
+
+READERS: Final[tuple[Reader, ...]] = (ClaudeCode(), Pi(), OpenCode(), GeminiCli(), MiniSweAgent(), *MESSAGES)
+
+
+def detect(head: bytes) -> Reader | None:
+    """The first reader that recognises a file starting with `head`."""
+    return next((reader for reader in READERS if reader.recognises(head)), None)
+
+
+def read(chunks: Iterable[bytes], where: str = "session") -> tuple[Reader, Iterator[Event]]:
+    """The reader that fits and the events of the file. Raises InputError, naming `where`, when none does."""
+    rest = iter(chunks)
+    start, size = list[bytes](), 0
+    while size < HEAD and (chunk := next(rest, None)) is not None:
+        start.append(chunk)
+        size += len(chunk)
+    head = b"".join(start)
+    reader = detect(head[:HEAD])
+    if reader is None:
+        found = f"found {_shown(head)}" if opening(head) else "found an empty file"
+        raise InputError(where, found, "one of the formats " + ", ".join(reader.name for reader in READERS))
+    return reader, reader.read(chain((head,), rest))
+
+
+def _shown(head: bytes) -> str:
+    start = head[:40].decode("utf-8", "replace")
+    return f"a file that starts with {start!r}"

@@ -1,0 +1,58 @@
+import json
+
+import pytest
+from session_reading import FIXTURES, chunked
+
+from tenure.errors import InputError
+from tenure.sessions.detect import READERS, detect, read
+
+NAMES = {
+    "claude_code.jsonl": "claude-code",
+    "claude_code_compacted.jsonl": "claude-code",
+    "opencode.json": "opencode",
+    "pi_linear.jsonl": "pi",
+    "pi_tree.jsonl": "pi",
+    "mini_v1.traj.json": "mini-swe-agent",
+    "mini_v2.traj.json": "mini-swe-agent",
+    "gemini.json": "gemini-cli",
+    "gemini_lines.jsonl": "gemini-cli",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exactly_one_reader_recognises_each_fixture(name: str) -> None:
+    data = (FIXTURES / name).read_bytes()
+    assert [reader.name for reader in READERS if reader.recognises(data[: 64 * 2**10])][:1] == [NAMES[name]]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00\x00", b"# notes", b"[1, 2]", b'{"role"', b"\xff\xfe", b'{"samples": [{"messages": [{"role": "user"}]}]}']
+)
+def test_what_fits_no_reader_lists_the_formats(data: bytes) -> None:
+    assert detect(data) is None
+    with pytest.raises(InputError, match=r"notes\.json: found .*, expected one of the formats claude-code, .*openai-messages"):
+        read(chunked(data), "notes.json")
+
+
+def test_the_first_line_may_be_damaged() -> None:
+    for name in ("claude_code.jsonl", "pi_linear.jsonl"):
+        assert read([b"{{{\n" + (FIXTURES / name).read_bytes()])[0].name == NAMES[name]
+
+
+def test_a_first_line_longer_than_the_head_is_recognised() -> None:
+    long = {
+        "parentUuid": None,
+        "isSidechain": False,
+        "type": "user",
+        "message": {"role": "user", "content": "x" * 10**5},
+        "uuid": "a",
+    }
+    reader, found = read([json.dumps(long).encode()])
+    assert reader.name == "claude-code"
+    assert len(list(found)) == 1
+
+
+def test_a_document_that_ends_too_early_says_where() -> None:
+    data = (FIXTURES / "opencode.json").read_bytes()
+    with pytest.raises(InputError, match=r"line \d+, column \d+: found .*, expected OpenCode's export"):
+        list(read([data[:-30]])[1])
