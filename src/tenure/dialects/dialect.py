@@ -56,6 +56,14 @@ class Dialect(Protocol):
         """One JSON text per provider message or item, in order; a piece may give several, or share one with its neighbour."""
         ...
 
+    def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
+        """A request's head and its messages as they are spelled; the inverse of `join`."""
+        ...
+
+    def join(self, head: Head, messages: Sequence[bytes]) -> bytes:
+        """The body of a request; system prompts stand where this API wants them."""
+        ...
+
     def tool(self, name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """A function tool's declaration in this API's shape."""
         ...

@@ -20,6 +20,9 @@ class Rules(Struct, frozen=True, kw_only=True):
     dialect: str
     thinking: Thinking = "none"
     reasoning_unit: bool = False  # a reasoning item and the items of its reply that follow it stay or leave together
+    call_reasoning: bool = (
+        False  # an assistant message with calls must carry its reasoning, signed or not, in every later request
+    )
     alternation: bool = False  # user and assistant messages must alternate
     first_user: bool = False  # the first message after the system prompt must be a user's
     cache_min_tokens: int = 1024  # shortest prefix that is cached

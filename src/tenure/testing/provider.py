@@ -1,0 +1,121 @@
+"""A provider on this machine that refuses what the real ones refuse. Promise: nothing is broken, and this is who would tell.
+
+It speaks Chat Completions, Responses and Messages, streaming or not, checks every request by the rules it was given, keeps a strict
+prefix cache and answers from a script. It needs starlette and uvicorn; everything it decides lives in its pure neighbours.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any, Final
+
+import uvicorn
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from tenure.dialects.json_text import load, object_of
+from tenure.errors import InputError
+from tenure.record.entry import Usage
+from tenure.rules.rules import Rules
+from tenure.rules.tables import rules_for
+from tenure.testing.prefix import PrefixCache
+from tenure.testing.script import Script, output_text, wire
+from tenure.testing.streams import events
+from tenure.testing.validity import violations
+
+__all__ = ["FakeProvider", "Seen", "serve", "violations"]
+
+_PATHS: Final = {
+    "/v1/chat/completions": "openai-chat",
+    "/v1/responses": "openai-responses",
+    "/v1/messages": "anthropic",
+}
+_PROVIDERS: Final = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """A request as it arrived, and what came of it."""
+
+    dialect: str
+    body: bytes
+    violations: tuple[str, ...] = ()
+    usage: Usage | None = None  # None when it was refused
+
+
+class FakeProvider:
+    """Records every request in `seen`. `rules` replaces the table's row, `clock` gives seconds, `tokens` counts a text."""
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        rules: Mapping[str, Rules] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        tokens: Callable[[str], int] = lambda text: len(text) // 4 + 1,
+    ) -> None:
+        self.seen: list[Seen] = []
+        self.app = Starlette(routes=[Route(path, self._answer, methods=["POST"]) for path in _PATHS])
+        self._script, self._rules, self._clock, self._tokens = script, dict(rules or {}), clock, tokens
+        self._cache = PrefixCache(tokens)
+        self._answered = 0
+
+    async def _answer(self, request: Request) -> Response:
+        dialect, raw = _PATHS[request.url.path], await request.body()
+        try:
+            body: dict[str, Any] = dict(object_of(load(raw.decode("utf-8", "surrogatepass"), "body"), "body"))
+        except (InputError, UnicodeError) as error:
+            return self._refuse(dialect, raw, (f"We could not parse the JSON body of your request: {error}",))
+        if isinstance(body.get("input"), str):
+            body["input"] = [{"role": "user", "content": body["input"]}]
+        rules = self._rules.get(dialect) or rules_for(_PROVIDERS[dialect], str(body.get("model", "")), dialect)
+        if found := violations(body, rules):
+            return self._refuse(dialect, raw, found)
+        if self._answered >= len(self._script.replies):
+            return self._refuse(dialect, raw, ("the script has no reply left",), status=500)
+        return self._reply(dialect, raw, body, rules)
+
+    def _reply(self, dialect: str, raw: bytes, body: dict[str, Any], rules: Rules) -> Response:
+        reply, n = self._script.replies[self._answered], self._answered
+        usage = self._cache.usage(body, rules, self._clock(), self._tokens(output_text(reply)))
+        response = wire(reply, n, body, rules, usage)
+        self._answered += 1
+        self.seen.append(Seen(dialect=dialect, body=raw, usage=usage))
+        if not body.get("stream"):
+            return JSONResponse(response)
+        options: dict[str, Any] = body.get("stream_options") or {}
+        include = bool(options.get("include_usage"))
+        return StreamingResponse(events(response, dialect, include_usage=include), media_type="text/event-stream")
+
+    def _refuse(self, dialect: str, raw: bytes, found: tuple[str, ...], status: int = 400) -> Response:
+        self.seen.append(Seen(dialect=dialect, body=raw, violations=found))
+        kind = "invalid_request_error" if status == 400 else "api_error"
+        if dialect == "anthropic":
+            error = {"type": "error", "error": {"type": kind, "message": found[0]}, "request_id": f"req_{len(self.seen)}"}
+        else:
+            param = "input" if dialect == "openai-responses" else "messages"
+            error = {"error": {"message": found[0], "type": kind, "param": param, "code": None}}
+        return JSONResponse(error, status_code=status)
+
+
+@contextmanager
+def serve(app: ASGIApp) -> Generator[str, None, None]:
+    """Run an ASGI application on a free port of the loopback interface; its base URL, without a path."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listener.close()

@@ -1,0 +1,148 @@
+"""What a scripted model says, and how each provider would put it. Pure: the same script gives the same bytes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tenure.dialects.json_text import load
+from tenure.record.entry import Usage
+from tenure.rules.rules import Rules
+from tenure.testing.prefix import units
+from tenure.testing.seals import seal, sealed_call_id
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A tool call in a reply."""
+
+    name: str
+    arguments: str = "{}"  # JSON
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    """One turn of the model: it thinks, speaks and calls, in this order."""
+
+    text: str = ""
+    thinking: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+class Script(Struct, frozen=True, kw_only=True):
+    """The replies of a model, one per request that was valid."""
+
+    replies: tuple[Reply, ...]
+
+
+def wire(reply: Reply, n: int, body: Mapping[str, Any], rules: Rules, usage: Usage) -> dict[str, Any]:
+    """The whole response to the `n`-th valid request, not streamed."""
+    model = str(body.get("model", ""))
+    match rules.dialect:
+        case "anthropic":
+            return _message(reply, n, body, rules) | {"model": model, "usage": _message_usage(usage)}
+        case "openai-responses":
+            return _response(reply, n, rules) | {"model": model, "usage": _response_usage(usage)}
+        case _:
+            return _completion(reply, n) | {"model": model, "usage": _completion_usage(usage)}
+
+
+def _message(reply: Reply, n: int, body: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
+    content: list[dict[str, Any]] = []
+    signature = ""
+    if reply.thinking:
+        bound = [unit.text for unit in units(body, rules)] if rules.thinking == "prefix_bound" else None
+        signature = seal(reply.thinking, bound)
+        content.append({"type": "thinking", "thinking": reply.thinking, "signature": signature})
+    if reply.text:
+        content.append({"type": "text", "text": reply.text})
+    for m, call in enumerate(reply.calls):
+        call_id = sealed_call_id(signature, n * 100 + m) if signature else f"toolu_{n}_{m}"
+        content.append({"type": "tool_use", "id": call_id, "name": call.name, "input": load(call.arguments)})
+    return {
+        "id": f"msg_{n}",
+        "type": "message",
+        "role": "assistant",
+        "content": content,
+        "stop_reason": "tool_use" if reply.calls else "end_turn",
+        "stop_sequence": None,
+    }
+
+
+def _message_usage(usage: Usage) -> dict[str, int]:
+    return {
+        "input_tokens": usage.uncached,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+    }
+
+
+def _completion(reply: Reply, n: int) -> dict[str, Any]:
+    calls = [
+        {"id": f"call_{n}_{m}", "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for m, call in enumerate(reply.calls)
+    ]
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
+    message |= {"reasoning_content": reply.thinking} if reply.thinking else {}
+    message |= {"tool_calls": calls} if calls else {}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop", "logprobs": None}
+    return {"id": f"chatcmpl-{n}", "object": "chat.completion", "created": 1_700_000_000 + n, "choices": [choice]}
+
+
+def _completion_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.prompt + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
+    }
+
+
+def _response(reply: Reply, n: int, rules: Rules) -> dict[str, Any]:
+    unit = f"r{n}" if reply.thinking and rules.reasoning_unit else str(n)
+    output: list[dict[str, Any]] = []
+    if reply.thinking:
+        summary = [{"type": "summary_text", "text": reply.thinking}]
+        output.append({"id": f"rs_{unit}", "type": "reasoning", "summary": summary, "encrypted_content": seal(reply.thinking)})
+    if reply.text:
+        part: dict[str, Any] = {"type": "output_text", "text": reply.text, "annotations": []}
+        output.append({"id": f"msg_{unit}_0", "type": "message", "role": "assistant", "status": "completed", "content": [part]})
+    for m, call in enumerate(reply.calls, 1):
+        said = {"call_id": f"call_{n}_{m}", "name": call.name, "arguments": call.arguments, "status": "completed"}
+        output.append({"id": f"fc_{unit}_{m}", "type": "function_call", **said})
+    return {
+        "id": f"resp_{n}",
+        "object": "response",
+        "created_at": 1_700_000_000 + n,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "output": output,
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": list[Any](),
+        "top_p": 1.0,
+    }
+
+
+def _response_usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.prompt + usage.output,
+    }
+
+
+def output_text(reply: Reply) -> str:
+    """Everything a reply says, for counting its tokens."""
+    return "".join([reply.thinking, reply.text, *(call.name + call.arguments for call in reply.calls)])
+
+
+def halves(text: str) -> Sequence[str]:
+    """`text` in two pieces, as a stream would bring it; one where there is too little of it."""
+    middle = len(text) // 2
+    return [text[:middle], text[middle:]] if middle else [text]
