@@ -1,1 +1,65 @@
-"""Tenure manages the life of everything in an LLM agent's context window."""
+"""Tenure manages the life of everything in an LLM agent's context window.
+
+from tenure import Context, Budget
+context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="cwl", store="sqlite:///agent.db")
+context.extend(messages)                                     # dictionaries, as they are
+reply = client.messages.create(**context.request(model="…", tools=tools, max_tokens=4096))
+context.append(reply)                                        # also learns from reply.usage
+
+Importing this loads nothing else; each name is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenure.context import Context as Context
+    from tenure.errors import Conflict as Conflict
+    from tenure.errors import InputError as InputError
+    from tenure.errors import StoreError as StoreError
+    from tenure.errors import TenureError as TenureError
+    from tenure.lifecycle.budget import Budget as Budget
+    from tenure.lifecycle.session import Propose as Propose
+    from tenure.lifecycle.session import Stay as Stay
+    from tenure.lifecycle.session import Unmet as Unmet
+    from tenure.policies.cwl import Cwl as Cwl
+    from tenure.record.tools import ToolKind as ToolKind
+    from tenure.store.store import Store as Store
+
+__version__ = "0.1.0"
+
+_PLACES = {
+    "Budget": "tenure.lifecycle.budget",
+    "Conflict": "tenure.errors",
+    "Context": "tenure.context",
+    "Cwl": "tenure.policies.cwl",
+    "InputError": "tenure.errors",
+    "Propose": "tenure.lifecycle.session",
+    "Stay": "tenure.lifecycle.session",
+    "Store": "tenure.store.store",
+    "StoreError": "tenure.errors",
+    "TenureError": "tenure.errors",
+    "ToolKind": "tenure.record.tools",
+    "Unmet": "tenure.lifecycle.session",
+}
+
+__all__ = [
+    "Budget",
+    "Conflict",
+    "Context",
+    "Cwl",
+    "InputError",
+    "Propose",
+    "Stay",
+    "Store",
+    "StoreError",
+    "TenureError",
+    "ToolKind",
+    "Unmet",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'tenure' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

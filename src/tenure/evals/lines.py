@@ -133,6 +133,7 @@ class CommitLine(Struct, frozen=True, kw_only=True, tag="commit", tag_field="typ
     price: Price | None
     tokens_before: int
     tokens_after: int
+    ratio: float
     actions: tuple[Act, ...]
     edits: tuple[Edit, ...]
 

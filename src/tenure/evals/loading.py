@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Event, Rewritten, Skipped
+from tenure.store.records import Conversation
 
 OWN: Final = "tenure"  # the format of a record of ours
 _SQLITE: Final = b"SQLite format 3\0"
@@ -126,6 +126,11 @@ def _digest(chunks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def drafts_as_source(path: str, format_: str, events: Sequence[Event]) -> Source:
-    """A session that is in memory already."""
-    return Source(path, lambda: (format_, chain(events)))
+def store_drafts(path: Path, drafts: Iterable[Draft], tokenizer: Tokenizer) -> None:
+    """Keep messages as the one conversation of a new store."""
+    from tenure.store.store import Store
+
+    session = _session("", tokenizer)
+    with Store(f"sqlite:///{path}") as store:
+        held = store.create(Conversation(id="session", title=path.stem))
+        store.append(held.id, [entry for draft in drafts for entry in session.append(draft).entries])

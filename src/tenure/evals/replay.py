@@ -56,6 +56,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str = ""  # empty: as the log says
     head_tokens: int = 0
     learn: bool = True
+    count_as: str = ""  # a published version's own way of counting, by name
     settings: dict[str, str | int | float | bool | None] = {}
 
 
@@ -272,6 +273,7 @@ class _Run:
             price=commit.price,
             tokens_before=commit.tokens_before,
             tokens_after=commit.tokens_after,
+            ratio=commit.ratio,
             actions=commit.actions,
             edits=commit.edits,
         )

@@ -1,0 +1,86 @@
+"""`tenure demo`: the main job on real input within seconds of installing, without a model, a key or a network."""
+
+import tempfile
+from getpass import getuser
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from tenure.cli.replay import DEFAULT_CEILING, Run, play, report
+from tenure.errors import InputError
+from tenure.evals.loading import load, source, store_drafts
+from tenure.evals.replay import Options, Source
+from tenure.files import usual_places
+from tenure.lifecycle.budget import Budget, parse_tokens
+from tenure.meter.tokens import o200k
+from tenure.policies.cwl import Cwl
+
+TRIED: Final = 20  # newest sessions looked at before making one
+FEWEST_REPLIES: Final = 8  # a shorter session has nothing to show
+FLOOR: Final = 8_000  # tokens; a smaller ceiling is all prologue and tail
+
+
+def demo(
+    sample: Annotated[bool, typer.Option("--sample", help="Make a session on the spot even if there are real ones.")] = False,
+) -> None:
+    """Replay your newest agent session, or one made on the spot, and show what would have left its window."""
+    console = Console(highlight=False)
+    chosen = (None if sample else _newest(Path.home(), console)) or _made(console)
+    ceiling = _ceiling(chosen)
+    options = Options(budget=Budget(ceiling=ceiling), policy=Cwl())
+    run = play([chosen], (chosen.path,), options, console)
+    console.print(report(run))
+    console.print(_next(run, chosen.path), soft_wrap=True)
+    if run.summary and run.summary.violations:
+        raise typer.Exit(1)
+
+
+def _newest(home: Path, console: Console) -> Source | None:
+    """The newest session in the usual places that can be read and is long enough; nothing is written to it."""
+    for found, _ in zip(usual_places(home), range(TRIED), strict=False):
+        try:
+            chosen = source(str(found.path))
+            loaded = load([chosen], o200k())
+        except InputError:
+            continue  # someone else's file in a format of tomorrow: the next one will do
+        if len(loaded.index.steps) >= FEWEST_REPLIES and loaded.index.tokens >= 2 * FLOOR:
+            console.print(f"Replaying your newest {found.tool} session, read only: {found.path}", soft_wrap=True)
+            return chosen
+    return None
+
+
+def _made(console: Console) -> Source:
+    """A session made on the spot, stored like any other so that it can be looked into afterwards."""
+    from tenure.evals.sample import sample_session
+
+    console.print("No session of Claude Code, Codex, OpenCode, pi or Gemini CLI found here, so one is made now: a scripted")
+    console.print("agent searches, reads, edits and tests a copy of Python's own library, and marks its episodes.")
+    with tempfile.TemporaryDirectory(prefix="tenure-demo-") as folder, console.status("working …"):
+        drafts = tuple(sample_session(Path(folder)))
+    path = Path(tempfile.gettempdir()) / f"tenure-demo-{getuser()}.db"
+    for old in path.parent.glob(path.name + "*"):
+        old.unlink()
+    store_drafts(path, drafts, o200k())
+    return source(str(path))
+
+
+def _ceiling(chosen: Source) -> int:
+    """The default ceiling; for a session that never comes near it, half of what it weighs."""
+    usual = parse_tokens("ceiling", DEFAULT_CEILING, of=None)
+    weight = load([chosen], o200k()).index.tokens
+    return usual if weight > 1.5 * usual else max(FLOOR, weight // 2)
+
+
+def _next(run: Run, path: str) -> str:
+    """What to try next."""
+    lines = [
+        "",
+        "No model was asked and nothing is lost: the record keeps all that left. Next:",
+        f"  tenure show {path}",
+        f"  tenure replay {path} --ceiling 50k --json out.jsonl",
+    ]
+    if run.recallable:
+        lines.append(f"  tenure recall {path} {run.recallable}")
+    return "\n".join(lines)

@@ -1,0 +1,325 @@
+"""`tenure replay`: what the engine does to a recorded session under a budget, and what that costs and saves."""
+
+import sys
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from tenure.cli import words
+from tenure.errors import InputError, StoreError
+from tenure.evals import replay as evals_replay
+from tenure.evals.lines import CallLine, CommitLine, Line, ReplayLine, SkippedLine, SummaryLine, UnmetLine
+from tenure.evals.loading import source
+from tenure.evals.replay import Options, Source
+from tenure.lifecycle.budget import Budget, parse_tokens
+from tenure.meter.tokens import o200k
+from tenure.policies import COMPAT, POLICIES
+from tenure.policies.policy import Policy
+from tenure.view.edit import Insert
+
+DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
+COMMITS_SHOWN: Final = 12
+_STDOUT: Final = "-"
+
+
+class Run(msgspec.Struct, kw_only=True):
+    """What a screen keeps of a replay: its ends and its commits, never its entries."""
+
+    names: tuple[str, ...]
+    header: ReplayLine | None = None
+    summary: SummaryLine | None = None
+    commits: list[CommitLine] = []
+    windows: list[int] = []  # provider tokens at each call
+    skipped: list[SkippedLine] = []
+    unmet: UnmetLine | None = None
+    entries: int = 0
+    record_tokens: int = 0
+    recallable: str = ""  # a handle of something that left
+
+
+def replay(
+    sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not; - for standard input.")],
+    policy: Annotated[str, typer.Option(help="What decides: " + ", ".join([*POLICIES, "none"]) + ".")] = "cwl",
+    compat: Annotated[str, typer.Option(help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
+    target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
+    ceiling: Annotated[str, typer.Option(help="Never send more than this; 80k unless --target is given.")] = "",
+    floor: Annotated[str, typer.Option(help="How far down one batch goes; 60% of the limit by default.")] = "",
+    window: Annotated[str, typer.Option(help="The model's limit less its output reserve; 180k by default.")] = "",
+    model: Annotated[str, typer.Option(help="Price and count as this model; by default the one in the log.")] = "",
+    head_tokens: Annotated[str, typer.Option(help="Tokens of system prompt and tools, which most logs leave out.")] = "0",
+    json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
+    each: Annotated[bool, typer.Option("--each", help="Replay several sessions apart, not as one after another.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Run recorded sessions through the engine under a budget.
+
+    Shows what stayed, what left, when and why. Several sessions run one after another in one conversation, as for an agent that never
+    restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.
+    """
+    options = Options(
+        budget=budget_of(target, ceiling, floor, window),
+        policy=policy_of(policy, compat),
+        model=model,
+        head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
+        count_as=compat,
+        settings={"compat": compat or None},
+    )
+    console = Console(stderr=json == _STDOUT, highlight=False, quiet=quiet)
+    groups = [[one] for one in sessions] if each else [sessions]
+    if each and json and len(groups) > 1:
+        raise InputError("--json", "one file for several replays", "--json without --each, or one session at a time")
+    done = [_one([source(name) for name in group], tuple(group), options, json, console) for group in groups]
+    for run in done if len(done) == 1 else ():
+        console.print(report(run))
+    if len(done) > 1:
+        console.print(comparison(done))
+    if any(run.summary and run.summary.violations for run in done):
+        raise typer.Exit(1)
+
+
+def budget_of(target: str, ceiling: str, floor: str, window: str) -> Budget:
+    """The budget of the options; without any limit, the default ceiling. Raises InputError for nonsense."""
+    limit = ceiling or ("" if target else DEFAULT_CEILING)
+    return Budget.parse(target=target or None, ceiling=limit or None, floor=floor or None, window=window or None)
+
+
+def policy_of(name: str, compat: str) -> Policy | None:
+    """The policy of the options. Raises InputError, naming those there are, for an unknown one."""
+    if compat:
+        if compat not in COMPAT:
+            raise InputError("--compat", repr(compat), "one of " + ", ".join(COMPAT))
+        return COMPAT[compat]
+    if name == "none":
+        return None
+    if name not in POLICIES:
+        raise InputError("--policy", repr(name), "one of " + ", ".join([*POLICIES, "none"]))
+    return POLICIES[name]
+
+
+def play(
+    sources: Sequence[Source], names: tuple[str, ...], options: Options, console: Console, out: IO[bytes] | None = None
+) -> Run:
+    """Replay, showing a gauge where there is a terminal, and writing every line to `out`."""
+    run = Run(names=names)
+    encode = msgspec.json.Encoder().encode
+    live = Live(console=console, refresh_per_second=12, transient=True) if _moves(console) else nullcontext()
+    with live as screen:
+        for line in evals_replay.replay(sources, options, o200k()):
+            if out is not None:
+                out.write(encode(line) + b"\n")
+            _note(run, line)
+            if screen is not None and isinstance(line, CallLine):
+                screen.update(_gauge(run, line), refresh=False)
+    return run
+
+
+def report(run: Run) -> RenderableType:
+    """The screen at the end of one replay."""
+    header, summary = run.header, run.summary
+    assert header is not None
+    assert summary is not None
+    limit = header.budget.ceiling or header.budget.target or header.budget.window
+    parts: list[RenderableType] = ["", *_titles(run, header), "", _facts(run, summary, limit)]
+    if run.commits:
+        parts += ["", _commits(run)]
+    if run.unmet is not None:
+        parts += ["", _unmet(run.unmet, summary.unmet)]
+    if summary.violations:
+        parts += ["", Text("laws broken: " + "; ".join(summary.violations[:5]), style="bold red")]
+    return Group(*parts)
+
+
+def comparison(runs: Sequence[Run]) -> Table:
+    """One row for each of several replays."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (
+        ("session", "left"),
+        ("calls", "right"),
+        ("recorded", "right"),
+        ("peak", "right"),
+        ("commits", "right"),
+    ):
+        table.add_column(name, justify=justify, no_wrap=True)  # pyright: ignore[reportArgumentType] - the two words it knows
+    for name in ("left", "back", "reuse", "bill", "without", "unmet"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for run in runs:
+        if (s := run.summary) is not None:
+            table.add_row(
+                *(
+                    Path(run.names[0]).name[:38],
+                    str(s.calls),
+                    words.short(s.record_tokens),
+                    words.short(max(run.windows, default=0)),
+                ),
+                *(str(s.commits), words.short(s.evicted_tokens), words.share(s.recoverable_share), words.share(s.prefix_reuse)),
+                *(words.money(s.usd), words.money(s.usd_uncapped), str(s.unmet or "")),
+            )
+    return table
+
+
+def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console) -> Run:
+    with _output(json) as out:
+        return play(sources, names, options, console, out)
+
+
+@contextmanager
+def _output(path: str) -> Generator[IO[bytes] | None]:
+    """The file for JSON lines; a disk that is full is said, and what was written before stays."""
+    if not path:
+        yield None
+    elif path == _STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        try:
+            with Path(path).open("wb") as file:
+                yield file
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def _moves(console: Console) -> bool:
+    return console.is_terminal and not console.quiet
+
+
+def _note(run: Run, line: Line) -> None:
+    match line:
+        case ReplayLine():
+            run.header = line
+        case SummaryLine():
+            run.summary = line
+        case CommitLine():
+            run.recallable = run.recallable or _first_route(line)
+            run.commits.append(msgspec.structs.replace(line, edits=()))
+        case CallLine():
+            run.windows.append(int(line.view_tokens * line.ratio))
+            run.entries, run.record_tokens = line.entries, line.record_tokens
+        case SkippedLine():
+            run.skipped.append(line)
+        case UnmetLine():
+            run.unmet = run.unmet or line
+        case _:
+            pass
+
+
+def _first_route(commit: CommitLine) -> str:
+    """A handle that the commit's residues name, of a tool call where there is one."""
+    routes = [route for edit in commit.edits if isinstance(edit, Insert) for route in edit.routes]
+    calls = [route for route in routes if route.partition(":")[0] not in ("episode", "step", "user")]
+    return (calls or routes or [""])[0]
+
+
+def _gauge(run: Run, call: CallLine) -> Text:
+    header = run.header
+    assert header is not None
+    limit = header.budget.ceiling or header.budget.target or header.budget.window
+    used = int(call.view_tokens * call.ratio)
+    said = f" {words.short(used):>5} of {words.short(limit)}  call {call.call + 1:,}  recorded {words.short(call.record_tokens)}"
+    return words.gauge_bar(used, limit) + Text(f"{said}  commits {len(run.commits)}")
+
+
+def _titles(run: Run, header: ReplayLine) -> Iterator[Text]:
+    names = ", ".join(Path(name).name for name in run.names[:3]) + (
+        f" and {len(run.names) - 3} more" if len(run.names) > 3 else ""
+    )
+    formats = ", ".join(dict.fromkeys(file.format for file in header.sources))
+    yield Text.assemble((names, "bold"), f"  {formats} · {header.model}")
+    budget = header.budget
+    named = [("ceiling", budget.ceiling), ("target", budget.target), ("floor", budget.floor), ("window", budget.window)]
+    limits = ", ".join(f"{name} {words.tokens(value)}" for name, value in named if value is not None)
+    yield Text(f"policy {header.policy}, {limits} tokens", style="dim")
+
+
+def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
+    peak = max(run.windows, default=0)
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    table.add_row(
+        "recorded", f"{summary.calls:,} calls, {summary.entries:,} messages, {words.tokens(summary.record_tokens)} tokens"
+    )
+    table.add_row("window", words.sparkline(run.windows, max(peak, limit)))
+    table.add_row(
+        "peak", f"{words.tokens(peak)} of {words.tokens(limit)} tokens, in {summary.commits} commit{_s(summary.commits)}"
+    )
+    table.add_row("left", f"{words.tokens(summary.evicted_tokens)} tokens: {words.kinds(summary.evicted_by_kind)}")
+    table.add_row("recoverable", f"{words.share(summary.recoverable_share)} of what left, read again and hash-equal")
+    table.add_row("stayed", words.kinds(summary.stayed_by_kind))
+    table.add_row(
+        "cache",
+        f"{words.share(summary.prefix_reuse)} of prompt tokens read from it, {words.share(summary.prefix_reuse_uncapped)} without eviction",
+    )
+    cheaper = words.change(summary.usd, summary.usd_uncapped)
+    table.add_row(
+        "bill", f"{words.money(summary.usd)} against {words.money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
+    )
+    if run.skipped:
+        table.add_row("left out", _skipped(run.skipped))
+    return table
+
+
+def _skipped(lines: Sequence[SkippedLine]) -> str:
+    """What the reader left out: the first few, the rest counted."""
+    first = "; ".join(f"{f'line {line.line}: ' if line.line else ''}{line.reason}" for line in lines[:3])
+    return f"{first}" + (f"; and {len(lines) - 3} more (--json has all)" if len(lines) > 3 else "")
+
+
+def _commits(run: Run) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=True)
+    for name in ("at call", "before", "after", "over by"):
+        table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
+    table.add_column("what left", no_wrap=True, overflow="ellipsis", ratio=1)
+    shown = run.commits if len(run.commits) <= COMMITS_SHOWN else [*run.commits[: COMMITS_SHOWN - 3], *run.commits[-2:]]
+    for number, commit in enumerate(shown):
+        if len(shown) < len(run.commits) and number == len(shown) - 2:
+            table.add_row("…", "", "", "", f"{len(run.commits) - len(shown)} more commits (--json has all)", style="dim")
+        before, after = (int(tokens * commit.ratio) for tokens in (commit.tokens_before, commit.tokens_after))
+        over = commit.reason.split(" ", 1)[0] if commit.forced else "" if commit.moment == "recorded" else "pays"
+        table.add_row(f"{commit.before_call:,}", words.short(before), words.short(after), over, _what(commit))
+    return table
+
+
+def _what(commit: CommitLine) -> str:
+    """The objects of a commit in a few words: what left whole, and how many were only stripped."""
+    if not commit.actions:
+        return "what the agent's own compaction took" if commit.moment == "recorded" else str(commit.moment)
+    whole = dict.fromkeys(act.object for act in commit.actions if act.level == "episode")
+    parts = dict.fromkeys(act.object for act in commit.actions if act.object not in whole)
+    said = [_objects(each, prefix) for each, prefix in ((whole, ""), (parts, "parts of ")) if each]
+    return " and ".join(said)
+
+
+def _objects(objects: Iterable[str], prefix: str) -> str:
+    """`3 episodes (change-json … locate-json)`, `27 steps (26 … 71)`, or the one there is."""
+    by_kind: dict[str, list[str]] = {}
+    for each in objects:
+        by_kind.setdefault(each.partition(":")[0], []).append(each.partition(":")[2])
+    said = [
+        f"{kind}:{words.first_line(names[0], 28)}"
+        if len(names) == 1
+        else f"{len(names)} {kind}s ({words.first_line(names[0], 20)} … {words.first_line(names[-1], 20)})"
+        for kind, names in by_kind.items()
+    ]
+    return prefix + ", ".join(said)
+
+
+def _unmet(line: UnmetLine, times: int) -> Text:
+    held = ", ".join(f"{name.replace('_', ' ')} {words.tokens(count)}" for name, count in line.held_by.items() if count)
+    return Text.assemble(
+        ("The limit could not be kept ", "bold yellow"),
+        f"at {times} call{_s(times)}; first at call {line.before_call}: {words.tokens(line.view_tokens)} tokens, held by {held}.",
+    )
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

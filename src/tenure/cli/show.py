@@ -1,0 +1,138 @@
+"""`tenure show`: what a session is made of, as objects that can be named, pinned and recalled."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tenure.cli import words
+from tenure.evals.loading import Loaded, load, source
+from tenure.meter.tokens import o200k
+from tenure.record.entry import Origin
+from tenure.record.episodes import Episode
+from tenure.record.index import Index, Span
+from tenure.record.tools import is_delimiter
+
+ROWS: Final = 12
+
+
+def show(
+    sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, or a store of Tenure's own.")],
+    every: Annotated[bool, typer.Option("--all", help="Every object, not only the largest.")] = False,
+) -> None:
+    """Print a session's turns, episodes and tool calls, with the handles that `tenure recall` takes."""
+    loaded = load([source(name) for name in sessions], o200k())
+    console = Console(highlight=False)
+    console.print(summary(", ".join(Path(name).name for name in sessions), loaded, None if every else ROWS, console.width))
+
+
+def summary(name: str, loaded: Loaded, rows: int | None, width: int) -> RenderableType:
+    """The whole screen; `rows` bounds each table."""
+    index = loaded.index
+    facts = f"{len(index):,} messages, {len(index.turns):,} human turns, {len(index.steps):,} replies, {index.tokens:,} tokens"
+    parts: list[RenderableType] = [
+        "",
+        Text.assemble((name, "bold"), "  ", " · ".join([*dict.fromkeys(loaded.formats), *loaded.models[:3]])),
+        Text(facts, style="dim"),
+        "",
+        _turns(loaded, rows, width),
+    ]
+    if declared := [episode for episode in index.episodes if episode.declared]:
+        parts += ["", _episodes(index, declared, rows, width)]
+    parts += ["", _tools(index), "", _largest(index, rows, width)]
+    if loaded.rewritten:
+        parts += ["", Text(f"{len(loaded.rewritten)} compactions or clearings that the agent made itself", style="dim")]
+    if loaded.skipped:
+        parts += ["", _skipped(loaded)]
+    return Group(*parts)
+
+
+def _turns(loaded: Loaded, rows: int | None, width: int) -> Table:
+    index = loaded.index
+    weights: dict[int, int] = defaultdict(int)
+    replies: dict[int, int] = defaultdict(int)
+    for facts in index.entries:
+        replies[facts.turn] += facts.role == "assistant"
+        for block in facts.blocks:
+            weights[block.turn] += block.tokens
+    table = _table(("turn", "left"), ("tokens", "right"), ("replies", "right"), ("the human said", "left"))
+    for turn in index.turns[:rows]:
+        entry = loaded.read(turn.start[0])
+        said = next((block.text for block in entry.blocks[turn.start[1] :] if block.origin is Origin.HUMAN), "")
+        handle = index.handle(f"user:{turn.number}", turn.start[0])
+        table.add_row(
+            handle,
+            words.tokens(weights[turn.number]),
+            str(replies[turn.number]),
+            Text(words.first_line(said, max(20, width - 40))),
+        )
+    return _more(table, len(index.turns), rows)
+
+
+def _episodes(index: Index, episodes: Sequence[Episode], rows: int | None, width: int) -> Table:
+    weights: dict[int, int] = defaultdict(int)
+    for facts in index.entries:
+        for block in facts.blocks:
+            weights[block.episode] += block.tokens
+    table = _table(("episode", "left"), ("type", "left"), ("tokens", "right"), ("builds on, or learned", "left"))
+    for episode in episodes[:rows]:
+        builds_on = "on " + ", ".join(index.episodes[each].name for each in episode.dependencies) if episode.dependencies else ""
+        about = episode.description or builds_on or ("" if episode.closed else "still open")
+        handle = index.handle(episode.object, episode.start[0])
+        table.add_row(
+            handle, str(episode.type), words.tokens(weights[episode.ordinal]), Text(words.first_line(about, max(20, width - 60)))
+        )
+    return _more(table, len(episodes), rows)
+
+
+def _tools(index: Index) -> Table:
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for span in index.spans:
+        row = sums[span.tool]
+        row[0] += 1
+        row[1] += span_tokens(index, span)
+        row[2] += span.error
+    table = _table(("tool", "left"), ("kind", "left"), ("calls", "right"), ("failed", "right"), ("tokens", "right"))
+    for tool, (calls, weight, failed) in sorted(sums.items(), key=lambda item: -item[1][1]):
+        table.add_row(tool, str(index.kinds.of(tool)), f"{calls:,}", str(failed or ""), words.tokens(weight))
+    return table
+
+
+def _largest(index: Index, rows: int | None, width: int) -> Table:
+    spans = [span for span in index.spans if not is_delimiter(span.tool)]
+    if rows is not None:
+        spans.sort(key=lambda span: -span_tokens(index, span))
+    table = _table(("largest objects" if rows else "objects", "left"), ("tokens", "right"), ("about", "left"))
+    for span in spans[:rows]:
+        about = Text(words.first_line(span.cue, max(20, width - 44)))
+        table.add_row(index.handle(span.object, span.call[0]), words.tokens(span_tokens(index, span)), about)
+    return _more(table, len(spans), rows)
+
+
+def span_tokens(index: Index, span: Span) -> int:
+    """What a call and its result weigh."""
+    return index.block(span.call).tokens + (index.block(span.result).tokens if span.result else 0)
+
+
+def _skipped(loaded: Loaded) -> Text:
+    first = "; ".join(f"{f'line {each.line}: ' if each.line else ''}{each.reason}" for each in loaded.skipped[:5])
+    more = f"; and {len(loaded.skipped) - 5} more" if len(loaded.skipped) > 5 else ""
+    return Text.assemble(("left out: ", "yellow"), first + more)
+
+
+def _table(*columns: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name, justify in columns:
+        table.add_column(name, justify=justify, no_wrap=justify == "right")  # pyright: ignore[reportArgumentType]
+    return table
+
+
+def _more(table: Table, total: int, rows: int | None) -> Table:
+    if rows is not None and total > rows:
+        table.add_row(Text(f"… {total - rows} more (--all)", style="dim"))
+    return table

@@ -1,0 +1,186 @@
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tenure.cli.main import main
+from tenure.cli.replay import budget_of, play, report
+from tenure.cli.show import summary
+from tenure.errors import InputError
+from tenure.evals.loading import load, source
+from tenure.evals.replay import Options
+from tenure.lifecycle.budget import Budget
+from tenure.meter.tokens import o200k
+from tenure.policies.cwl import Cwl
+
+LINES = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 41))
+
+
+def delimiter(**arguments: object) -> tuple[str, dict[str, object]]:
+    return "delimiter", arguments
+
+
+def message_file(path: Path, tasks: int = 10) -> Path:
+    """A chat of several tasks, annotated, as a plain file of messages."""
+    messages: list[dict[str, object]] = []
+    number = 0
+    for task in range(tasks):
+        messages.append({"role": "user", "content": f"Task {task}: make the parser of part {task} accept comments."})
+        for name, arguments in (
+            delimiter(action="start", name=f"find-{task}", type="expl"),
+            ("grep", {"pattern": f"class Parser{task}"}),
+            ("read", {"path": f"src/parser_{task}.py"}),
+            delimiter(action="end", description=f"Parser{task} is in src/parser_{task}.py, comments are dropped in skip()"),
+            delimiter(action="start", name=f"change-{task}", type="act", dependencies=[f"find-{task}"]),
+            ("edit", {"path": f"src/parser_{task}.py", "old": "skip()", "new": "keep()"}),
+            delimiter(action="end"),
+        ):
+            call = {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+            text = "ok" if name in ("delimiter", "edit") else f"{name} of part {task}\n{LINES}"
+            messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": text})
+            number += 1
+        messages.append({"role": "assistant", "content": f"Part {task} keeps its comments now."})
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    return path
+
+
+def screen(width: int) -> Console:
+    return Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
+
+
+def text_of(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_report_of_a_replay_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    chosen = source(str(message_file(tmp_path / "session.json")))
+    console = screen(width)
+    run = play([chosen], ("session.json",), Options(budget=Budget(ceiling=3_000), policy=Cwl(), model="gpt-5"), screen(width))
+    console.print(report(run))
+    golden(f"replay-{width}.txt", text_of(console))
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_what_show_prints_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    console = screen(width)
+    console.print(summary("session.json", load([source(str(message_file(tmp_path / "session.json")))], o200k()), 5, width))
+    golden(f"show-{width}.txt", text_of(console))
+
+
+def test_a_replay_writes_every_event_and_exits_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.jsonl"
+    assert main(["replay", str(message_file(tmp_path / "s.json")), "--ceiling", "3k", "--json", str(out), "--quiet"]) == 0
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert (lines[0]["type"], lines[-1]["type"]) == ("replay", "summary")
+    assert lines[0]["budget"] == {"target": None, "ceiling": 3000, "floor": 1800, "window": 180_000}
+    assert lines[-1]["violations"] == []
+    assert capsys.readouterr().out == ""
+
+
+def test_recall_writes_the_original_bytes_and_nothing_else(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    path = str(message_file(tmp_path / "s.json"))
+    assert main(["recall", path, "read:3", "--raw"]) == 0
+    assert capfdbinary.readouterr().out == f"read of part 2\n{LINES}".encode()
+    assert main(["recall", path, "entry:0", "--raw"]) == 0
+    first = json.loads(Path(path).read_bytes())[0]
+    assert json.loads(capfdbinary.readouterr().out) == first
+    assert main(["recall", path, "read:3", "--lines", "2-3"]) == 0
+    assert capfdbinary.readouterr().out.decode().splitlines() == LINES.splitlines()[:2]
+
+
+def test_every_bad_input_is_a_sentence_and_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = str(message_file(tmp_path / "s.json"))
+    noise, empty = tmp_path / "noise.bin", tmp_path / "empty"
+    noise.write_bytes(bytes(range(256)) * 40)
+    empty.write_bytes(b"")
+    for arguments, said in (
+        (["replay", str(tmp_path / "missing")], "no such file"),
+        (["replay", str(tmp_path)], "found a directory"),
+        (["replay", str(noise)], "one of the formats"),
+        (["replay", str(empty)], "found an empty file"),
+        (["replay", good, "--ceiling", "80,5"], "80,000"),
+        (["replay", good, "--ceiling", "300k"], "more than the window holds"),
+        (["replay", good, "--policy", "hope"], "one of cwl"),
+        (["replay", good, "--compat", "hope"], "one of paper"),
+        (["recall", good, "read:99"], "read:1 to read:10"),
+        (["recall", good, "episode:find"], "episode:find-"),
+        (["recall", good, "nothing"], "a handle such as"),
+    ):
+        assert main(arguments) == 2, arguments
+        assert said in " ".join(capsys.readouterr().err.split()), arguments
+
+
+def test_a_disk_that_is_full_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    assert main(["replay", str(message_file(tmp_path / "s.json")), "--json", "/dev/full", "-q"]) == 1
+    assert "/dev/full: cannot be written (No space left on device)" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_ends_a_replay_quietly(tmp_path: Path) -> None:
+    path = message_file(tmp_path / "s.json", tasks=60)
+    command = [sys.executable, "-m", "tenure.cli.main", "replay", str(path), "--json", "-", "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.readline()
+        run.stdout.close()
+        assert run.stderr.read() == b""
+
+
+def test_several_sessions_apart_are_a_table_with_a_row_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = message_file(tmp_path / "one.json"), message_file(tmp_path / "two.json", tasks=3)
+    assert main(["replay", str(one), str(two), "--each", "--ceiling", "3k"]) == 0
+    shown = capsys.readouterr().out
+    assert "one.json" in shown
+    assert "two.json" in shown
+
+
+def test_demo_replays_the_newest_session_it_finds_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / ".claude" / "projects" / "p"
+    folder.mkdir(parents=True)
+    lines: list[str] = []
+    for n in range(80):
+        use = {"type": "tool_use", "id": f"t{n}", "name": "Read", "input": {"file_path": f"/src/{n}.py"}}
+        back = {"type": "tool_result", "tool_use_id": f"t{n}", "content": LINES}
+        parent = f"b{n - 1}" if n else "u"
+        lines += [
+            json.dumps(
+                {
+                    "type": "assistant",
+                    "uuid": f"a{n}",
+                    "parentUuid": parent,
+                    "message": {"id": f"m{n}", "role": "assistant", "content": [use]},
+                }
+            ),
+            json.dumps({"type": "user", "uuid": f"b{n}", "parentUuid": f"a{n}", "message": {"role": "user", "content": [back]}}),
+        ]
+    first = json.dumps(
+        {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s", "message": {"role": "user", "content": "go"}}
+    )
+    path = folder / "s.jsonl"
+    path.write_text("\n".join([first, *lines]) + "\n", encoding="utf-8")
+    before = path.read_bytes()
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert main(["demo"]) == 0
+    assert "Replaying your newest claude-code session" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+
+def test_the_default_budget_is_a_ceiling_of_80k_unless_a_target_is_given() -> None:
+    assert budget_of("", "", "", "") == Budget(ceiling=80_000)
+    assert budget_of("80k", "", "", "") == Budget(target=80_000)
+    assert budget_of("50%", "", "", "100k") == Budget(target=50_000, window=100_000)
+    assert budget_of("", "100k", "50%", "").floor_of(100_000) == 50_000
+    with pytest.raises(InputError):
+        budget_of("", "80kk", "", "")
