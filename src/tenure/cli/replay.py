@@ -69,7 +69,7 @@ def replay(
         policy=policy_of(policy, compat),
         model=model,
         head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
-        count_as=compat,
+        like_pi=compat == "pi-cwl",
         settings={"compat": compat or None},
     )
     console = Console(stderr=json == _STDOUT, highlight=False, quiet=quiet)

@@ -22,6 +22,7 @@ from tenure.meter.media import media_tokens
 from tenure.meter.price import Prices, prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import FRAMING, Tokenizer, weigh
+from tenure.policies.pi_cwl import weigh_like_pi
 from tenure.policies.policy import Policy
 from tenure.record.chain import neutral_payload
 from tenure.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
@@ -56,7 +57,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str = ""  # empty: as the log says
     head_tokens: int = 0
     learn: bool = True
-    count_as: str = ""  # a published version's own way of counting, by name
+    like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
     settings: dict[str, str | int | float | bool | None] = {}
 
 
@@ -114,7 +115,8 @@ class _Run:
         self.prices: Prices = prices_for(model)
         self._tokenizer = tokenizer
         setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy)
-        self.session = Session(setup, weigh=partial(weigh, tokenizer=tokenizer, media=self.rules.media), count=tokenizer)
+        weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
+        self.session = Session(setup, weigh=weigher, count=tokenizer)
         self.baseline = Projection(self.session.index)  # the recorded agent's own window
         self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
         self._ratio = Ratio()
@@ -142,8 +144,8 @@ class _Run:
             budget=line_of.BudgetLine(
                 target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window
             ),
-            tokenizer="o200k_base",
-            framing={"entry": FRAMING},
+            tokenizer="utf16/4" if self.options.like_pi else "o200k_base",
+            framing={"entry": 0 if self.options.like_pi else FRAMING},
             prices=line_of.PricesLine(
                 uncached=prices.uncached,
                 write=prices.write,
@@ -339,7 +341,7 @@ class _Run:
         return charge.usage
 
     def _learn(self, answer: Draft) -> None:
-        if self.options.learn and answer.usage is not None and answer.usage.prompt:
+        if self.options.learn and not self.options.like_pi and answer.usage is not None and answer.usage.prompt:
             self._ratio = self._ratio.learn(answer.usage.prompt, self.baseline.tokens)
         self.session.observe(at=answer.at, ratio=self._ratio.value)
 

@@ -5,6 +5,7 @@ always forces. `floor` is how far down one batch goes. All are provider tokens.
 """
 
 import re
+from decimal import Decimal
 from typing import Final
 
 from msgspec import Struct
@@ -55,7 +56,11 @@ class Budget(Struct, frozen=True, kw_only=True):
     ) -> "Budget":
         """The budget that a person wrote; a percentage is of the window, a floor's is of the limit."""
         size = DEFAULT_WINDOW if window is None else parse_tokens("window", window, of=None)
-        limits = {name: parse_tokens(name, value, of=size) for name, value in (("target", target), ("ceiling", ceiling)) if value}
+        limits = {
+            name: parse_tokens(name, value, of=size)
+            for name, value in (("target", target), ("ceiling", ceiling))
+            if value is not None
+        }
         limit = limits.get("ceiling") or limits.get("target") or size
         return cls(**limits, floor=None if floor is None else parse_tokens("floor", floor, of=limit), window=size)
 
@@ -74,21 +79,19 @@ def parse_tokens(where: str, text: str | int, *, of: int | None) -> int:
 
     Raises InputError for anything else: a number that only looks right would evict everything, or nothing.
     """
-    if isinstance(text, int):
-        text = str(text)
-    plain = text.strip()
+    plain = str(text).strip()
     if found := _PERCENT.fullmatch(plain):
-        return _share(where, plain, float(found["number"]), of)
+        return _share(where, plain, Decimal(found["number"]), of)
     found = _AMOUNT.fullmatch(plain)
     if not found:
         raise InputError(where, repr(text), _ALLOWED)
-    amount = float(re.sub("[,_]", "", found["number"])) * _UNITS[found["unit"].lower()]
+    amount = Decimal(re.sub("[,_]", "", found["number"])) * _UNITS[found["unit"].lower()]
     if amount < 1 or amount != int(amount):
         raise InputError(where, repr(text), _ALLOWED)
     return int(amount)
 
 
-def _share(where: str, text: str, percent: float, of: int | None) -> int:
+def _share(where: str, text: str, percent: Decimal, of: int | None) -> int:
     if of is None or not 0 < percent <= 100:
         raise InputError(where, repr(text), "tokens, such as 200k" if of is None else "a percentage above 0 and up to 100")
     return max(1, int(of * percent / 100))

@@ -5,22 +5,25 @@ until it is committed.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Final, assert_never
 
 from msgspec import Struct
 
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Situation
-from tenure.record.episodes import Episode
-from tenure.record.index import NONE, Span
-from tenure.view.action import Action, Strip, Unstrip
+from tenure.record.entry import Origin
+from tenure.record.episodes import Episode, EpisodeType
+from tenure.record.index import NONE, Index, Span
+from tenure.view.action import Action, Level, Strip, Unstrip
 from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Restore
 from tenure.view.guard import At
-from tenure.view.levels import at_level
-from tenure.view.project import Projection
+from tenure.view.levels import LEVELS, at_level
+from tenure.view.project import Projection, changed_from
 from tenure.view.residue import Residue, described_only, named_by, place_of, role_of_residue, worth_naming
-from tenure.view.thinking import invalidated, is_bound, settle
+from tenure.view.thinking import bond, invalidated, settle
+from tenure.view.undo import lawful
 
 FRAMING: Final = 4  # tokens an entry costs beside its text
 RESIDUE_SHARE: Final = 0.05  # of the limit: what all residues together may weigh
@@ -48,6 +51,7 @@ class Residues(Struct, frozen=True, kw_only=True):
     """How removals are named: `lines` merge and stay within `budget` tokens; without, an expl leaves its description (the paper)."""
 
     lines: bool = True
+    descriptions: bool = True  # without these and without lines, nothing is left
     budget: int = 4_000
 
 
@@ -76,45 +80,53 @@ class _Draft:
         self._residues = residues
         self._prefix = prefix
         self._view = situation.view.copy()
+        self._free = dict(situation.free)
+        self._returned: set[int] = set()  # what came back may go again
         self._edits: list[Edit] = []
         self._actions: list[Act] = []
         self._gone: dict[int, int] = {}  # fully evicted episode -> tokens it weighed
         self._weight: dict[int, int] = {}
+        standing = sum(insert.tokens for insert in self._view.inserts if _is_residue(insert))
+        self._room = max(0, residues.budget - standing) if residues.lines else None  # what residues may still come to weigh
         self._reserve = 0
 
     @property
     def tokens(self) -> int:
         """What the view would weigh, residues included as far as they can be foreseen."""
-        return self._view.tokens + self._reserve
+        return self._view.tokens + (self._reserve if self._room is None else min(self._reserve, self._room))
 
     def apply(self, action: Action) -> None:
         """Compile one action and carry it out; one that would change nothing leaves no trace."""
         match action:
             case Strip(episode=ordinal, level=level):
-                before = self._view.tokens
-                chosen = [at for at in self._situation.free.get(ordinal, ()) if at_level(self._situation.index, at, level)]
-                edits: list[Edit] = list(self._drops(chosen))
-                self._carry_out(edits)
-                self._weight[ordinal] = self._weight.get(ordinal, 0) + before - self._view.tokens
-                self._note(Act(kind="strip", object=self._object(ordinal), level=str(level)), edits)
+                if self._strip(ordinal, level):
+                    self._actions.append(Act(kind="strip", object=self._object(ordinal), level=str(level)))
                 self._leave(ordinal)
             case Unstrip(episode=ordinal):
-                edits = list(self._restores(ordinal))
-                self._carry_out(edits)
-                self._note(Act(kind="restore", object=self._object(ordinal)), edits)
+                edits = lawful(
+                    list(self._restores(ordinal)),
+                    self._view,
+                    self._situation.index,
+                    self._situation.rules,
+                    self._situation.loop_start,
+                )
+                self._view.apply(edits)
+                self._edits += edits
+                self._set_free(ordinal)
+                if edits:
+                    self._actions.append(Act(kind="restore", object=self._object(ordinal)))
             case _:
                 assert_never(action)
 
     def finish(self, *, exhausted: bool) -> Rehearsal:
         """The rehearsal so far, residues laid and bound reasoning gone; the draft can be continued afterwards."""
         view = self._view.copy()
-        edits = [*self._edits]
         laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self._gone)
         view.apply(laid)
-        edits += laid
-        changed_from = _changed_from(self._situation.view, edits)
+        edits = [*self._edits, *laid]
+        first = changed_from(self._situation.view, edits)
         if self._situation.rules.thinking == "prefix_bound" and edits:
-            spoilt = list(invalidated(self._situation.index, view, changed_from))
+            spoilt = list(invalidated(self._situation.index, view, first))
             view.apply(spoilt)
             edits += spoilt
         return Rehearsal(
@@ -122,33 +134,65 @@ class _Draft:
             edits=tuple(edits),
             tokens_before=self._situation.view.tokens,
             tokens_after=view.tokens,
-            changed_from=changed_from,
+            changed_from=first,
             exhausted=exhausted,
         )
-
-    def _carry_out(self, edits: list[Edit]) -> None:
-        self._view.apply(edits)
-        self._edits += edits
-
-    def _note(self, act: Act, edits: list[Edit]) -> None:
-        if edits:
-            self._actions.append(act)
 
     def _object(self, ordinal: int) -> str:
         return self._situation.index.episodes[ordinal].object
 
-    def _drops(self, chosen: list[At]) -> Iterator[Drop]:
-        by_entry: dict[int, set[int]] = {}
-        for entry, block in chosen:
-            if self._view.shows(entry, block):
-                by_entry.setdefault(entry, set()).add(block)
-        situation = self._situation
+    def _strip(self, ordinal: int, level: Level) -> bool:
+        """Drop what a level drops of an episode, and what cannot stay without it; whether anything was dropped."""
+        situation, view = self._situation, self._view
+        before = view.tokens
+        stripped = False
+        by_entry: dict[int, list[int]] = {}
+        for entry, block in self._places(ordinal, level):
+            by_entry.setdefault(entry, []).append(block)
         for entry, blocks in by_entry.items():
-            row = self._view.row(entry)
-            assert row is not None
-            bound = is_bound(situation.index, situation.rules, situation.loop_start, entry)
-            for block in sorted(settle(situation.index, entry, row.blocks, blocks, bound=bound)):
-                yield Drop(entry=entry, block=block)
+            row = view.row(entry)
+            if row is None:
+                continue
+            drop: Sequence[int] = blocks
+            if tuple(blocks) != row.blocks:
+                chosen = {block for block in blocks if block in row.blocks}
+                tie = bond(situation.index, situation.rules, situation.loop_start, entry)
+                drop = sorted(settle(situation.index, entry, row.blocks, chosen, tie)) if chosen else ()
+            if drop:
+                stripped = True
+                view.drop(entry, drop)
+                self._edits += [Drop(entry=entry, block=block) for block in drop]
+                if len(drop) > len(blocks):
+                    self._taken_along(ordinal, entry, drop)
+        self._weight[ordinal] = self._weight.get(ordinal, 0) + before - view.tokens
+        return stripped
+
+    def _places(self, ordinal: int, level: Level) -> Sequence[At]:
+        """What a level drops of an episode, as far as it has not left yet."""
+        if level is Level.EPISODE:
+            return self._free.get(ordinal, ())
+        if ordinal not in self._returned and level in LEVELS[EpisodeType.EXPL]:
+            return self._situation.layers(ordinal).get(level, ())
+        return [at for at in self._free.get(ordinal, ()) if at_level(self._situation.index, at, level)]
+
+    def _taken_along(self, ordinal: int, entry: int, drop: Sequence[int]) -> None:
+        """Reasoning of another episode may have gone along, and have been the last of it."""
+        facts = self._situation.index.entries[entry].blocks
+        for other in {facts[block].episode for block in drop} - {ordinal, NONE}:
+            self._leave(other)
+
+    def _set_free(self, ordinal: int) -> None:
+        """Let an episode that came back go again, unless something of it is held now."""
+        index = self._situation.index
+        places = [
+            (entry, block)
+            for entry in index.entries_of(index.episodes[ordinal])
+            for block, facts in enumerate(index.entries[entry].blocks)
+            if facts.episode == ordinal and facts.origin is not Origin.HUMAN
+        ]
+        if all(self._situation.guard.why(at) is None for at in places):
+            self._free[ordinal] = places
+            self._returned.add(ordinal)
 
     def _restores(self, ordinal: int) -> Iterator[Restore]:
         index = self._situation.index
@@ -160,17 +204,17 @@ class _Draft:
     def _leave(self, ordinal: int) -> None:
         """Remember an episode that is fully evicted now, and set tokens aside for its residue."""
         situation = self._situation
-        if ordinal in self._gone or situation.held.get(ordinal):
+        if ordinal in self._gone or not situation.index.episodes[ordinal].closed:
             return
-        if any(self._view.shows(*at) for at in situation.free.get(ordinal, ())):
+        if any(self._view.shows(*at) for at in (*self._free.get(ordinal, ()), *situation.held.get(ordinal, ()))):
             return
         weight = self._weight.get(ordinal, 0)
         self._gone[ordinal] = weight
-        description = situation.index.episodes[ordinal].description
+        episode = situation.index.episodes[ordinal]
         if self._residues.lines:
-            self._reserve += min(_LINE_RESERVE, int(weight * _CUE_SHARE)) + (situation.count(description) if description else 0)
-        elif description:
-            self._reserve += situation.count(_described(situation, situation.index.episodes[ordinal])) + FRAMING
+            self._reserve += min(_LINE_RESERVE, int(weight * _CUE_SHARE)) + _description_weight(situation.index, episode)
+        elif episode.description and self._residues.descriptions:
+            self._reserve += situation.count(_described(situation, episode)) + FRAMING
 
 
 class _Laying:
@@ -178,81 +222,93 @@ class _Laying:
 
     def __init__(self, situation: Situation, view: Projection, residues: Residues, prefix: str) -> None:
         self._situation = situation
-        self._view = view
         self._residues = residues
         self._prefix = prefix
         self._shown = [row.entry for row in view.rows()]
         self._standing = {insert.key: insert for insert in view.inserts if _is_residue(insert)}
-        self._edits: list[Edit] = []
-        self._laid = 0
+        self._weight = sum(insert.tokens for insert in self._standing.values())
+        self._removed: list[Remove] = []
+        self._laid: dict[str, Insert] = {}
+        self._numbers = count()
 
-    def lay(self, gone: dict[int, int]) -> list[Edit]:
+    def lay(self, gone: Mapping[int, int]) -> list[Edit]:
         """The edits that name the episodes `gone`, each with the tokens it weighed."""
         episodes = [self._situation.index.episodes[ordinal] for ordinal in sorted(gone)]
-        if not self._residues.lines:
+        if self._residues.lines:
+            self._lay_lines(episodes, gone)
+        else:
             for episode in episodes:
-                if episode.description:
-                    self._insert(
-                        place_of(self._situation.index, episode.start[0]), _described(self._situation, episode), (episode,)
-                    )
-            return self._edits
-        for group in self._gaps(episodes).values():
-            self._lay_gap(group, sum(gone[episode.ordinal] for episode in group))
-        self._keep_within_budget()
-        return self._edits
+                self._lay_description(episode)
+        return [*self._removed, *self._laid.values()]
 
-    def _gaps(self, episodes: list[Episode]) -> dict[int, list[Episode]]:
-        """The episodes by the gap between shown entries in which they stood."""
-        gaps: dict[int, list[Episode]] = {}
+    def _lay_description(self, episode: Episode) -> None:
+        if episode.description and self._residues.descriptions:
+            index = self._situation.index
+            routes = (index.handle(episode.object, episode.start[0]),)
+            self._put(place_of(index, episode.start[0]), _described(self._situation, episode), routes)
+
+    def _lay_lines(self, episodes: Iterable[Episode], gone: Mapping[int, int]) -> None:
+        """One residue for each gap between shown entries, newest first; what their budget does not hold is merged."""
+        groups: dict[int, list[Episode]] = {}
         for episode in episodes:
-            gaps.setdefault(bisect_left(self._shown, episode.start[0]), []).append(episode)
-        return gaps
+            groups.setdefault(self._gap(episode.start[0]), []).append(episode)
+        standing: dict[int, list[Insert]] = {}
+        for insert in self._standing.values():
+            standing.setdefault(self._gap(insert.before_entry), []).append(insert)
+        left: list[Episode] = []
+        for gap, group in reversed(groups.items()):
+            if self._weight > self._residues.budget:
+                left += group
+            else:
+                self._lay_gap(group, standing.get(gap, []), sum(gone[episode.ordinal] for episode in group))
+        if self._weight > self._residues.budget:
+            self._merge_oldest(left)
 
-    def _lay_gap(self, group: list[Episode], weight: int) -> None:
+    def _gap(self, entry: int) -> int:
+        return bisect_left(self._shown, entry)
+
+    def _lay_gap(self, group: Iterable[Episode], old: Iterable[Insert], weight: int) -> None:
         """One residue for a gap, taking in those that stand in it already."""
         index = self._situation.index
-        gap = bisect_left(self._shown, group[0].start[0])
-        old = [insert for insert in self._standing.values() if bisect_left(self._shown, insert.before_entry) == gap]
         weight += sum(insert.tokens for insert in old)
         episodes, cues = [*group], [span for episode in group for span in self._spans_of(episode)]
         for insert in old:
             named, called = named_by(index, insert.routes)
             episodes, cues = episodes + named, called + cues
-        residue = Residue(index, episodes, cues)
-        if self._weigh(residue) > weight * _CUE_SHARE:
+        residue = self._cut(Residue(index, episodes, cues), self._residues.budget)
+        tokens = self._weigh(residue)
+        if residue.cues and tokens > weight * _CUE_SHARE:
             residue = residue.without_cues()
-        if not residue.described and self._weigh(residue) >= weight:
+            tokens = self._weigh(residue)
+        if not residue.described and tokens >= weight:
             return
         for insert in old:
             self._remove(insert)
-        self._insert_residue(place_of(index, residue.last.start[0]), residue)
+        self._put(place_of(index, residue.last.start[0]), residue.text(), residue.routes())
 
-    def _keep_within_budget(self) -> None:
-        """Merge the oldest residues into one line for their whole stretch once all together weigh too much."""
-        total = sum(insert.tokens for insert in self._standing.values())
-        if total <= self._residues.budget:
-            return
+    def _merge_oldest(self, episodes: list[Episode]) -> None:
+        """One line for the whole oldest stretch, as long as it takes for all residues together to weigh half of their budget."""
         merged: list[Insert] = []
         for insert in sorted(self._standing.values(), key=lambda insert: (insert.before_entry, insert.order, insert.key)):
-            if total <= self._residues.budget // 2 and len(merged) > 1:
+            if self._weight <= self._residues.budget // 2 and merged:
                 break
             merged.append(insert)
-            total -= insert.tokens
-        episodes = [episode for insert in merged for episode in named_by(self._situation.index, insert.routes)[0]]
-        for insert in merged:
             self._remove(insert)
-        self._insert_residue(merged[-1].before_entry, self._cut(Residue(self._situation.index, episodes)))
+        index = self._situation.index
+        named = [episode for insert in merged for episode in named_by(index, insert.routes)[0]]
+        residue = self._cut(Residue(index, [*episodes, *named]).without_cues(), self._residues.budget // 2)
+        place = max(insert.before_entry for insert in merged)
+        self._put(max(place, place_of(index, residue.last.start[0])), residue.text(), residue.routes())
 
-    def _cut(self, residue: Residue) -> Residue:
-        """The residue with its newest descriptions only, as many as half of the budget holds."""
-        room = self._residues.budget // 2
+    def _cut(self, residue: Residue, room: int) -> Residue:
+        """The residue with its newest descriptions only, as many as there is room for."""
         kept: list[Episode] = []
         for episode in reversed(residue.described):
-            room -= self._situation.count(episode.description) + 12
+            room -= _description_weight(self._situation.index, episode)
             if room < 0:
                 break
             kept.append(episode)
-        return residue.describing(kept)
+        return residue if len(kept) == len(residue.described) else residue.describing(kept)
 
     def _spans_of(self, episode: Episode) -> Iterator[Span]:
         index = self._situation.index
@@ -264,32 +320,32 @@ class _Laying:
     def _weigh(self, residue: Residue) -> int:
         return self._situation.count(residue.text()) + FRAMING
 
-    def _insert_residue(self, before_entry: int, residue: Residue) -> None:
-        self._put(before_entry, residue.text(), residue.routes())
-
-    def _insert(self, before_entry: int, text: str, named: tuple[Episode, ...]) -> None:
-        self._put(before_entry, text, tuple(self._situation.index.handle(e.object, e.start[0]) for e in named))
-
     def _put(self, before_entry: int, text: str, routes: tuple[str, ...]) -> None:
+        number = next(self._numbers)
         insert = Insert(
             before_entry=before_entry,
-            order=self._laid,
-            key=f"{self._prefix}{self._laid}",
+            order=number,
+            key=f"{self._prefix}{number}",
             role=role_of_residue(),
             text=text,
             tokens=self._situation.count(text) + FRAMING,
             routes=routes,
         )
-        self._laid += 1
-        self._standing[insert.key] = insert
-        self._edits.append(insert)
+        self._standing[insert.key] = self._laid[insert.key] = insert
+        self._weight += insert.tokens
 
     def _remove(self, insert: Insert) -> None:
         del self._standing[insert.key]
-        if insert in self._edits:
-            self._edits.remove(insert)
-        else:
-            self._edits.append(Remove(key=insert.key))
+        self._weight -= insert.tokens
+        if self._laid.pop(insert.key, None) is None:
+            self._removed.append(Remove(key=insert.key))
+
+
+def _description_weight(index: Index, episode: Episode) -> int:
+    """At most what a description weighs in a residue, without counting: the call that gave it, its line's handle, a margin."""
+    if not (episode.description and episode.end):
+        return 0
+    return index.block(episode.end).tokens + len(episode.name) // 3 + 12
 
 
 def _described(situation: Situation, episode: Episode) -> str:
@@ -298,18 +354,3 @@ def _described(situation: Situation, episode: Episode) -> str:
 
 def _is_residue(insert: Insert) -> bool:
     return insert.key.startswith("r")
-
-
-def _changed_from(view: Projection, edits: list[Edit]) -> int:
-    """The first record entry at or after which edits change the view; the record's length when there are none."""
-    first = view.length
-    for edit in edits:
-        match edit:
-            case Insert(before_entry=entry):
-                first = min(first, entry)
-            case Remove(key=key):
-                standing = view.insert(key)
-                first = min(first, standing.before_entry if standing else first)
-            case _:
-                first = min(first, edit.entry)
-    return first

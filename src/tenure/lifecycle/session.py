@@ -6,6 +6,7 @@ through `commit`, which the edge makes durable first. Nothing here reads a clock
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Final
 
 from msgspec import Struct
@@ -18,13 +19,14 @@ from tenure.policies.cwl import Cwl
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Count, Situation, survey
 from tenure.record.chain import Chain
-from tenure.record.entry import Block, Draft, Entry, ToolResult
+from tenure.record.entry import Block, Draft, Entry
 from tenure.record.index import Index
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Moment, Price
-from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, held_keys, tail_of
+from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, held_keys, loop_start, tail_of
 from tenure.view.project import Projection, View
+from tenure.view.undo import lawful, undo
 
 Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]
 RETRY_SHARE: Final = 0.02  # a batch that fell short fires again only after this share of its limit has become free or new
@@ -79,6 +81,15 @@ class Placed(Struct, frozen=True, kw_only=True):
     chain: Chain  # as it is after them
 
 
+class _Spent(Struct, frozen=True, kw_only=True, gc=False):
+    """When a policy last had nothing more to offer: asking again before something changes would change nothing."""
+
+    length: int  # of the record
+    tokens: int  # of the record
+    commits: int  # once what it had offered was committed
+    holds: tuple[Hold, ...]
+
+
 class Session:
     """One conversation: record facts, view and commits. Mutable; every change is an append or a commit."""
 
@@ -94,7 +105,7 @@ class Session:
         self._chain = Chain(setup.tenant)
         self._weigh = weigh
         self._count = count
-        self._spent: tuple[int, int] | None = None  # record length and tokens when a policy last had nothing more to offer
+        self._spent: _Spent | None = None
 
     @property
     def length(self) -> int:
@@ -135,6 +146,24 @@ class Session:
         self.view.apply(commit.edits)
         self.commits.append(commit)
 
+    def undone(self, number: int) -> Commit:
+        """The commit that puts back what commit `number` changed, not yet taken in. Raises InputError for a commit that does not exist."""
+        rules, start = self.setup.rules, loop_start(self.index)
+        edits = lawful(undo(self.commits, number, self.length, self.index), self.view, self.index, rules, start)
+        after = self.view.copy()
+        after.apply(edits)
+        return Commit(
+            n=len(self.commits),
+            entries=self.length,
+            policy="undo",
+            moment="manual",
+            reason=f"undo of commit {number}",
+            tokens_before=self.view.tokens,
+            tokens_after=after.tokens,
+            ratio=self.ratio,
+            edits=edits,
+        )
+
     def hold(self, hold: Hold) -> None:
         """Keep an object from being touched. Raises InputError when the record has no such object."""
         held_keys(self.index, hold)
@@ -171,7 +200,9 @@ class Session:
 
     def rehearse(self, policy: Policy, target: int) -> Rehearsal:
         """What a policy would do to bring the view to `target` o200k tokens; nothing changes."""
-        residues = Residues(lines=policy.conduct.lines, budget=int(self.setup.budget.limit * RESIDUE_SHARE))
+        conduct = policy.conduct
+        budget = int(self.setup.budget.limit * RESIDUE_SHARE)
+        residues = Residues(lines=conduct.lines, descriptions=conduct.descriptions, budget=budget)
         return fit(self.situation(), policy, target, residues, f"r{len(self.commits)}.")
 
     def freeze(self) -> View:
@@ -181,25 +212,32 @@ class Session:
     def _plan(self, moment: Moment, total: int, limit: int, extra: int, at: str, *, forced: bool) -> Decision:
         policy = self.setup.policy
         assert policy is not None
-        goal = self.setup.budget.floor_of(limit) if policy.conduct.batch else limit
+        budget = self.setup.budget
+        goal = budget.floor_of(limit) if policy.conduct.batch else limit
+        if budget.target is not None:
+            goal = min(goal, budget.target)  # once the prefix breaks, the target is not to break it again
         rehearsal = self.rehearse(policy, int(goal / self.ratio) - extra)
         after = self._provider(rehearsal.tokens_after + extra)
-        if rehearsal.exhausted:
-            self._spent = (self.length, self.index.tokens)
-        if not rehearsal.edits or rehearsal.saved <= 0:
+        if not rehearsal.edits or rehearsal.saved <= 0 or self._is_futile(rehearsal, after, limit, forced=forced):
+            self._is_over(commits=len(self.commits))
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
-        proposal = self._propose(rehearsal, moment, total, after, limit, at, forced=forced)
+        if rehearsal.exhausted:
+            self._is_over(commits=len(self.commits) + 1)
+        proposal = self._propose(rehearsal, moment, total, limit, at, forced=forced)
         if not forced and proposal.commit.price is not None and proposal.commit.price.gain_usd <= 0:
-            self._spent = (self.length, self.index.tokens)  # priced again when enough has come
+            self._is_over(commits=len(self.commits))  # priced again when enough has come
             return Stay(
                 reason=f"would cost {-proposal.commit.price.gain_usd:.4f} USD more than it saves",
                 price=proposal.commit.price,
             )
         return self._unmet(after, limit, extra, proposal) if forced and after > limit else proposal
 
-    def _propose(
-        self, rehearsal: Rehearsal, moment: Moment, total: int, after: int, limit: int, at: str, *, forced: bool
-    ) -> Propose:
+    def _is_futile(self, rehearsal: Rehearsal, after: int, limit: int, *, forced: bool) -> bool:
+        """Whether a plan would break the cache for next to nothing: it misses its limit all the same, or a limit that can wait."""
+        little = self._provider(rehearsal.saved) < limit * RETRY_SHARE
+        return little and rehearsal.exhausted and (after > limit or not forced)
+
+    def _propose(self, rehearsal: Rehearsal, moment: Moment, total: int, limit: int, at: str, *, forced: bool) -> Propose:
         suffix = sum(row.tokens for row in self.view.rows_from(rehearsal.changed_from)) - rehearsal.saved
         priced = price(
             self.setup.prices,
@@ -208,7 +246,7 @@ class Session:
             calls=expected_calls(self.calls),
             warm=self._warm(at),
         )
-        why = f"{total:,} tokens passed the {'limit' if forced else 'target'} of {limit:,}; {after:,} are left"
+        why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
         commit = Commit(
             n=len(self.commits),
             entries=self.length,
@@ -227,10 +265,15 @@ class Session:
 
     def _is_spent(self, limit: int, *, forced: bool) -> bool:
         """Whether nothing has changed since the policy last had nothing more to offer; without force a little change is not enough."""
-        if self._spent is None:
+        spent = self._spent
+        if spent is None or spent.commits != len(self.commits) or spent.holds != self.holds:
             return False
-        length, tokens = self._spent
-        return self.length == length or (not forced and self._provider(self.index.tokens - tokens) < limit * RETRY_SHARE)
+        return self.length == spent.length or (
+            not forced and self._provider(self.index.tokens - spent.tokens) < limit * RETRY_SHARE
+        )
+
+    def _is_over(self, *, commits: int) -> None:
+        self._spent = _Spent(length=self.length, tokens=self.index.tokens, commits=commits, holds=self.holds)
 
     def _limit_passed(self, total: int) -> tuple[int | None, bool]:
         """The limit that `total` is above, and whether it forces: ceiling and window do, a target is a matter of price."""
@@ -241,22 +284,35 @@ class Session:
             return budget.window, True
         return (budget.target, False) if budget.target is not None and total > budget.target else (None, False)
 
-    def _unmet(self, tokens: int, limit: int, extra: int, proposal: Propose | None) -> Unmet:
-        return Unmet(tokens=tokens, limit=limit, held_by=self._held_by(extra), proposal=proposal)
+    def _limit_name(self, limit: int, *, forced: bool) -> str:
+        if not forced:
+            return "target"
+        return "ceiling" if limit == self.setup.budget.ceiling else "window"
 
-    def _held_by(self, extra: int) -> dict[str, int]:
-        """What holds the space, in provider tokens. One pass over the view."""
+    def _unmet(self, tokens: int, limit: int, extra: int, proposal: Propose | None) -> Unmet:
+        view = self.view
+        if proposal is not None:
+            view = view.copy()
+            view.apply(proposal.commit.edits)
+        return Unmet(tokens=tokens, limit=limit, held_by=self._held_by(view, extra), proposal=proposal)
+
+    def _held_by(self, view: Projection, extra: int) -> dict[str, int]:
+        """What holds the space of a view, in provider tokens that add up to the whole. One pass over the view."""
         guard = self.guard()
         held: dict[str, int] = dict.fromkeys(("human_text", "prologue", "pins", "tail", "episode", "free"), 0)
         names: dict[str | None, str] = {"human": "human_text", "hold": "pins", "pin": "pins", None: "free"}
-        for row in self.view.rows():
+        for row in view.rows():
             weights = self.index.weights(row.entry)
+            shown = dict(row.replaced)
             for block in row.blocks:
                 why = guard.why((row.entry, block))
-                held[names.get(why, str(why))] += weights[block]
+                held[names.get(why, str(why))] += shown[block].tokens if block in shown else weights[block]
         held["head"] = extra
-        held["residues"] = sum(insert.tokens for insert in self.view.inserts)
-        return {name: self._provider(tokens) for name, tokens in held.items()}
+        held["residues"] = sum(insert.tokens for insert in view.inserts)
+        sums = list(accumulate(held.values(), initial=0))  # rounded as sums, so that the parts add up
+        return {
+            name: self._provider(stop) - self._provider(start) for name, start, stop in zip(held, sums, sums[1:], strict=False)
+        }
 
     def _take_in(self, entry: Entry) -> None:
         self.index.grow(entry)
@@ -264,15 +320,10 @@ class Session:
 
     def _late_results(self, entries: Sequence[Entry]) -> Commit | None:
         """A result whose call has left the view (it came late) cannot stand there alone: it leaves at birth."""
-        calls = self.index.waiting_for(
-            block.call_id for entry in entries for block in entry.blocks if isinstance(block, ToolResult)
-        )
-        late = {call_id for call_id, call in calls.items() if not self.view.shows(*call)}
         edits = tuple(
-            Drop(entry=entry.n, block=number)
-            for entry in entries
-            for number, block in enumerate(entry.blocks)
-            if isinstance(block, ToolResult) and block.call_id in late
+            Drop(entry=entry, block=block)
+            for (entry, block), call in self.index.answered_by(entries)
+            if not self.view.shows(*call)
         )
         if not edits:
             return None

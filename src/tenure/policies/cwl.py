@@ -36,8 +36,9 @@ class Cwl(Struct, frozen=True, kw_only=True):
         """Algorithm 1, one action at a time."""
         walk = _Walk(situation, unused_last=self.unused_last)
         while (target := walk.next_target()) is not None:
+            present = situation.layers(target.ordinal)
             for level in LEVELS[target.type]:
-                if applies(situation, target, level):
+                if level in present or level is Level.EPISODE:
                     yield Strip(episode=target.ordinal, level=level)
             walk.evicted(target)
 
@@ -49,8 +50,7 @@ class _Walk:
         self._situation = situation
         self._unused_last = unused_last
         self._waiting = {
-            ordinal: sum(dependent in situation.alive for dependent in situation.index.episodes[ordinal].dependents)
-            for ordinal in situation.free
+            ordinal: len(situation.alive.intersection(situation.index.episodes[ordinal].dependents)) for ordinal in situation.free
         }
         self._heap = [
             self._rank(situation.index.episodes[o]) for o, left in self._waiting.items() if left == 0 and self._closed(o)

@@ -1,12 +1,14 @@
 """What a policy is shown. Promise: nothing is broken."""
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tenure.record.entry import Origin
 from tenure.record.index import NONE, Index
 from tenure.rules.rules import Rules
+from tenure.view.action import Level
 from tenure.view.guard import At, Guard, loop_start
+from tenure.view.levels import layers
 from tenure.view.project import Projection
 
 Count = Callable[[str], int]  # o200k tokens of a text
@@ -21,29 +23,40 @@ class Situation:
     rules: Rules
     guard: Guard
     count: Count
-    loop_start: (
-        int  # first entry of the open call/result loop: after the newest human text; the record's length when none is open
-    )
+    loop_start: int  # first entry of the open call/result loop, the record's length when none is open
     free: dict[int, list[At]] = field(default_factory=dict[int, list[At]])  # episode -> shown blocks that may go, in order
-    held: dict[int, int] = field(default_factory=dict[int, int])  # episode -> shown blocks that may not go, human text apart
-    alive: Set[int] = frozenset()  # episodes of which something is shown: those not fully evicted
+    held: dict[int, list[At]] = field(
+        default_factory=dict[int, list[At]]
+    )  # episode -> shown blocks that may not go, human text apart
+    alive: frozenset[int] = frozenset()  # episodes of which something is shown: those not fully evicted
+    _layers: dict[int, dict[Level, list[At]]] = field(default_factory=dict[int, dict[Level, list[At]]])
+
+    def layers(self, episode: int) -> dict[Level, list[At]]:
+        """The blocks of an episode that may go, by the level that drops them; those that only the last level drops are left out."""
+        found = self._layers.get(episode)
+        if found is None:
+            found = self._layers[episode] = layers(self.index, self.free.get(episode, ()))
+        return found
 
 
 def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Count) -> Situation:
     """The situation now. One pass over the view, none over the record."""
     free: dict[int, list[At]] = {}
-    held: dict[int, int] = {}
+    held: dict[int, list[At]] = {}
+    active = index.graph.open.ordinal if index.graph.open else NONE
     for row in view.rows():
         facts = index.entries[row.entry].blocks
+        is_loose = guard.is_loose(row.entry)
         for block in row.blocks:
             fact = facts[block]
             if fact.episode == NONE or fact.origin is Origin.HUMAN:
                 continue
             at = (row.entry, block)
-            if _pair_is_free(index, guard, at, fact.span):
+            may_go = fact.episode != active if is_loose else guard.why(at) is None
+            if may_go and (fact.span == NONE or _other_may_go(index, guard, at, fact.span)):
                 free.setdefault(fact.episode, []).append(at)
             else:
-                held[fact.episode] = held.get(fact.episode, 0) + 1
+                held.setdefault(fact.episode, []).append(at)
     return Situation(
         index=index,
         view=view,
@@ -53,18 +66,14 @@ def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Co
         loop_start=loop_start(index),
         free=free,
         held=held,
-        alive=free.keys() | held.keys(),
+        alive=frozenset(free.keys() | held.keys()),
     )
 
 
-def _pair_is_free(index: Index, guard: Guard, at: At, span: int) -> bool:
+def _other_may_go(index: Index, guard: Guard, at: At, span: int) -> bool:
     """A call and its result may only go together, so what holds one holds both; a waiting call holds itself."""
-    if guard.why(at) is not None:
-        return False
-    if span == NONE:
-        return True
     pair = index.spans[span]
     if pair.result is None:
         return index.entries[pair.call[0]].turn < len(index.turns)  # a human spoke since: it was interrupted
     other = pair.result if at == pair.call else pair.call
-    return guard.why(other) is None
+    return guard.is_loose(other[0]) or guard.why(other) is None

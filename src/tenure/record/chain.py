@@ -7,11 +7,13 @@ ordinal in the conversation), cache markers, key order, origins and times. `sha2
 from collections import deque
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import msgspec
 
 from tenure.record.entry import NEUTRAL, Block, Draft, Entry, Media, Opaque, Text, Thinking, ToolCall, ToolResult
+
+NO_MESSAGE: Final = -1
 
 _blocks_decoder = msgspec.json.Decoder(tuple[Block, ...])
 
@@ -34,35 +36,44 @@ def neutral_blocks(payload: bytes) -> tuple[Block, ...]:
 class Pairing:
     """Which call a result answers: by position, then by call id, since some hosts use an id again.
 
-    A result answers the oldest call of its id that has no result yet; where every call of the id has one, it is an orphan.
+    Of the calls of its id that have no result yet, a result answers the oldest of the newest message that made one: an id used again after a
+    call was interrupted means the new call. Where every call of the id has a result, it is an orphan.
     """
 
     def __init__(self) -> None:
         self.calls = 0
-        self._open: dict[str, deque[int]] = {}
+        self._open: dict[str, list[deque[int]]] = {}  # by call id: one queue per message, newest last
+        self._made_in: dict[str, int] = {}  # by call id: the newest message that made a call of it
 
     def copy(self) -> "Pairing":
         """An independent one in the same state. O(open calls)."""
         twin = Pairing()
-        twin.calls = self.calls
-        twin._open = {call_id: waiting.copy() for call_id, waiting in self._open.items()}
+        twin.calls, twin._made_in = self.calls, dict(self._made_in)
+        twin._open = {call_id: [queue.copy() for queue in queues] for call_id, queues in self._open.items()}
         return twin
 
-    def call(self, call_id: str) -> int:
-        """Number a call."""
+    def call(self, call_id: str, message: int = 0) -> int:
+        """Number a call that the `message`-th message makes."""
         ordinal = self.calls
         self.calls += 1
-        self._open.setdefault(call_id, deque()).append(ordinal)
+        queues = self._open.setdefault(call_id, [])
+        if not queues or self._made_in[call_id] != message:
+            queues.append(deque())
+            self._made_in[call_id] = message
+        queues[-1].append(ordinal)
         return ordinal
 
     def result(self, call_id: str) -> int | None:
         """The ordinal of the call that a result answers; None for an orphan."""
-        waiting = self._open.get(call_id)
-        if not waiting:
+        queues = self._open.get(call_id)
+        if not queues:
             return None
-        ordinal = waiting.popleft()
-        if not waiting:
-            del self._open[call_id]
+        ordinal = queues[-1].popleft()
+        if not queues[-1]:
+            queues.pop()
+            self._made_in[call_id] = NO_MESSAGE
+        if not queues:
+            del self._open[call_id], self._made_in[call_id]
         return ordinal
 
 
@@ -116,7 +127,7 @@ class Chain:
         return None
 
     def _advance(self, role: str, blocks: tuple[Block, ...]) -> str:
-        content = [str(role), *(_canonical(block, self._pairing) for block in blocks)]
+        content = [str(role), *(_canonical(block, self._pairing, self.length) for block in blocks)]
         return sha256(self.head.encode() + msgspec.json.encode(content)).hexdigest()
 
 
@@ -129,14 +140,14 @@ def verify(entries: Iterable[Entry], tenant: str = "") -> str | None:
     return None
 
 
-def _canonical(block: Block, pairing: Pairing) -> list[Any]:
+def _canonical(block: Block, pairing: Pairing, message: int) -> list[Any]:
     match block:
         case Text(text=text):
             return ["text", text]
         case Thinking(text=text, seal=seal):
             return ["thinking", text, seal]
         case ToolCall(call_id=call_id, name=name, arguments=arguments):
-            return ["tool_call", pairing.call(call_id), name, _sorted_json(arguments)]
+            return ["tool_call", pairing.call(call_id, message), name, _sorted_json(arguments)]
         case ToolResult(call_id=call_id, text=text, error=error, media=media):
             return ["tool_result", pairing.result(call_id), text, error, [item.sha256 for item in media]]
         case Media(media_type=media_type, sha256=digest, text=text):

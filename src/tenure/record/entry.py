@@ -87,7 +87,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, tag="tool_result", tag_field
 
 
 class Opaque(Struct, frozen=True, kw_only=True, gc=False, tag="opaque", tag_field="kind"):
-    """A part this version does not know (`type`): carried, counted by `text`, never edited, only dropped with its entry."""
+    """A part this version does not know (`type`): carried, counted by `text`, never edited, only dropped."""
 
     type: str
     text: str = ""

@@ -38,6 +38,7 @@ class EntryFacts(Struct, frozen=True, gc=False):
     step: int  # the model reply it is or follows; 0 before the first
     blocks: tuple[BlockFacts, ...]
     at_rest: bool  # no call was waiting for its result before this entry: something may be inserted here
+    reply: int  # the entry where the reply it is part of or follows starts: one reply may be logged as several entries in a row
     hash: bytes
 
 
@@ -92,6 +93,10 @@ class Index:
         self.tokens = 0  # of the whole record
         self._numbers: dict[str, int] = {}
         self._by_number: dict[str, list[int]] = {}
+        self.reply = 0  # the entry where the newest reply starts
+        self.loop = 0  # the entry where the open call/result loop starts: after the newest reply that made no calls
+        self._reply_calls = 0  # calls of the newest reply
+        self._unanswered = 0  # those of them that have no result yet
         self._waiting: dict[str, list[int]] = {}  # open spans by call id, oldest first
         self._implicit: Episode | None = None
         self._implicit_place = (0, 0)  # its step and turn
@@ -103,7 +108,9 @@ class Index:
         """Take in the next entry. Calls beside a delimiter belong to an episode by position, a result to its call's."""
         if entry.n != len(self.entries):
             raise ValueError(f"entry {entry.n} cannot follow {len(self.entries)} entries")
-        at_rest = not self._waiting
+        if entry.role is Role.ASSISTANT and (not self.entries or self.entries[-1].role is not Role.ASSISTANT):
+            self._begin_reply(entry.n)
+        at_rest = not self._unanswered
         if entry.role is Role.ASSISTANT:
             self.steps.append(Step(number=len(self.steps) + 1, entry=entry.n))
         blocks = tuple(
@@ -113,7 +120,7 @@ class Index:
         self.tokens += weight
         if self.steps:
             self.steps[-1].tokens += weight
-        facts = EntryFacts(entry.role, len(self.turns), len(self.steps), blocks, at_rest, bytes.fromhex(entry.id))
+        facts = EntryFacts(entry.role, len(self.turns), len(self.steps), blocks, at_rest, self.reply, bytes.fromhex(entry.id))
         self.entries.append(facts)
         return facts
 
@@ -131,16 +138,15 @@ class Index:
         return self.spans[ordinals[number - 1]] if 0 < number <= len(ordinals) else None
 
     def entries_of(self, episode: Episode) -> range:
-        """The entries in which blocks of an episode may lie: from its start to the result of the call that ended it."""
+        """The entries in which blocks of an episode may lie: from its start to the last result of a call made in it."""
         start = episode.start[0]
         if episode.declared:
             if episode.end is None:
                 return range(start, len(self))
-            span = self.block(episode.end).span
-            result = self.spans[span].result if span != NONE else None
-            return range(start, (result or episode.end)[0] + 1)
-        place = bisect_right(self.steps, start, key=lambda step: step.entry)
-        stop = self.steps[place].entry if place < len(self.steps) else len(self)
+            stop = episode.end[0] + 1
+        else:
+            place = bisect_right(self.steps, start, key=lambda step: step.entry)
+            stop = self.steps[place].entry if place < len(self.steps) else len(self)
         late = [s.result[0] + 1 for s in self.spans_in(start, stop) if s.result is not None]
         return range(start, max([stop, *late]))
 
@@ -165,7 +171,7 @@ class Index:
     def implicit(self, name: str) -> list[Episode]:
         """The implicit episode of that name (`17` of `step:17`), as a list of one or none."""
         number = name.partition(".")[0]
-        if not number.isdigit() or not int(number) <= len(self.steps):
+        if not number.isdecimal() or not int(number) <= len(self.steps):
             return []
         entry = self.steps[int(number) - 1].entry if int(number) else 0
         place = bisect_left(self.episodes, (entry, 0), key=lambda episode: episode.start)
@@ -198,22 +204,49 @@ class Index:
         return self.graph.first_start
 
     def in_prologue(self, at: tuple[int, int]) -> bool:
-        """Whether a block is prologue (CWL paper, section 4.3): before the first accepted delimiter; without one, the system prompt.
+        """Whether a block is prologue (CWL paper, section 4.3): in an entry before the first accepted delimiter; without one, the system prompt.
 
-        The first human text belongs to it too, and is protected as all human text is.
+        The first human text belongs to it too, and is protected as all human text is. The message of that delimiter is not prologue:
+        half of a message cannot stay for good.
         """
-        if self.first_delimiter is not None and at < self.first_delimiter:
+        if self.first_delimiter is not None and at[0] < self.first_delimiter[0]:
             return True
         return self.entries[at[0]].role is Role.SYSTEM
 
     @property
     def waiting(self) -> int:
-        """How many calls have no result yet."""
+        """How many calls have no result yet, be they interrupted."""
         return sum(map(len, self._waiting.values()))
 
-    def waiting_for(self, call_ids: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Of these call ids, those whose oldest unanswered call is in the record, and where it is."""
-        return {call_id: self.spans[self._waiting[call_id][0]].call for call_id in call_ids if call_id in self._waiting}
+    @property
+    def in_loop(self) -> bool:
+        """Whether the newest reply made calls, so that the next one goes on where it left off."""
+        return self._reply_calls > 0
+
+    def answered_by(self, entries: Iterable[Entry]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        """The results in entries that are to follow, each with the call in the record that it answers."""
+        waiting: dict[str, list[tuple[int, int]]] = {}
+        for entry in entries:
+            for number, block in enumerate(entry.blocks):
+                if not isinstance(block, ToolCall | ToolResult):
+                    continue
+                if block.call_id not in waiting:
+                    waiting[block.call_id] = [self.spans[ordinal].call for ordinal in self._waiting.get(block.call_id, ())]
+                calls = waiting[block.call_id]
+                if isinstance(block, ToolCall):
+                    calls.append((entry.n, number))
+                elif calls and (call := calls.pop(_answered(calls)))[0] < len(self):
+                    yield (entry.n, number), call
+
+    def is_late(self, span: Span) -> bool:
+        """Whether the result came when the model had gone on without it, and had been told that there is none."""
+        return span.result is not None and self.entries[span.result[0]].reply != self.entries[span.call[0]].reply
+
+    def _begin_reply(self, entry: int) -> None:
+        """The model speaks again: what has no result by now was interrupted."""
+        if not self._reply_calls:
+            self.loop = entry
+        self.reply, self._reply_calls, self._unanswered = entry, 0, 0
 
     def _facts(self, block: Block, at: tuple[int, int], tokens: int, role: Role) -> BlockFacts:
         span, episode = NONE, NONE
@@ -283,6 +316,8 @@ class Index:
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
+        self._reply_calls += 1
+        self._unanswered += 1
         if self.steps:
             self.steps[-1].calls += 1
         return span.ordinal
@@ -291,13 +326,23 @@ class Index:
         waiting = self._waiting.get(result.call_id)
         if not waiting:
             return NONE
-        span = self.spans[waiting.pop(0)]
+        span = self.spans[waiting.pop(_answered([self.spans[ordinal].call for ordinal in waiting]))]
         if not waiting:
             del self._waiting[result.call_id]
         span.result, span.error = at, result.error
+        if span.call[0] >= self.reply:
+            self._unanswered -= 1
         if self.steps:
             self.steps[-1].answered += 1
         return span.ordinal
+
+
+def _answered(calls: list[tuple[int, int]]) -> int:
+    """Which of several unanswered calls of one id a result answers: the oldest of the newest message, as `chain.Pairing` has it."""
+    place = len(calls) - 1
+    while place and calls[place - 1][0] == calls[-1][0]:
+        place -= 1
+    return place
 
 
 def kind_of(block: Block) -> str:

@@ -15,6 +15,8 @@ from tenure.errors import InputError
 RESERVED: Final = frozenset({"user", "episode", "skill", "step", "entry", "function", "conversation"})
 HASH_CHARS: Final = 4  # enough to tell an object from its namesake in another fork; longer prefixes are accepted
 
+LONGEST: Final = 400  # characters of a handle
+
 _HANDLE = re.compile(r"(?P<object>.+?)(?:@(?P<hash>[0-9a-f]{4,64}))?")
 _UNSAFE = re.compile(r"[^\w.\-]+")
 _ALLOWED: Final = "a handle such as read:12@3fa9, user:3, step:17, episode:locate-auth or entry:40"
@@ -51,11 +53,11 @@ def parse_handle(text: str) -> Handle:
 
     Raises InputError when it has no `kind:name` shape.
     """
-    found = _HANDLE.fullmatch(text.strip().strip("[]`\"'"))
+    found = _HANDLE.fullmatch(text.strip().strip("[]`\"'")) if len(text) <= LONGEST else None
     object_ = found["object"] if found else ""
     kind, colon, name = object_.partition(":")
     if found is None or not (kind and colon and name):
-        raise InputError("handle", repr(text), _ALLOWED)
+        raise InputError("handle", repr(text[:LONGEST]), _ALLOWED)
     first, colon, rest = name.partition(":")
     if colon and rest and (kind == "conversation" or (kind == "function" and first not in RESERVED)):
         object_ = name

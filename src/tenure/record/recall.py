@@ -135,14 +135,14 @@ def _places(index: Index, handle: Handle) -> Iterator[At]:
             yield from _entry(index, handle.name)
         case _:
             tool, _, number = handle.object.rpartition(":")
-            span = index.span(tool, int(number)) if number.isdigit() else None
+            span = index.span(tool, int(number)) if number.isdecimal() else None
             if span is not None:
                 yield span.call
                 yield from [span.result] if span.result else []
 
 
 def _turn(index: Index, name: str) -> Iterator[At]:
-    number = int(name) if name.isdigit() else 0
+    number = int(name) if name.isdecimal() else 0
     if not 0 < number <= len(index.turns):
         return
     start = index.turns[number - 1].start
@@ -163,7 +163,7 @@ def _episode(index: Index, episodes: Sequence[Episode]) -> Iterator[At]:
 
 def _entry(index: Index, name: str) -> Iterator[At]:
     number, _, block = name.partition("/")
-    if not number.isdigit() or int(number) >= len(index) or (block and not block.isdigit()):
+    if not number.isdecimal() or int(number) >= len(index) or (block and not block.isdecimal()):
         return
     blocks = range(len(index.entries[int(number)].blocks))
     yield from ((int(number), each) for each in blocks if not block or each == int(block))

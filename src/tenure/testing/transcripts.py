@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
-import msgspec
 from hypothesis import strategies as st
 
 from tenure.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
@@ -220,12 +219,3 @@ def transcripts(draw: st.DrawFn, *, wild: bool = True, annotated: bool | None = 
     opening = [system("You are a coding agent.")] if draw(st.booleans()) else []
     first = next(writer.write(Move.HUMAN))
     return (*opening, first, *(draft for move in moves for draft in writer.write(move)))
-
-
-def arguments_of(block: ToolCall) -> dict[str, object]:
-    """What a call was made with; empty for what is no object."""
-    try:
-        found = msgspec.json.decode(block.arguments)
-    except msgspec.DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -11,6 +11,9 @@ class Level(StrEnum):
     REASONING = "reasoning"
     BULK = "bulk"
     INTERMEDIATE = "intermediate"
+    SEARCH = "search"  # this and the next two are pi-cwl's: groups of tools by name
+    COMMANDS = "commands"
+    READS = "reads"
     EPISODE = "episode"
 
 

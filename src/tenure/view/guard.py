@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.record.entry import Origin
+from tenure.record.entry import Origin, Role
 from tenure.record.index import Index
 from tenure.record.objects import parse_handle
 from tenure.record.recall import blocks_of
@@ -33,10 +33,20 @@ class Guard:
         self._index = index
         self.tail = tail
         self._prologue = prologue
+        self._prologue_end = index.first_delimiter[0] if index.first_delimiter is not None else 0
         self._held: dict[tuple[str, int], Reason] = {}
         for hold in holds:
             for key in held_keys(index, hold):
                 self._held[key] = "pin" if hold.kind == "pin" else "hold"
+
+    def is_loose(self, entry: int) -> bool:
+        """Whether nothing holds an entry as a whole: what is no human text and not of the open episode may go."""
+        return (
+            entry >= self._prologue_end
+            and entry not in self.tail
+            and not self._held
+            and self._index.entries[entry].role is not Role.SYSTEM
+        )
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
@@ -89,10 +99,11 @@ def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EX
 
 
 def loop_start(index: Index) -> int:
-    """Where the open call/result loop starts: after the newest human text while calls were made since, else the record's end."""
-    newest = index.turns[-1].start[0] if index.turns else 0
-    made = any(step.calls for step in reversed(index.steps[-1:]) if step.entry >= newest)
-    return newest if made else len(index)
+    """Where the open call/result loop starts: after the newest reply that made no calls; the record's end when no loop is open.
+
+    Human words among results do not end a loop: they reach the provider in the same message.
+    """
+    return index.loop if index.in_loop else len(index)
 
 
 def held_keys(index: Index, hold: Hold) -> tuple[tuple[str, int], ...]:

@@ -4,7 +4,7 @@ Each returns what is wrong in words, nothing when all is well. Structural laws b
 call that was interrupted, a result without a call) is not the view's fault and is mended in the request.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tenure.record.chain import verify
 from tenure.record.entry import Entry, Origin, Role
@@ -13,7 +13,7 @@ from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Insert, Remove, Replace, Restore
 from tenure.view.guard import Guard
 from tenure.view.project import Row, View
-from tenure.view.thinking import is_bound, settle
+from tenure.view.thinking import bond, led_to, settle
 
 
 def structural(view: View, index: Index, rules: Rules, loop_start: int) -> Iterator[str]:
@@ -25,10 +25,11 @@ def structural(view: View, index: Index, rules: Rules, loop_start: int) -> Itera
         yield from _user_first(view, index)
 
 
-def protection(before: View, after: View, index: Index, guard: Guard) -> Iterator[str]:
+def protection(before: View, after: View, index: Index, guard: Guard, rules: Rules | None = None) -> Iterator[str]:
     """Human text, prologue, tail, holds and the open episode are shown after a commit exactly as they were before it.
 
-    Under `prefix_bound` signed reasoning in the tail may go: an edit before it has made it invalid.
+    Reasoning is protected only as long as something it led to is shown, and under `prefix_bound` (or without `rules`) signed reasoning not
+    even then: an edit before it has made it invalid.
     """
     shown = {row.entry: row for row in after.lines if isinstance(row, Row)}
     for row in before.lines:
@@ -41,7 +42,7 @@ def protection(before: View, after: View, index: Index, guard: Guard) -> Iterato
             why = guard.why((row.entry, block))
             if why is None or (now is not None and _alike(row, now, block)):
                 continue
-            if why == "tail" and index.block((row.entry, block)).kind == "thinking":
+            if index.block((row.entry, block)).kind == "thinking" and _may_go(index, now, (row.entry, block), rules):
                 continue
             yield f"block {block} of entry {row.entry} is protected ({why}) and was changed"
 
@@ -55,8 +56,10 @@ def never_larger(before: View, after: View, commit: Commit) -> Iterator[str]:
 def reasoning_is_valid(view: View, index: Index, commits: Iterable[Commit]) -> Iterator[str]:
     """Under `prefix_bound`: no signed reasoning is shown that a commit changed the prefix of."""
     rows = [row for row in view.lines if isinstance(row, Row)]
+    places: dict[str, int] = {}  # where inserted entries stand, those that were removed again too
     for commit in commits:
-        start = min((first for edit in commit.edits if (first := _first_entry(edit)) is not None), default=commit.entries)
+        places |= {edit.key: edit.before_entry for edit in commit.edits if isinstance(edit, Insert)}
+        start = min((_first_entry(edit, places) for edit in commit.edits), default=commit.entries)
         for row in rows:
             if start <= row.entry < commit.entries and any(index.block((row.entry, b)).signed for b in row.blocks):
                 yield f"entry {row.entry} shows signed reasoning although commit {commit.n} changed what precedes it"
@@ -125,7 +128,8 @@ def _pairing(view: View, index: Index) -> Iterator[str]:
                 if span.call not in shown:
                     yield f"entry {line.entry} shows the result of {span.object} without its call"
             elif span.result is not None and span.result[0] < length:
-                waiting.add(span.ordinal)
+                if not index.is_late(span):
+                    waiting.add(span.ordinal)
                 if span.result not in shown:
                     yield f"entry {line.entry} shows {span.object} without its result"
 
@@ -138,8 +142,7 @@ def _units(view: View, index: Index, rules: Rules, loop_start: int) -> Iterator[
             continue
         every = range(len(index.entries[line.entry].blocks))
         gone = {block for block in every if block not in line.blocks}
-        bound = is_bound(index, rules, loop_start, line.entry)
-        if settle(index, line.entry, tuple(every), gone, bound=bound) != gone:
+        if settle(index, line.entry, tuple(every), gone, bond(index, rules, loop_start, line.entry)) != gone:
             yield f"entry {line.entry} shows blocks {line.blocks}: reasoning is torn from what it led to"
 
 
@@ -155,12 +158,18 @@ def _alike(before: Row, after: Row, block: int) -> bool:
     return block in after.blocks and dict(before.replaced).get(block) == dict(after.replaced).get(block)
 
 
-def _first_entry(edit: Drop | Replace | Insert | Remove | Restore) -> int | None:
+def _may_go(index: Index, now: Row | None, at: tuple[int, int], rules: Rules | None) -> bool:
+    if index.block(at).signed and (rules is None or rules.thinking == "prefix_bound"):
+        return True
+    return now is None or not any(block in now.blocks for block in led_to(index, *at))
+
+
+def _first_entry(edit: Drop | Replace | Insert | Remove | Restore, places: Mapping[str, int]) -> int:
     match edit:
         case Insert(before_entry=entry):
             return entry
-        case Remove():
-            return None  # what it removes was inserted, and so priced, by an earlier commit
+        case Remove(key=key):
+            return places[key]
         case _:
             return edit.entry
 

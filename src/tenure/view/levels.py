@@ -1,9 +1,11 @@
 """The levels of stripping an episode, as a table (CWL paper, section 4.4)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from tenure.record.episodes import EpisodeType
 from tenure.record.index import NONE, Index
+from tenure.record.objects import tool_key
 from tenure.record.tools import ToolKind
 from tenure.view.action import Level
 
@@ -15,6 +17,26 @@ LEVELS: Final = {
 
 _KIND_OF_LEVEL: Final = {Level.BULK: ToolKind.BULK, Level.INTERMEDIATE: ToolKind.INTERMEDIATE}
 
+TOOLS_OF_LEVEL: Final = {
+    Level.SEARCH: frozenset({"grep", "glob", "find", "ls"}),
+    Level.COMMANDS: frozenset({"bash"}),
+    Level.READS: frozenset({"read"}),
+}
+
+_LEVEL_OF_KIND: Final = {kind: level for level, kind in _KIND_OF_LEVEL.items()}
+
+
+def layers(index: Index, places: Iterable[tuple[int, int]]) -> dict[Level, list[tuple[int, int]]]:
+    """Blocks by the first of LEVELS that drops them, in order; what only the last level drops is left out."""
+    found: dict[Level, list[tuple[int, int]]] = {}
+    for at in places:
+        facts = index.entries[at[0]].blocks[at[1]]
+        if facts.kind == "thinking":
+            found.setdefault(Level.REASONING, []).append(at)
+        elif facts.span != NONE and (level := _LEVEL_OF_KIND.get(index.spans[facts.span].kind)):
+            found.setdefault(level, []).append(at)
+    return found
+
 
 def at_level(index: Index, at: tuple[int, int], level: Level) -> bool:
     """Whether a level drops a block (section 4.4): reasoning, search output, reads and commands, everything."""
@@ -24,5 +46,7 @@ def at_level(index: Index, at: tuple[int, int], level: Level) -> bool:
             return facts.kind == "thinking"
         case Level.EPISODE:
             return True
-        case _:
+        case Level.BULK | Level.INTERMEDIATE:
             return facts.span != NONE and index.spans[facts.span].kind is _KIND_OF_LEVEL[level]
+        case _:
+            return facts.span != NONE and tool_key(index.spans[facts.span].tool) in TOOLS_OF_LEVEL[level]

@@ -1,10 +1,12 @@
 """From a view to the messages that are sent. Promise: nothing is broken: every request is valid, whatever the record holds.
 
 Texts are read from the record only here, and only those that are shown. A call that was never answered gets a result saying so, a result
-that answers nothing is left out, and what a host recorded between a call and its results stands after them.
+that answers nothing is left out, one that came after the model had gone on without it is told in words, and what a host recorded between
+a call and its results stands after them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from msgspec import structs
@@ -13,17 +15,16 @@ from tenure.dialects.dialect import Piece
 from tenure.record.entry import Block, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.record.index import NONE, Index
 from tenure.view.edit import Insert
-from tenure.view.project import Row, View
+from tenure.view.project import Line, Row, View
 
 INTERRUPTED: Final = "[no result: the call was interrupted]"
+LATE: Final = "[late result of {}]"
 Read = Callable[[int], Entry]  # a record entry by its number
 
 
 def pieces(view: View, index: Index, read: Read) -> tuple[Piece, ...]:
     """The messages of a view, in an order and completeness that every provider accepts."""
-    return tuple(
-        _mended([_inserted(line) if isinstance(line, Insert) else _shown(line, index, read) for line in view.lines], index)
-    )
+    return tuple(_mended(line for shown in view.lines for line in _lines(shown, index, read)))
 
 
 def replaced(block: Block, text: str) -> Block:
@@ -41,36 +42,74 @@ def replaced(block: Block, text: str) -> Block:
             assert_never(block)
 
 
-class _Line:
-    """A piece on its way, with the calls it makes and answers by span."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Message:
+    """A piece on its way, with the calls it makes and answers, by span; `places` line up with its blocks."""
 
-    def __init__(self, piece: Piece, calls: dict[int, ToolCall], answers: set[int]) -> None:
-        self.piece, self.calls, self.answers = piece, calls, answers
+    piece: Piece
+    reply: int = NONE  # of an assistant's message: the entry where the reply starts that it is part of
+    calls: Mapping[int, ToolCall] = field(default_factory=dict[int, ToolCall])
+    answers: Mapping[int, int] = field(default_factory=dict[int, int])  # span -> place in the piece's blocks
+
+    def only(self, places: Set[int]) -> "_Message":
+        """The part of it that these places make."""
+        chosen = [place for place in range(len(self.piece.blocks)) if place in places]
+        if len(chosen) == len(self.piece.blocks):
+            return self
+        piece = structs.replace(
+            self.piece,
+            blocks=tuple(self.piece.blocks[place] for place in chosen),
+            kept=tuple(self.piece.kept[place] for place in chosen),
+            edited=True,
+        )
+        return _Message(piece=piece, answers={span: chosen.index(at) for span, at in self.answers.items() if at in places})
 
 
-def _shown(row: Row, index: Index, read: Read) -> _Line:
-    entry = read(row.entry)
-    texts = {block: shown.text for block, shown in row.replaced}
-    spans = [index.block((row.entry, block)).span for block in row.blocks]
-    kept = [
-        (block, replaced(entry.blocks[block], texts[block]) if block in texts else entry.blocks[block])
-        for block, span in zip(row.blocks, spans, strict=True)
-        if span != NONE or not isinstance(entry.blocks[block], ToolResult)
-    ]
-    piece = Piece(
-        role=entry.role,
-        blocks=tuple(block for _, block in kept),
-        dialect=entry.dialect,
-        payload=entry.payload,
-        kept=tuple(number for number, _ in kept),
-        edited=not row.whole or len(kept) < len(row.blocks),
+def _lines(line: Line, index: Index, read: Read) -> Iterator[_Message]:
+    if isinstance(line, Insert):
+        yield _inserted(line)
+        return
+    entry = read(line.entry)
+    texts = {block: shown.text for block, shown in line.replaced}
+    blocks = {
+        block: replaced(entry.blocks[block], texts[block]) if block in texts else entry.blocks[block] for block in line.blocks
+    }
+    late = list[Piece]()
+    for number, block in list(blocks.items()):
+        if isinstance(block, ToolResult):
+            span = index.block((line.entry, number)).span
+            if span == NONE:
+                del blocks[number]
+            elif index.is_late(index.spans[span]):
+                late.append(_late(block, index.spans[span].object))
+                del blocks[number]
+    yield _shown(line, entry, blocks, index)
+    yield from (_Message(piece=piece) for piece in late)
+
+
+def _shown(row: Row, entry: Entry, blocks: Mapping[int, Block], index: Index) -> _Message:
+    spans = {block: index.block((row.entry, block)).span for block in blocks}
+    return _Message(
+        piece=Piece(
+            role=entry.role,
+            blocks=tuple(blocks.values()),
+            dialect=entry.dialect,
+            payload=entry.payload,
+            kept=tuple(blocks),
+            edited=not row.whole or len(blocks) < len(row.blocks),
+        ),
+        reply=index.entries[row.entry].reply if entry.role is Role.ASSISTANT else NONE,
+        calls={spans[number]: block for number, block in blocks.items() if isinstance(block, ToolCall)},
+        answers={spans[number]: place for place, (number, block) in enumerate(blocks.items()) if isinstance(block, ToolResult)},
     )
-    paired = [(span, entry.blocks[block]) for block, span in zip(row.blocks, spans, strict=True) if span != NONE]
-    calls = {span: block for span, block in paired if isinstance(block, ToolCall)}
-    return _Line(piece, calls, {span for span, block in paired if isinstance(block, ToolResult)})
 
 
-def _inserted(insert: Insert) -> _Line:
+def _late(result: ToolResult, object_: str) -> Piece:
+    words = Text(text=f"{LATE.format(object_)}\n{result.text}", origin=Origin.HARNESS)
+    return Piece(role=Role.USER, blocks=(words, *result.media))
+
+
+def _inserted(insert: Insert) -> _Message:
     block: Block
     match insert.kind:
         case "text":
@@ -81,35 +120,67 @@ def _inserted(insert: Insert) -> _Line:
             block = ToolResult(call_id=insert.call_id, text=insert.text)
         case _:
             assert_never(insert.kind)
-    return _Line(Piece(role=insert.role, blocks=(block,)), {}, set())
+    return _Message(piece=Piece(role=insert.role, blocks=(block,)))
 
 
-def _mended(lines: Iterable[_Line], index: Index) -> Iterator[Piece]:
-    """Results directly after their calls; the unanswered answered, unless they are the newest of all."""
-    waiting: dict[int, ToolCall] = {}
-    back: list[Piece] = []  # what was recorded while results were awaited
-    for line in lines:
-        if line.piece.role is Role.ASSISTANT:
-            yield from _interrupted(waiting)
-            yield from back
-            waiting, back = dict(line.calls), []
-        elif waiting and not line.answers:
-            back.append(line.piece)
+def _mended(messages: Iterable[_Message]) -> Iterator[Piece]:
+    """Each reply with its results directly behind it, then what else was recorded up to the next reply."""
+    reply: list[_Message] = []
+    rest: list[_Message] = []
+    for message in messages:
+        if message.reply == NONE:
+            rest.append(message)
             continue
-        for span in line.answers:
-            waiting.pop(span, None)
-        if line.piece.blocks:
-            yield line.piece
-        if not waiting:
-            yield from back
-            back = []
-    if back:  # the human spoke on: what has no result by now has none
-        yield from _interrupted(waiting)
-        yield from back
-    elif waiting and not all(index.spans[span].result is None for span in waiting):
-        yield from _interrupted(waiting)
+        if rest or (reply and reply[0].reply != message.reply):
+            yield from _exchange(reply, rest)
+            reply, rest = [], []
+        reply.append(message)
+    yield from _exchange(reply, rest, newest=True)
 
 
-def _interrupted(waiting: dict[int, ToolCall]) -> Iterator[Piece]:
-    for call in waiting.values():
+def _exchange(reply: list[_Message], rest: list[_Message], *, newest: bool = False) -> Iterator[Piece]:
+    to_come = newest and not rest  # the results of the newest reply of all
+    for message, following in zip(reply, [*reply[1:], None], strict=False):
+        is_open = to_come and following is None
+        piece = message.piece if following and not message.calls else _to_the_point(message.piece)
+        if piece.blocks:
+            yield piece
+        if not message.calls:
+            continue
+        taken = [other for other in rest if other.answers.keys() & message.calls.keys()]
+        answered = {span for other in taken for span in other.answers if span in message.calls}
+        last = taken[-1] if len(answered) == len(message.calls) else None  # what is said beside the last result can stay there
+        rest = list(_back(rest, message.calls, last))
+        for other in taken:
+            answers = {span: place for span, place in other.answers.items() if span in message.calls}
+            whole = other is last and len(answers) == len(other.answers)
+            yield (other if whole else other.only(set(answers.values()))).piece
+        yield from _interrupted(call for span, call in message.calls.items() if span not in answered and not is_open)
+    yield from (other.piece for other in rest if other.piece.blocks)
+
+
+def _to_the_point(piece: Piece) -> Piece:
+    """Without reasoning at the end, where the model was cut short: no provider takes it there."""
+    end = len(piece.blocks)
+    while end and isinstance(piece.blocks[end - 1], Thinking):
+        end -= 1
+    if end == len(piece.blocks):
+        return piece
+    return structs.replace(piece, blocks=piece.blocks[:end], kept=piece.kept[:end], edited=True)
+
+
+def _back(rest: Iterable[_Message], calls: Mapping[int, ToolCall], last: _Message | None) -> Iterator[_Message]:
+    """What is left for after the results of `calls`: all that is no such result, and does not stand beside the last one."""
+    for message in rest:
+        if not message.answers.keys() & calls.keys():
+            yield message
+        elif message is not last or message.answers.keys() - calls.keys():
+            own = {place for span, place in message.answers.items() if span in calls}
+            left = message.only(set(range(len(message.piece.blocks))) - own)
+            if left.piece.blocks:
+                yield left
+
+
+def _interrupted(calls: Iterable[ToolCall]) -> Iterator[Piece]:
+    for call in calls:
         yield Piece(role=Role.TOOL, blocks=(ToolResult(call_id=call.call_id, text=INTERRUPTED, error=True),))

@@ -1,10 +1,11 @@
 """Which reasoning has to stay with what it led to. Promise: nothing is broken.
 
-Providers check signed reasoning in four ways (`rules.Thinking`); an edit that would leave half of such a unit takes the other half along
-or leaves both.
+Providers check reasoning in several ways (`rules.Rules`); an edit that would leave half of such a unit takes the other half along or
+leaves both. Under `prefix_bound` an edit invalidates later reasoning whatever it led to, so there no other rule applies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tenure.record.entry import Role
 from tenure.record.index import Index
@@ -13,33 +14,47 @@ from tenure.view.edit import Drop
 from tenure.view.project import Projection
 
 
-def is_bound(index: Index, rules: Rules, loop_start: int, entry: int) -> bool:
-    """Whether the signed reasoning of an entry leaves only together with all that follows it there."""
-    if rules.reasoning_unit:
-        return True
-    match rules.thinking:
-        case "open_loop":
-            return entry >= loop_start
-        case "last_message":
-            return bool(index.steps) and entry == index.steps[-1].entry
-        case _:
-            return False
+class Bond(NamedTuple):
+    """What ties the reasoning of one entry."""
+
+    unit: bool = False  # signed reasoning stays with what follows it there, or leaves with all of it
+    calls: bool = False  # any reasoning stays while the entry makes calls
 
 
-def settle(index: Index, entry: int, shown: Sequence[int], drop: set[int], *, bound: bool) -> set[int]:
+def bond(index: Index, rules: Rules, loop_start: int, entry: int) -> Bond:
+    """What ties the reasoning of an entry now. A tie may end as the record grows; none is ever added."""
+    if rules.thinking == "prefix_bound":
+        return Bond()
+    in_loop = rules.thinking == "open_loop" and entry >= loop_start
+    is_last = rules.thinking == "last_message" and entry >= index.reply
+    return Bond(unit=rules.reasoning_unit or in_loop or is_last, calls=rules.call_reasoning)
+
+
+def settle(index: Index, entry: int, shown: Sequence[int], drop: Iterable[int], bond: Bond) -> set[int]:
     """The blocks to drop so that no unit is torn, given those that a policy would; `shown` are the entry's shown blocks."""
     facts = index.entries[entry].blocks
     settled = set(drop)
-    if bound:
-        for thinking, followers in _units(shown, {number for number in shown if facts[number].signed}):
+    if bond.unit:
+        for thinking, followers in units(shown, {number for number in shown if facts[number].signed}):
             if settled.issuperset(followers):
                 settled.update(thinking if followers else ())
             else:
                 settled.difference_update(thinking)
+    if bond.calls and any(facts[number].kind == "tool_call" and number not in settled for number in shown):
+        return settled.difference([number for number in shown if facts[number].kind == "thinking"])
     left = [number for number in shown if number not in settled]
-    if left and len(left) < len(shown) and all(facts[number].kind == "thinking" for number in left):
-        settled.update(left)  # a message of reasoning alone says nothing
+    while left and len(left) < len(shown) and facts[left[-1]].kind == "thinking":
+        settled.add(left.pop())  # reasoning that leads to nothing: no provider takes it at a message's end
     return settled
+
+
+def led_to(index: Index, entry: int, block: int) -> list[int]:
+    """What follows reasoning in its message, up to the next reasoning: the blocks without which it says nothing."""
+    facts = index.entries[entry].blocks
+    reasoning = {number for number, fact in enumerate(facts) if fact.kind == "thinking"}
+    return [
+        number for thinking, followers in units(range(len(facts)), reasoning) if block in thinking for number in sorted(followers)
+    ]
 
 
 def invalidated(index: Index, view: Projection, changed_from: int) -> Iterator[Drop]:
@@ -50,18 +65,18 @@ def invalidated(index: Index, view: Projection, changed_from: int) -> Iterator[D
         facts = index.entries[row.entry].blocks
         signed = {number for number in row.blocks if facts[number].signed}
         if signed:
-            for number in sorted(settle(index, row.entry, row.blocks, signed, bound=False)):
+            for number in sorted(settle(index, row.entry, row.blocks, signed, Bond())):
                 yield Drop(entry=row.entry, block=number)
 
 
-def _units(shown: Iterable[int], signed: set[int]) -> list[tuple[set[int], set[int]]]:
-    """Runs of signed reasoning, each with what follows it up to the next run."""
-    units: list[tuple[set[int], set[int]]] = []
+def units(shown: Iterable[int], thinking: set[int]) -> list[tuple[set[int], set[int]]]:
+    """Runs of reasoning, each with what follows it up to the next run."""
+    found: list[tuple[set[int], set[int]]] = []
     for number in shown:
-        if number in signed:
-            if not units or units[-1][1]:
-                units.append((set(), set()))
-            units[-1][0].add(number)
-        elif units:
-            units[-1][1].add(number)
-    return units
+        if number in thinking:
+            if not found or found[-1][1]:
+                found.append((set(), set()))
+            found[-1][0].add(number)
+        elif found:
+            found[-1][1].add(number)
+    return found

@@ -1,10 +1,16 @@
 """Undoing a commit with another one. Promise: nothing is lost, and the log is only appended to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tenure.errors import InputError
+from tenure.record.entry import Role
+from tenure.record.index import NONE, Index
+from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.view.project import Projection, Weights
+from tenure.view.project import Projection, Row, Weights, changed_from
+from tenure.view.thinking import bond, invalidated, settle
+
+At = tuple[int, int]  # (entry, block)
 
 
 def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) -> tuple[Edit, ...]:
@@ -28,6 +34,55 @@ def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) 
         if isinstance(edit, Remove) and (gone := before.insert(edit.key)):
             edits.append(_again(gone, len(commits)))
     return tuple(edits)
+
+
+def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules, loop_start: int) -> tuple[Edit, ...]:
+    """Edits that bring something back, and what has to come or go with it so that the view stays valid.
+
+    A call comes with its result, reasoning only with what it led to, and under `prefix_bound` no later signed reasoning stays.
+    """
+    after = view.copy()
+    after.apply(edits)
+    done = [*edits]
+
+    def also(more: Iterable[Edit]) -> None:
+        chosen = list(more)
+        after.apply(chosen)
+        done.extend(chosen)
+
+    touched = dict.fromkeys(edit.entry for edit in edits if isinstance(edit, Drop | Restore))
+    for entry in list(touched):
+        for partner in _partners(index, after, entry):
+            touched[partner[0]] = None
+            also([Restore(entry=partner[0], block=partner[1])])
+    for entry in touched:
+        if row := after.row(entry):
+            also(_settled(index, rules, loop_start, row))
+    if rules.thinking == "prefix_bound" and done:
+        also(invalidated(index, after, changed_from(view, done)))
+    return tuple(done)
+
+
+def _partners(index: Index, view: Projection, entry: int) -> Iterator[At]:
+    """The calls and results of which an entry shows the other half."""
+    row = view.row(entry)
+    for block in row.blocks if row else ():
+        facts = index.block((entry, block))
+        if facts.span != NONE:
+            span = index.spans[facts.span]
+            yield from (at for at in (span.call, span.result) if at is not None and not view.shows(*at))
+
+
+def _settled(index: Index, rules: Rules, loop_start: int, row: Row) -> Iterator[Edit]:
+    """What makes an entry whole again where reasoning was torn from what it led to: it comes back if it may, else it goes."""
+    facts = index.entries[row.entry].blocks
+    if index.entries[row.entry].role is not Role.ASSISTANT or row.whole:
+        return
+    every = range(len(facts))
+    gone = {number for number in every if number not in row.blocks}
+    settled = settle(index, row.entry, every, gone, bond(index, rules, loop_start, row.entry))
+    yield from (Restore(entry=row.entry, block=number) for number in sorted(gone - settled))
+    yield from (Drop(entry=row.entry, block=number) for number in sorted(settled - gone))
 
 
 def _state(commits: Sequence[Commit], length: int, weights: Weights) -> Projection:

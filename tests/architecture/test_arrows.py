@@ -1,0 +1,107 @@
+"""Which room may import which. The core is pure, and an edge imports the core, never the reverse."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tenure
+
+PACKAGE = Path(tenure.__file__).parent
+
+# Each room of the core, with the rooms it may import beside itself and `errors`.
+CORE = {
+    "record": set(),
+    "rules": set(),
+    "meter": {"record", "rules"},
+    "dialects": {"record", "rules"},
+    "sessions": {"record", "dialects"},
+    "clip": {"record", "meter", "rules"},
+    "view": {"record", "rules", "dialects"},
+    "policies": {"record", "rules", "view", "meter"},
+    "planners": {"record", "rules", "view", "policies", "meter"},
+    "lifecycle": {"record", "rules", "view", "policies", "planners", "meter", "clip"},
+}
+ALLOWED = {("policies/pi_cwl.py", "sessions")}  # the words of pi's summaries, which its own count leaves out
+IMPURE = {
+    "os",
+    "socket",
+    "time",
+    "random",
+    "logging",
+    "subprocess",
+    "threading",
+    "asyncio",
+    "sqlite3",
+    "sqlalchemy",
+    "httpx",
+    "uuid",
+}
+HEAVY = {"sqlalchemy", "tiktoken", "hypothesis", "genai_prices", "rich", "typer", "openai", "anthropic"}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The full names of the modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            yield node.module or ""
+
+
+def files(room: str) -> list[Path]:
+    return sorted((PACKAGE / room).rglob("*.py"))
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1] if module.startswith("tenure.") else ""
+
+
+@pytest.mark.parametrize("room", CORE)
+def test_a_room_of_the_core_imports_only_what_its_arrows_allow(room: str) -> None:
+    foreign = {
+        (str(path.relative_to(PACKAGE)), room_of(module))
+        for path in files(room)
+        for module in imports(path)
+        if room_of(module) not in {"", "errors", room, *CORE[room]}
+    }
+    assert foreign <= ALLOWED
+
+
+def test_the_arrows_of_the_core_form_no_cycle() -> None:
+    settled: set[str] = set()
+    while rest := {room for room in CORE if room not in settled}:
+        free = {room for room in rest if CORE[room] <= settled}
+        assert free, f"a cycle among {sorted(rest)}"
+        settled |= free
+
+
+@pytest.mark.parametrize("room", CORE)
+def test_a_room_of_the_core_touches_no_clock_disk_network_or_chance(room: str) -> None:
+    found = {(path.name, module) for path in files(room) for module in imports(path) if module.split(".")[0] in IMPURE}
+    assert not found
+
+
+def test_nothing_but_tests_imports_what_needs_hypothesis() -> None:
+    users = {path for path in PACKAGE.rglob("*.py") for module in imports(path) if module.split(".")[0] == "hypothesis"}
+    assert users <= {PACKAGE / "testing" / "transcripts.py"}
+    importers = {
+        path for path in PACKAGE.rglob("*.py") if any(module == "tenure.testing.transcripts" for module in imports(path))
+    }
+    assert not importers
+
+
+def test_only_tests_import_testing() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if "testing" not in path.parts:
+            assert not [module for module in imports(path) if room_of(module) == "testing"], path
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = f"import sys, tenure; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
