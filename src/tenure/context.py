@@ -10,9 +10,9 @@ Every message is stored before anything else happens, and a commit before the re
 moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 from uuid import uuid4
 
 import msgspec
@@ -40,7 +40,6 @@ from tenure.view.guard import Hold
 from tenure.view.project import View, project
 from tenure.view.request import pieces
 from tenure.view.shared import Difference, difference
-from tenure.view.undo import undo
 
 T = TypeVar("T")
 
@@ -87,7 +86,8 @@ class Context:
             tenant=self._sheet.tenant,
         )
         weigher = partial(weigh, tokenizer=self._count, media=self.rules.media)
-        self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds))
+        log = _StoredLog(self.store, self._sheet.id)
+        self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log)
         self.decision: Decision | None = None  # what came of the newest request
         self._ratio = Ratio(head_counted=True)
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
@@ -179,21 +179,7 @@ class Context:
 
     def undo(self, number: int) -> Commit:
         """Put back what commit `number` changed, by a new commit. Raises InputError for a commit that does not exist."""
-        session = self.session
-        edits = undo(session.commits, number, session.length, session.index)
-        after = session.view.copy()
-        after.apply(edits)
-        commit = Commit(
-            n=len(session.commits),
-            entries=session.length,
-            policy="undo",
-            moment="manual",
-            reason=f"undo of commit {number}",
-            tokens_before=session.view.tokens,
-            tokens_after=after.tokens,
-            ratio=session.ratio,
-            edits=edits,
-        )
+        commit = self.session.undone(number)
         self._commit(commit)
         return commit
 
@@ -295,6 +281,32 @@ class Context:
                 return {"type": "function_call_output", "call_id": call_id, "output": text}
             case _:
                 return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+class _StoredLog:
+    """The commit log as the store has it: in memory there is only how long it is."""
+
+    def __init__(self, store: Records, conversation: str) -> None:
+        self._store, self._conversation, self._length = store, conversation, 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Commit]:
+        return iter(self._store.commits(self._conversation)[: self._length])
+
+    @overload
+    def __getitem__(self, place: int, /) -> Commit: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> Sequence[Commit]: ...
+
+    def __getitem__(self, place: int | slice, /) -> Commit | Sequence[Commit]:
+        return tuple(self)[place]
+
+    def append(self, _commit: Commit, /) -> None:
+        """The store has it already."""
+        self._length += 1
 
 
 def _named(table: Mapping[str, T], what: str, name: str) -> T:

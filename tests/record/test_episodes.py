@@ -149,7 +149,7 @@ def test_dependencies_are_edges_from_acts_to_ended_expls() -> None:
     assert look and b and c  # noqa: PT018 - all three are there or none
     assert c.type is EpisodeType.ACT
     assert c.dependencies == (look.ordinal, b.ordinal)
-    assert look.dependents == b.dependents == [c.ordinal]
+    assert look.dependents == b.dependents == (c.ordinal,)
 
 
 def test_the_prologue_is_what_stands_before_the_first_accepted_start() -> None:

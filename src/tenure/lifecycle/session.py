@@ -4,10 +4,10 @@
 through `commit`, which the edge makes durable first. Nothing here reads a clock, a file or a socket.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate
-from typing import Final
+from typing import Final, Protocol, overload
 
 from msgspec import Struct
 
@@ -90,14 +90,34 @@ class _Spent(Struct, frozen=True, kw_only=True, gc=False):
     holds: tuple[Hold, ...]
 
 
+class CommitLog(Protocol):
+    """The commits of a conversation in order, wherever the host keeps them: a list, or a store that is asked when they are wanted."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Commit]: ...
+
+    @overload
+    def __getitem__(self, place: int, /) -> Commit: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> Sequence[Commit]: ...
+
+    def append(self, commit: Commit, /) -> None:
+        """Take in one that has been made durable."""
+        ...
+
+
 class Session:
     """One conversation: record facts, view and commits. Mutable; every change is an append or a commit."""
 
-    def __init__(self, setup: Setup, *, weigh: Weigh, count: Count, kinds: Kinds | None = None) -> None:
+    def __init__(
+        self, setup: Setup, *, weigh: Weigh, count: Count, kinds: Kinds | None = None, log: CommitLog | None = None
+    ) -> None:
         self.setup = setup
         self.index = Index(kinds)
         self.view = Projection(self.index)
-        self.commits: list[Commit] = []
+        self.commits: CommitLog = [] if log is None else log
         self.holds: tuple[Hold, ...] = ()
         self.ratio = 1.0
         self.calls = 0
@@ -149,7 +169,7 @@ class Session:
     def undone(self, number: int) -> Commit:
         """The commit that puts back what commit `number` changed, not yet taken in. Raises InputError for a commit that does not exist."""
         rules, start = self.setup.rules, loop_start(self.index)
-        edits = lawful(undo(self.commits, number, self.length, self.index), self.view, self.index, rules, start)
+        edits = lawful(undo(tuple(self.commits), number, self.length, self.index), self.view, self.index, rules, start)
         after = self.view.copy()
         after.apply(edits)
         return Commit(

@@ -32,7 +32,7 @@ class Episode(Struct, kw_only=True):
     end: tuple[int, int] | None = None  # (entry, block) of the call that ended it
     description: str = ""
     dependencies: tuple[int, ...] = ()  # ordinals of the expl episodes an act declared
-    dependents: list[int] = msgspec.field(default_factory=list[int])  # acts that declared this expl
+    dependents: tuple[int, ...] = ()  # acts that declared this expl
     turn: int = 0
 
     @property
@@ -138,7 +138,7 @@ class EpisodeGraph:
         self._episodes.append(episode)
         self._by_name[name] = episode.ordinal
         for dependency in dependencies:
-            dependency.dependents.append(episode.ordinal)
+            dependency.dependents += (episode.ordinal,)
         self.open = episode
         self.first_start = self.first_start or at
         after = f", building on {', '.join(d.name for d in dependencies)}" if dependencies else ""

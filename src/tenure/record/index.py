@@ -15,6 +15,7 @@ from tenure.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
 from tenure.record.objects import HASH_CHARS, tool_key
 from tenure.record.tools import RECALL, Kinds, ToolKind, cue_of, is_delimiter
 
+HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
 NONE: Final = -1  # no span, no episode
 
 
@@ -39,7 +40,7 @@ class EntryFacts(Struct, frozen=True, gc=False):
     blocks: tuple[BlockFacts, ...]
     at_rest: bool  # no call was waiting for its result before this entry: something may be inserted here
     reply: int  # the entry where the reply it is part of or follows starts: one reply may be logged as several entries in a row
-    hash: bytes
+    hash: bytes  # the first HASH_BYTES of the entry's id
 
 
 class Span(Struct, gc=False):
@@ -71,11 +72,8 @@ class Turn(Struct, frozen=True, gc=False):
 class Step(Struct, gc=False):
     """One model reply with the results that followed it."""
 
-    number: int
-    entry: int
+    entry: int  # where the reply starts
     calls: int = 0
-    answered: int = 0
-    tokens: int = 0
 
 
 class Index:
@@ -112,15 +110,13 @@ class Index:
             self._begin_reply(entry.n)
         at_rest = not self._unanswered
         if entry.role is Role.ASSISTANT:
-            self.steps.append(Step(number=len(self.steps) + 1, entry=entry.n))
+            self.steps.append(Step(entry=entry.n))
         blocks = tuple(
             self._facts(block, (entry.n, number), entry.tokens[number], entry.role) for number, block in enumerate(entry.blocks)
         )
-        weight = sum(entry.tokens)
-        self.tokens += weight
-        if self.steps:
-            self.steps[-1].tokens += weight
-        facts = EntryFacts(entry.role, len(self.turns), len(self.steps), blocks, at_rest, self.reply, bytes.fromhex(entry.id))
+        self.tokens += sum(entry.tokens)
+        start = bytes.fromhex(entry.id[: 2 * HASH_BYTES])
+        facts = EntryFacts(entry.role, len(self.turns), len(self.steps), blocks, at_rest, self.reply, start)
         self.entries.append(facts)
         return facts
 
@@ -332,8 +328,6 @@ class Index:
         span.result, span.error = at, result.error
         if span.call[0] >= self.reply:
             self._unanswered -= 1
-        if self.steps:
-            self.steps[-1].answered += 1
         return span.ordinal
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 from tenure.record.entry import Entry, Text, Thinking, ToolCall, ToolResult
 from tenure.record.episodes import Episode
-from tenure.record.index import Index, Span
+from tenure.record.index import HASH_BYTES, Index, Span
 from tenure.record.objects import Handle, parse_handle
 
 At = tuple[int, int]
@@ -63,7 +63,7 @@ def blocks_of(index: Index, handle: Handle) -> tuple[At, ...]:
     places = tuple(_places(index, handle))
     if not places:
         raise InputError("handle", f"no object {handle.object!r} in this record", _near(index, handle))
-    if handle.hash and not any(index.entries[entry].hash.hex().startswith(handle.hash) for entry, _ in places):
+    if handle.hash and not any(index.entries[entry].hash.hex().startswith(handle.hash[: 2 * HASH_BYTES]) for entry, _ in places):
         right = index.handle(handle.object, places[0][0])
         raise InputError(
             "handle", f"{str(handle)!r} has the hash of another record", f"{right} for this record's {handle.object}"
