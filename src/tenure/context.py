@@ -38,7 +38,7 @@ from tenure.store.records import Conversation, Records
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 from tenure.view.project import View, project
-from tenure.view.request import pieces
+from tenure.view.request import Messages
 from tenure.view.shared import Difference, difference
 
 T = TypeVar("T")
@@ -93,6 +93,7 @@ class Context:
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
+        self._messages = Messages(self.session.index, self._read)
         self._resume()
 
     @property
@@ -135,7 +136,7 @@ class Context:
             offered += [self._dialect.tool(*virtual) for virtual in _VIRTUAL]
         head = fields | ({"tools": [_undeclared(tool) for tool in offered]} if offered else {})
         self._decide(self._head_tokens(head))
-        shown = pieces(self.session.freeze(), self.session.index, self._read)
+        shown = self._messages.of(self.session.freeze())
         instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
         system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
         messages = self._dialect.render([piece for piece in shown if piece not in instructions])

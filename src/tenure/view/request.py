@@ -15,31 +15,11 @@ from tenure.dialects.dialect import Piece
 from tenure.record.entry import Block, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.record.index import NONE, Index
 from tenure.view.edit import Insert
-from tenure.view.project import Line, Row, View
+from tenure.view.project import Row, View
 
 INTERRUPTED: Final = "[no result: the call was interrupted]"
 LATE: Final = "[late result of {}]"
 Read = Callable[[int], Entry]  # a record entry by its number
-
-
-def pieces(view: View, index: Index, read: Read) -> tuple[Piece, ...]:
-    """The messages of a view, in an order and completeness that every provider accepts."""
-    return tuple(_mended(line for shown in view.lines for line in _lines(shown, index, read)))
-
-
-def replaced(block: Block, text: str) -> Block:
-    """The block with `text` in place of what it said; what identifies it stays."""
-    match block:
-        case ToolResult():
-            return structs.replace(block, text=text, media=())
-        case ToolCall():
-            return structs.replace(block, arguments=text)
-        case Text():
-            return structs.replace(block, text=text)
-        case Thinking() | Media() | Opaque():
-            return Text(text=text, origin=block.origin)
-        case _:
-            assert_never(block)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,10 +45,51 @@ class _Message:
         return _Message(piece=piece, answers={span: chosen.index(at) for span, at in self.answers.items() if at in places})
 
 
-def _lines(line: Line, index: Index, read: Read) -> Iterator[_Message]:
-    if isinstance(line, Insert):
-        yield _inserted(line)
-        return
+def pieces(view: View, index: Index, read: Read) -> tuple[Piece, ...]:
+    """The messages of a view, in an order and completeness that every provider accepts."""
+    return Messages(index, read).of(view)
+
+
+class Messages:
+    """The messages of one conversation's views; what is shown as it was the last time is not made again."""
+
+    def __init__(self, index: Index, read: Read) -> None:
+        self._index, self._read = index, read
+        self._made: dict[int, tuple[Row, tuple[_Message, ...]]] = {}  # by entry
+
+    def of(self, view: View) -> tuple[Piece, ...]:
+        """The messages of a view, in an order and completeness that every provider accepts."""
+        made: dict[int, tuple[Row, tuple[_Message, ...]]] = {}
+        messages: list[_Message] = []
+        for line in view.lines:
+            if isinstance(line, Insert):
+                messages.append(_inserted(line))
+                continue
+            known = self._made.get(line.entry)
+            if known is None or known[0] is not line:
+                known = line, tuple(_lines(line, self._index, self._read))
+            made[line.entry] = known
+            messages += known[1]
+        self._made = made
+        return tuple(_mended(messages))
+
+
+def replaced(block: Block, text: str) -> Block:
+    """The block with `text` in place of what it said; what identifies it stays."""
+    match block:
+        case ToolResult():
+            return structs.replace(block, text=text, media=())
+        case ToolCall():
+            return structs.replace(block, arguments=text)
+        case Text():
+            return structs.replace(block, text=text)
+        case Thinking() | Media() | Opaque():
+            return Text(text=text, origin=block.origin)
+        case _:
+            assert_never(block)
+
+
+def _lines(line: Row, index: Index, read: Read) -> Iterator[_Message]:
     entry = read(line.entry)
     texts = {block: shown.text for block, shown in line.replaced}
     blocks = {
