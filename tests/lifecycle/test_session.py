@@ -6,7 +6,7 @@ from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
 from tenure.policies.cwl import Cwl
 from tenure.record.entry import Draft
 from tenure.rules.rules import Rules
-from tenure.testing.builders import call, human, reply, result, results, returned, session, thinking
+from tenure.testing.builders import call, human, reply, result, results, returned, session
 from tenure.view.guard import Hold
 from tenure.view.project import Row
 
@@ -200,13 +200,6 @@ def test_the_newest_exchanges_stay() -> None:
     kept = opened(Budget(ceiling=2_000), *steps(40))
     committed(kept)
     assert shown(kept)[-8:] == list(range(kept.length - 8, kept.length))
-
-
-def test_reasoning_taken_along_with_its_message_is_named_by_a_residue() -> None:
-    drafts = [reply(thinking("so"), call("read", path="a.py")), result(LONG)]
-    kept = opened(Budget(ceiling=500), *drafts, *steps(12))
-    committed(kept)
-    assert kept.view.inserts
 
 
 def test_undo_of_undo_is_what_was_undone() -> None:

@@ -3,15 +3,18 @@
 from tenure.record.entry import Block, Draft, ToolCall
 from tenure.record.index import Index
 from tenure.testing.builders import placed
+from tenure.view.edit import Commit, Drop
 from tenure.view.project import project
 from tenure.view.request import pieces
 
 
-def shape(*drafts: Draft) -> list[str]:
+def shape(*drafts: Draft, without: tuple[int, ...] = ()) -> list[str]:
     entries, index = placed(*drafts), Index()
     for entry in entries:
         index.grow(entry)
-    sent = pieces(project(index, len(index), ()), index, entries.__getitem__)
+    edits = tuple(Drop(entry=entry, block=block) for entry in without for block in range(len(entries[entry].blocks)))
+    commit = Commit(n=0, entries=len(index), policy="t", moment="manual", reason="t", edits=edits)
+    sent = pieces(project(index, len(index), [commit]), index, entries.__getitem__)
     return [" + ".join(map(_word, piece.blocks)) for piece in sent]
 
 

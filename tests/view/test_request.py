@@ -6,6 +6,7 @@ from tenure.record.entry import Draft
 from tenure.testing.builders import (
     call,
     end_expl,
+    harness,
     human,
     reminder,
     reply,
@@ -80,3 +81,8 @@ def test_delimiters_are_calls_like_others() -> None:
     assert shape(human("go"), reply(start_expl("a", "1"), end_expl("A", "2")), results(returned("x", "1")), reply("ok")) == [
         "go", "delimiter? + delimiter?", "x", "[no result: the call was interrupted]", "ok",
     ]  # fmt: skip
+
+
+def test_replies_that_meet_because_what_was_between_them_left_are_still_two() -> None:
+    drafts = [human("go"), reply("hm", thinking("so")), harness("tick"), reply("ok")]
+    assert shape(*drafts, without=(2,)) == ["go", "hm", "ok"]

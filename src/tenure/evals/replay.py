@@ -241,7 +241,7 @@ class _Run:
         before, after = self._carry_out(commit)
         index = self.session.index
         found = chain(
-            protection(before, after, index, guard),
+            protection(before, after, index, guard, self.rules),
             never_larger(before, after, commit),
             structural(after, index, self.rules, self.session.situation().loop_start),
         )

@@ -153,17 +153,15 @@ class _Draft:
             row = view.row(entry)
             if row is None:
                 continue
-            drop: Sequence[int] = blocks
-            if tuple(blocks) != row.blocks:
-                chosen = {block for block in blocks if block in row.blocks}
+            chosen = blocks if row.whole else [block for block in blocks if block in row.blocks]
+            drop: Sequence[int] = chosen
+            if chosen and len(chosen) < len(row.blocks):
                 tie = bond(situation.index, situation.rules, situation.loop_start, entry)
-                drop = sorted(settle(situation.index, entry, row.blocks, chosen, tie)) if chosen else ()
+                drop = sorted(settle(situation.index, entry, row.blocks, chosen, tie))
             if drop:
                 stripped = True
                 view.drop(entry, drop)
                 self._edits += [Drop(entry=entry, block=block) for block in drop]
-                if len(drop) > len(blocks):
-                    self._taken_along(ordinal, entry, drop)
         self._weight[ordinal] = self._weight.get(ordinal, 0) + before - view.tokens
         return stripped
 
@@ -175,11 +173,12 @@ class _Draft:
             return self._situation.layers(ordinal).get(level, ())
         return [at for at in self._free.get(ordinal, ()) if at_level(self._situation.index, at, level)]
 
-    def _taken_along(self, ordinal: int, entry: int, drop: Sequence[int]) -> None:
-        """Reasoning of another episode may have gone along, and have been the last of it."""
-        facts = self._situation.index.entries[entry].blocks
-        for other in {facts[block].episode for block in drop} - {ordinal, NONE}:
-            self._leave(other)
+    def _shows_any(self, places: Iterable[At]) -> bool:
+        for entry, block in places:
+            row = self._view.row(entry)
+            if row is not None and block in row.blocks:
+                return True
+        return False
 
     def _set_free(self, ordinal: int) -> None:
         """Let an episode that came back go again, unless something of it is held now."""
@@ -204,9 +203,9 @@ class _Draft:
     def _leave(self, ordinal: int) -> None:
         """Remember an episode that is fully evicted now, and set tokens aside for its residue."""
         situation = self._situation
-        if ordinal in self._gone or not situation.index.episodes[ordinal].closed:
+        if ordinal in self._gone or situation.held.get(ordinal):
             return
-        if any(self._view.shows(*at) for at in (*self._free.get(ordinal, ()), *situation.held.get(ordinal, ()))):
+        if self._shows_any(self._free.get(ordinal, ())):
             return
         weight = self._weight.get(ordinal, 0)
         self._gone[ordinal] = weight

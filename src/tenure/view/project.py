@@ -103,12 +103,12 @@ class Projection:
     def drop(self, entry: int, blocks: Sequence[int]) -> None:
         """Take several blocks of one entry out at once; the same as a `Drop` of each."""
         row = self._rows.get(entry)
-        if row is None or not set(blocks) <= set(row.blocks):
-            raise LawBroken(f"drop of blocks {blocks} of entry {entry}, which are not all shown")
-        if len(blocks) == len(row.blocks):
+        if row is not None and row.blocks == tuple(blocks):
             self.tokens -= row.tokens
             del self._rows[entry]
             return
+        if row is None or not all(number in row.blocks for number in blocks):
+            raise LawBroken(f"drop of blocks {blocks} of entry {entry}, which are not all shown")
         kept = tuple([number for number in row.blocks if number not in blocks])
         if row.replaced:
             self._put(entry, kept, tuple([pair for pair in row.replaced if pair[0] not in blocks]))
