@@ -7,13 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.fit import Rehearsal
-from tenure.lifecycle.session import Propose, Session, Setup, Unmet
-from tenure.policies.pi_cwl import (
+from tenure.evals.pi_filter import (
     Filtered,
     Message,
-    PiCwl,
     estimate,
     filter_messages,
     javascript_number,
@@ -21,6 +17,10 @@ from tenure.policies.pi_cwl import (
     threshold_of,
     weigh_like_pi,
 )
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.fit import Rehearsal
+from tenure.lifecycle.session import Propose, Session, Setup, Unmet
+from tenure.policies.pi_cwl import PiCwl
 from tenure.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.record.index import NONE
 from tenure.rules.rules import Rules

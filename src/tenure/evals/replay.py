@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tenure.evals import lines as line_of
 from tenure.evals.lines import Line
+from tenure.evals.pi_filter import weigh_like_pi
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
 from tenure.meter.cache import Call, PrefixCache
@@ -22,7 +23,6 @@ from tenure.meter.media import media_tokens
 from tenure.meter.price import Prices, prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import FRAMING, Tokenizer, weigh
-from tenure.policies.pi_cwl import weigh_like_pi
 from tenure.policies.policy import Policy
 from tenure.record.chain import neutral_payload
 from tenure.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage

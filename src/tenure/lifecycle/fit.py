@@ -55,30 +55,37 @@ class Residues(Struct, frozen=True, kw_only=True):
     budget: int = 4_000
 
 
-def fit(situation: Situation, policy: Policy, target: int, residues: Residues, prefix: str) -> Rehearsal:
-    """Apply actions one by one, stopping at the first view of at most `target` o200k tokens. Keys of inserts start with `prefix`."""
-    draft = _Draft(situation, residues, prefix)
+def fit(
+    situation: Situation, policy: Policy, target: int, residues: Residues, prefix: str, *, limit: int | None = None
+) -> tuple[Rehearsal, Projection]:
+    """Apply actions one by one, stopping at the first view of at most `target` o200k tokens; the plan, and that view.
+
+    Keys of inserts start with `prefix`. Reluctant actions are applied only while the view is above `limit`, and not at all without one.
+    """
+    draft = _Draft(situation, residues, prefix, in_one=policy.conduct.batch)
     actions = policy(situation)
     goal, exhausted = target, False
     while True:
         while draft.tokens > goal and not exhausted:
-            action = next(actions, None)
-            exhausted = action is None
-            if action is not None:
-                draft.apply(action)
-        rehearsal = draft.finish(exhausted=exhausted)
+            action = next((each for each in actions if not draft.has_left(each)), None)
+            if action is None or (_is_reluctant(action) and (limit is None or draft.tokens <= limit)):
+                exhausted = True
+            else:
+                draft.apply(action, goal)
+        rehearsal, view = draft.finish(exhausted=exhausted)
         if exhausted or rehearsal.tokens_after <= target:
-            return rehearsal
+            return rehearsal, view
         goal -= rehearsal.tokens_after - target  # residues came out heavier than reserved
 
 
 class _Draft:
     """A rehearsal in the making."""
 
-    def __init__(self, situation: Situation, residues: Residues, prefix: str) -> None:
+    def __init__(self, situation: Situation, residues: Residues, prefix: str, *, in_one: bool) -> None:
         self._situation = situation
         self._residues = residues
         self._prefix = prefix
+        self._in_one = in_one  # an episode all of which must go goes in one action
         self._view = situation.view.copy()
         self._free = dict(situation.free)
         self._returned: set[int] = set()  # what came back may go again
@@ -95,10 +102,16 @@ class _Draft:
         """What the view would weigh, residues included as far as they can be foreseen."""
         return self._view.tokens + (self._reserve if self._room is None else min(self._reserve, self._room))
 
-    def apply(self, action: Action) -> None:
+    def has_left(self, action: Action) -> bool:
+        """Whether there is nothing of an action's episode left to strip."""
+        return isinstance(action, Strip) and action.episode in self._gone
+
+    def apply(self, action: Action, goal: int) -> None:
         """Compile one action and carry it out; one that would change nothing leaves no trace."""
         match action:
             case Strip(episode=ordinal, level=level):
+                if not action.reluctant and self._must_go(ordinal, goal):
+                    level = Level.EPISODE
                 if self._strip(ordinal, level):
                     self._actions.append(Act(kind="strip", object=self._object(ordinal), level=str(level)))
                 self._leave(ordinal)
@@ -118,7 +131,7 @@ class _Draft:
             case _:
                 assert_never(action)
 
-    def finish(self, *, exhausted: bool) -> Rehearsal:
+    def finish(self, *, exhausted: bool) -> tuple[Rehearsal, Projection]:
         """The rehearsal so far, residues laid and bound reasoning gone; the draft can be continued afterwards."""
         view = self._view.copy()
         laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self._gone)
@@ -129,7 +142,7 @@ class _Draft:
             spoilt = list(invalidated(self._situation.index, view, first))
             view.apply(spoilt)
             edits += spoilt
-        return Rehearsal(
+        rehearsal = Rehearsal(
             actions=tuple(self._actions),
             edits=tuple(edits),
             tokens_before=self._situation.view.tokens,
@@ -137,6 +150,7 @@ class _Draft:
             changed_from=first,
             exhausted=exhausted,
         )
+        return rehearsal, view
 
     def _object(self, ordinal: int) -> str:
         return self._situation.index.episodes[ordinal].object
@@ -146,10 +160,7 @@ class _Draft:
         situation, view = self._situation, self._view
         before = view.tokens
         stripped = False
-        by_entry: dict[int, list[int]] = {}
-        for entry, block in self._places(ordinal, level):
-            by_entry.setdefault(entry, []).append(block)
-        for entry, blocks in by_entry.items():
+        for entry, blocks in _by_entry(self._places(ordinal, level)):
             row = view.row(entry)
             if row is None:
                 continue
@@ -164,6 +175,14 @@ class _Draft:
                 self._edits += [Drop(entry=entry, block=block) for block in drop]
         self._weight[ordinal] = self._weight.get(ordinal, 0) + before - view.tokens
         return stripped
+
+    def _must_go(self, ordinal: int, goal: int) -> bool:
+        """Whether even without an episode the view would be above `goal`, so that its levels need not be tried one by one."""
+        if not self._in_one:
+            return False
+        entries = self._situation.index.entries
+        weight = sum([entries[entry].blocks[block].tokens for entry, block in self._free.get(ordinal, ())])
+        return self.tokens - weight > goal
 
     def _places(self, ordinal: int, level: Level) -> Sequence[At]:
         """What a level drops of an episode, as far as it has not left yet."""
@@ -349,6 +368,21 @@ def _description_weight(index: Index, episode: Episode) -> int:
 
 def _described(situation: Situation, episode: Episode) -> str:
     return described_only(episode, situation.index.handle(episode.object, episode.start[0]))
+
+
+def _by_entry(places: Sequence[At]) -> Iterator[tuple[int, list[int]]]:
+    """Blocks of each entry; `places` are in order."""
+    start = 0
+    while start < len(places):
+        entry, stop = places[start][0], start + 1
+        while stop < len(places) and places[stop][0] == entry:
+            stop += 1
+        yield entry, [block for _, block in places[start:stop]]
+        start = stop
+
+
+def _is_reluctant(action: Action) -> bool:
+    return isinstance(action, Strip) and action.reluctant
 
 
 def _is_residue(insert: Insert) -> bool:

@@ -126,6 +126,9 @@ class Session:
         self._weigh = weigh
         self._count = count
         self._spent: _Spent | None = None
+        self._proposed: tuple[Commit, Projection] | None = (
+            None  # the newest proposal, and the view it would make of the present one
+        )
 
     @property
     def length(self) -> int:
@@ -163,7 +166,11 @@ class Session:
         """Take a commit in; it must be the next one."""
         if commit.n != len(self.commits):
             raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
-        self.view.apply(commit.edits)
+        if self._proposed is not None and self._proposed[0] is commit:
+            self.view = self._proposed[1]
+        else:
+            self.view.apply(commit.edits)
+        self._proposed = None
         self.commits.append(commit)
 
     def undone(self, number: int) -> Commit:
@@ -218,16 +225,19 @@ class Session:
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing new is free to leave")
         return self._plan(moment, total, limit, extra, at, forced=forced)
 
-    def rehearse(self, policy: Policy, target: int) -> Rehearsal:
-        """What a policy would do to bring the view to `target` o200k tokens; nothing changes."""
-        conduct = policy.conduct
-        budget = int(self.setup.budget.limit * RESIDUE_SHARE)
-        residues = Residues(lines=conduct.lines, descriptions=conduct.descriptions, budget=budget)
-        return fit(self.situation(), policy, target, residues, f"r{len(self.commits)}.")
+    def rehearse(self, policy: Policy, target: int, *, limit: int | None = None) -> Rehearsal:
+        """What a policy would do to bring the view to `target` o200k tokens, reluctantly down to `limit`; nothing changes."""
+        return self._fitted(policy, target, limit)[0]
 
     def freeze(self) -> View:
         """The view now."""
         return self.view.freeze()
+
+    def _fitted(self, policy: Policy, target: int, limit: int | None) -> tuple[Rehearsal, Projection]:
+        conduct = policy.conduct
+        budget = int(self.setup.budget.limit * RESIDUE_SHARE)
+        residues = Residues(lines=conduct.lines, descriptions=conduct.descriptions, budget=budget)
+        return fit(self.situation(), policy, target, residues, f"r{len(self.commits)}.", limit=limit)
 
     def _plan(self, moment: Moment, total: int, limit: int, extra: int, at: str, *, forced: bool) -> Decision:
         policy = self.setup.policy
@@ -236,7 +246,8 @@ class Session:
         goal = budget.floor_of(limit) if policy.conduct.batch else limit
         if budget.target is not None:
             goal = min(goal, budget.target)  # once the prefix breaks, the target is not to break it again
-        rehearsal = self.rehearse(policy, int(goal / self.ratio) - extra)
+        bound = int(limit / self.ratio) - extra if forced else None
+        rehearsal, view = self._fitted(policy, int(goal / self.ratio) - extra, bound)
         after = self._provider(rehearsal.tokens_after + extra)
         if not rehearsal.edits or rehearsal.saved <= 0 or self._is_futile(rehearsal, after, limit, forced=forced):
             self._is_over(commits=len(self.commits))
@@ -244,6 +255,7 @@ class Session:
         if rehearsal.exhausted:
             self._is_over(commits=len(self.commits) + 1)
         proposal = self._propose(rehearsal, moment, total, limit, at, forced=forced)
+        self._proposed = (proposal.commit, view)
         if not forced and proposal.commit.price is not None and proposal.commit.price.gain_usd <= 0:
             self._is_over(commits=len(self.commits))  # priced again when enough has come
             return Stay(
@@ -337,6 +349,7 @@ class Session:
     def _take_in(self, entry: Entry) -> None:
         self.index.grow(entry)
         self.view.grow(entry.n)
+        self._proposed = None
 
     def _late_results(self, entries: Sequence[Entry]) -> Commit | None:
         """A result whose call has left the view (it came late) cannot stand there alone: it leaves at birth."""

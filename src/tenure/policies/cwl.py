@@ -16,8 +16,8 @@ from msgspec import Struct
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.episodes import Episode, EpisodeType
-from tenure.view.action import Level, Strip
-from tenure.view.levels import LEVELS, at_level
+from tenure.view.action import Strip
+from tenure.view.levels import LEVELS
 
 
 class Cwl(Struct, frozen=True, kw_only=True):
@@ -25,22 +25,29 @@ class Cwl(Struct, frozen=True, kw_only=True):
 
     name: str = "cwl"
     unused_last: bool = True  # an expl that no act has used yet goes after all others
+    yields: bool = True  # when a limit could not be kept otherwise, what shown acts build on gives up its output; never its marks
     conduct: Conduct = Conduct()
 
     @classmethod
     def paper(cls) -> "Cwl":
         """No departure at all: one smallest step at a time, descriptions only, no tail but the exchange that is open."""
-        return cls(name="cwl-paper", unused_last=False, conduct=Conduct(batch=False, lines=False, tail_exchanges=0))
+        return cls(
+            name="cwl-paper",
+            unused_last=False,
+            yields=False,
+            conduct=Conduct(batch=False, lines=False, tail_exchanges=0),
+        )
 
     def __call__(self, situation: Situation, /) -> Iterator[Strip]:
         """Algorithm 1, one action at a time."""
         walk = _Walk(situation, unused_last=self.unused_last)
         while (target := walk.next_target()) is not None:
-            present = situation.layers(target.ordinal)
             for level in LEVELS[target.type]:
-                if level in present or level is Level.EPISODE:
-                    yield Strip(episode=target.ordinal, level=level)
+                yield Strip(episode=target.ordinal, level=level)
             walk.evicted(target)
+        for locked in walk.locked() if self.yields else ():
+            for level in LEVELS[locked.type][:-1]:
+                yield Strip(episode=locked.ordinal, level=level, reluctant=True)
 
 
 class _Walk:
@@ -71,6 +78,11 @@ class _Walk:
                 if self._waiting[ordinal] == 0 and self._closed(ordinal):
                     heappush(self._heap, self._rank(self._situation.index.episodes[ordinal]))
 
+    def locked(self) -> list[Episode]:
+        """The closed episodes that something shown still builds on, oldest first."""
+        waiting = sorted(ordinal for ordinal, left in self._waiting.items() if left and self._closed(ordinal))
+        return [self._situation.index.episodes[ordinal] for ordinal in waiting]
+
     def _closed(self, ordinal: int) -> bool:
         return self._situation.index.episodes[ordinal].closed
 
@@ -79,9 +91,3 @@ class _Walk:
             return 0, episode.ordinal  # ordinals follow the order of starts
         unused = self._unused_last and episode.declared and not episode.dependents
         return 2 if unused else 1, episode.ordinal
-
-
-def applies(situation: Situation, episode: Episode, level: Level) -> bool:
-    """Whether a level would drop anything of an episode now."""
-    free = situation.free.get(episode.ordinal, ())
-    return level is Level.EPISODE or any(at_level(situation.index, at, level) for at in free)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tenure.record.entry import Origin
-from tenure.record.index import NONE, Index
+from tenure.record.index import NONE, Index, Span
 from tenure.rules.rules import Rules
 from tenure.view.action import Level
 from tenure.view.guard import At, Guard, loop_start
@@ -40,23 +40,26 @@ class Situation:
 
 
 def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Count) -> Situation:
-    """The situation now. One pass over the view, none over the record."""
+    """The situation now. One pass over the view, none over the record. What holds a call holds its result: they only go together."""
     free: dict[int, list[At]] = {}
     held: dict[int, list[At]] = {}
     active = index.graph.open.ordinal if index.graph.open else NONE
+    tied = guard.tied()
     for row in view.rows():
-        facts = index.entries[row.entry].blocks
-        is_loose = guard.is_loose(row.entry)
+        entry = row.entry
+        facts = index.entries[entry].blocks
+        is_tied = entry in tied
         for block in row.blocks:
             fact = facts[block]
             if fact.episode == NONE or fact.origin is Origin.HUMAN:
                 continue
-            at = (row.entry, block)
-            may_go = fact.episode != active if is_loose else guard.why(at) is None
-            if may_go and (fact.span == NONE or _other_may_go(index, guard, at, fact.span)):
-                free.setdefault(fact.episode, []).append(at)
-            else:
-                held.setdefault(fact.episode, []).append(at)
+            at = (entry, block)
+            may_go = guard.why(at) is None if is_tied else fact.episode != active
+            if may_go and fact.span != NONE:
+                pair = index.spans[fact.span]
+                other = pair.call if at == pair.result else pair.result
+                may_go = _is_interrupted(index, pair) if other is None else other[0] not in tied or guard.why(other) is None
+            (free if may_go else held).setdefault(fact.episode, []).append(at)
     return Situation(
         index=index,
         view=view,
@@ -70,10 +73,6 @@ def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Co
     )
 
 
-def _other_may_go(index: Index, guard: Guard, at: At, span: int) -> bool:
-    """A call and its result may only go together, so what holds one holds both; a waiting call holds itself."""
-    pair = index.spans[span]
-    if pair.result is None:
-        return index.entries[pair.call[0]].turn < len(index.turns)  # a human spoke since: it was interrupted
-    other = pair.result if at == pair.call else pair.call
-    return guard.is_loose(other[0]) or guard.why(other) is None
+def _is_interrupted(index: Index, span: Span) -> bool:
+    """Whether a call that has no result will get none: a human spoke since. Until then it holds itself."""
+    return index.entries[span.call[0]].turn < len(index.turns)

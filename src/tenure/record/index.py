@@ -88,6 +88,7 @@ class Index:
         self.episodes: list[Episode] = []
         self.graph = EpisodeGraph(self.episodes)
         self.answers: dict[tuple[int, int], Answer] = {}  # of delimiter calls, by (entry, block)
+        self.system: set[int] = set()  # entries of the system's role
         self.tokens = 0  # of the whole record
         self._numbers: dict[str, int] = {}
         self._by_number: dict[str, list[int]] = {}
@@ -109,6 +110,8 @@ class Index:
         if entry.role is Role.ASSISTANT and (not self.entries or self.entries[-1].role is not Role.ASSISTANT):
             self._begin_reply(entry.n)
         at_rest = not self._unanswered
+        if entry.role is Role.SYSTEM:
+            self.system.add(entry.n)
         if entry.role is Role.ASSISTANT:
             self.steps.append(Step(entry=entry.n))
         blocks = tuple(

@@ -22,6 +22,7 @@ class Strip(Struct, frozen=True, kw_only=True, gc=False, tag="strip", tag_field=
 
     episode: int  # ordinal
     level: Level
+    reluctant: bool = False  # only to keep a limit, not for the sake of a batch
 
 
 class Unstrip(Struct, frozen=True, kw_only=True, gc=False, tag="restore", tag_field="kind"):

@@ -1,11 +1,11 @@
 """What no policy may touch, and why. Promise: nothing is broken: human text, prologue, tail, holds and the open episode stay."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.record.entry import Origin, Role
+from tenure.record.entry import Origin
 from tenure.record.index import Index
 from tenure.record.objects import parse_handle
 from tenure.record.recall import blocks_of
@@ -39,14 +39,11 @@ class Guard:
             for key in held_keys(index, hold):
                 self._held[key] = "pin" if hold.kind == "pin" else "hold"
 
-    def is_loose(self, entry: int) -> bool:
-        """Whether nothing holds an entry as a whole: what is no human text and not of the open episode may go."""
-        return (
-            entry >= self._prologue_end
-            and entry not in self.tail
-            and not self._held
-            and self._index.entries[entry].role is not Role.SYSTEM
-        )
+    def tied(self) -> Container[int]:
+        """The entries of which more may be held than human text and the open episode: anything that asks for `why`."""
+        if self._held:
+            return range(len(self._index))
+        return self.tail.union(self._index.system, range(self._prologue_end if self._prologue else 0))
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
