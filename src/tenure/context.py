@@ -38,7 +38,7 @@ from tenure.store.records import Conversation, Records
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 from tenure.view.project import View, project
-from tenure.view.request import Messages
+from tenure.view.request import Messages, alternating
 from tenure.view.shared import Difference, difference
 
 T = TypeVar("T")
@@ -137,6 +137,8 @@ class Context:
         head = fields | ({"tools": [_undeclared(tool) for tool in offered]} if offered else {})
         self._decide(self._head_tokens(head))
         shown = self._messages.of(self.session.freeze())
+        if self.rules.alternation:
+            shown = alternating(shown)
         instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
         system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
         messages = self._dialect.render([piece for piece in shown if piece not in instructions])

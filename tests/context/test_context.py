@@ -216,3 +216,19 @@ def test_what_cannot_be_understood_names_the_message_and_stores_nothing() -> Non
         Context(dialect="smoke-signals", store=MemoryStore())
     with pytest.raises(InputError, match="policy"):
         Context(policy="hope", store=MemoryStore())
+
+
+def test_a_provider_that_insists_on_turns_gets_them_although_a_note_was_inserted() -> None:
+    model = "gemini-3-pro"
+    context = Context(
+        dialect="openai-chat", model=model, store=MemoryStore(), budget=Budget(ceiling=900, window=9_000), tokenizer=estimate
+    )
+    assert context.rules.alternation
+    for n in range(12):
+        context.extend(
+            [{"role": "user", "content": f"question {n} " * 10}, {"role": "assistant", "content": f"answer {n} " * 20}]
+        )
+    context.extend([{"role": "user", "content": "and now?"}])
+    roles = [message["role"] for message in context.request(model=model, annotate=False)["messages"]]
+    assert isinstance(context.decision, Propose)
+    assert roles == [("user", "assistant")[n % 2] for n in range(len(roles))]

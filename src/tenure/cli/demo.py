@@ -55,8 +55,10 @@ def _made(console: Console) -> Source:
     """A session made on the spot, stored like any other so that it can be looked into afterwards."""
     from tenure.evals.sample import sample_session
 
-    console.print("No session of Claude Code, Codex, OpenCode, pi or Gemini CLI found here, so one is made now: a scripted")
-    console.print("agent searches, reads, edits and tests a copy of Python's own library, and marks its episodes.")
+    console.print(
+        "No session of Claude Code, Codex, OpenCode, pi or Gemini CLI found here, so one is made now: "
+        "a scripted agent searches, reads, edits and tests a copy of Python's own library, and marks its episodes."
+    )
     with tempfile.TemporaryDirectory(prefix="tenure-demo-") as folder, console.status("working …"):
         drafts = tuple(sample_session(Path(folder)))
     path = Path(tempfile.gettempdir()) / f"tenure-demo-{getuser()}.db"

@@ -12,7 +12,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     `thinking` says which signed reasoning a request may not change:
     none: any may go. last_message: that of the newest assistant message stays whole. open_loop: that of every assistant message
-    since the newest human text stays with its calls while a call/result exchange is open. prefix_bound: a signed block is valid
+    of the open tool loop (since the newest reply that made no calls) stays with its calls. prefix_bound: a signed block is valid
     only while everything before it is unchanged, so an edit drops every later one.
     """
 
