@@ -42,6 +42,7 @@ from tenure.view.request import Messages, alternating
 from tenure.view.shared import Difference, difference
 
 T = TypeVar("T")
+_decode: Final = msgspec.json.Decoder().decode
 
 _VIRTUAL: Final = (
     (DELIMITER, DELIMITER_DESCRIPTION, DELIMITER_SCHEMA),
@@ -143,7 +144,9 @@ class Context:
         system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
         messages = self._dialect.render([piece for piece in shown if piece not in instructions])
         self._sent = self.session.view.tokens + self._head[1]
-        return msgspec.json.decode(self._dialect.join(Head(system=system, fields=head), messages))
+        body: dict[str, Any] = msgspec.json.decode(self._dialect.join(Head(system=system), ()))
+        body["input" if "input" in body else "messages"] = [_decode(message) for message in messages]
+        return head | body  # what the caller passed goes on as it is, be it no JSON
 
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
         """The answer to a call of `delimiter` or `recall`, as this dialect's result; None when the call is of another tool.
