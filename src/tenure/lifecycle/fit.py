@@ -67,7 +67,7 @@ def fit(
     goal, exhausted = target, False
     while True:
         while draft.tokens > goal and not exhausted:
-            action = next((each for each in actions if not draft.has_left(each)), None)
+            action = next(actions, None)
             if action is None or (_is_reluctant(action) and (limit is None or draft.tokens <= limit)):
                 exhausted = True
             else:
@@ -102,19 +102,19 @@ class _Draft:
         """What the view would weigh, residues included as far as they can be foreseen."""
         return self._view.tokens + (self._reserve if self._room is None else min(self._reserve, self._room))
 
-    def has_left(self, action: Action) -> bool:
-        """Whether there is nothing of an action's episode left to strip."""
-        return isinstance(action, Strip) and action.episode in self._gone
-
     def apply(self, action: Action, goal: int) -> None:
         """Compile one action and carry it out; one that would change nothing leaves no trace."""
         match action:
+            case Strip(episode=ordinal) if ordinal in self._gone:
+                pass  # its other levels went with the whole
             case Strip(episode=ordinal, level=level):
                 if not action.reluctant and self._must_go(ordinal, goal):
                     level = Level.EPISODE
-                if self._strip(ordinal, level):
+                stripped, clean = self._strip(ordinal, level)
+                if stripped:
                     self._actions.append(Act(kind="strip", object=self._object(ordinal), level=str(level)))
-                self._leave(ordinal)
+                if (clean and level is Level.EPISODE) or not self._shows_any(self._free.get(ordinal, ())):
+                    self._leave(ordinal)
             case Unstrip(episode=ordinal):
                 edits = lawful(
                     list(self._restores(ordinal)),
@@ -155,26 +155,27 @@ class _Draft:
     def _object(self, ordinal: int) -> str:
         return self._situation.index.episodes[ordinal].object
 
-    def _strip(self, ordinal: int, level: Level) -> bool:
-        """Drop what a level drops of an episode, and what cannot stay without it; whether anything was dropped."""
+    def _strip(self, ordinal: int, level: Level) -> tuple[bool, bool]:
+        """Drop what a level drops of an episode, and what cannot stay without it; whether anything was dropped, and whether all was."""
         situation, view = self._situation, self._view
         before = view.tokens
-        stripped = False
+        stripped, clean = False, True
         for entry, blocks in _by_entry(self._places(ordinal, level)):
             row = view.row(entry)
             if row is None:
                 continue
             chosen = blocks if row.whole else [block for block in blocks if block in row.blocks]
             drop: Sequence[int] = chosen
-            if chosen and len(chosen) < len(row.blocks):
+            if 0 < len(chosen) < len(row.blocks):
                 tie = bond(situation.index, situation.rules, situation.loop_start, entry)
                 drop = sorted(settle(situation.index, entry, row.blocks, chosen, tie))
+                clean &= len(drop) >= len(chosen)
             if drop:
                 stripped = True
                 view.drop(entry, drop)
                 self._edits += [Drop(entry=entry, block=block) for block in drop]
         self._weight[ordinal] = self._weight.get(ordinal, 0) + before - view.tokens
-        return stripped
+        return stripped, clean
 
     def _must_go(self, ordinal: int, goal: int) -> bool:
         """Whether even without an episode the view would be above `goal`, so that its levels need not be tried one by one."""
@@ -223,8 +224,6 @@ class _Draft:
         """Remember an episode that is fully evicted now, and set tokens aside for its residue."""
         situation = self._situation
         if ordinal in self._gone or situation.held.get(ordinal):
-            return
-        if self._shows_any(self._free.get(ordinal, ())):
             return
         weight = self._weight.get(ordinal, 0)
         self._gone[ordinal] = weight
