@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from tenure.record.entry import Draft, Origin, Role
 from tenure.record.index import NONE, Index
 from tenure.record.tools import Kinds, ToolKind, cue_of, declared_kinds
-from tenure.testing.builders import call, human, indexed, placed, reminder, reply, result, results, returned, system
+from tenure.testing.builders import call, human, indexed, placed, reminder, reply, result, results, returned, system, thinking
 from tenure.testing.transcripts import transcripts
 
 
@@ -152,3 +152,13 @@ def test_a_tool_may_declare_its_kind_in_either_providers_shape() -> None:
 )
 def test_a_calls_cue_is_its_path_pattern_or_command(arguments: str, cue: str) -> None:
     assert cue_of(arguments) == cue
+
+
+def test_a_reply_of_reasoning_alone_does_not_end_the_tool_loop() -> None:
+    asked = call("read", "a", path="x")
+    index = indexed(
+        human("go"), reply(thinking("first", signed=True), asked), result("x", "a"), reply(thinking("cut short", signed=True))
+    )
+    assert index.in_loop
+    assert index.spoken == 1
+    assert not indexed(human("go"), reply("done")).in_loop

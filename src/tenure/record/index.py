@@ -93,8 +93,11 @@ class Index:
         self._numbers: dict[str, int] = {}
         self._by_number: dict[str, list[int]] = {}
         self.reply = 0  # the entry where the newest reply starts
+        self.spoken = 0  # the entry where the newest reply starts that says or calls anything
         self.loop = 0  # the entry where the open call/result loop starts: after the newest reply that made no calls
         self._reply_calls = 0  # calls of the newest reply
+        self._said = True  # whether it says or calls anything
+        self._was_in_loop = False  # before it
         self._unanswered = 0  # those of them that have no result yet
         self._waiting: dict[str, list[int]] = {}  # open spans by call id, oldest first
         self._implicit: Episode | None = None
@@ -114,6 +117,9 @@ class Index:
             self.system.add(entry.n)
         if entry.role is Role.ASSISTANT:
             self.steps.append(Step(entry=entry.n))
+        if entry.role is Role.ASSISTANT and not self._said:
+            self._said = any(block.text.strip() for block in entry.blocks if not isinstance(block, Thinking))
+            self.spoken = self.reply if self._said else self.spoken
         blocks = tuple(
             self._facts(block, (entry.n, number), entry.tokens[number], entry.role) for number, block in enumerate(entry.blocks)
         )
@@ -219,8 +225,11 @@ class Index:
 
     @property
     def in_loop(self) -> bool:
-        """Whether the newest reply made calls, so that the next one goes on where it left off."""
-        return self._reply_calls > 0
+        """Whether the newest reply made calls, so that the next one goes on where it left off.
+
+        A reply of reasoning alone, cut short, is never sent again: what was before it goes on.
+        """
+        return self._reply_calls > 0 or (not self._said and self._was_in_loop)
 
     def answered_by(self, entries: Iterable[Entry]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
         """The results in entries that are to follow, each with the call in the record that it answers."""
@@ -243,9 +252,10 @@ class Index:
 
     def _begin_reply(self, entry: int) -> None:
         """The model speaks again: what has no result by now was interrupted."""
-        if not self._reply_calls:
+        self._was_in_loop = self.in_loop
+        if not self._was_in_loop:
             self.loop = entry
-        self.reply, self._reply_calls, self._unanswered = entry, 0, 0
+        self.reply, self._reply_calls, self._unanswered, self._said = entry, 0, 0, False
 
     def _facts(self, block: Block, at: tuple[int, int], tokens: int, role: Role) -> BlockFacts:
         span, episode = NONE, NONE

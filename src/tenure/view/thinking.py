@@ -26,7 +26,7 @@ def bond(index: Index, rules: Rules, loop_start: int, entry: int) -> Bond:
     if rules.thinking == "prefix_bound":
         return Bond()
     in_loop = rules.thinking == "open_loop" and entry >= loop_start
-    is_last = rules.thinking == "last_message" and entry >= index.reply
+    is_last = rules.thinking == "last_message" and entry >= index.spoken
     return Bond(unit=rules.reasoning_unit or in_loop or is_last, calls=rules.call_reasoning)
 
 
