@@ -65,7 +65,7 @@ def replay(
     restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.
     """
     options = Options(
-        budget=budget_of(target, ceiling, floor, window),
+        budget=budget_of(target, ceiling, floor, window, bounded=policy != "none" or bool(compat)),
         policy=policy_of(policy, compat),
         model=model,
         head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
@@ -85,9 +85,9 @@ def replay(
         raise typer.Exit(1)
 
 
-def budget_of(target: str, ceiling: str, floor: str, window: str) -> Budget:
-    """The budget of the options; without any limit, the default ceiling. Raises InputError for nonsense."""
-    limit = ceiling or ("" if target else DEFAULT_CEILING)
+def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bool = True) -> Budget:
+    """The budget of the options; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
+    limit = ceiling or ("" if target or not bounded else DEFAULT_CEILING)
     return Budget.parse(target=target or None, ceiling=limit or None, floor=floor or None, window=window or None)
 
 

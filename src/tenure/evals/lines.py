@@ -54,10 +54,11 @@ class ReplayLine(Struct, frozen=True, kw_only=True, tag="replay", tag_field="typ
 
 
 class MediaLine(Struct, frozen=True, kw_only=True):
-    """An image or document of a block."""
+    """The image or document of a block; of several in one tool result, the first one's hash and what all weigh."""
 
     sha256: str
     tokens: int
+    all: tuple[str, ...] | UnsetType = UNSET  # hashes, where there are several
 
 
 class BlockLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,7 +74,7 @@ class BlockLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str | UnsetType = UNSET
     error: bool | UnsetType = UNSET
     signed: bool | UnsetType = UNSET
-    media: MediaLine | tuple[MediaLine, ...] | UnsetType = UNSET
+    media: MediaLine | UnsetType = UNSET
 
 
 class EntryLine(Struct, frozen=True, kw_only=True, tag="entry", tag_field="type"):

@@ -435,14 +435,15 @@ class _Run:
             media=self._media(block),
         )
 
-    def _media(self, block: Block) -> line_of.MediaLine | tuple[line_of.MediaLine, ...] | UnsetType:
-        match block:
-            case Media():
-                return line_of.MediaLine(sha256=block.sha256, tokens=media_tokens(block, self.rules.media))
-            case ToolResult(media=items) if items:
-                return tuple(line_of.MediaLine(sha256=m.sha256, tokens=media_tokens(m, self.rules.media)) for m in items)
-            case _:
-                return UNSET
+    def _media(self, block: Block) -> line_of.MediaLine | UnsetType:
+        items = (block,) if isinstance(block, Media) else block.media if isinstance(block, ToolResult) else ()
+        if not items:
+            return UNSET
+        return line_of.MediaLine(
+            sha256=items[0].sha256,
+            tokens=sum(media_tokens(item, self.rules.media) for item in items),
+            all=tuple(item.sha256 for item in items) if len(items) > 1 else UNSET,
+        )
 
 
 def _rewrite(

@@ -4,6 +4,9 @@ The ratio is the median, weighted by size, of the last 31 growths of the prompt:
 two consecutive calls. The median, and not a moving average, because the disturbances are single and large (a tool list
 that grew, a cache-free image, a rewritten system prompt) and the ratio itself does not drift. Nothing caps it: 1.6 was seen.
 
+Where the head is not counted, a ratio of 1 is assumed from the start with the weight of `ASSUMED` tokens: the first growths of a session are
+small, and some logs hold text (reasoning) that is not sent again.
+
 The head (system prompt and tools) is often unknown to the record. A growth does not contain it, so it cannot poison the ratio; its size
 is what the newest report leaves over.
 """
@@ -13,6 +16,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 WINDOW: Final = 31  # growths remembered
+ASSUMED: Final = 4_096  # o200k tokens that speak for a ratio of 1 from the start: little evidence moves nothing
 SMALLEST: Final = 64  # o200k tokens; a smaller change says more about framing than about the ratio
 
 
@@ -43,7 +47,7 @@ class Ratio(Struct, frozen=True, kw_only=True):
         growths = self.growths
         if growth := self._growth(reported_prompt, counted):
             growths = (*growths, growth)[-WINDOW:]
-        value = _median(growths) if growths else self.value
+        value = _median(growths if self.head_counted else (Growth(1.0, ASSUMED), *growths)) if growths else self.value
         head = 0 if self.head_counted else max(0, round(reported_prompt - value * counted))
         return Ratio(
             value=value, head=head, head_counted=self.head_counted, growths=growths, reported=reported_prompt, counted=counted
