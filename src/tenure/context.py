@@ -20,13 +20,14 @@ import msgspec
 from tenure.dialects import DIALECTS
 from tenure.dialects.dialect import Head, Message
 from tenure.errors import InputError
+from tenure.evals.pi_filter import weigh_like_pi
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Decision, Propose, Session, Setup, Unmet
 from tenure.meter.gauge import Gauge
 from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
-from tenure.policies import POLICIES
+from tenure.policies import policy_named
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
 from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA
@@ -59,6 +60,7 @@ class Context:
         dialect: str = "anthropic",
         budget: Budget | None = None,
         policy: str | Policy | None = "cwl",
+        compat: str = "",
         store: str | Records = "sqlite:///tenure.db",
         conversation: str = "",
         model: str = "",
@@ -69,6 +71,9 @@ class Context:
         on_decision: Callable[[Decision], None] | None = None,
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
+
+        `compat` follows a published version of `cwl` instead: "paper" is the paper's algorithm, "pi-cwl" its public implementation, which
+        also counts in its own way.
 
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
         """
@@ -83,10 +88,12 @@ class Context:
             budget=budget or Budget(target=80_000),
             rules=self.rules,
             prices=prices_for(model, provider),
-            policy=_named(POLICIES, "policy", policy) if isinstance(policy, str) else policy,
+            policy=policy_named(policy if isinstance(policy, str) else "", compat)
+            if compat or isinstance(policy, str)
+            else policy,
             tenant=self._sheet.tenant,
         )
-        weigher = partial(weigh, tokenizer=self._count, media=self.rules.media)
+        weigher = weigh_like_pi if compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
         log = _StoredLog(self.store, self._sheet.id)
         self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log)
         self.decision: Decision | None = None  # what came of the newest request

@@ -21,8 +21,7 @@ from tenure.evals.loading import source
 from tenure.evals.replay import Options, Source
 from tenure.lifecycle.budget import Budget, parse_tokens
 from tenure.meter.tokens import o200k
-from tenure.policies import COMPAT, POLICIES
-from tenure.policies.policy import Policy
+from tenure.policies import COMPAT, POLICIES, UNBOUNDED, policy_named
 from tenure.view.edit import Insert
 
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
@@ -47,7 +46,7 @@ class Run(msgspec.Struct, kw_only=True):
 
 def replay(
     sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not; - for standard input.")],
-    policy: Annotated[str, typer.Option(help="What decides: " + ", ".join([*POLICIES, "none"]) + ".")] = "cwl",
+    policy: Annotated[str, typer.Option(help="What decides: " + ", ".join([*POLICIES, UNBOUNDED]) + ".")] = "cwl",
     compat: Annotated[str, typer.Option(help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
     target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
     ceiling: Annotated[str, typer.Option(help="Never send more than this; 80k unless --target is given.")] = "",
@@ -65,8 +64,8 @@ def replay(
     restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.
     """
     options = Options(
-        budget=budget_of(target, ceiling, floor, window, bounded=policy != "none" or bool(compat)),
-        policy=policy_of(policy, compat),
+        budget=budget_of(target, ceiling, floor, window, bounded=policy != UNBOUNDED or bool(compat)),
+        policy=policy_named(policy, compat),
         model=model,
         head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
         like_pi=compat == "pi-cwl",
@@ -89,19 +88,6 @@ def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bo
     """The budget of the options; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
     limit = ceiling or ("" if target or not bounded else DEFAULT_CEILING)
     return Budget.parse(target=target or None, ceiling=limit or None, floor=floor or None, window=window or None)
-
-
-def policy_of(name: str, compat: str) -> Policy | None:
-    """The policy of the options. Raises InputError, naming those there are, for an unknown one."""
-    if compat:
-        if compat not in COMPAT:
-            raise InputError("--compat", repr(compat), "one of " + ", ".join(COMPAT))
-        return COMPAT[compat]
-    if name == "none":
-        return None
-    if name not in POLICIES:
-        raise InputError("--policy", repr(name), "one of " + ", ".join([*POLICIES, "none"]))
-    return POLICIES[name]
 
 
 def play(
