@@ -122,7 +122,8 @@ def _chunks(file: io.BufferedReader, where: str) -> Iterator[bytes]:
     try:
         unpack = next((unpack for magic, unpack in PACKERS if file.peek(len(magic)).startswith(magic)), None)
         source: _Readable = file if unpack is None else unpack(file)
-        while chunk := source.read(CHUNK):
+        read = getattr(source, "read1", source.read)  # gives what it has, so that a cut archive gives all there is
+        while chunk := read(CHUNK):
             yield chunk
     except (lzma.LZMAError, zlib.error, EOFError) as error:
         raise InputError(where, f"a damaged archive ({_why(error)})", "a whole xz, gzip or zstd file") from error

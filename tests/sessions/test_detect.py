@@ -1,10 +1,15 @@
 import json
+import lzma
+from pathlib import Path
 
 import pytest
 from session_reading import FIXTURES, chunked
 
 from tenure.errors import InputError
+from tenure.files import open_session
+from tenure.record.entry import Draft
 from tenure.sessions.detect import READERS, detect, read
+from tenure.sessions.reader import Skipped
 
 NAMES = {
     "claude_code.jsonl": "claude-code",
@@ -52,7 +57,30 @@ def test_a_first_line_longer_than_the_head_is_recognised() -> None:
     assert len(list(found)) == 1
 
 
-def test_a_document_that_ends_too_early_says_where() -> None:
+def test_a_document_that_ends_too_early_gives_what_stands_before_and_says_where() -> None:
+    data = (FIXTURES / "opencode.json").read_bytes()
+    whole = list(read([data])[1])
+    *events, last = read([data[: len(data) * 3 // 4]])[1]
+    assert isinstance(last, Skipped)
+    assert "is left out" in last.reason
+    assert last.bytes > 0
+    read_again = [event for event in events if isinstance(event, Draft)]
+    assert read_again
+    assert read_again == [event for event in whole if isinstance(event, Draft)][: len(read_again)]
+
+
+def test_a_document_damaged_before_its_first_message_says_where() -> None:
     data = (FIXTURES / "opencode.json").read_bytes()
     with pytest.raises(InputError, match=r"line \d+, column \d+: found .*, expected OpenCode's export"):
-        list(read([data[:-30]])[1])
+        list(read([data[: data.index(b'"parts"')]])[1])
+
+
+def test_an_archive_that_was_cut_gives_what_it_holds(tmp_path: Path) -> None:
+    data = (FIXTURES / "claude_code.jsonl").read_bytes()
+    packed = lzma.compress(b"".join(data.replace(b'"uuid":"', b'"uuid":"%d-' % n) for n in range(400)))
+    path = tmp_path / "cut.jsonl.xz"
+    path.write_bytes(packed[: len(packed) * 2 // 3])
+    *events, last = read(open_session(path))[1]
+    assert any(isinstance(event, Draft) for event in events)
+    assert isinstance(last, Skipped)
+    assert "damaged archive" in last.reason

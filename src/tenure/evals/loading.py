@@ -1,6 +1,7 @@
 """Sessions as sources: other tools' files, and records of our own. Promise: nothing is lost; nothing is written."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -120,9 +121,11 @@ def _own(path: str) -> Iterator[Event]:
 
 
 def _digest(chunks: Iterable[bytes]) -> str:
+    """The hash of the unpacked bytes; of a damaged archive, of those there are."""
     digest = sha256()
-    for chunk in chunks:
-        digest.update(chunk)
+    with suppress(InputError):
+        for chunk in chunks:
+            digest.update(chunk)
     return digest.hexdigest()
 
 

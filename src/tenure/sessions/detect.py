@@ -14,7 +14,7 @@ from tenure.sessions.messages import READERS as MESSAGES
 from tenure.sessions.mini_swe_agent import MiniSweAgent
 from tenure.sessions.opencode import OpenCode
 from tenure.sessions.pi import Pi
-from tenure.sessions.reader import Event, Reader
+from tenure.sessions.reader import Event, Reader, Skipped
 from tenure.sessions.shape import opening
 
 HEAD: Final = 64 * 2**10  # bytes
@@ -29,7 +29,8 @@ def detect(head: bytes) -> Reader | None:
 
 def read(chunks: Iterable[bytes], where: str = "session") -> tuple[Reader, Iterator[Event]]:
     """The reader that fits and the events of the file. Raises InputError, naming `where`, when none does."""
-    rest = iter(chunks)
+    damage: list[InputError] = []
+    rest = _until_damage(chunks, damage)
     start, size = list[bytes](), 0
     while size < HEAD and (chunk := next(rest, None)) is not None:
         start.append(chunk)
@@ -39,7 +40,25 @@ def read(chunks: Iterable[bytes], where: str = "session") -> tuple[Reader, Itera
     if reader is None:
         found = f"found {_shown(head)}" if opening(head) else "found an empty file"
         raise InputError(where, found, "one of the formats " + ", ".join(reader.name for reader in READERS))
-    return reader, reader.read(chain((head,), rest))
+    return reader, _with_damage(reader.read(chain((head,), rest)), damage)
+
+
+def _until_damage(chunks: Iterable[bytes], damage: list[InputError]) -> Iterator[bytes]:
+    """The chunks up to where an archive turns out to be damaged, which is remembered; damage before the first one raises."""
+    any_yet = False
+    try:
+        for chunk in chunks:
+            yield chunk
+            any_yet = True
+    except InputError as error:
+        if not any_yet:
+            raise
+        damage.append(error)
+
+
+def _with_damage(events: Iterator[Event], damage: list[InputError]) -> Iterator[Event]:
+    yield from events
+    yield from (Skipped(line=0, bytes=0, reason=f"{error.found}: what followed is left out") for error in damage)
 
 
 def _shown(head: bytes) -> str:

@@ -1,24 +1,69 @@
-"""Files that are one JSON document. Promise: nothing is lost; a document that cannot be read is refused with line and column."""
+"""Files that are one JSON document. Promise: nothing is lost; of a damaged document what can be read is read, and the rest is counted."""
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from tenure.errors import InputError
 from tenure.sessions.mend import Damaged, decode_with_source, utf8
+from tenure.sessions.reader import Skipped
 
 T = TypeVar("T")
 
+_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+_CLOSERS: Final = {b"{": b"}", b"[": b"]"}
+_OUTER: Final = 2  # an array that is the document, or a member of it
 
-def document(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowed: str) -> tuple[T, bytes, bytes]:
-    """The document, and the two byte strings of `decode_with_source`. Raises InputError naming `allowed`."""
+
+class Document(Struct, Generic[T], frozen=True):
+    """A document as far as it could be read; `source` and `faithful` as `decode_with_source` gives them."""
+
+    value: T
+    source: bytes
+    faithful: bytes
+    skipped: tuple[Skipped, ...] = ()  # what could not be read
+
+
+def document(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowed: str) -> "Document[T]":
+    """The document; of a damaged one what stands before the damage, up to the last whole element of its outermost array.
+
+    Raises InputError naming `allowed` where not even that can be read.
+    """
     raw = utf8(b"".join(chunks))
     try:
-        return decode_with_source(raw, decoder)
+        return Document(*decode_with_source(raw, decoder))
     except Damaged as damage:
-        raise InputError(_place(raw, damage.offset), f"found {damage.found}", allowed) from damage
+        refusal = InputError(_place(raw, damage.offset), f"found {damage.found}", allowed)
+        end, closing = _whole_elements(raw, damage.offset if damage.offset >= 0 else len(raw))
+        if not end:
+            raise refusal from damage
+    try:
+        value, source, faithful = decode_with_source(raw[:end] + closing, decoder)
+    except Damaged:
+        raise refusal from None
+    line = raw.count(b"\n", 0, end) + 1
+    lost = Skipped(
+        line=line, bytes=len(raw) - end, reason=f"{refusal.where}: {refusal.found}; all from line {line} on is left out"
+    )
+    return Document(value, source, faithful, (lost,))
+
+
+def _whole_elements(raw: bytes, limit: int) -> tuple[int, bytes]:
+    """Where the last whole element of the outermost array ends before `limit`, and what closes the document there; 0 for nowhere."""
+    open_: list[bytes] = []
+    end, closing = 0, b""
+    for found in _STRUCTURE.finditer(raw, 0, limit):
+        sign = found[0]
+        if sign in _CLOSERS:
+            open_.append(sign)
+        elif sign in (b"}", b"]") and open_:
+            open_.pop()
+            if open_ and open_[-1] == b"[" and len(open_) <= _OUTER:
+                end, closing = found.end(), b"".join(_CLOSERS[each] for each in reversed(open_))
+    return end, closing
 
 
 class Element(Struct, frozen=True, gc=False):

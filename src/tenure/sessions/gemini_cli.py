@@ -81,9 +81,10 @@ class _Reading:
         yield from self.tally.skipped()
 
     def _from_document(self, raw: bytes) -> Iterator[_Placed | Skipped]:
-        chat, source, faithful = document((raw,), _chat, ALLOWED)
-        for element in elements(chat.messages, source, faithful):
+        chat = document((raw,), _chat, ALLOWED)
+        for element in elements(chat.value.messages, chat.source, chat.faithful):
             yield _placed(element.line, element.source)
+        yield from chat.skipped
 
     def _from_lines(self, raw: bytes) -> Iterator[_Placed | Skipped]:
         """What the records amount to in the end, in the order in which messages first appeared."""

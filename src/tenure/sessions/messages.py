@@ -78,15 +78,19 @@ class Messages:
 
     def _of_document(self, raw: bytes) -> Iterator[Element | Draft | Skipped]:
         if opening(raw) == "[":
-            yield from elements(*document((raw,), _array, ALLOWED))
+            array = document((raw,), _array, ALLOWED)
+            yield from elements(array.value, array.source, array.faithful)
+            yield from array.skipped
             return
-        body, source, faithful = document((raw,), _body, ALLOWED)
+        read = document((raw,), _body, ALLOWED)
+        body = read.value
         if prompt := _prompt(body):
             yield Draft(role=Role.SYSTEM, blocks=(Text(text=prompt, origin=Origin.HARNESS),), line=1)
         if isinstance(body.input, str):
             yield Draft(role=Role.USER, blocks=(Text(text=body.input, origin=Origin.HUMAN),), line=1)
         else:
-            yield from elements(body.messages or body.input or [], source, faithful)
+            yield from elements(body.messages or body.input or [], read.source, read.faithful)
+        yield from read.skipped
 
     def _alone(self, element: Element) -> tuple[Event, ...]:
         try:

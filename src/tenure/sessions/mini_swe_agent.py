@@ -82,12 +82,13 @@ class MiniSweAgent:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """One draft per message, in order."""
-        trajectory, source, faithful = document(chunks, _trajectory, ALLOWED)
+        trajectory = document(chunks, _trajectory, ALLOWED)
         asked = False
-        for element in elements(trajectory.messages, source, faithful):
+        for element in elements(trajectory.value.messages, trajectory.source, trajectory.faithful):
             event = _event(element, asked)
             asked = asked or (isinstance(event, Draft) and event.role is Role.USER)
             yield event
+        yield from trajectory.skipped
 
 
 def _event(element: Element, asked: bool) -> Event:

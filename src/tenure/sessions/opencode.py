@@ -116,11 +116,12 @@ class OpenCode:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the file, each step its own; prunings where they happened."""
-        export, source, faithful = document(chunks, _export, ALLOWED)
-        if export.info.parentID:
-            reason = f"session of a sub-agent: what led to it is in its parent {export.info.parentID!r}"
+        export = document(chunks, _export, ALLOWED)
+        if parent := export.value.info.parentID:
+            reason = f"session of a sub-agent: what led to it is in its parent {parent!r}"
             yield Skipped(line=1, bytes=0, reason=reason)
-        yield from _Reading().events(list(elements(export.messages, source, faithful)))
+        yield from _Reading().events(list(elements(export.value.messages, export.source, export.faithful)))
+        yield from export.skipped
 
 
 class _Reading:
