@@ -80,6 +80,11 @@ def replay(
         console.print(report(run))
     if len(done) > 1:
         console.print(comparison(done))
+        console.print(together(done), style="bold")
+        if any(run.summary and run.summary.unmet for run in done):
+            console.print(
+                "! the limit could not be kept at some call; replay that session alone to see what held it", style="yellow"
+            )
     if any(run.summary and run.summary.violations for run in done):
         raise typer.Exit(1)
 
@@ -125,30 +130,38 @@ def report(run: Run) -> RenderableType:
 
 def comparison(runs: Sequence[Run]) -> Table:
     """One row for each of several replays."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, justify in (
-        ("session", "left"),
-        ("calls", "right"),
-        ("recorded", "right"),
-        ("peak", "right"),
-        ("commits", "right"),
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
+    for name, width in (
+        ("calls", 5),
+        ("recorded", 8),
+        ("peak", 4),
+        ("commits", 7),
+        ("left", 5),
+        ("reuse", 5),
+        ("bill", 7),
+        ("without", 7),
     ):
-        table.add_column(name, justify=justify, no_wrap=True)  # pyright: ignore[reportArgumentType] - the two words it knows
-    for name in ("left", "back", "reuse", "bill", "without", "unmet"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for run in runs:
-        if (s := run.summary) is not None:
-            table.add_row(
-                *(
-                    Path(run.names[0]).name[:38],
-                    str(s.calls),
-                    words.short(s.record_tokens),
-                    words.short(max(run.windows, default=0)),
-                ),
-                *(str(s.commits), words.short(s.evicted_tokens), words.share(s.recoverable_share), words.share(s.prefix_reuse)),
-                *(words.money(s.usd), words.money(s.usd_uncapped), str(s.unmet or "")),
-            )
+        table.add_column(name, justify="right", no_wrap=True, min_width=width)
+    done = [(run, run.summary) for run in runs if run.summary is not None]
+    for run, summary in done:
+        peak = words.short(max(run.windows, default=0)) + ("!" if summary.unmet else "")
+        table.add_row(Path(run.names[0]).name, str(summary.calls), words.short(summary.record_tokens), peak, *_bill(summary))
     return table
+
+
+def together(runs: Sequence[Run]) -> str:
+    """What several replays come to."""
+    done = [run.summary for run in runs if run.summary is not None]
+    usd, uncapped = sum(each.usd for each in done), sum(each.usd_uncapped for each in done)
+    calls, commits = sum(each.calls for each in done), sum(each.commits for each in done)
+    bill = f"{words.money(usd)} against {words.money(uncapped)} without eviction ({words.change(usd, uncapped)}), simulated"
+    return f"{len(done)} sessions, {calls:,} calls, {commits:,} commits: {bill}"
+
+
+def _bill(summary: SummaryLine) -> tuple[str, ...]:
+    commits, left, reuse = str(summary.commits), words.short(summary.evicted_tokens), words.share(summary.prefix_reuse)
+    return commits, left, reuse, words.money(summary.usd), words.money(summary.usd_uncapped)
 
 
 def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console) -> Run:
@@ -219,7 +232,8 @@ def _titles(run: Run, header: ReplayLine) -> Iterator[Text]:
         f" and {len(run.names) - 3} more" if len(run.names) > 3 else ""
     )
     formats = ", ".join(dict.fromkeys(file.format for file in header.sources))
-    yield Text.assemble((names, "bold"), f"  {formats} · {header.model}")
+    model = header.model if header.model_known else f"priced as {header.model}"
+    yield Text.assemble((names, "bold"), f"  {formats} · {model}")
     budget = header.budget
     named = [("ceiling", budget.ceiling), ("target", budget.target), ("floor", budget.floor), ("window", budget.window)]
     limits = ", ".join(f"{name} {words.tokens(value)}" for name, value in named if value is not None)

@@ -45,6 +45,7 @@ class ReplayLine(Struct, frozen=True, kw_only=True, tag="replay", tag_field="typ
     policy: str
     settings: dict[str, str | int | float | bool | None]
     model: str
+    model_known: bool  # False: nothing named one, and it is only priced as this
     budget: BudgetLine
     tokenizer: str
     framing: dict[str, int]

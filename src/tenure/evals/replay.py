@@ -64,9 +64,9 @@ class Options(Struct, frozen=True, kw_only=True):
 def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
     """What happens when the sources run one after another in one conversation. Raises InputError when a source cannot be read at all."""
     readings = [_Reading(source, number) for number, source in enumerate(sources)]
-    model = options.model or next((m for reading in readings if (m := reading.model)), "") or _DEFAULT_MODEL
-    run = _Run(options, model, tokenizer)
-    yield run.header(tuple(reading.file for reading in readings))
+    named = options.model or next((m for reading in readings if (m := reading.model)), "")
+    run = _Run(options, named or _DEFAULT_MODEL, tokenizer)
+    yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
     for reading in readings:
         run.begin_source()
         for event in reading.events:
@@ -133,7 +133,7 @@ class _Run:
         self._violations: list[str] = []
         self._left: dict[str, int] = {}
 
-    def header(self, sources: tuple[line_of.SourceFile, ...]) -> line_of.ReplayLine:
+    def header(self, sources: tuple[line_of.SourceFile, ...], *, model_known: bool) -> line_of.ReplayLine:
         """The first line."""
         budget, prices = self.options.budget, self.prices
         return line_of.ReplayLine(
@@ -141,6 +141,7 @@ class _Run:
             policy=self.options.policy.name if self.options.policy else "none",
             settings=self.options.settings,
             model=self.model,
+            model_known=model_known,
             budget=line_of.BudgetLine(
                 target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window
             ),
