@@ -17,7 +17,7 @@ SUFFIXES = (".jsonl", ".json", ".xz", ".gz")
 
 def main() -> None:
     """Print the time, and what could not be read."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/corpus")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "sessions")
     policy = POLICIES[sys.argv[2] if len(sys.argv) > 2 else "cwl"]
     if not folder.is_dir():
         print(f"no folder {folder}; give one that holds sessions")

@@ -1,4 +1,5 @@
 import re
+import textwrap
 from pathlib import Path
 
 import anthropic
@@ -31,3 +32,12 @@ def test_the_readmes_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_ten_lines_are_about_ten_lines() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(code.strip().splitlines()) <= 12
+
+
+def test_the_python_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for code in re.findall(r"Python:\n\n((?:    .*\n)+)", page.read_text(encoding="utf-8")):
+            names: dict[str, object] = {}
+            exec(compile(textwrap.dedent(code), str(page), "exec"), names)
+            names["context"].close()  # type: ignore[attr-defined]

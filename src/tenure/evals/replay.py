@@ -11,7 +11,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import Final, assert_never
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from tenure.evals import lines as line_of
 from tenure.evals.lines import Line
@@ -139,7 +139,7 @@ class _Run:
         return line_of.ReplayLine(
             sources=sources,
             policy=self.options.policy.name if self.options.policy else "none",
-            settings=self.options.settings,
+            settings=self.options.settings | _settings(self.options.policy),
             model=self.model,
             model_known=model_known,
             budget=line_of.BudgetLine(
@@ -445,6 +445,15 @@ class _Run:
             tokens=sum(media_tokens(item, self.rules.media) for item in items),
             all=tuple(item.sha256 for item in items) if len(items) > 1 else UNSET,
         )
+
+
+def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | None]:
+    """What a policy is set to, as far as it is plain values."""
+    if policy is None:
+        return {}
+    own = structs.asdict(policy) if isinstance(policy, Struct) else {}
+    every = {**own, **structs.asdict(policy.conduct)}
+    return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}
 
 
 def _rewrite(
