@@ -96,6 +96,7 @@ class _Draft:
         standing = sum(insert.tokens for insert in self._view.inserts if _is_residue(insert))
         self._room = max(0, residues.budget - standing) if residues.lines else None  # what residues may still come to weigh
         self._reserve = 0
+        self._first = self._view.length  # first record entry changed so far
 
     @property
     def tokens(self) -> int:
@@ -125,6 +126,7 @@ class _Draft:
                 )
                 self._view.apply(edits)
                 self._edits += edits
+                self._first = min(self._first, changed_from(self._situation.view, edits))
                 self._set_free(ordinal)
                 if edits:
                     self._actions.append(Act(kind="restore", object=self._object(ordinal)))
@@ -137,7 +139,7 @@ class _Draft:
         laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self._gone)
         view.apply(laid)
         edits = [*self._edits, *laid]
-        first = changed_from(self._situation.view, edits)
+        first = min(self._first, changed_from(self._situation.view, laid))
         if self._situation.rules.thinking == "prefix_bound" and edits:
             spoilt = list(invalidated(self._situation.index, view, first))
             view.apply(spoilt)
@@ -174,6 +176,7 @@ class _Draft:
                 stripped = True
                 view.drop(entry, drop)
                 self._edits += [Drop(entry=entry, block=block) for block in drop]
+                self._first = min(self._first, entry)
         self._weight[ordinal] = self._weight.get(ordinal, 0) + before - view.tokens
         return stripped, clean
 

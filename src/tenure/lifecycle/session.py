@@ -6,7 +6,7 @@ through `commit`, which the edge makes durable first. Nothing here reads a clock
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Final, Protocol, overload
 
 from msgspec import Struct
@@ -270,7 +270,8 @@ class Session:
         return little and rehearsal.exhausted and (after > limit or not forced)
 
     def _propose(self, rehearsal: Rehearsal, moment: Moment, total: int, limit: int, at: str, *, forced: bool) -> Propose:
-        suffix = sum(row.tokens for row in self.view.rows_from(rehearsal.changed_from)) - rehearsal.saved
+        kept = sum(row.tokens for row in takewhile(lambda row: row.entry < rehearsal.changed_from, self.view.rows()))
+        suffix = rehearsal.tokens_after - kept
         priced = price(
             self.setup.prices,
             removed=self._provider(rehearsal.saved),

@@ -53,11 +53,16 @@ def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Co
             fact = facts[block]
             if fact.episode == NONE or fact.origin is Origin.HUMAN:
                 continue
-            at = (entry, block)
+            pair = index.spans[fact.span] if fact.span != NONE else None
+            if pair is None:
+                at: At = (entry, block)
+                other = at
+            elif fact.kind == "tool_call":
+                at, other = pair.call, pair.result
+            else:
+                at, other = pair.result or (entry, block), pair.call
             may_go = guard.why(at) is None if is_tied else fact.episode != active
-            if may_go and fact.span != NONE:
-                pair = index.spans[fact.span]
-                other = pair.call if at == pair.result else pair.result
+            if may_go and pair is not None:
                 may_go = _is_interrupted(index, pair) if other is None else other[0] not in tied or guard.why(other) is None
             (free if may_go else held).setdefault(fact.episode, []).append(at)
     return Situation(
