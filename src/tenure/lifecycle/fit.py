@@ -66,16 +66,26 @@ def fit(
     actions = policy(situation)
     goal, exhausted = target, False
     while True:
-        while draft.tokens > goal and not exhausted:
-            action = next(actions, None)
-            if action is None or (_is_reluctant(action) and (limit is None or draft.tokens <= limit)):
-                exhausted = True
-            else:
-                draft.apply(action, goal)
+        if draft.tokens > goal and not exhausted:
+            exhausted = not _bring_down(draft, actions, goal, limit)
         rehearsal, view = draft.finish(exhausted=exhausted)
         if exhausted or rehearsal.tokens_after <= target:
             return rehearsal, view
         goal -= rehearsal.tokens_after - target  # residues came out heavier than reserved
+
+
+def _bring_down(draft: "_Draft", actions: Iterator[Action], goal: int, limit: int | None) -> bool:
+    """Apply actions until the draft weighs at most `goal`; whether it does, or the actions gave out."""
+    for action in actions:
+        if isinstance(action, Strip):
+            if action.episode in draft.gone:
+                continue  # its other levels went with the whole
+            if action.reluctant and (limit is None or draft.tokens <= limit):
+                return False
+        draft.apply(action, goal)
+        if draft.tokens <= goal:
+            return True
+    return False
 
 
 class _Draft:
@@ -91,7 +101,7 @@ class _Draft:
         self._returned: set[int] = set()  # what came back may go again
         self._edits: list[Edit] = []
         self._actions: list[Act] = []
-        self._gone: dict[int, int] = {}  # fully evicted episode -> tokens it weighed
+        self.gone: dict[int, int] = {}  # fully evicted episodes, each with the tokens it weighed
         self._weight: dict[int, int] = {}
         standing = sum(insert.tokens for insert in self._view.inserts if _is_residue(insert))
         self._room = max(0, residues.budget - standing) if residues.lines else None  # what residues may still come to weigh
@@ -106,8 +116,6 @@ class _Draft:
     def apply(self, action: Action, goal: int) -> None:
         """Compile one action and carry it out; one that would change nothing leaves no trace."""
         match action:
-            case Strip(episode=ordinal) if ordinal in self._gone:
-                pass  # its other levels went with the whole
             case Strip(episode=ordinal, level=level):
                 if not action.reluctant and self._must_go(ordinal, goal):
                     level = Level.EPISODE
@@ -136,7 +144,7 @@ class _Draft:
     def finish(self, *, exhausted: bool) -> tuple[Rehearsal, Projection]:
         """The rehearsal so far, residues laid and bound reasoning gone; the draft can be continued afterwards."""
         view = self._view.copy()
-        laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self._gone)
+        laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self.gone)
         view.apply(laid)
         edits = [*self._edits, *laid]
         first = min(self._first, changed_from(self._situation.view, laid))
@@ -162,7 +170,7 @@ class _Draft:
         situation, view = self._situation, self._view
         before = view.tokens
         stripped, clean = False, True
-        for entry, blocks in _by_entry(self._places(ordinal, level)):
+        for entry, blocks in _by_entry(self._places(ordinal, level)).items():
             row = view.row(entry)
             if row is None:
                 continue
@@ -226,10 +234,10 @@ class _Draft:
     def _leave(self, ordinal: int) -> None:
         """Remember an episode that is fully evicted now, and set tokens aside for its residue."""
         situation = self._situation
-        if ordinal in self._gone or situation.held.get(ordinal):
+        if ordinal in self.gone or situation.held.get(ordinal):
             return
         weight = self._weight.get(ordinal, 0)
-        self._gone[ordinal] = weight
+        self.gone[ordinal] = weight
         episode = situation.index.episodes[ordinal]
         if self._residues.lines:
             self._reserve += min(_LINE_RESERVE, int(weight * _CUE_SHARE)) + _description_weight(situation.index, episode)
@@ -372,19 +380,15 @@ def _described(situation: Situation, episode: Episode) -> str:
     return described_only(episode, situation.index.handle(episode.object, episode.start[0]))
 
 
-def _by_entry(places: Sequence[At]) -> Iterator[tuple[int, list[int]]]:
-    """Blocks of each entry; `places` are in order."""
-    start = 0
-    while start < len(places):
-        entry, stop = places[start][0], start + 1
-        while stop < len(places) and places[stop][0] == entry:
-            stop += 1
-        yield entry, [block for _, block in places[start:stop]]
-        start = stop
-
-
-def _is_reluctant(action: Action) -> bool:
-    return isinstance(action, Strip) and action.reluctant
+def _by_entry(places: Sequence[At]) -> dict[int, list[int]]:
+    """The blocks of each entry, in order."""
+    entries: dict[int, list[int]] = {}
+    for entry, block in places:
+        if entry in entries:
+            entries[entry].append(block)
+        else:
+            entries[entry] = [block]
+    return entries
 
 
 def _is_residue(insert: Insert) -> bool:
