@@ -1,7 +1,14 @@
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples every time, so that a change fails for what it did; TENURE_EXAMPLES=300 looks for new ones, and for more.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+if "TENURE_EXAMPLES" not in os.environ:
+    settings.load_profile("fixed")
 
 GOLDEN = Path(__file__).parent / "golden"
 
