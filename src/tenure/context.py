@@ -12,13 +12,14 @@ moment goes on where it was: `Context(store=…, conversation=context.conversati
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar, cast, overload
 from uuid import uuid4
 
 import msgspec
 
 from tenure.dialects import DIALECTS
 from tenure.dialects.dialect import Head, Message
+from tenure.dialects.json_text import clean, load
 from tenure.errors import InputError
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.lifecycle.budget import Budget
@@ -151,8 +152,8 @@ class Context:
         system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
         messages = self._dialect.render([piece for piece in shown if piece not in instructions])
         self._sent = self.session.view.tokens + self._head[1]
-        body: dict[str, Any] = msgspec.json.decode(self._dialect.join(Head(system=system), ()))
-        body["input" if "input" in body else "messages"] = [_decode(message) for message in messages]
+        body: dict[str, Any] = _decoded(self._dialect.join(Head(system=system), ()))
+        body["input" if "input" in body else "messages"] = [_decoded(message) for message in messages]
         return head | body  # what the caller passed goes on as it is, be it no JSON
 
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
@@ -350,8 +351,31 @@ def _undeclared(tool: Mapping[str, Any]) -> dict[str, Any]:
     return bare
 
 
+def _decoded(message: bytes) -> Any:
+    """A message as an SDK can send it. What a fast parser refuses is read all the same; a lone surrogate, which none can send, is U+FFFD."""
+    try:
+        return _decode(message)
+    except (msgspec.DecodeError, UnicodeError):
+        return _sendable(load(message.decode("utf-8", "surrogatepass"), "message"))
+
+
+def _sendable(value: Any) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_sendable(each) for each in cast(list[Any], value)]
+        case dict():
+            return {clean(key): _sendable(each) for key, each in cast(dict[str, Any], value).items()}
+        case _:
+            return value
+
+
 def _call_id(asked: Any) -> str:
-    fields: Mapping[str, Any] = msgspec.json.decode(asked) if isinstance(asked, bytes) else asked
+    fields = _decoded(asked) if isinstance(asked, bytes) else asked
+    if not isinstance(fields, Mapping):
+        raise InputError("tool call", repr(fields), "a tool call as the provider's reply holds it")
+    fields = cast(Mapping[str, Any], fields)
     found = fields.get("call_id") or fields.get("id") or ""
     if not found:
         raise InputError("tool call", f"no id among {sorted(fields)}", "a tool call as the provider's reply holds it")

@@ -241,3 +241,33 @@ def test_a_published_version_is_followed_by_name(compat: str, name: str) -> None
     assert context.session.setup.policy.name == name
     with pytest.raises(InputError, match="one of paper, pi-cwl"):
         Context(compat="hope", store=MemoryStore())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_lone_surrogate_in_a_message_does_not_make_every_later_request_fail(dialect: str) -> None:
+    context = Context(dialect=dialect, store=MemoryStore(), tokenizer=estimate)
+    context.extend([b'{"role":"user","content":"half \\ud83d a smile"}', {"role": "user", "content": "half \ud83d a smile"}])
+    context.extend([b'{"role":"user","content":"one","content":"two","n":1E2}'])
+    body = context.request(model="m")
+    assert "half \ufffd a smile" in json.dumps(body, ensure_ascii=False)
+    json.dumps(body, ensure_ascii=False).encode()  # as the SDKs send it
+
+
+def test_what_makes_no_sense_as_a_call_a_search_or_a_kind_is_said() -> None:
+    context = Context(store=MemoryStore(), tokenizer=estimate)
+    calls = [
+        {"type": "tool_use", "id": f"r{n}", "name": "recall", "input": query}
+        for n, query in enumerate(
+            [{"words": "   "}, {"handle": "user:1", "lines": "9-1"}, {"handle": 5}, {"pattern": "("}, {"when": "now"}]
+        )
+    ]
+    context.extend([{"role": "user", "content": "go"}, {"role": "assistant", "content": calls}])
+    for call in calls:
+        answer = context.call(call)
+        assert answer is not None
+        assert answer["is_error"], call
+    for strange in ("x", 5, {"name": "recall"}):
+        with pytest.raises(InputError, match="tool call"):
+            context.call(strange)
+    with pytest.raises(InputError, match="one of bulk, intermediate, durable"):
+        context.request(model="m", tools=[{"name": "look", "input_schema": {}, "x-tenure-kind": "silly"}])

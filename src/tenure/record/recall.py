@@ -114,7 +114,7 @@ def answer(index: Index, read: Read, query: Query) -> str:
     """What the model gets for a recall. Raises InputError for what cannot be found or understood."""
     if query.handle:
         return shown(index, read, query.handle, query.lines)
-    if not (query.path or query.words or query.pattern):
+    if not (query.path or query.words.strip() or query.pattern):
         raise InputError("recall", "nothing to look for", "a handle, a path, words or a pattern")
     found = search(index, read, query)
     if not found:
@@ -176,7 +176,7 @@ def _bytes(entry: Entry, at: At) -> bytes:
 def _lines(text: str, wanted: str) -> str:
     found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", wanted)
     every = text.split("\n")
-    if not found or not 1 <= int(found[1]) <= len(every):
+    if not found or not 1 <= int(found[1]) <= len(every) or int(found[2] or found[1]) < int(found[1]):
         raise InputError("lines", repr(wanted), f"a range such as 1-40, within the {len(every)} lines there are")
     return "\n".join(every[int(found[1]) - 1 : int(found[2] or found[1])])
 
@@ -238,4 +238,8 @@ def _near(index: Index, handle: Handle) -> str:
         return f"{handle.kind}:{'0' if handle.kind == 'entry' else '1'} to {handle.kind}:{most}"
     tool = handle.object.rpartition(":")[0]
     calls = index.calls_between(tool, (0, 0), (len(index), 0))
-    return f"{tool}:1 to {tool}:{calls}" if calls else "a tool that was called: " + ", ".join(sorted(index.tools)[:12])
+    return (
+        f"{tool}:1 to {tool}:{calls}"
+        if calls
+        else "a tool that was called: " + (", ".join(sorted(index.tools)[:12]) or "there is none yet")
+    )

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from tenure.errors import InputError
 from tenure.record.objects import tool_key
 
 
@@ -65,12 +66,14 @@ class Kinds:
 
 
 def declared_kinds(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolKind]:
-    """Kinds that tool schemas declare themselves, by tool name; both providers' shapes are understood."""
+    """Kinds that tool schemas declare themselves, by tool name; both providers' shapes are understood. Raises InputError for an unknown kind."""
     found: dict[str, ToolKind] = {}
     for tool in tools:
         function = tool.get("function", tool)
         kind = tool.get(DECLARATION) or function.get(DECLARATION)
         if kind and function.get("name"):
+            if kind not in tuple(ToolKind):
+                raise InputError(f"tool {function['name']!r}", f"{DECLARATION} is {kind!r}", "one of " + ", ".join(ToolKind))
             found[function["name"]] = ToolKind(kind)
     return found
 
