@@ -184,3 +184,24 @@ def test_the_default_budget_is_a_ceiling_of_80k_unless_a_target_is_given() -> No
     assert budget_of("", "100k", "50%", "").floor_of(100_000) == 50_000
     with pytest.raises(InputError):
         budget_of("", "80kk", "", "")
+
+
+@pytest.mark.parametrize("command", ["show", "replay"])
+def test_what_a_session_holds_is_neither_markup_nor_obeyed_by_the_terminal(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "[/bold][red]\x1b[2J\x1b]0;title\x07"
+    start = json.dumps({"action": "start", "name": "[/red]", "type": "expl"})
+    messages: list[dict[str, object]] = [{"role": "user", "content": hostile}]
+    for n, (name, arguments) in enumerate(
+        [("delimiter", start), (hostile, json.dumps({"path": hostile})), *[("read", "{}")] * 30]
+    ):
+        call = {"id": str(n), "type": "function", "function": {"name": name, "arguments": arguments}}
+        messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
+        messages += [{"role": "tool", "tool_call_id": str(n), "content": "word " * 300}]
+    path = tmp_path / "[bold].json"
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    assert main([command, str(path), *(["--ceiling", "3k"] if command == "replay" else [])]) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "[bold]" in shown

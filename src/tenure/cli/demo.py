@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from tenure.cli import words
 from tenure.cli.replay import DEFAULT_CEILING, Run, play, report
 from tenure.errors import InputError
 from tenure.evals.loading import load, source, store_drafts
@@ -26,7 +27,7 @@ def demo(
     sample: Annotated[bool, typer.Option("--sample", help="Make a session on the spot even if there are real ones.")] = False,
 ) -> None:
     """Replay your newest agent session, or one made on the spot, and show what would have left its window."""
-    console = Console(highlight=False)
+    console = words.screen()
     chosen = (None if sample else _newest(Path.home(), console)) or _made(console)
     ceiling = _ceiling(chosen)
     options = Options(budget=Budget(ceiling=ceiling), policy=Cwl())

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 
 import typer
-from rich.console import Console
 
+from tenure.cli import words
 from tenure.cli.demo import demo
 from tenure.cli.recall import recall
 from tenure.cli.replay import replay
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(error: str, code: int) -> int:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"tenure: {error}", style="red", markup=False)
+    words.screen(stderr=True, wrap=False).print(words.plain(f"tenure: {error}"), style="red")
     return code
 
 

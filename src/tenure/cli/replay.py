@@ -71,7 +71,7 @@ def replay(
         like_pi=compat == "pi-cwl",
         settings={"compat": compat or None},
     )
-    console = Console(stderr=json == _STDOUT, highlight=False, quiet=quiet)
+    console = words.screen(stderr=json == _STDOUT, quiet=quiet)
     groups = [[one] for one in sessions] if each else [sessions]
     if each and json and len(groups) > 1:
         raise InputError("--json", "one file for several replays", "--json without --each, or one session at a time")
@@ -146,7 +146,9 @@ def comparison(runs: Sequence[Run]) -> Table:
     done = [(run, run.summary) for run in runs if run.summary is not None]
     for run, summary in done:
         peak = words.short(max(run.windows, default=0)) + ("!" if summary.unmet else "")
-        table.add_row(Path(run.names[0]).name, str(summary.calls), words.short(summary.record_tokens), peak, *_bill(summary))
+        table.add_row(
+            words.plain(Path(run.names[0]).name), str(summary.calls), words.short(summary.record_tokens), peak, *_bill(summary)
+        )
     return table
 
 
@@ -233,7 +235,7 @@ def _titles(run: Run, header: ReplayLine) -> Iterator[Text]:
     )
     formats = ", ".join(dict.fromkeys(file.format for file in header.sources))
     model = header.model if header.model_known else f"priced as {header.model}"
-    yield Text.assemble((names, "bold"), f"  {formats} · {model}")
+    yield Text.assemble((names, "bold"), words.plain(f"  {formats} · {model}"))
     budget = header.budget
     named = [("ceiling", budget.ceiling), ("target", budget.target), ("floor", budget.floor), ("window", budget.window)]
     limits = ", ".join(f"{name} {words.tokens(value)}" for name, value in named if value is not None)
@@ -271,7 +273,7 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
 def _skipped(lines: Sequence[SkippedLine]) -> str:
     """What the reader left out: the first few, the rest counted."""
     first = "; ".join(f"{f'line {line.line}: ' if line.line else ''}{line.reason}" for line in lines[:3])
-    return f"{first}" + (f"; and {len(lines) - 3} more (--json has all)" if len(lines) > 3 else "")
+    return words.plain(first) + (f"; and {len(lines) - 3} more (--json has all)" if len(lines) > 3 else "")
 
 
 def _commits(run: Run) -> Table:

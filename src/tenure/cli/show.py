@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -27,7 +27,7 @@ def show(
 ) -> None:
     """Print a session's turns, episodes and tool calls, with the handles that `tenure recall` takes."""
     loaded = load([source(name) for name in sessions], o200k())
-    console = Console(highlight=False)
+    console = words.screen()
     console.print(summary(", ".join(Path(name).name for name in sessions), loaded, None if every else ROWS, console.width))
 
 
@@ -37,7 +37,7 @@ def summary(name: str, loaded: Loaded, rows: int | None, width: int) -> Renderab
     facts = f"{len(index):,} messages, {len(index.turns):,} human turns, {len(index.steps):,} replies, {index.tokens:,} tokens"
     parts: list[RenderableType] = [
         "",
-        Text.assemble((name, "bold"), "  ", " · ".join([*dict.fromkeys(loaded.formats), *loaded.models[:3]])),
+        Text.assemble((name, "bold"), "  ", words.plain(" · ".join([*dict.fromkeys(loaded.formats), *loaded.models[:3]]))),
         Text(facts, style="dim"),
         "",
         _turns(loaded, rows, width),
@@ -99,7 +99,9 @@ def _tools(index: Index) -> Table:
         row[2] += span.error
     table = _table(("tool", "left"), ("kind", "left"), ("calls", "right"), ("failed", "right"), ("tokens", "right"))
     for tool, (calls, weight, failed) in sorted(sums.items(), key=lambda item: -item[1][1]):
-        table.add_row(tool, str(index.kinds.of(tool)), f"{calls:,}", str(failed or ""), words.tokens(weight))
+        table.add_row(
+            words.first_line(tool, 48), str(index.kinds.of(tool)), f"{calls:,}", str(failed or ""), words.tokens(weight)
+        )
     return table
 
 
@@ -122,7 +124,7 @@ def span_tokens(index: Index, span: Span) -> int:
 def _skipped(loaded: Loaded) -> Text:
     first = "; ".join(f"{f'line {each.line}: ' if each.line else ''}{each.reason}" for each in loaded.skipped[:5])
     more = f"; and {len(loaded.skipped) - 5} more" if len(loaded.skipped) > 5 else ""
-    return Text.assemble(("left out: ", "yellow"), first + more)
+    return Text.assemble(("left out: ", "yellow"), words.plain(first + more))
 
 
 def _table(*columns: tuple[str, str]) -> Table:

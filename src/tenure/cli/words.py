@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from rich.console import Console
 from rich.text import Text
 
 from tenure.meter.gauge import Gauge
@@ -77,7 +78,17 @@ def sparkline(values: Sequence[int], top: int, width: int = 60) -> str:
     return "".join(_BARS[min(len(_BARS) - 1, max(stretch) * len(_BARS) // (top + 1))] for stretch in stretches)
 
 
+def screen(*, stderr: bool = False, quiet: bool = False, wrap: bool = True) -> Console:
+    """Where commands print. Nothing that a session holds is taken for markup: it is other people's text."""
+    return Console(stderr=stderr, quiet=quiet, soft_wrap=not wrap, highlight=False, markup=False, emoji=False)
+
+
+def plain(text: str) -> str:
+    """Text of a session without what a terminal would obey."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
 def first_line(text: str, width: int) -> str:
     """The first words of a text in one line."""
-    line = " ".join(text.split())
+    line = plain(" ".join(text[: 8 * width].split()))
     return line if len(line) <= width else line[: max(1, width - 1)] + "…"
