@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from tenure.dialects.media import media_of, source_of
 from tenure.record.entry import Block, Media, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
-from tenure.sessions.mend import decode, decode_with_source
+from tenure.sessions.mend import Damaged, decode, salvage
 
 
 class Part(Struct, frozen=True, gc=False):
@@ -19,7 +19,7 @@ class Part(Struct, frozen=True, gc=False):
     text: str = ""
     thinking: str = ""
     signature: str = ""
-    data: str = ""
+    data: Raw = Raw(b'""')  # encrypted reasoning; anything else in parts of other types
     id: str = ""
     name: str = ""
     input: Raw = Raw(b"{}")
@@ -36,6 +36,7 @@ class Content(Struct, frozen=True, gc=False):
 
     blocks: tuple[Block, ...]
     json: bytes
+    left_out: tuple[str, ...] = ()  # fields of another shape than known
 
     @property
     def parts(self) -> bytes:
@@ -54,15 +55,15 @@ OriginOf = Callable[[str], Origin]  # who wrote a text part
 
 def content(raw: bytes, origin_of: OriginOf) -> Content:
     """The blocks of a message's `content`. Raises Damaged when it is neither text nor a list of parts."""
-    value, source, faithful = decode_with_source(raw, _parts)
+    value, source, faithful, left_out = salvage(raw, _parts)
     if isinstance(value, str):
         return Content((Text(text=value, origin=origin_of(value)),), faithful)
     if value is None:
         return Content((), b"[]")
     blocks = [_block(part, origin_of) for part in value]
     if None in blocks:
-        return Content(tuple(_with_opaque(source, origin_of)), faithful)
-    return Content(tuple(block for block in blocks if block is not None), faithful)
+        return Content(tuple(_with_opaque(source, origin_of)), faithful, left_out)
+    return Content(tuple(block for block in blocks if block is not None), faithful, left_out)
 
 
 def _block(part: Part, origin_of: OriginOf) -> Block | None:
@@ -73,7 +74,7 @@ def _block(part: Part, origin_of: OriginOf) -> Block | None:
         case "thinking":
             return Thinking(text=part.thinking, seal=_seal(part.signature))
         case "redacted_thinking":
-            return Thinking(text="", seal=_seal(part.data))
+            return Thinking(text="", seal=_seal(str(decode(bytes(part.data), _any))))
         case "tool_use":
             return ToolCall(call_id=part.id, name=part.name, arguments=bytes(part.input).decode("utf-8", "replace"))
         case "tool_result":
@@ -94,7 +95,10 @@ def _with_opaque(source: bytes, origin_of: OriginOf) -> Iterator[Block]:
 
 def result(raw: bytes) -> tuple[str, tuple[Media, ...]]:
     """The text a model reads of a tool result's `content`, and the images in it; unknown parts count as their JSON."""
-    value = decode(raw, _parts)
+    try:
+        value = decode(raw, _parts)
+    except Damaged:
+        return raw.decode("utf-8", "replace"), ()  # another shape: the model saw it as it is
     if value is None:
         return "", ()
     if isinstance(value, str):

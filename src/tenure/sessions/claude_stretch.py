@@ -156,7 +156,9 @@ class _Settling:
 
     def _content(self, line: Held) -> Content | None:
         try:
-            return content(line.content, lambda text: _origin(line, text))
+            found = content(line.content, lambda text: _origin(line, text))
+            self.damaged += [Skipped(line=line.line, bytes=0, reason=reason) for reason in found.left_out]
+            return found
         except Damaged as damage:
             reason = f"damaged content: found {damage.found}, expected text or a list of content parts"
             self.damaged.append(Skipped(line=line.line, bytes=line.size, reason=reason))

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.record.entry import Draft
-from tenure.sessions.document import document, elements
+from tenure.sessions.document import decoded, document, elements
 from tenure.sessions.gemini_message import Message, answered, asked
-from tenure.sessions.jsonl import lines
+from tenure.sessions.jsonl import records
 from tenure.sessions.mend import Damaged, decode
 from tenure.sessions.moment import utc
 from tenure.sessions.reader import Event, Skipped
@@ -82,19 +82,18 @@ class _Reading:
 
     def _from_document(self, raw: bytes) -> Iterator[_Placed | Skipped]:
         chat = document((raw,), _chat, ALLOWED)
-        for element in elements(chat.value.messages, chat.source, chat.faithful):
-            yield _placed(element.line, element.source)
+        for item in decoded(elements(chat.value.messages, chat.source, chat.faithful), _message, "message"):
+            yield item if isinstance(item, Skipped) else _Placed(item[0].line, len(item[0].faithful), item[1])
         yield from chat.skipped
 
     def _from_lines(self, raw: bytes) -> Iterator[_Placed | Skipped]:
         """What the records amount to in the end, in the order in which messages first appeared."""
         kept: dict[str, _Placed] = {}
-        for item in lines((raw,)):
-            placed = item if isinstance(item, Skipped) else _placed(*item)
-            if isinstance(placed, Skipped):
-                yield placed
+        for item in records((raw,), _message):
+            if isinstance(item, Skipped):
+                yield item
             else:
-                self._apply(kept, placed)
+                self._apply(kept, _Placed(item[0].line, item[0].size, item[1]))
         yield from kept.values()
 
     def _apply(self, kept: dict[str, _Placed], placed: _Placed) -> None:
@@ -141,13 +140,6 @@ def _by_line(raw: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return bool(rest.strip()) or "messages" not in header
-
-
-def _placed(line: int, raw: bytes) -> _Placed | Skipped:
-    try:
-        return _Placed(line, len(raw), decode(raw, _message))
-    except Damaged as damage:
-        return Skipped(line=line, bytes=len(raw), reason=f"damaged message: found {damage.found}")
 
 
 def _from(kept: dict[str, _Placed], id_: str) -> list[str]:

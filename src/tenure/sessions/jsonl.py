@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenure.sessions.mend import Damaged, decode_with_source, utf8
+from tenure.sessions.mend import Damaged, salvage, utf8
 from tenure.sessions.reader import Skipped
 
 T = TypeVar("T")
@@ -41,18 +41,19 @@ def lines(chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes] | Skipped]:
 
 
 def records(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]") -> Iterator[tuple[Record, T] | Skipped]:
-    """The decoded lines of the file, in order; Skipped for each that no parser can read."""
+    """The decoded lines of the file, in order; Skipped for each that no parser can read, and for each field in an unknown shape."""
     for item in lines(chunks):
         if isinstance(item, Skipped):
             yield item
             continue
         number, raw = item
         try:
-            value, source, faithful = decode_with_source(raw, decoder)
+            read = salvage(raw, decoder)
         except Damaged as damage:
             yield Skipped(line=number, bytes=len(raw), reason=damaged_line(damage))
         else:
-            yield Record(number, len(raw), source, faithful), value
+            yield from (Skipped(line=number, bytes=0, reason=reason) for reason in read.left_out)
+            yield Record(number, len(raw), read.source, read.faithful), read.value
 
 
 def damaged_line(damage: Damaged) -> str:

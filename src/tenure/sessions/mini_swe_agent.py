@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tenure.dialects.openai_chat import OpenAIChat
 from tenure.errors import InputError
 from tenure.record.entry import Block, Draft, Origin, Role, Text, Usage
-from tenure.sessions.document import Element, document, elements
+from tenure.sessions.document import Element, decoded, document, elements
 from tenure.sessions.mend import Damaged, cut, decode
 from tenure.sessions.moment import utc
 from tenure.sessions.reader import Event, Skipped
@@ -84,16 +84,16 @@ class MiniSweAgent:
         """One draft per message, in order."""
         trajectory = document(chunks, _trajectory, ALLOWED)
         asked = False
-        for element in elements(trajectory.value.messages, trajectory.source, trajectory.faithful):
-            event = _event(element, asked)
+        for item in decoded(elements(trajectory.value.messages, trajectory.source, trajectory.faithful), _about, "message"):
+            event = item if isinstance(item, Skipped) else _event(*item, asked)
             asked = asked or (isinstance(event, Draft) and event.role is Role.USER)
             yield event
         yield from trajectory.skipped
 
 
-def _event(element: Element, asked: bool) -> Event:
+def _event(element: Element, about: _About, asked: bool) -> Event:
     try:
-        about, fields = decode(element.source, _about), decode(element.source, _fields)
+        fields = decode(element.source, _fields)
         if about.role == "exit":
             return Skipped(line=element.line, bytes=len(element.faithful), reason="exit message: written after the last call")
         draft = _dialect.parse([_sent(element, fields)])[0]

@@ -11,9 +11,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.record.entry import Block, Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.sessions.document import Element, document, elements
+from tenure.sessions.document import Element, decoded, document, elements
 from tenure.sessions.media import from_url
-from tenure.sessions.mend import Damaged, decode
 from tenure.sessions.moment import utc
 from tenure.sessions.reader import Event, Rewritten, Skipped
 from tenure.sessions.shape import keys
@@ -120,7 +119,7 @@ class OpenCode:
         if parent := export.value.info.parentID:
             reason = f"session of a sub-agent: what led to it is in its parent {parent!r}"
             yield Skipped(line=1, bytes=0, reason=reason)
-        yield from _Reading().events(list(elements(export.value.messages, export.source, export.faithful)))
+        yield from _Reading().events(elements(export.value.messages, export.source, export.faithful))
         yield from export.skipped
 
 
@@ -131,13 +130,13 @@ class _Reading:
         self.asked: int | None = None  # the number of the draft that asked for a summary
         self.pruned: dict[float, list[str]] = {}  # when, and the calls whose results left
 
-    def events(self, array: list[Element]) -> Iterator[Event]:
+    def events(self, array: Iterable[Element]) -> Iterator[Event]:
         read: list[tuple[Element, _Message]] = []
-        for element in array:
-            try:
-                read.append((element, decode(element.source, _message)))
-            except Damaged as damage:
-                yield Skipped(line=element.line, bytes=len(element.faithful), reason=f"damaged message: found {damage.found}")
+        for item in decoded(array, _message, "message"):
+            if isinstance(item, Skipped):
+                yield item
+            else:
+                read.append(item)
         self._note_prunings(message for _, message in read)
         for element, message in read:
             yield from self._prunings(message.info.time.created)

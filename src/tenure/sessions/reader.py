@@ -5,7 +5,7 @@ in the order in which it saw it. What it cannot read it says (`Skipped`), and go
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -30,10 +30,21 @@ class Rewritten(Struct, frozen=True, kw_only=True):
     line: int = 0
     at: str = ""
     drop_before: int = 0  # every draft below this number left the window
+    kept: tuple[int, ...] = ()  # except these, in order
     cleared: tuple[str, ...] = ()  # call ids whose results were blanked, the calls stayed
 
 
-Event = Draft | Skipped | Rewritten
+class Agent(Struct, frozen=True, kw_only=True, gc=False):
+    """A sub-agent whose conversation is in the same file, and not in this one; `HasAgents.read_agent` reads it."""
+
+    id: str
+    line: int  # where it starts
+    messages: int  # lines or messages of it in the file
+    bytes: int = 0
+    task: str = ""  # what it was asked, as far as the file says it beside the conversation
+
+
+Event = Draft | Skipped | Rewritten | Agent
 
 
 class Reader(Protocol):
@@ -47,4 +58,13 @@ class Reader(Protocol):
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The events of the file, in order. Raises InputError only when nothing of it can be read."""
+        ...
+
+
+@runtime_checkable
+class HasAgents(Protocol):
+    """A reader of a format whose files may hold the conversations of sub-agents too."""
+
+    def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
+        """The events of the sub-agent's conversation; none when the file does not hold it."""
         ...
