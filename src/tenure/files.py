@@ -105,8 +105,9 @@ def _check(path: Path) -> None:
     try:
         if path.is_dir():
             raise InputError(str(path), "found a directory", "a session file")
-        with path.open("rb"):
-            pass
+        if not path.is_fifo():  # which would lose its writer
+            with path.open("rb"):
+                pass
     except FileNotFoundError as error:
         raise InputError(str(path), "no such file", "a session file, or - for standard input") from error
     except (OSError, ValueError) as error:

@@ -13,10 +13,13 @@ from tenure.cli.replay import budget_of, play, report
 from tenure.cli.show import summary
 from tenure.errors import InputError
 from tenure.evals.loading import load, source
-from tenure.evals.replay import Options
+from tenure.evals.replay import Options, Source
 from tenure.lifecycle.budget import Budget
 from tenure.meter.tokens import o200k
 from tenure.policies.cwl import Cwl
+from tenure.record.entry import Usage
+from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
+from tenure.testing.builders import call, human, reply, result
 
 LINES = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 41))
 
@@ -73,6 +76,20 @@ def test_what_show_prints_reads_well(width: int, tmp_path: Path, golden: Callabl
     console = screen(width)
     console.print(summary("session.json", load([source(str(message_file(tmp_path / "session.json")))], o200k()), 5, width))
     golden(f"show-{width}.txt", text_of(console))
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_what_show_prints_of_reports_and_sub_agents_reads_well(width: int, golden: Callable[[str, str], None]) -> None:
+    events: list[Event] = [human("Go.")]
+    for n in range(9):
+        usage = Usage(uncached=10, cache_write=400, cache_read=9_000 + 500 * n, output=40)
+        called = reply(call("mcp__a_server_with_a_long_name__and_a_tool", f"c{n}", path=f"{n}.py"), usage=usage, model="a-model")
+        events += [called, result(LINES[: 900 + n], f"c{n}")]
+    events += [Agent(id=f"a{n}", line=9, messages=20 + n, task="Search the parser for " + "everything " * n) for n in (1, 9)]
+    events += [Rewritten(reason="compaction", drop_before=3), Skipped(line=7, bytes=90, reason="something unknown")]
+    console = screen(width)
+    console.print(summary("a.jsonl", load([Source("a", lambda: ("claude-code", iter(events)))], o200k()), 4, width))
+    golden(f"show-reported-{width}.txt", text_of(console))
 
 
 def test_a_replay_writes_every_event_and_exits_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

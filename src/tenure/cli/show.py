@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.evals.loading import Loaded, load, source
+from tenure.evals.recorded import Reported
 from tenure.meter.tokens import o200k
 from tenure.record.entry import Origin
 from tenure.record.episodes import Episode
@@ -45,11 +46,47 @@ def summary(name: str, loaded: Loaded, rows: int | None, width: int) -> Renderab
     if declared := [episode for episode in index.episodes if episode.declared]:
         parts += ["", _episodes(index, declared, rows, width)]
     parts += ["", _tools(index), "", _largest(index, rows, width)]
+    if loaded.reported:
+        parts += ["", _reported(loaded.reported, loaded.index)]
+    if loaded.agents:
+        parts += ["", _agents(loaded, rows, width)]
     if loaded.rewritten:
-        parts += ["", Text(f"{len(loaded.rewritten)} compactions or clearings that the agent made itself", style="dim")]
+        times = f"{len(loaded.rewritten)} time{'s' * (len(loaded.rewritten) > 1)}"
+        parts += ["", Text(f"the agent rewrote its own window {times} (compacted or cleared)", style="dim")]
     if loaded.skipped:
         parts += ["", _skipped(loaded)]
     return Group(*parts)
+
+
+def _reported(reported: Reported, index: Index) -> RenderableType:
+    """What the provider said of the prompts, beside what we would have said."""
+    prompts = reported.uncached + reported.cache_write + reported.cache_read
+    parts = (("cache read", reported.cache_read), ("cache write", reported.cache_write), ("uncached", reported.uncached))
+    shares = ", ".join(f"{name} {words.share(tokens / prompts)}" for name, tokens in parts)
+    said = (
+        f"{words.short(prompts)} tokens in the prompts of {reported.calls:,} of {len(index.steps):,} calls ({shares}), "
+        f"{words.short(reported.output)} written; largest prompt {words.tokens(reported.largest_prompt)}"
+    )
+    learned = (
+        f"{reported.ratio:.2f} provider tokens to one of o200k, and {words.tokens(reported.head)} in what the log leaves out "
+        "(system prompt, tools)"
+    )
+    if reported.errors:
+        half, most = words.percent(reported.error_at(0.5)), words.percent(reported.error_at(0.9))
+        learned += f"; prompts foretold by that are off by {half} (median) and at most {most} (9 of 10)"
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text("reported", style="dim"), said)
+    table.add_row(Text("learned", style="dim"), learned)
+    return table
+
+
+def _agents(loaded: Loaded, rows: int | None, width: int) -> Table:
+    table = _table(("sub-agent", "left"), ("messages", "right"), ("its task; tenure show SESSION#ID opens it", "left"))
+    for agent in loaded.agents[:rows]:
+        table.add_row(
+            words.first_line("#" + agent.id, 40), f"{agent.messages:,}", Text(words.first_line(agent.task, max(20, width - 50)))
+        )
+    return _more(table, len(loaded.agents), rows)
 
 
 def _turns(loaded: Loaded, rows: int | None, width: int) -> Table:
@@ -130,7 +167,7 @@ def _skipped(loaded: Loaded) -> Text:
 def _table(*columns: tuple[str, str]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name, justify in columns:
-        table.add_column(name, justify=justify, no_wrap=justify == "right")  # pyright: ignore[reportArgumentType]
+        table.add_column(name, justify=justify, no_wrap=justify == "right", overflow="fold")  # a handle that is cut is none  # pyright: ignore[reportArgumentType]
     return table
 
 

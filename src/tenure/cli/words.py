@@ -34,6 +34,11 @@ def share(part: float) -> str:
     return f"{part * 100:.0f} %"
 
 
+def percent(part: float) -> str:
+    """A small share as a percentage with one digit."""
+    return f"{part * 100:.1f} %"
+
+
 def change(now: float, before: float) -> str:
     """How much more or less `now` is."""
     if not before:

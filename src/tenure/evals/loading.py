@@ -1,14 +1,18 @@
-"""Sessions as sources: other tools' files, and records of our own. Promise: nothing is lost; nothing is written."""
+"""Sessions as sources: other tools' files, and records of our own. Promise: nothing is lost; nothing is written.
+
+An address is a path, `-` for standard input, or `PATH#ID` for one of several conversations in a file: a sub-agent's, or one of a store's.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from msgspec import Struct
 
 from tenure.errors import InputError
+from tenure.evals.recorded import Recorded, Reported
 from tenure.evals.replay import Source
 from tenure.files import STDIN, open_session
 from tenure.lifecycle.budget import Budget
@@ -18,7 +22,7 @@ from tenure.record.entry import Draft, Entry
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
-from tenure.sessions.reader import Event, Rewritten, Skipped
+from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
 from tenure.store.records import Conversation
 
 OWN: Final = "tenure"  # the format of a record of ours
@@ -34,25 +38,44 @@ class Loaded(Struct, frozen=True):
     entries: Sequence[Entry]
     skipped: tuple[Skipped, ...]
     rewritten: tuple[Rewritten, ...]
+    agents: tuple[Agent, ...]
+    reported: Reported | None  # None when the log holds no usage
 
     def read(self, number: int) -> Entry:
         """The entry of that number."""
         return self.entries[number]
 
 
-def source(path: str) -> Source:
-    """A session file, packed or not, `-` for standard input, or a store of our own (its newest conversation).
-
-    Raises InputError at once when it cannot be opened.
-    """
-    if path == STDIN:
+def source(address: str) -> Source:
+    """A session: see the module's docstring. Raises InputError at once when it cannot be opened."""
+    path, inner = _parted(address)
+    if not _seekable(path):
         held = b"".join(open_session(path))
-        return Source(path, _events(lambda: iter((held,)), "standard input"), lambda: sha256(held).hexdigest())
+        return Source(address, _events(lambda: iter((held,)), path, inner), lambda: sha256(held).hexdigest())
     chunks = open_session(path)
     first = next(chunks, b"")
     if first.startswith(_SQLITE):
-        return Source(path, lambda: (OWN, iter(_own(path))))
-    return Source(path, _events(lambda: open_session(path), path), lambda: _digest(open_session(path)))
+        return Source(address, lambda: (OWN, iter(_own(path, inner))))
+    return Source(address, _events(lambda: open_session(path), path, inner), lambda: _digest(open_session(path)))
+
+
+def _parted(address: str) -> tuple[str, str]:
+    """The path and what is meant inside it; a file's own name may hold the sign between them."""
+    path, sign, inner = address.rpartition("#")
+    whole = not sign or not inner or address == STDIN or _exists(address) or not (_exists(path) or path == STDIN)
+    return (address, "") if whole else (path, inner)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _seekable(path: str) -> bool:
+    """Whether the file can be read as often as needed; a pipe gives its bytes once."""
+    return path != STDIN and (not _exists(path) or Path(path).is_file() or Path(path).is_dir())
 
 
 def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
@@ -63,21 +86,43 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
     models: dict[str, None] = {}
     skipped: list[Skipped] = []
     rewritten: list[Rewritten] = []
+    agents: list[Agent] = []
+    recorded: Recorded | None = None
     for each in sources:
         format_, events = each.events()
         formats.append(format_)
+        if recorded is not None:
+            recorded.begin_source(len(entries))
         for event in events:
             match event:
                 case Draft():
                     models |= {event.model: None} if event.model else {}
                     session = session or _session(event.model, tokenizer)
-                    entries += session.append(event).entries
+                    recorded = recorded or Recorded(session.index, tokenizer)
+                    recorded.learn(event.usage)
+                    for entry in session.append(event).entries:
+                        recorded.append(entry)
+                        entries.append(entry)
                 case Skipped():
                     skipped.append(event)
                 case Rewritten():
                     rewritten.append(event)
-    index = session.index if session else Index()
-    return Loaded(tuple(formats), tuple(models), index, entries, tuple(skipped), tuple(rewritten))
+                    if recorded is not None:
+                        recorded.view.apply(recorded.edits(recorded.view, event))
+                case Agent():
+                    agents.append(event)
+                case _:
+                    assert_never(event)
+    return Loaded(
+        formats=tuple(formats),
+        models=tuple(models),
+        index=session.index if session else Index(),
+        entries=entries,
+        skipped=tuple(skipped),
+        rewritten=tuple(rewritten),
+        agents=tuple(agents),
+        reported=recorded and recorded.reported(),
+    )
 
 
 def _session(model: str, tokenizer: Tokenizer) -> Session:
@@ -89,24 +134,27 @@ def _session(model: str, tokenizer: Tokenizer) -> Session:
     )
 
 
-def _events(chunks: Callable[[], Iterator[bytes]], path: str) -> Callable[[], tuple[str, Iterator[Event]]]:
+def _events(chunks: Callable[[], Iterator[bytes]], path: str, agent: str) -> Callable[[], tuple[str, Iterator[Event]]]:
     def opened() -> tuple[str, Iterator[Event]]:
-        reader, events = read(chunks(), path)
+        reader, events = read(chunks(), "standard input" if path == STDIN else path, agent)
         return reader.name, events
 
     return opened
 
 
-def _own(path: str) -> Iterator[Event]:
-    """The newest conversation of a store, as drafts."""
+def _own(path: str, id_: str) -> Iterator[Event]:
+    """A conversation of a store, as drafts; without an id the newest."""
     from tenure.store.store import Store
 
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
         found = store.conversations()
         if not found:
             raise InputError(path, "the store holds no conversation", "at least one")
-        reported = {observed.n: observed for observed in store.usages(found[0].id)}
-        for entry in store.entries(found[0].id):
+        chosen = next((held.id for held in found if not id_ or held.id == id_), None)
+        if chosen is None:
+            raise InputError(path, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:10]))
+        reported = {observed.n: observed for observed in store.usages(chosen)}
+        for entry in store.entries(chosen):
             usage = reported[entry.n].usage if entry.n in reported else None
             yield Draft(
                 role=entry.role,

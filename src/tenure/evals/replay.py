@@ -16,12 +16,12 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from tenure.evals import lines as line_of
 from tenure.evals.lines import Line
 from tenure.evals.pi_filter import weigh_like_pi
+from tenure.evals.recorded import Recorded
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
 from tenure.meter.cache import Call, PrefixCache
 from tenure.meter.media import media_tokens
 from tenure.meter.price import Prices, prices_for
-from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.policies.policy import Policy
 from tenure.record.chain import neutral_payload
@@ -30,13 +30,12 @@ from tenure.record.index import NONE, kind_of
 from tenure.record.tools import is_delimiter
 from tenure.rules.rules import Rules
 from tenure.rules.tables import rules_for
-from tenure.sessions.reader import Event, Rewritten, Skipped
-from tenure.view.edit import Commit, Drop, Edit, Remove, Replace
+from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
+from tenure.view.edit import Commit, Drop, Replace
 from tenure.view.laws import never_larger, protection, structural
-from tenure.view.project import Projection, View
+from tenure.view.project import View
 from tenure.view.shared import shared_prefix
 
-CLEARED: Final = "[Old tool result content cleared]"  # what Claude Code and OpenCode leave in place of a result
 _PEEK: Final = 64  # messages looked ahead for the model's name
 _DEFAULT_MODEL: Final = "claude-sonnet-4-5"
 
@@ -72,6 +71,11 @@ def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) ->
         for event in reading.events:
             yield from run.take(event, reading.number)
     yield run.summary(_recoverable(readings, run.evicted, run.session.length))
+
+
+def beside(agent: Agent) -> str:
+    """Why a sub-agent's messages are not in the conversation, and how to get at them."""
+    return f"sub-agent {agent.id!r}: {agent.messages} messages, a conversation of its own (replay SESSION#{agent.id})"
 
 
 class _Reading:
@@ -117,15 +121,12 @@ class _Run:
         setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy)
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
         self.session = Session(setup, weigh=weigher, count=tokenizer)
-        self.baseline = Projection(self.session.index)  # the recorded agent's own window
+        self.recorded = Recorded(self.session.index, tokenizer)
         self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
-        self._ratio = Ratio()
         self._sent = _Sent(PrefixCache(prices=self.prices))
         self._uncapped = _Sent(PrefixCache(prices=self.prices))
-        self._results: dict[str, tuple[int, int]] = {}
         self._protected: dict[tuple[int, int], str] = {}
         self._hashes: list[str] = []
-        self._base = 0
         self._calls = 0
         self._skipped = 0
         self._unmet = 0
@@ -161,8 +162,7 @@ class _Run:
 
     def begin_source(self) -> None:
         """The next events come from another file; its reader counts its messages from 0."""
-        self._base = self.session.length
-        self._results.clear()
+        self.recorded.begin_source(self.session.length)
 
     def take(self, event: Event, source: int) -> Iterator[Line]:
         """One event of a reader."""
@@ -178,6 +178,9 @@ class _Run:
             case Skipped():
                 self._skipped += 1
                 yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=event.reason)
+            case Agent():
+                self._skipped += 1
+                yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=beside(event))
             case _:
                 assert_never(event)
 
@@ -207,11 +210,8 @@ class _Run:
     def _append(self, draft: Draft, source: int) -> Iterator[Line]:
         placed = self.session.append(draft)
         for entry in placed.entries:
-            self.baseline.grow(entry.n)
+            self.recorded.append(entry)
             self._hashes.append(entry.sha256)
-            for number, block in enumerate(entry.blocks):
-                if isinstance(block, ToolResult):
-                    self._results[block.call_id] = (entry.n, number)
             yield self._entry(entry, source)
         for commit in placed.commits:
             self._count_left(commit)
@@ -304,7 +304,7 @@ class _Run:
         tokens = head + session.view.tokens
         shared = self._sent.unbroken
         usage = self._send(self._sent, tokens, output, answer.at)
-        self._send(self._uncapped, head + self.baseline.tokens, output, answer.at)
+        self._send(self._uncapped, head + self.recorded.view.tokens, output, answer.at)
         self._peak = max(self._peak, tokens)
         made = line_of.CallLine(
             call=self._calls,
@@ -342,18 +342,17 @@ class _Run:
         return charge.usage
 
     def _learn(self, answer: Draft) -> None:
-        if self.options.learn and not self.options.like_pi and answer.usage is not None and answer.usage.prompt:
-            self._ratio = self._ratio.learn(answer.usage.prompt, self.baseline.tokens)
-        self.session.observe(at=answer.at, ratio=self._ratio.value)
+        if self.options.learn and not self.options.like_pi:
+            self.recorded.learn(answer.usage)
+        self.session.observe(at=answer.at, ratio=self.recorded.ratio.value)
 
     def _rewritten(self, event: Rewritten) -> Iterator[Line]:
         """The recorded agent changed its own window: the same happens to the view, and to the window without us."""
-        count = self._tokenizer
-        edits = _rewrite(self.session.view, event, self._base, self._results, count)
-        if theirs := _rewrite(self.baseline, event, self._base, self._results, count):
-            was = self.baseline.freeze()
-            self.baseline.apply(theirs)
-            self._break(self._uncapped, was, self.baseline.freeze())
+        edits, window = self.recorded.edits(self.session.view, event), self.recorded.view
+        if theirs := self.recorded.edits(window, event):
+            was = window.freeze()
+            window.apply(theirs)
+            self._break(self._uncapped, was, window.freeze())
         if not edits:
             return
         before = self.session.view.tokens
@@ -454,22 +453,6 @@ def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | Non
     own = structs.asdict(policy) if isinstance(policy, Struct) else {}
     every = {**own, **structs.asdict(policy.conduct)}
     return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}
-
-
-def _rewrite(
-    view: Projection, event: Rewritten, base: int, results: dict[str, tuple[int, int]], count: Tokenizer
-) -> tuple[Edit, ...]:
-    """The edits that a recorded compaction or clearing means for a view."""
-    stop = base + event.drop_before
-    edits: list[Edit] = []
-    if event.drop_before:
-        edits += [Drop(entry=row.entry, block=block) for row in view.rows() if base <= row.entry < stop for block in row.blocks]
-        edits += [Remove(key=insert.key) for insert in view.inserts if base <= insert.before_entry <= stop]
-    tokens = count(CLEARED)
-    for at in (results[call_id] for call_id in event.cleared if call_id in results):
-        if view.shows(*at) and not (at[0] < stop and event.drop_before):
-            edits.append(Replace(entry=at[0], block=at[1], text=CLEARED, tokens=tokens + FRAMING * (at[1] == 0)))
-    return tuple(edits)
 
 
 def _recoverable(readings: list[_Reading], evicted: dict[int, str], length: int) -> float:

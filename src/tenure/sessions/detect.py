@@ -8,13 +8,14 @@ from itertools import chain
 from typing import Final
 
 from tenure.errors import InputError
+from tenure.record.entry import Draft
 from tenure.sessions.claude_code import ClaudeCode
 from tenure.sessions.gemini_cli import GeminiCli
 from tenure.sessions.messages import READERS as MESSAGES
 from tenure.sessions.mini_swe_agent import MiniSweAgent
 from tenure.sessions.opencode import OpenCode
 from tenure.sessions.pi import Pi
-from tenure.sessions.reader import Event, Reader, Skipped
+from tenure.sessions.reader import Event, HasAgents, Reader, Skipped
 from tenure.sessions.shape import opening
 
 HEAD: Final = 64 * 2**10  # bytes
@@ -27,8 +28,11 @@ def detect(head: bytes) -> Reader | None:
     return next((reader for reader in READERS if reader.recognises(head)), None)
 
 
-def read(chunks: Iterable[bytes], where: str = "session") -> tuple[Reader, Iterator[Event]]:
-    """The reader that fits and the events of the file. Raises InputError, naming `where`, when none does."""
+def read(chunks: Iterable[bytes], where: str = "session", agent: str = "") -> tuple[Reader, Iterator[Event]]:
+    """The reader that fits and the events of the file: of its main conversation, or of that of a sub-agent.
+
+    Raises InputError, naming `where`, when no reader fits; its events raise it when the file does not hold the sub-agent.
+    """
     damage: list[InputError] = []
     rest = _until_damage(chunks, damage)
     start, size = list[bytes](), 0
@@ -40,7 +44,17 @@ def read(chunks: Iterable[bytes], where: str = "session") -> tuple[Reader, Itera
     if reader is None:
         found = f"found {_shown(head)}" if opening(head) else "found an empty file"
         raise InputError(where, found, "one of the formats " + ", ".join(reader.name for reader in READERS))
-    return reader, _with_damage(reader.read(chain((head,), rest)), damage)
+    whole = chain((head,), rest)
+    return reader, _with_damage(_of_agent(reader, whole, where, agent) if agent else reader.read(whole), damage)
+
+
+def _of_agent(reader: Reader, chunks: Iterable[bytes], where: str, agent: str) -> Iterator[Event]:
+    any_yet = False
+    for event in reader.read_agent(chunks, agent) if isinstance(reader, HasAgents) else ():
+        any_yet = any_yet or isinstance(event, Draft)
+        yield event
+    if not any_yet:
+        raise InputError(where, f"no sub-agent {agent!r}", "the id of one that `tenure show` names")
 
 
 def _until_damage(chunks: Iterable[bytes], damage: list[InputError]) -> Iterator[bytes]:
