@@ -9,6 +9,7 @@ from typing import Final
 
 from tenure.errors import InputError
 from tenure.record.entry import Draft
+from tenure.sessions.atif import Atif
 from tenure.sessions.claude_code import ClaudeCode
 from tenure.sessions.gemini_cli import GeminiCli
 from tenure.sessions.messages import READERS as MESSAGES
@@ -17,10 +18,20 @@ from tenure.sessions.opencode import OpenCode
 from tenure.sessions.pi import Pi
 from tenure.sessions.reader import Event, HasAgents, Reader, Skipped
 from tenure.sessions.shape import opening
+from tenure.sessions.tau_bench import TauBench
 
 HEAD: Final = 64 * 2**10  # bytes
 
-READERS: Final[tuple[Reader, ...]] = (ClaudeCode(), Pi(), OpenCode(), GeminiCli(), MiniSweAgent(), *MESSAGES)
+READERS: Final[tuple[Reader, ...]] = (
+    ClaudeCode(),
+    Pi(),
+    OpenCode(),
+    GeminiCli(),
+    MiniSweAgent(),
+    Atif(),
+    TauBench(),
+    *MESSAGES,
+)
 
 
 def detect(head: bytes) -> Reader | None:
