@@ -15,9 +15,11 @@ from tenure.sessions.gemini_cli import GeminiCli
 from tenure.sessions.messages import READERS as MESSAGES
 from tenure.sessions.mini_swe_agent import MiniSweAgent
 from tenure.sessions.opencode import OpenCode
+from tenure.sessions.openhands import OpenHands
 from tenure.sessions.pi import Pi
 from tenure.sessions.reader import Event, HasAgents, Reader, Skipped
 from tenure.sessions.shape import opening
+from tenure.sessions.swe_agent import SweAgent
 from tenure.sessions.tau_bench import TauBench
 
 HEAD: Final = 64 * 2**10  # bytes
@@ -28,6 +30,8 @@ READERS: Final[tuple[Reader, ...]] = (
     OpenCode(),
     GeminiCli(),
     MiniSweAgent(),
+    SweAgent(),
+    OpenHands(),
     Atif(),
     TauBench(),
     *MESSAGES,
