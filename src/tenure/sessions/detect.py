@@ -11,7 +11,9 @@ from tenure.errors import InputError
 from tenure.record.entry import Draft
 from tenure.sessions.atif import Atif
 from tenure.sessions.claude_code import ClaudeCode
+from tenure.sessions.cline import Cline
 from tenure.sessions.gemini_cli import GeminiCli
+from tenure.sessions.goose import Goose
 from tenure.sessions.messages import READERS as MESSAGES
 from tenure.sessions.mini_swe_agent import MiniSweAgent
 from tenure.sessions.opencode import OpenCode
@@ -32,6 +34,8 @@ READERS: Final[tuple[Reader, ...]] = (
     MiniSweAgent(),
     SweAgent(),
     OpenHands(),
+    Cline(),
+    Goose(),
     Atif(),
     TauBench(),
     *MESSAGES,
