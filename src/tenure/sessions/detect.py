@@ -12,6 +12,7 @@ from tenure.record.entry import Draft
 from tenure.sessions.atif import Atif
 from tenure.sessions.claude_code import ClaudeCode
 from tenure.sessions.cline import Cline
+from tenure.sessions.codex import Codex
 from tenure.sessions.gemini_cli import GeminiCli
 from tenure.sessions.goose import Goose
 from tenure.sessions.messages import READERS as MESSAGES
@@ -28,6 +29,7 @@ HEAD: Final = 64 * 2**10  # bytes
 
 READERS: Final[tuple[Reader, ...]] = (
     ClaudeCode(),
+    Codex(),
     Pi(),
     OpenCode(),
     GeminiCli(),
