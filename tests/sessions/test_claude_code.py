@@ -1,4 +1,5 @@
 import json
+import time
 
 from msgspec.structs import replace
 from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, results, rewritten, said, skipped
@@ -284,3 +285,10 @@ def test_a_field_of_another_shape_costs_that_field_and_is_said() -> None:
         (1, "field `timestamp` left out"),
         (2, "field `agentId` left out"),
     ]
+
+
+def test_many_elements_that_are_never_closed_are_told_in_time() -> None:
+    start = time.process_time()
+    assert written_by("<system-reminder>x<bash-stdout>y" * 20_000) is Origin.HARNESS
+    assert written_by("<system-reminder>x" * 20_000 + "</system-reminder> and mine") is Origin.HUMAN
+    assert time.process_time() - start < 2

@@ -38,12 +38,29 @@ HARNESS_OPENINGS: Final = (
     *(f"<{name}>" for name in HARNESS_ELEMENTS),
 )
 
-_ELEMENT: Final = re.compile(rf"<({'|'.join(HARNESS_ELEMENTS)})>.*?</\1>", re.DOTALL)
+_ELEMENT: Final = re.compile(rf"<({'|'.join(HARNESS_ELEMENTS)})>")
 
 
 def written_by(text: str) -> Origin:
     """Human as soon as anything stands beside the harness's elements, since human text is what must not be lost."""
     if text.lstrip()[:1] not in ("<", "[", "C", "T", "S"):
         return Origin.HUMAN
-    rest = _ELEMENT.sub("", text).strip()
+    rest = _outside(text).strip()
     return Origin.HARNESS if (not rest and text.strip()) or rest.startswith(HARNESS_OPENINGS) else Origin.HUMAN
+
+
+def _outside(text: str) -> str:
+    """The text without the harness's elements. One that is never closed is none, and is looked for once."""
+    kept: list[str] = []
+    at, unclosed = 0, set[str]()
+    for opened in _ELEMENT.finditer(text):
+        name = opened[1]
+        if opened.start() < at or name in unclosed:
+            continue
+        end = text.find(f"</{name}>", opened.end())
+        if end < 0:
+            unclosed.add(name)
+            continue
+        kept.append(text[at : opened.start()])
+        at = end + len(name) + 3
+    return "".join((*kept, text[at:]))

@@ -22,6 +22,7 @@ from tenure.sessions.openhands import OpenHands
 from tenure.sessions.pi import Pi
 from tenure.sessions.reader import Event, HasAgents, Reader, Skipped
 from tenure.sessions.shape import opening
+from tenure.sessions.specstory import SpecStory
 from tenure.sessions.swe_agent import SweAgent
 from tenure.sessions.tau_bench import TauBench
 
@@ -36,6 +37,7 @@ READERS: Final[tuple[Reader, ...]] = (
     MiniSweAgent(),
     SweAgent(),
     OpenHands(),
+    SpecStory(),
     Cline(),
     Goose(),
     Atif(),
