@@ -15,6 +15,7 @@ from tenure.sessions.cline import Cline
 from tenure.sessions.codex import Codex
 from tenure.sessions.gemini_cli import GeminiCli
 from tenure.sessions.goose import Goose
+from tenure.sessions.inspect_log import InspectLog
 from tenure.sessions.messages import READERS as MESSAGES
 from tenure.sessions.mini_swe_agent import MiniSweAgent
 from tenure.sessions.opencode import OpenCode
@@ -34,6 +35,7 @@ READERS: Final[tuple[Reader, ...]] = (
     Pi(),
     OpenCode(),
     GeminiCli(),
+    InspectLog(),
     MiniSweAgent(),
     SweAgent(),
     OpenHands(),
