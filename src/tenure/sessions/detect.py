@@ -9,6 +9,7 @@ from typing import Final
 
 from tenure.errors import InputError
 from tenure.record.entry import Draft
+from tenure.sessions.aider import Aider
 from tenure.sessions.atif import Atif
 from tenure.sessions.claude_code import ClaudeCode
 from tenure.sessions.cline import Cline
@@ -26,6 +27,7 @@ from tenure.sessions.shape import opening
 from tenure.sessions.specstory import SpecStory
 from tenure.sessions.swe_agent import SweAgent
 from tenure.sessions.tau_bench import TauBench
+from tenure.sessions.who_and_when import WhoAndWhen
 
 HEAD: Final = 64 * 2**10  # bytes
 
@@ -44,6 +46,8 @@ READERS: Final[tuple[Reader, ...]] = (
     Goose(),
     Atif(),
     TauBench(),
+    Aider(),
+    WhoAndWhen(),
     *MESSAGES,
 )
 
