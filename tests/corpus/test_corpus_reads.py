@@ -1,4 +1,4 @@
-"""Reads the recorded sessions and checks, from their raw JSON and without the readers' code, that nothing is missing or doubled.
+"""Reads the recorded sessions and checks, from the raw files and without the readers' code, that nothing is missing or doubled.
 
 The corpus is no part of this repository; without it these tests are skipped.
 """
@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import counters_json
+import counters_markdown
 import pytest
 
 from tenure.record.entry import Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.sessions.detect import read
-from tenure.sessions.reader import Event, Rewritten, Skipped
+from tenure.sessions.reader import Agent, Event, HasAgents, Rewritten, Skipped
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 NAMES = {
@@ -23,7 +25,17 @@ NAMES = {
     "pi-session-jsonl": "pi",
     "mini-swe-agent-traj-json": "mini-swe-agent",
     "gemini-cli-json": "gemini-cli",
+    "specstory-md": "specstory",
+    "swe-agent-traj": "swe-agent",
+    "openhands-event-json": "openhands",
+    "who-and-when-json": "who-and-when",
+    "tau-bench-json": "tau-bench",
+    "aider-chat-md": "aider",
+    "inspect-eval-json": "inspect",
+    "atif-json": "atif",
 }
+MARKDOWN = ("specstory", "aider")
+NO_CALLS = ("mini-swe-agent", "swe-agent")  # their calls are prose
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not beside this repository")
 
@@ -36,6 +48,10 @@ def sessions() -> list[dict[str, Any]]:
     return [row for row in rows if row["format"] in NAMES]
 
 
+def of(*names: str) -> list[dict[str, Any]]:
+    return [row for row in sessions() if NAMES[row["format"]] in names]
+
+
 def unpacked(row: dict[str, Any]) -> bytes:
     return lzma.decompress((CORPUS / row["file"]).read_bytes())
 
@@ -44,6 +60,17 @@ def found_in(row: dict[str, Any]) -> tuple[str, list[Event]]:
     data = unpacked(row)
     reader, events = read(data[at : at + 65536] for at in range(0, len(data), 65536))
     return reader.name, list(events)
+
+
+def with_agents(row: dict[str, Any]) -> list[Event]:
+    """The conversation and those of its sub-agents, which are in the same file."""
+    data = unpacked(row)
+    reader, events = read([data])
+    every = list(events)
+    if isinstance(reader, HasAgents):
+        for agent in [event for event in every if isinstance(event, Agent)]:
+            every.extend(reader.read_agent([data], agent.id))
+    return every
 
 
 def drafts(events: list[Event]) -> list[Draft]:
@@ -155,6 +182,40 @@ COUNTERS: dict[str, Callable[[bytes], Iterator[Seen]]] = {
     "pi": pi,
     "mini-swe-agent": mini,
     "gemini-cli": gemini,
+    "swe-agent": counters_json.swe,
+    "openhands": counters_json.openhands,
+    "who-and-when": counters_json.who,
+    "tau-bench": counters_json.tau,
+    "inspect": counters_json.inspect,
+    "atif": counters_json.atif,
+}
+
+
+def spoken(messages: list[dict[str, Any]]) -> int:
+    """How many texts and calls a model made of these messages in OpenAI's form."""
+    own = [message for message in messages if message["role"] == "assistant"]
+    return sum(bool(message["content"]) + len(message.get("tool_calls") or ()) for message in own)
+
+
+def experts(log: dict[str, Any]) -> int:
+    """All but the task, what programs said, and the lines that the harness writes when it picks a speaker, replans or stops."""
+    return sum(
+        message.get("name", message["role"]) not in ("WebSurfer", "FileSurfer", "Computer_terminal", "WebServing_Expert")
+        and "termination" not in message["role"]
+        and not message["content"].startswith(("Next speaker ", "Stalled.... Replanning..."))
+        for message in log["history"][1:]
+    )
+
+
+ORIGINS: dict[str, Callable[[dict[str, Any]], int]] = {  # how many blocks of each log are its model's
+    "swe-agent": lambda log: spoken(log["history"]),
+    "openhands": lambda log: 2 * sum("action" in event and "tool_call_metadata" in event for event in log["history"]),
+    "who-and-when": experts,
+    "tau-bench": lambda log: spoken(log["traj"]),
+    "inspect": lambda log: sum(spoken(sample["messages"]) for sample in log["samples"]),
+    "atif": lambda log: sum(
+        bool(step["message"]) + len(step.get("tool_calls", ())) for step in log["steps"] if step["source"] == "agent"
+    ),
 }
 
 
@@ -167,12 +228,16 @@ def rewound(events: list[Event]) -> int:
 
 
 @pytest.mark.parametrize("row", sessions(), ids=lambda row: row["id"])
+def test_every_file_finds_its_reader(row: dict[str, Any]) -> None:
+    assert found_in(row)[0] == NAMES[row["format"]]
+
+
+@pytest.mark.parametrize("row", of(*COUNTERS), ids=lambda row: row["id"])
 def test_every_text_a_model_saw_is_there_once(row: dict[str, Any]) -> None:
     name, events = found_in(row)
-    assert name == NAMES[row["format"]]
     seen, there = shown(events), Counter(COUNTERS[name](unpacked(row)))
-    if name == "pi":
-        seen, there = without_wrapping(seen), without_wrapping(there)
+    if name in WRAPPED:
+        seen, there = WRAPPED[name](seen), WRAPPED[name](there)
     assert not seen - there, "not in the log, or more often than there"
     assert (there - seen).total() == rewound(events), "missing, and no abandoned branch"
 
@@ -190,9 +255,52 @@ def without_wrapping(seen: Counter[Seen]) -> Counter[Seen]:
     return plain
 
 
+WRAPPED: dict[str, Callable[[Counter[Seen]], Counter[Seen]]] = {
+    "pi": without_wrapping,
+    "openhands": counters_json.without_notes,
+}
+
+
+@pytest.mark.parametrize("row", of("specstory"), ids=lambda row: row["id"])
+def test_every_line_of_a_transcript_is_there_once(row: dict[str, Any]) -> None:
+    texts, names = written(with_agents(row))
+    there = counters_markdown.lines("specstory", counters_markdown.specstory(unpacked(row)))
+    seen = counters_markdown.lines("specstory", texts)
+    missing, added = counters_markdown.words(there - seen), counters_markdown.words(seen - there)
+    assert not added - missing, "not in the transcript, or more often than there"
+    assert not {word for word in missing - added - names if word not in counters_markdown.LABELS}
+    long, short = (sum(len(line) * count for line, count in side.items()) for side in (there, seen))
+    assert 0.995 * long <= short <= long
+    assert (there - seen).total() <= 0.02 * there.total(), "more than the calls' arguments was written otherwise"
+
+
+@pytest.mark.parametrize("row", of("aider"), ids=lambda row: row["id"])
+def test_every_line_of_a_chat_is_there_once(row: dict[str, Any]) -> None:
+    texts, _ = written(found_in(row)[1])
+    told = counters_markdown.COMMIT.findall(unpacked(row).decode())
+    there, seen = (counters_markdown.lines("aider", side) for side in (counters_markdown.aider(unpacked(row)), texts))
+    assert not there - seen
+    assert not seen - there - Counter(line.strip() for line in told)
+
+
+def written(events: list[Event]) -> tuple[list[str], Counter[str]]:
+    """The texts of the drafts, a call's being those of its arguments; and the words that a rendering may show beside them."""
+    texts: list[str] = []
+    names: Counter[str] = Counter()
+    for draft in drafts(events):
+        for block in draft.blocks:
+            if isinstance(block, ToolCall):
+                for name, text in counters_markdown.values(block.arguments):
+                    texts.append(text)
+                    names[name] += 1
+            else:
+                texts.append(block.text)
+    return texts, names
+
+
 @pytest.mark.parametrize("row", sessions(), ids=lambda row: row["id"])
 def test_every_result_answers_a_call_before_it(row: dict[str, Any]) -> None:
-    _, events = found_in(row)
+    name, events = found_in(row)
     waiting: Counter[str] = Counter()
     for draft in drafts(events):
         for block in draft.blocks:
@@ -202,18 +310,45 @@ def test_every_result_answers_a_call_before_it(row: dict[str, Any]) -> None:
                 assert waiting[block.call_id] > 0
                 waiting[block.call_id] -= 1
     assert waiting.total() <= 6  # calls that were interrupted
-    if row["tool_calls"] and row["format"] != "mini-swe-agent-traj-json":
-        made = sum(isinstance(block, ToolCall) for draft in drafts(events) for block in draft.blocks)
-        assert made == row["tool_calls"]
+    calls = [block for draft in drafts(events) for block in draft.blocks if isinstance(block, ToolCall)]
+    if row["tool_calls"] and name not in (*NO_CALLS, *MARKDOWN):
+        assert sum(name != "openhands" or call.name != "finish" for call in calls) == row["tool_calls"]
 
 
-@pytest.mark.parametrize("row", sessions(), ids=lambda row: row["id"])
+@pytest.mark.parametrize("row", [row for row in sessions() if row not in of("specstory")], ids=lambda row: row["id"])
 def test_turns_and_compactions_are_those_of_the_manifest(row: dict[str, Any]) -> None:
     _, events = found_in(row)
     human = [draft for draft in drafts(events) if any(block.origin is Origin.HUMAN for block in draft.blocks)]
     typed = [draft for draft in human if not draft.blocks[0].text.startswith(("<bash-input>", "Ran `"))]
     assert abs(len(typed) - row["user_turns"]) <= 1
     assert sum(isinstance(event, Rewritten) and event.drop_before > 0 for event in events) == row["compactions"]
+
+
+@pytest.mark.parametrize("row", of("specstory"), ids=lambda row: row["id"])
+def test_turns_of_a_transcript_are_a_humans_only_where_one_typed(row: dict[str, Any]) -> None:
+    data, (_, events) = unpacked(row), found_in(row)
+    assert len(counters_markdown.USER.findall(data.decode())) == row["user_turns"]  # notices among them
+    assert sum(any(block.origin is Origin.HUMAN for block in draft.blocks) for draft in drafts(events)) == (
+        counters_markdown.typed(data)
+    )
+    continued = sum(turn.strip().startswith(counters_markdown.SUMMARY) for turn in counters_markdown.USER.split(data.decode()))
+    assert sum(isinstance(event, Rewritten) and event.drop_before > 0 for event in events) == continued
+
+
+@pytest.mark.parametrize("row", of(*ORIGINS), ids=lambda row: row["id"])
+def test_who_said_what_is_told_apart(row: dict[str, Any]) -> None:
+    name, events = found_in(row)
+    by = Counter(block.origin for draft in drafts(events) for block in draft.blocks)
+    assert by[Origin.HUMAN] == row["user_turns"]
+    assert by[Origin.MODEL] == ORIGINS[name](json.loads(unpacked(row)))
+    for draft in drafts(events):
+        for block in draft.blocks:
+            if draft.role is Role.SYSTEM:
+                assert block.origin is Origin.HARNESS
+            if draft.role is Role.ASSISTANT:
+                assert block.origin is Origin.MODEL
+            if isinstance(block, ToolResult):
+                assert block.origin is Origin.TOOL
 
 
 @pytest.mark.parametrize("row", sessions(), ids=lambda row: row["id"])
@@ -223,4 +358,7 @@ def test_times_run_and_the_fullest_prompt_is_the_manifests(row: dict[str, Any]) 
     if row["peak_context_tokens"]:
         assert max(prompts) == row["peak_context_tokens"]
     assert all(draft.line > 0 for draft in drafts(events))
+    times = [draft.at for draft in drafts(events) if draft.at]
+    if row["started"] and times:
+        assert times[0][:10] == row["started"][:10]
     assert {draft.role for draft in drafts(events)} <= set(Role)
