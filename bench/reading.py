@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tenure.files import open_session
+from tenure.disk.files import open_session
 from tenure.sessions.detect import read
 
 SIZE = 100 * 10**6  # bytes

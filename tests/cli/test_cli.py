@@ -1,5 +1,6 @@
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -189,6 +190,9 @@ def test_demo_replays_the_newest_session_it_finds_and_changes_nothing(
     path.write_text("\n".join([first, *lines]) + "\n", encoding="utf-8")
     before = path.read_bytes()
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.endswith(("_DIR", "_HOME", "_ROOT", "_DB", "_FILE", "APPDATA"))]:
+        monkeypatch.delenv(name)  # where tools were told to keep their sessions
     assert main(["demo"]) == 0
     assert "Replaying your newest claude-code session" in capsys.readouterr().out
     assert path.read_bytes() == before

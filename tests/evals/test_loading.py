@@ -2,14 +2,19 @@
 
 import json
 import os
+import sqlite3
 import threading
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from made_up import everything, goose_database, old_opencode_folder, opencode_database, opencode_folder, put
 from tenure.errors import InputError
 from tenure.evals.loading import load, source, store_drafts
 from tenure.meter.tokens import o200k
+from tenure.record.entry import Text, ToolResult
 from tenure.testing.builders import human, reply
 
 
@@ -24,7 +29,8 @@ def log(path: Path) -> Path:
 
 
 def texts(address: str) -> list[str]:
-    return [entry.blocks[0].text for entry in load([source(address)], o200k()).entries]
+    blocks = (block for entry in load([source(address)], o200k()).entries for block in entry.blocks)
+    return [block.text for block in blocks if isinstance(block, Text | ToolResult)]
 
 
 def test_a_sub_agent_is_addressed_behind_its_file(tmp_path: Path) -> None:
@@ -51,6 +57,59 @@ def test_a_conversation_of_a_store_is_addressed_by_its_id(tmp_path: Path) -> Non
     assert texts(f"{tmp_path}/own.db#session") == texts(f"{tmp_path}/own.db") == ["Hello.", "Hi."]
     with pytest.raises(InputError, match=r"'other'.*'session'"):
         texts(f"{tmp_path}/own.db#other")
+
+
+MENDED = ["Why does the login test fail?", "I look.", "1: def login():", "A clock. Mended."]
+BREAD = ["How?"]
+
+
+def openhands(folder: Path) -> Path:
+    for number, words in enumerate(("Bake.", "Done.")):
+        source = "agent" if number else "user"
+        event = {
+            "id": number,
+            "source": source,
+            "action": "message",
+            "args": {"content": words},
+            "timestamp": "2026-03-01T09:00:00",
+        }
+        put(folder / f"events/{number}.json", event)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "address", "wanted"),
+    [
+        (opencode_folder, "#ses_1", MENDED),
+        (opencode_folder, "", MENDED),
+        (old_opencode_folder, "#ses_1", MENDED),
+        (opencode_database, "#ses_1", MENDED),
+        (opencode_database, "", MENDED),
+        (goose_database, "#20260301_1", BREAD),
+        (goose_database, "", BREAD),
+        (openhands, "", ["Bake.", "Done."]),
+    ],
+)
+def test_a_session_in_a_store_is_read_by_its_address(
+    make: Callable[[Path], Path], address: str, wanted: list[str], tmp_path: Path
+) -> None:
+    path = make(tmp_path / "store")
+    before = everything(tmp_path)
+    assert texts(f"{path}{address}") == wanted
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("make", [opencode_folder, opencode_database, goose_database])
+def test_a_session_that_a_store_does_not_hold_is_refused(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ses_9"):
+        texts(f"{make(tmp_path / 'store')}#ses_9")
+
+
+def test_another_programs_database_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
+        database.execute("CREATE TABLE bookmarks (id)")
+    with pytest.raises(InputError, match=r"another program's database, expected a store of tenure, opencode, goose"):
+        texts(str(tmp_path / "other.db"))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from session_reading import FIXTURES, chunked
 
+from tenure.disk.files import open_session
 from tenure.errors import InputError
-from tenure.files import open_session
 from tenure.record.entry import Draft
 from tenure.sessions.detect import READERS, detect, read
 from tenure.sessions.reader import Skipped

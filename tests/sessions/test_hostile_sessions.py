@@ -150,7 +150,12 @@ def test_what_is_read_makes_a_chain_that_verifies(name: str) -> None:
 def test_every_line_twice_reads_like_every_line_once_where_lines_have_ids(name: str) -> None:
     once = drafts(read([SOURCES[name]])[1])
     twice = drafts(read([b"\n".join(line for line in SOURCES[name].split(b"\n") for _ in (1, 2))])[1])
-    if name in ("pi_linear.jsonl", "openai_lines.jsonl", "who_and_when_lines.jsonl", "openhands_output.jsonl"):  # no ids: what is written twice was sent twice
+    if name in (
+        "pi_linear.jsonl",
+        "openai_lines.jsonl",
+        "who_and_when_lines.jsonl",
+        "openhands_output.jsonl",
+    ):  # no ids: what is written twice was sent twice
         assert len(twice) == 2 * len(once)
     else:
         assert [draft.blocks for draft in twice] == [draft.blocks for draft in once]

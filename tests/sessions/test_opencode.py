@@ -33,7 +33,7 @@ def test_a_pruning_comes_before_the_first_message_after_it() -> None:
     pruning = rewritten(found)[0]
     assert pruning.cleared == ("c1",)
     assert ("Text", "Fix it.") in said(found[: found.index(pruning)])
-    assert ("ToolCall", '{"path": "a"}') in said(found[found.index(pruning) :])
+    assert ("ToolCall", '{"path":"a"}') in said(found[found.index(pruning) :])
 
 
 def test_a_summary_drops_what_came_before_its_question() -> None:

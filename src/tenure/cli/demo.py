@@ -10,10 +10,11 @@ from rich.console import Console
 
 from tenure.cli import words
 from tenure.cli.replay import DEFAULT_CEILING, Run, play, report
+from tenure.disk.here import Here, here
+from tenure.disk.places import usual_places
 from tenure.errors import InputError
 from tenure.evals.loading import load, source, store_drafts
 from tenure.evals.replay import Options, Source
-from tenure.files import usual_places
 from tenure.lifecycle.budget import Budget, parse_tokens
 from tenure.meter.tokens import o200k
 from tenure.policies.cwl import Cwl
@@ -28,7 +29,7 @@ def demo(
 ) -> None:
     """Replay your newest agent session, or one made on the spot, and show what would have left its window."""
     console = words.screen()
-    chosen = (None if sample else _newest(Path.home(), console)) or _made(console)
+    chosen = (None if sample else _newest(here(), console)) or _made(console)
     ceiling = _ceiling(chosen)
     options = Options(budget=Budget(ceiling=ceiling), policy=Cwl())
     run = play([chosen], (chosen.path,), options, console)
@@ -38,16 +39,16 @@ def demo(
         raise typer.Exit(1)
 
 
-def _newest(home: Path, console: Console) -> Source | None:
+def _newest(where: Here, console: Console) -> Source | None:
     """The newest session in the usual places that can be read and is long enough; nothing is written to it."""
-    for found, _ in zip(usual_places(home), range(TRIED), strict=False):
+    for found, _ in zip(usual_places(where), range(TRIED), strict=False):
         try:
-            chosen = source(str(found.path))
+            chosen = source(found.address)
             loaded = load([chosen], o200k())
         except InputError:
             continue  # someone else's file in a format of tomorrow: the next one will do
         if len(loaded.index.steps) >= FEWEST_REPLIES and loaded.index.tokens >= 2 * FLOOR:
-            console.print(f"Replaying your newest {found.tool} session, read only: {found.path}", soft_wrap=True)
+            console.print(f"Replaying your newest {found.tool} session, read only: {found.address}", soft_wrap=True)
             return chosen
     return None
 
@@ -57,7 +58,7 @@ def _made(console: Console) -> Source:
     from tenure.evals.sample import sample_session
 
     console.print(
-        "No session of Claude Code, Codex, OpenCode, pi or Gemini CLI found here, so one is made now: "
+        "No agent's session long enough was found in the usual places (tenure sessions), so one is made now: "
         "a scripted agent searches, reads, edits and tests a copy of Python's own library, and marks its episodes."
     )
     with tempfile.TemporaryDirectory(prefix="tenure-demo-") as folder, console.status("working …"):

@@ -10,6 +10,7 @@ from tenure.cli import words
 from tenure.cli.demo import demo
 from tenure.cli.recall import recall
 from tenure.cli.replay import replay
+from tenure.cli.sessions import sessions
 from tenure.cli.show import show
 from tenure.errors import InputError, TenureError
 
@@ -28,6 +29,7 @@ app.command()(replay)
 app.command()(show)
 app.command()(recall)
 app.command()(demo)
+app.command()(sessions)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

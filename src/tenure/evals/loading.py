@@ -11,10 +11,12 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
+from tenure.disk import stores
+from tenure.disk.files import STDIN, open_session
+from tenure.disk.stores import store_of
 from tenure.errors import InputError
 from tenure.evals.recorded import Recorded, Reported
 from tenure.evals.replay import Source
-from tenure.files import STDIN, open_session
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Session, Setup
 from tenure.meter.tokens import Tokenizer, weigh
@@ -25,8 +27,7 @@ from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
 from tenure.store.records import Conversation
 
-OWN: Final = "tenure"  # the format of a record of ours
-_SQLITE: Final = b"SQLite format 3\0"
+_OF_MANY: Final = ("opencode", "goose")  # stores in which a session has an id
 
 
 class Loaded(Struct, frozen=True):
@@ -52,11 +53,26 @@ def source(address: str) -> Source:
     if not _seekable(path):
         held = b"".join(open_session(path))
         return Source(address, _events(lambda: iter((held,)), path, inner), lambda: sha256(held).hexdigest())
-    chunks = open_session(path)
-    first = next(chunks, b"")
-    if first.startswith(_SQLITE):
-        return Source(address, lambda: (OWN, iter(_own(path, inner))))
+    match store_of(Path(path)):
+        case stores.OWN:
+            return Source(address, lambda: (stores.OWN, iter(_own(path, inner))))
+        case "":
+            pass
+        case tool:
+            return _stored(tool, Path(path), inner, address)
+    next(open_session(path), b"")
     return Source(address, _events(lambda: open_session(path), path, inner), lambda: _digest(open_session(path)))
+
+
+def _stored(tool: str, path: Path, inner: str, address: str) -> Source:
+    """A session in another tool's store; what is no store of many has nothing but sub-agents inside."""
+    id_, agent = (inner, "") if tool in _OF_MANY else ("", inner)
+
+    def chunks() -> Iterator[bytes]:
+        return stores.chunks(tool, path, id_)
+
+    next(chunks(), b"")
+    return Source(address, _events(chunks, address, agent), lambda: _digest(chunks()))
 
 
 def _parted(address: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from tenure.sessions.shape import keys
 
 T = TypeVar("T")
 
-_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[][{}]', re.DOTALL)
+_STRUCTURE: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[][{}]', re.DOTALL)  # a string may be cut off
 _CLOSERS: Final = {b"{": b"}", b"[": b"]"}
 _OPENING: Final = re.compile(rb'\{\s*"[^"\\]*"\s*:')
 _GLANCE: Final = 2**12  # bytes of an element looked at

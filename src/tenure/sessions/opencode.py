@@ -5,6 +5,7 @@ OpenCode pruned are still in the file, with the time of the pruning.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -216,10 +217,17 @@ class _Reading:
             case "reasoning":
                 return Thinking(text=part.text) if part.text else None
             case "tool" if part.state is not None:
-                arguments = bytes(part.state.input).decode("utf-8", "replace")
+                arguments = _compact(bytes(part.state.input))
                 return ToolCall(call_id=part.callID, name=part.tool, arguments=arguments)
             case _:
                 return self._said(element, part) if part.type not in STANDS_FOR else None
+
+
+def _compact(arguments: bytes) -> str:
+    """JSON without the layout of the export, which the model never saw."""
+    with suppress(msgspec.DecodeError):  # nested more deeply than can be laid out anew
+        arguments = msgspec.json.format(arguments, indent=-1)
+    return arguments.decode("utf-8", "replace")
 
 
 def _steps(message: _Message) -> Iterator[list[_Part]]:

@@ -1,0 +1,65 @@
+"""The conversations in a store of our own, told without opening it as one (an edge): that would bring an old one up to date."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tenure.disk.sqlite_file import MAGIC, reading
+from tenure.disk.stored import StoredSession
+from tenure.errors import InputError
+from tenure.record.entry import Origin
+
+_CONVERSATIONS: Final = "SELECT id, title, length, created FROM conversation ORDER BY created DESC, id DESC"
+_OF_USER: Final = "SELECT coalesce(blocks, payload) FROM entry WHERE conversation = ? AND role = 'user' ORDER BY n LIMIT 5"
+
+
+class _Block(Struct, frozen=True, gc=False):
+    origin: str = ""
+    text: str = ""
+
+
+_blocks: Final = msgspec.json.Decoder(list[_Block])
+
+
+def sessions(path: Path) -> Iterator[StoredSession]:
+    """The conversations, newest first; the newest was written to when the file was. Raises InputError for what is no store of ours."""
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise InputError(str(path), "found another kind of file", "a store of Tenure's")
+    with reading(path) as rows:
+        if not rows.columns("tenure_version"):
+            raise InputError(str(path), "found another program's database", "a store of Tenure's")
+        held = rows.select(_CONVERSATIONS)
+    updated = 0.0
+    for id_, title, length, created in held:
+        named = _text(title) if _text(title) != path.stem else ""  # which says no more than the path does
+        yield StoredSession(id=_text(id_), title=named, updated=updated, messages=int(length))
+        updated = _milliseconds(_text(created))
+
+
+def first_words(path: Path, conversation: str) -> str:
+    """What a human said first, empty when nobody did early on."""
+    with suppress(InputError, OSError), reading(path) as rows:
+        for (blocks,) in rows.select(_OF_USER, conversation):
+            with suppress(msgspec.MsgspecError, ValueError):
+                for block in _blocks.decode(blocks):
+                    if block.origin == Origin.HUMAN and block.text.strip():
+                        return block.text
+    return ""
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
+
+
+def _milliseconds(at: str) -> float:
+    """When a conversation began, which is when the one before it had ended, as far as the store says."""
+    try:
+        return datetime.fromisoformat(at).timestamp() * 1000
+    except ValueError:
+        return 0.0
