@@ -12,7 +12,7 @@ from tenure.lifecycle.budget import Budget
 from tenure.meter.tokens import o200k
 from tenure.policies import POLICIES
 
-SUFFIXES = (".jsonl", ".json", ".xz", ".gz")
+SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
         return
     tokenizer = o200k()
     tokenizer("the vocabulary loads before the clock starts")
-    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.name != "MANIFEST.jsonl")
+    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.name not in ("MANIFEST.jsonl", "README.md", "FORMATS.md"))
     started, done, unknown, tokens, violations = time.perf_counter(), 0, 0, 0, 0
     for path in files:
         try:

@@ -148,7 +148,8 @@ def nothing(places: Mapping[str, Sequence[Path]], tool: str, home: Path, console
     console.print(f"No session{f' of {tool}' if tool else ''} found. Looked in", soft_wrap=True)
     for name, folders in places.items():
         first = sorted(folders, key=lambda folder: not holds(folder.exists))[:2]
-        rest = f", and {len(folders) - len(first)} more folders" if len(folders) > len(first) else ""
+        more = len(folders) - len(first)
+        rest = f", and {more} more folder{'s' * (more > 1)}" if more else ""
         console.print(
             f"  {name}{': ' * bool(name)}{', '.join(words.plain(short(str(each), home)) for each in first)}{rest}", soft_wrap=True
         )
