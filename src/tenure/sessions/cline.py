@@ -19,8 +19,8 @@ from tenure.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, Think
 from tenure.sessions.cline_message import Message, Read, read_message, thought
 from tenure.sessions.cline_origin import attributed, is_result
 from tenure.sessions.cline_screen import is_screen, shown
-from tenure.sessions.document import Element, document, elements
-from tenure.sessions.mend import Damaged, cut, decode
+from tenure.sessions.document import Element, decoded, document, elements
+from tenure.sessions.mend import Damaged, cut
 from tenure.sessions.moment import utc
 from tenure.sessions.reader import Event, Rewritten, Skipped
 from tenure.sessions.shape import keys, opening
@@ -132,9 +132,12 @@ class _Reading:
         self._open: list[str] = []  # the calls of the message before
 
     def events(self, array: Iterable[Element]) -> Iterator[Event]:
-        for element in array:
+        for item in decoded(array, _message, "message"):
+            if isinstance(item, Skipped):
+                yield item
+                continue
+            element, message = item
             try:
-                message = decode(element.source, _message)
                 read = _read(element, message)
             except Damaged as damage:
                 reason = f"damaged message: found {damage.found}"

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from tenure.record.entry import Block, Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.sessions.cline_origin import written_by
-from tenure.sessions.document import Element
+from tenure.sessions.document import Element, decoded
 from tenure.sessions.media import from_url
 from tenure.sessions.mend import Damaged, decode
 from tenure.sessions.moment import utc
@@ -148,11 +148,11 @@ def is_screen(head: bytes) -> bool:
 def shown(array: Iterable[Element]) -> Iterator[Event]:
     """The drafts of a screen's lines, in order."""
     lines = list[tuple[Element, _Line]]()
-    for element in array:
-        try:
-            lines.append((element, decode(element.source, _line)))
-        except Damaged as damage:
-            yield Skipped(line=element.line, bytes=len(element.faithful), reason=f"damaged message: found {damage.found}")
+    for item in decoded(array, _line, "message"):
+        if isinstance(item, Skipped):
+            yield item
+        else:
+            lines.append(item)
     yield from _Reading(lines).events()
 
 

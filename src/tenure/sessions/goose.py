@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tenure.errors import InputError
 from tenure.record.entry import Block, Draft, Opaque, Origin, Role, Text, Thinking, ToolCall
-from tenure.sessions.document import document, elements
+from tenure.sessions.document import decoded, document, elements
 from tenure.sessions.goose_message import CONTINUATIONS, Message, Part, block_of, role_of, written_by
 from tenure.sessions.jsonl import records
 from tenure.sessions.mend import Damaged, decode
@@ -147,12 +147,11 @@ def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
         reason = f"session of a sub-agent: what led to it is in its parent {value.parent_session_id!r}"
         yield Skipped(line=1, bytes=0, reason=reason[:200])
     reading = _Reading((value.model_config and value.model_config.model_name) or "")
-    for element in elements(array, session.source, session.faithful):
-        try:
-            message = decode(element.source, _message)
-        except Damaged as damage:
-            yield Skipped(line=element.line, bytes=len(element.faithful), reason=f"damaged message: found {damage.found}")
+    for item in decoded(elements(array, session.source, session.faithful), _message, "message"):
+        if isinstance(item, Skipped):
+            yield item
         else:
+            element, message = item
             yield from reading.take(_Placed(element.line, len(element.faithful), message), element.source)
     yield from reading.end()
     yield from session.skipped
