@@ -228,6 +228,16 @@ def test_a_compaction_that_kept_the_newest_messages_drops_those_before() -> None
     assert [text for _, text in said(found)] == ["one", "two", "three", "four"]
 
 
+def test_a_branch_whose_newest_line_has_no_time_lives_on() -> None:
+    log = [
+        line("u1", None, "Ask.", at=1),
+        line("a1", "u1", "Taken back.", "assistant", at=2),
+        line("a2", "u1", "Answered.", "assistant", at=3),
+        line("u2", "a2", "Thanks."),
+    ]
+    assert texts(*log) == ["Ask.", "Answered.", "Thanks."]
+
+
 def agents(*lines: bytes) -> list[tuple[str, int, str]]:
     found = ClaudeCode().read(chunked(b"\n".join(lines)))
     return [(event.id, event.messages, event.task) for event in found if isinstance(event, Agent)]

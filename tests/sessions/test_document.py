@@ -10,7 +10,8 @@ from msgspec import Raw, Struct
 
 from tenure.errors import InputError
 from tenure.sessions.document import MOST_HOLES, document, elements
-from tenure.sessions.mend import Damaged, salvage
+from tenure.sessions.mend import Damaged
+from tenure.sessions.salvage import salvage
 
 ALLOWED = "an object with `messages`"
 
@@ -99,12 +100,16 @@ def test_any_damage_is_read_or_refused(at: int, damage: bytes, indent: int | Non
     [
         ('{"id":"a","tokens":2.5}', ["field `tokens` left out: Expected `int`, found `float`"]),
         ('{"id":"a","parts":[1,null,"x",null]}', ["field `parts[1]`", "field `parts[1]`"]),
+        ('{"id":"a","parts":[null, null ,null]}', ["field `parts[0]`"]),
+        ('{"parts":[1,2,null],"tokens":true,"id":"a"}', ["field `parts[2]`", "field `tokens`"]),
         ('{"id":"a","parts":{},"tokens":"9"}', ["field `parts`", "field `tokens`"]),
     ],
 )
 def test_fields_of_another_shape_are_left_out_one_by_one(raw: str, left_out: list[str]) -> None:
     found = salvage(raw.encode(), MESSAGE)
     assert found.value.id == "a"
+    assert found.faithful == raw.encode()
+    assert len(found.source) == len(raw)
     assert [said[: len(wanted)] for said, wanted in zip(found.left_out, left_out, strict=True)] == left_out
 
 

@@ -9,7 +9,8 @@ from msgspec import Raw, Struct
 
 from tenure.dialects.media import media_of, source_of
 from tenure.record.entry import Block, Media, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
-from tenure.sessions.mend import Damaged, decode, salvage
+from tenure.sessions.mend import Damaged, decode
+from tenure.sessions.salvage import salvage
 
 
 class Part(Struct, frozen=True, gc=False):

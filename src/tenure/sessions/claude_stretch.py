@@ -193,7 +193,14 @@ def _grouped(lines: Iterable[Held], key: Callable[[Held], str | None]) -> dict[s
 
 
 def _newest_leaf(held: dict[str, Held], parents: dict[str, str | None]) -> str:
-    """Of the lines that nothing follows, the one written last; of all lines when parents run in a circle."""
+    """Of the lines that nothing follows, the one written last; of all lines when parents run in a circle.
+
+    A line without a time is as old as the one before it.
+    """
     followed = set(parents.values())
     leaves = [line for id_, line in held.items() if id_ not in followed] or list(held.values())
-    return max(leaves, key=lambda line: (line.at, line.line)).id
+    times: dict[str, str] = {}
+    at = ""
+    for line in held.values():
+        times[line.id] = at = line.at or at
+    return max(leaves, key=lambda line: (times[line.id], line.line)).id

@@ -44,9 +44,10 @@ from tenure.sessions.codex_usage import Counts, Tokens
 from tenure.sessions.codex_window import Place, Window
 from tenure.sessions.document import Element, document, elements
 from tenure.sessions.jsonl import Record, records
-from tenure.sessions.mend import Damaged, cut, salvage
+from tenure.sessions.mend import Damaged, cut
 from tenure.sessions.moment import utc
 from tenure.sessions.reader import Event, Rewritten, Skipped
+from tenure.sessions.salvage import salvage
 from tenure.sessions.tally import Tally
 
 T = TypeVar("T")

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.errors import InputError
-from tenure.sessions.mend import Damaged, salvage, utf8
+from tenure.sessions.mend import Damaged, utf8
 from tenure.sessions.reader import Skipped
+from tenure.sessions.salvage import salvage
 from tenure.sessions.shape import keys
 
 T = TypeVar("T")

@@ -11,8 +11,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.record.entry import Usage
-from tenure.sessions.mend import Damaged, decode, salvage
+from tenure.sessions.mend import Damaged, decode
 from tenure.sessions.moment import utc
+from tenure.sessions.salvage import salvage
 from tenure.sessions.tally import Tally
 
 # Spans, and the steps of 2024, whose calls may be another conversation than the sample's; calls for scoring are none at all.

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from tenure.dialects.media import Source, media_of
 from tenure.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.sessions.media import from_url
-from tenure.sessions.mend import Damaged, decode, salvage, valid
+from tenure.sessions.mend import Damaged, decode, valid
+from tenure.sessions.salvage import salvage
 
 ROLES: Final = {"system": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 

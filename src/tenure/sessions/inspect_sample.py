@@ -13,7 +13,8 @@ from msgspec import Raw, Struct
 from tenure.sessions.document import Element, elements
 from tenure.sessions.inspect_calls import Call, call_of, input_of, transcript
 from tenure.sessions.inspect_message import Message
-from tenure.sessions.mend import Damaged, salvage
+from tenure.sessions.mend import Damaged
+from tenure.sessions.salvage import salvage
 from tenure.sessions.tally import Tally
 
 T = TypeVar("T")

@@ -6,8 +6,9 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenure.sessions.mend import Damaged, salvage, utf8
+from tenure.sessions.mend import Damaged, utf8
 from tenure.sessions.reader import Skipped
+from tenure.sessions.salvage import salvage
 
 T = TypeVar("T")
 

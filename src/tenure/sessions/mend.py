@@ -2,32 +2,22 @@
 
 The fast parser is tried first. What it refuses is mended in two steps: lone surrogate escapes are replaced by an escape of the
 same length, so that every offset stays and slices can be cut from the original bytes; all else goes through a lenient parser.
-A field whose shape a newer version changed costs that field and not the message (`salvage`).
 """
 
 import json
 import re
 from math import isfinite
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 _ESCAPES: Final = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.", re.DOTALL
 )
 _LONE: Final = re.compile("[\ud800-\udfff]")
 _LONE_ESCAPE: Final = 6  # bytes; a pair has 12, any other escape 2
-MOST_LEFT_OUT: Final = 16  # fields of one value; what differs more than that is another format
-
-_COMPLAINT: Final = re.compile(r"(?P<what>.*) - at `\$(?P<path>.+)`", re.DOTALL)
-_STEP: Final = re.compile(r"\.[^.\[]+|\[(?:\.\.\.|\d+)\]")
-_AT: Final = re.compile(r"\[\d+\]")
-_ANY: Final = "[...]"
-_GOT: Final = re.compile(r"got `(\w+)`")
-_TYPES: Final = {dict: "object", list: "array", str: "str", int: "int", float: "float", bool: "bool", type(None): "null"}
 _BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _BOM: Final = b"\xef\xbb\xbf"
 _PADDING: Final = b"\x00 \t\r\n\xef\xbb\xbf"  # what a crashed writer or a Windows editor leaves around the JSON
@@ -65,37 +55,18 @@ def decode_with_source(raw: bytes, decoder: "msgspec.json.Decoder[T]") -> tuple[
     raise _damage(refusal, raw) from refusal
 
 
-class Salvaged(NamedTuple):
-    """A value as `decode_with_source` gives it, and what had to be left out of it, one sentence each."""
-
-    value: Any
-    source: bytes
-    faithful: bytes
-    left_out: tuple[str, ...] = ()
+def aligned(raw: bytes) -> tuple[bytes, bytes]:
+    """`raw` without its byte order mark, and bytes of equal offsets in which no escape is a lone surrogate."""
+    raw = raw.removeprefix(_BOM)
+    return raw, _without_lone_surrogates(raw)
 
 
-def salvage(raw: bytes, decoder: "msgspec.json.Decoder[Any]") -> Salvaged:
-    """Like `decode_with_source`, less the fields that have another shape than `decoder` knows. Raises Damaged where that does not help."""
+def rewritten(raw: bytes) -> bytes:
+    """What a lenient parser reads in `raw`, written as JSON. Raises Damaged."""
     try:
-        return Salvaged(*decode_with_source(raw, decoder))
-    except Damaged as damage:
-        if not damage.misshapen:
-            raise
-        refusal = damage
-    try:
-        value, left_out = _value(raw), list[str]()
-    except (ValueError, RecursionError) as error:  # damaged as well, further on
+        return _leniently(raw)
+    except (ValueError, RecursionError) as error:
         raise _damage(error, raw) from error
-    while len(left_out) < MOST_LEFT_OUT:
-        source = valid(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
-        try:
-            return Salvaged(decoder.decode(source), source, source, tuple(left_out))
-        except msgspec.ValidationError as error:
-            found = _COMPLAINT.fullmatch(str(error))
-            if found is None or not _leave_out(value, found):
-                break
-            left_out.append(f"field `{found['path'].lstrip('.')}` left out: {found['what'].replace('got', 'found')}")
-    raise refusal
 
 
 def cut(part: bytes, source: bytes, faithful: bytes) -> bytes:
@@ -122,34 +93,6 @@ def valid(text: str) -> str:
     return text if text.isascii() else _LONE.sub("\ufffd", text)
 
 
-def _leave_out(value: Json, complaint: "re.Match[str]") -> bool:
-    """Take what was complained about out of `value`; False when it is not there, or is all of it."""
-    got = _GOT.search(complaint["what"])
-    path = (
-        complaint["path"] if got is None else _AT.sub(_ANY, complaint["path"])
-    )  # a type that is wrong here is wrong in every element
-    *way, last = _STEP.findall(path) or [""]
-    holders = [value]
-    for step in way:
-        holders = [item for holder in holders for _, item in _members(holder, step)]
-    any_yet = False
-    for holder in holders:
-        for key, item in reversed(_members(holder, last)):
-            if got is None or _TYPES.get(type(item)) == got[1]:
-                holder.pop(key)  # pyright: ignore - the key is one of this holder's
-                any_yet = True
-    return any_yet
-
-
-def _members(holder: Json, step: str) -> list[tuple[str | int, Json]]:
-    """The keys and values of `holder` that a step of a path means."""
-    if isinstance(holder, dict):
-        return [(key, item) for key, item in holder.items() if step in (_ANY, "." + key)]
-    if isinstance(holder, list):
-        return [(at, item) for at, item in enumerate(holder) if step in (_ANY, f"[{at}]")]
-    return []
-
-
 _REFUSALS: Final = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 
@@ -158,12 +101,9 @@ def _without_lone_surrogates(raw: bytes) -> bytes:
 
 
 def _leniently(raw: bytes) -> bytes:
-    return valid(json.dumps(_value(raw), ensure_ascii=False, separators=(",", ":"))).encode()
-
-
-def _value(raw: bytes) -> Json:
     text = raw.strip(_PADDING).decode("utf-8", "replace")
-    return json.loads(text, strict=False, parse_float=_finite, parse_constant=lambda _: None)
+    value = json.loads(text, strict=False, parse_float=_finite, parse_constant=lambda _: None)
+    return valid(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 def _finite(text: str) -> float | None:

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct
 
-from tenure.sessions.mend import salvage
+from tenure.sessions.salvage import salvage
 
 # What the model sees of a compaction and of a command that the user ran; word for word as OpenCode sends it.
 CHECKPOINT: Final = """<conversation-checkpoint>

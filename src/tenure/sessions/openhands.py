@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from tenure.sessions.document import Element, decoded
 from tenure.sessions.glimpse import first, member
-from tenure.sessions.mend import Damaged, decode, salvage
+from tenure.sessions.mend import Damaged, decode
 from tenure.sessions.openhands_event import Args, EventV0
 from tenure.sessions.openhands_events import Events
 from tenure.sessions.openhands_reply import Tokens
 from tenure.sessions.openhands_sdk import EventV1, SdkEvents
 from tenure.sessions.openhands_story import EventId, Settings, Story
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
+from tenure.sessions.salvage import salvage
 from tenure.sessions.samples import first_keys, inside, samples
 from tenure.sessions.shape import bare, keys, opening
 from tenure.sessions.tally import Tally

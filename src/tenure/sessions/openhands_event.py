@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.record.entry import Block, ToolCall
-from tenure.sessions.mend import Damaged, salvage
+from tenure.sessions.mend import Damaged
 from tenure.sessions.openhands_reply import Reply, Tokens, as_text, reasoned
 from tenure.sessions.openhands_story import EventId, Printed
+from tenure.sessions.salvage import salvage
 
 # Actions in the words in which the model took them before there were calls.
 WRITTEN: Final = {

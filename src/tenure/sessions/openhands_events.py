@@ -13,13 +13,14 @@ import msgspec
 
 from tenure.record.entry import Block, Draft, Origin, Role, Text, ToolResult, Usage
 from tenure.sessions.document import Element
-from tenure.sessions.mend import Damaged, salvage
+from tenure.sessions.mend import Damaged
 from tenure.sessions.moment import utc
 from tenure.sessions.openhands_event import OBSERVED, WRITTEN, Args, EventV0, Extras, Made, called, observed, written
 from tenure.sessions.openhands_recall import Recall
 from tenure.sessions.openhands_reply import images, reasoned, spoken
 from tenure.sessions.openhands_story import EventId, Story
 from tenure.sessions.reader import Event, Skipped
+from tenure.sessions.salvage import salvage
 
 # What moves the controller or the screen, and says nothing to the model.
 SILENT_ACTIONS: Final = frozenset(

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from tenure.record.entry import Block, Draft, Media, Origin, Role, Text, ToolCall, ToolResult
 from tenure.sessions.document import Element
 from tenure.sessions.media import from_base64
-from tenure.sessions.mend import Damaged, salvage
+from tenure.sessions.mend import Damaged
 from tenure.sessions.moment import utc
 from tenure.sessions.openhands_reply import Call, Content, ReasoningItem, Reply, ThinkingBlock, as_text, reasoned, spoken
 from tenure.sessions.openhands_story import Printed, Story
 from tenure.sessions.reader import Event, Skipped
+from tenure.sessions.salvage import salvage
 
 # Events that say nothing to the model.
 SILENT: Final = frozenset(
