@@ -32,6 +32,15 @@ def test_zstd_is_unpacked_frame_by_frame(tmp_path: Path) -> None:
         list(open_session(path))
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_what_windows_shells_write_is_read(encoding: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "session", "{} – 🚀\n" * 90_000
+    path.write_bytes((b"" if encoding == "utf-16" else "\ufeff".encode(encoding)) + text.encode(encoding))
+    assert b"".join(open_session(path)).decode() == text
+    path.write_bytes(path.read_bytes()[:-1])
+    assert b"".join(open_session(path)).decode() == text[:-1] + "\ufffd"
+
+
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     piped = io.TextIOWrapper(io.BufferedReader(io.BytesIO(lzma.compress(DATA))))
     monkeypatch.setattr(sys, "stdin", piped)

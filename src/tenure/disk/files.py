@@ -1,11 +1,13 @@
 """Session files on disk (an edge): opened and unpacked. Nothing is ever written here."""
 
+import codecs
 import gzip
 import io
 import lzma
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -76,12 +78,23 @@ def _chunks(file: io.BufferedReader, where: str) -> Iterator[bytes]:
         unpack = next((unpack for magic, unpack in PACKERS if file.peek(len(magic)).startswith(magic)), None)
         source: _Readable = file if unpack is None else unpack(file)
         read = getattr(source, "read1", source.read)  # gives what it has, so that a cut archive gives all there is
-        while chunk := read(CHUNK):
-            yield chunk
+        yield from _in_utf8(iter(lambda: read(CHUNK), b""))
     except (lzma.LZMAError, zlib.error, zstd.ZstdError, EOFError) as error:
         raise InputError(where, f"a damaged archive ({_why(error)})", "a whole xz, gzip or zstd file") from error
     except OSError as error:
         raise InputError(where, f"cannot be read ({_why(error)})", "a file that may be read") from error
+
+
+def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The text in UTF-8 where its mark says that it is in UTF-16, as Windows shells write; all else as it is."""
+    first = next(chunks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield from chain((first,) if first else (), chunks)
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    for chunk in chain((first,), chunks):
+        yield decoder.decode(chunk).encode()
+    yield decoder.decode(b"", final=True).encode()
 
 
 def _why(error: Exception) -> str:
