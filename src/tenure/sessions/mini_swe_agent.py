@@ -12,11 +12,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.dialects.openai_chat import OpenAIChat
-from tenure.errors import InputError
 from tenure.record.entry import Block, Draft, Origin, Role, Text, Usage
+from tenure.sessions.chat import chat_message
 from tenure.sessions.document import Element, decoded, document, elements
-from tenure.sessions.mend import Damaged, cut, decode
 from tenure.sessions.moment import utc
 from tenure.sessions.reader import Event, Skipped
 from tenure.sessions.shape import keys
@@ -28,8 +26,6 @@ SENT: Final = ("role", "name", "content", "tool_calls", "tool_call_id")  # the f
 
 _FORMAT: Final = re.compile(rb'"trajectory_format"\s*:\s*"mini-swe-agent')
 _FINISHED: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"exit_status"\s*:[^{}\[\]]*"submission"\s*:')
-
-_dialect: Final = OpenAIChat()
 
 
 class _Details(Struct, frozen=True, gc=False):
@@ -66,7 +62,6 @@ class _Trajectory(Struct, frozen=True, gc=False):
 
 _trajectory: Final = msgspec.json.Decoder(_Trajectory)
 _about: Final = msgspec.json.Decoder(_About)
-_fields: Final = msgspec.json.Decoder(dict[str, Raw])
 
 
 class MiniSweAgent:
@@ -92,15 +87,11 @@ class MiniSweAgent:
 
 
 def _event(element: Element, about: _About, asked: bool) -> Event:
-    try:
-        fields = decode(element.source, _fields)
-        if about.role == "exit":
-            return Skipped(line=element.line, bytes=len(element.faithful), reason="exit message: written after the last call")
-        draft = _dialect.parse([_sent(element, fields)])[0]
-    except Damaged as damage:
-        return _damaged(element, damage.found)
-    except InputError as error:
-        return _damaged(element, str(error)[:200])
+    if about.role == "exit":
+        return Skipped(line=element.line, bytes=len(element.faithful), reason="exit message: written after the last call")
+    draft = chat_message(element, SENT)
+    if isinstance(draft, Skipped):
+        return draft
     extra = about.extra or _Extra()
     response = extra.response or _Response()
     return replace(
@@ -111,22 +102,6 @@ def _event(element: Element, about: _About, asked: bool) -> Event:
         model=response.model or "",
         usage=_usage(response.usage),
     )
-
-
-def _damaged(element: Element, found: str) -> Skipped:
-    return Skipped(
-        line=element.line, bytes=len(element.faithful), reason=f"damaged message: found {found}, expected a chat message"
-    )
-
-
-def _sent(element: Element, fields: dict[str, Raw]) -> bytes:
-    """The message as it was sent: its own bytes when it holds nothing else."""
-    if all(key in SENT for key in fields):
-        return element.faithful
-    shown = (
-        b'"%s":%s' % (key.encode(), cut(bytes(fields[key]), element.source, element.faithful)) for key in SENT if key in fields
-    )
-    return b"{" + b",".join(shown) + b"}"
 
 
 def _by(block: Block, asked: bool) -> Block:

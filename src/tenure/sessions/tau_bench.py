@@ -11,11 +11,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.dialects.openai_chat import OpenAIChat
-from tenure.errors import InputError
 from tenure.record.entry import Block, Draft, Origin, Role, Text
+from tenure.sessions.chat import chat_message
 from tenure.sessions.document import Element, decoded
-from tenure.sessions.mend import Damaged, cut, decode
+from tenure.sessions.mend import Damaged, decode
 from tenure.sessions.reader import Event, Rewritten, Skipped
 from tenure.sessions.samples import first_keys, inside, samples
 from tenure.sessions.tally import Tally
@@ -45,8 +44,6 @@ LEAST_MARKS: Final = 2
 
 NO_MESSAGES: Final = "simulations without messages: they are in files of their own"
 NOTHING: Final = f"no conversation, expected {ALLOWED}"
-
-_dialect: Final = OpenAIChat()
 
 
 class _Agent(Struct, frozen=True, gc=False):
@@ -81,7 +78,6 @@ class _System(Struct, frozen=True, gc=False):
 _file: Final = msgspec.json.Decoder(_File)
 _sample: Final = msgspec.json.Decoder(_Sample)
 _about: Final = msgspec.json.Decoder(_System)
-_fields: Final = msgspec.json.Decoder(dict[str, Raw])
 
 
 class TauBench:
@@ -164,24 +160,11 @@ class _Reading:
 
 def _chat(element: Element) -> Event:
     """A message of tau-bench, which is one of the Chat Completions API."""
-    try:
-        draft = _dialect.parse([_sent(element, decode(element.source, _fields))])[0]
-    except (Damaged, InputError) as error:
-        found = error.found if isinstance(error, Damaged) else str(error)[:200]
-        reason = f"damaged message: found {found}, expected a chat message"
-        return Skipped(line=element.line, bytes=len(element.faithful), reason=reason)
+    draft = chat_message(element, SENT)
+    if isinstance(draft, Skipped):
+        return draft
     blocks = draft.blocks if draft.role is not Role.USER else tuple(_by(block) for block in draft.blocks)
     return replace(draft, blocks=blocks, line=element.line)
-
-
-def _sent(element: Element, fields: dict[str, Raw]) -> bytes:
-    """The message as it was sent: its own bytes when it holds nothing else."""
-    if all(key in SENT for key in fields):
-        return element.faithful
-    shown = (
-        b'"%s":%s' % (key.encode(), cut(bytes(fields[key]), element.source, element.faithful)) for key in SENT if key in fields
-    )
-    return b"{" + b",".join(shown) + b"}"
 
 
 def _by(block: Block) -> Block:
