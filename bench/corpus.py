@@ -24,7 +24,11 @@ def main() -> None:
         return
     tokenizer = o200k()
     tokenizer("the vocabulary loads before the clock starts")
-    files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.name not in ("MANIFEST.jsonl", "README.md", "FORMATS.md"))
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix in SUFFIXES and path.name not in ("MANIFEST.jsonl", "README.md", "FORMATS.md")
+    )
     started, done, unknown, tokens, violations = time.perf_counter(), 0, 0, 0, 0
     for path in files:
         try:

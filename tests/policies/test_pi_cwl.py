@@ -24,7 +24,7 @@ from tenure.policies.pi_cwl import PiCwl
 from tenure.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.record.index import NONE
 from tenure.rules.rules import Rules
-from tenure.sessions.pi import Pi
+from tenure.sessions.pi.reader import Pi
 from tenure.view.laws import protection, structural
 from tenure.view.project import Row
 

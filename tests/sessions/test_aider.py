@@ -3,7 +3,7 @@ from session_reading import FIXTURES, blocks, drafts, events, rewritten, said, s
 
 from tenure.errors import InputError
 from tenure.record.entry import Draft, Origin, Role, Text, Thinking, Usage
-from tenure.sessions.aider import Aider
+from tenure.sessions.aider.reader import Aider
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event
 

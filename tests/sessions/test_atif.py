@@ -3,7 +3,7 @@ import json
 from session_reading import FIXTURES, blocks, calls, drafts, events, results, rewritten, said, skipped
 
 from tenure.record.entry import Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.sessions.atif import Atif
+from tenure.sessions.atif.reader import Atif
 from tenure.sessions.reader import Agent, Event, HasAgents
 
 

@@ -6,8 +6,8 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 
 from tenure.dialects.anthropic import Anthropic
 from tenure.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
-from tenure.sessions.claude_code import ClaudeCode
-from tenure.sessions.claude_origin import HARNESS_ELEMENTS, written_by
+from tenure.sessions.claude_code.origin import HARNESS_ELEMENTS, written_by
+from tenure.sessions.claude_code.reader import ClaudeCode
 from tenure.sessions.reader import Agent
 
 

@@ -6,7 +6,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.dialects.anthropic import Anthropic
 from tenure.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
-from tenure.sessions.cline import Cline
+from tenure.sessions.cline.reader import Cline
 from tenure.sessions.detect import detect, read
 from tenure.sessions.reader import Event, Rewritten
 

@@ -11,8 +11,8 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 from tenure.dialects.json_text import elements
 from tenure.dialects.openai_responses import OpenAIResponses
 from tenure.record.entry import Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.sessions.codex import Codex
-from tenure.sessions.codex_origin import written_by
+from tenure.sessions.codex.origin import written_by
+from tenure.sessions.codex.reader import Codex
 from tenure.sessions.detect import detect
 from tenure.sessions.reader import Event, Rewritten
 

@@ -5,7 +5,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.record.entry import Media, Origin, Role, Thinking, ToolCall, ToolResult, Usage
 from tenure.sessions.detect import detect, read
-from tenure.sessions.goose import Goose
+from tenure.sessions.goose.reader import Goose
 from tenure.sessions.reader import Event
 
 

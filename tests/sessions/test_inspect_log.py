@@ -7,7 +7,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.record.entry import Media, Origin, Role, Thinking, ToolResult, Usage
 from tenure.sessions.detect import detect, read
-from tenure.sessions.inspect_log import InspectLog
+from tenure.sessions.inspect_log.reader import InspectLog
 from tenure.sessions.reader import Agent, Event
 
 

@@ -3,7 +3,7 @@ import json
 from session_reading import drafts, events, rewritten, said, skipped
 
 from tenure.record.entry import Origin, Thinking, Usage
-from tenure.sessions.pi import Pi
+from tenure.sessions.pi.reader import Pi
 
 
 def test_a_linear_session_is_read_in_order() -> None:

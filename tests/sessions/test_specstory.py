@@ -8,7 +8,7 @@ from tenure.errors import InputError
 from tenure.record.entry import Draft, Origin, Role, Text, ToolCall, ToolResult
 from tenure.sessions.detect import detect
 from tenure.sessions.reader import Agent, Event
-from tenure.sessions.specstory import SpecStory
+from tenure.sessions.specstory.reader import SpecStory
 
 
 def given(found: list[Event]) -> list[tuple[str, dict[str, object]]]:

@@ -7,7 +7,7 @@ from tenure.dialects.openai_chat import OpenAIChat
 from tenure.errors import InputError
 from tenure.record.entry import Origin, Role, Text, ToolResult, Usage
 from tenure.sessions.reader import Event
-from tenure.sessions.tau_bench import TauBench
+from tenure.sessions.tau_bench.reader import TauBench
 
 
 def read(sample: object) -> list[Event]:

@@ -20,7 +20,7 @@ from tenure.disk.sqlite_file import Rows, reading
 from tenure.disk.stored import StoredSession
 from tenure.errors import InputError
 from tenure.sessions.mend import Damaged, decode, decode_with_source, utf8
-from tenure.sessions.opencode_two import translated
+from tenure.sessions.opencode.version_two import translated
 
 ALLOWED: Final = "OpenCode's `storage` folder or its database"
 

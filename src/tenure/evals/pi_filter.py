@@ -19,7 +19,7 @@ from msgspec import Struct
 from tenure.policies.pi_cwl import LEVELS
 from tenure.record.entry import Block, Media, Opaque, Origin, Text, ToolCall, ToolResult
 from tenure.record.episodes import EpisodeType
-from tenure.sessions.pi import BRANCHED, COMPACTED
+from tenure.sessions.pi.reader import BRANCHED, COMPACTED
 from tenure.view.action import Level
 from tenure.view.levels import TOOLS_OF_LEVEL
 

@@ -9,24 +9,24 @@ from typing import Final
 
 from tenure.errors import InputError
 from tenure.record.entry import Draft
-from tenure.sessions.aider import Aider
-from tenure.sessions.atif import Atif
-from tenure.sessions.claude_code import ClaudeCode
-from tenure.sessions.cline import Cline
-from tenure.sessions.codex import Codex
-from tenure.sessions.gemini_cli import GeminiCli
-from tenure.sessions.goose import Goose
-from tenure.sessions.inspect_log import InspectLog
+from tenure.sessions.aider.reader import Aider
+from tenure.sessions.atif.reader import Atif
+from tenure.sessions.claude_code.reader import ClaudeCode
+from tenure.sessions.cline.reader import Cline
+from tenure.sessions.codex.reader import Codex
+from tenure.sessions.gemini_cli.reader import GeminiCli
+from tenure.sessions.goose.reader import Goose
+from tenure.sessions.inspect_log.reader import InspectLog
 from tenure.sessions.messages import READERS as MESSAGES
 from tenure.sessions.mini_swe_agent import MiniSweAgent
-from tenure.sessions.opencode import OpenCode
-from tenure.sessions.openhands import OpenHands
-from tenure.sessions.pi import Pi
+from tenure.sessions.opencode.reader import OpenCode
+from tenure.sessions.openhands.reader import OpenHands
+from tenure.sessions.pi.reader import Pi
 from tenure.sessions.reader import Event, HasAgents, Reader, Skipped
 from tenure.sessions.shape import opening
-from tenure.sessions.specstory import SpecStory
-from tenure.sessions.swe_agent import SweAgent
-from tenure.sessions.tau_bench import TauBench
+from tenure.sessions.specstory.reader import SpecStory
+from tenure.sessions.swe_agent.reader import SweAgent
+from tenure.sessions.tau_bench.reader import TauBench
 from tenure.sessions.who_and_when import WhoAndWhen
 
 HEAD: Final = 64 * 2**10  # bytes
