@@ -113,7 +113,7 @@ def test_a_session_is_read_as_its_export(tmp_path: Path) -> None:
     assert [draft.model for draft in drafts] == ["", "model-y", "", "model-x"]
     reasons = [event.reason for event in found if isinstance(event, Skipped)]
     assert any("20260101_1" in reason for reason in reasons)
-    assert any("damaged message" in reason for reason in reasons)
+    assert any("`content` left out" in reason for reason in reasons)
 
 
 def test_a_session_without_messages_is_an_empty_one(tmp_path: Path) -> None:

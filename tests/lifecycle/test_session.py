@@ -6,7 +6,7 @@ from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
 from tenure.policies.cwl import Cwl
 from tenure.record.entry import Draft
 from tenure.rules.rules import Rules
-from tenure.testing.builders import call, human, reply, result, results, returned, session
+from tenure.testing.builders import call, harness, human, reply, result, results, returned, session
 from tenure.view.guard import Hold
 from tenure.view.project import Row
 
@@ -233,3 +233,12 @@ def test_entries_and_commits_that_do_not_follow_are_refused() -> None:
     kept.commit(decision.commit)
     with pytest.raises(ValueError, match="commit 0 cannot follow 1 commits"):
         kept.commit(decision.commit)
+
+
+def test_a_session_in_which_no_human_spoke_first_still_opens_with_the_users_role() -> None:
+    started = session(Setup(budget=Budget(ceiling=400), rules=RULES, policy=OURS), harness("A hook: go on."), *steps(12))
+    committed(started)
+    assert shown(started)[0] == 0
+    assert len(shown(started)) < 25
+    answered = opened(Budget(ceiling=400), *steps(12))
+    assert answered.guard().why((0, 0)) == "human"

@@ -98,7 +98,7 @@ def test_any_damage_is_read_or_refused(at: int, damage: bytes, indent: int | Non
 @pytest.mark.parametrize(
     ("raw", "left_out"),
     [
-        ('{"id":"a","tokens":2.5}', ["field `tokens` left out: Expected `int`, found `float`"]),
+        ('{"id":"a","tokens":2.5}', ["field `tokens` left out: Expected `int`, found `float` (12 bytes)"]),
         ('{"id":"a","parts":[1,null,"x",null]}', ["field `parts[1]`", "field `parts[1]`"]),
         ('{"id":"a","parts":[null, null ,null]}', ["field `parts[0]`"]),
         ('{"parts":[1,2,null],"tokens":true,"id":"a"}', ["field `parts[2]`", "field `tokens`"]),

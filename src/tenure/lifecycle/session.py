@@ -24,7 +24,7 @@ from tenure.record.index import Index
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Moment, Price
-from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, held_keys, loop_start, tail_of
+from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, held_keys, loop_start, opening_of, tail_of
 from tenure.view.project import Projection, View
 from tenure.view.undo import lawful, undo
 
@@ -207,7 +207,8 @@ class Session:
         """What no policy may touch now."""
         exchanges = self.setup.policy.conduct.tail_exchanges if self.setup.policy else TAIL_EXCHANGES
         limit = int(self.setup.budget.limit / self.ratio)
-        return Guard(self.index, tail=tail_of(self.index, self.view, limit, exchanges), holds=self.holds)
+        tail = tail_of(self.index, self.view, limit, exchanges)
+        return Guard(self.index, tail=tail, opening=opening_of(self.index, self.view), holds=self.holds)
 
     def situation(self) -> Situation:
         """What a policy is shown now. One pass over the view."""

@@ -55,16 +55,18 @@ def _without_misfits(source: bytes, faithful: bytes, decoder: "msgspec.json.Deco
             return Salvaged(decoder.decode(source), source, faithful, tuple(left_out))
         except msgspec.ValidationError as error:
             found = _COMPLAINT.fullmatch(str(error))
-            blanked = _blanked(source, found) if found is not None else source
-            if found is None or blanked == source:
+            blanked, size = _blanked(source, found) if found is not None else (source, 0)
+            if found is None or not size:
                 break
             source = blanked
-            left_out.append(f"field `{found['path'].lstrip('.')}` left out: {found['what'].replace('got', 'found')}")
+            left_out.append(
+                f"field `{found['path'].lstrip('.')}` left out: {found['what'].replace('got', 'found')} ({size} bytes)"
+            )
     raise refusal
 
 
-def _blanked(source: bytes, complaint: "re.Match[str]") -> bytes:
-    """`source` with spaces for what was complained about. Raises InputError when it is no JSON."""
+def _blanked(source: bytes, complaint: "re.Match[str]") -> tuple[bytes, int]:
+    """`source` with spaces for what was complained about, and its bytes. Raises InputError when it is no JSON."""
     got = _GOT.search(complaint["what"])
     path = (
         complaint["path"] if got is None else _AT.sub(_ANY, complaint["path"])
@@ -74,13 +76,14 @@ def _blanked(source: bytes, complaint: "re.Match[str]") -> bytes:
     holders = [(0, text)]
     for step in way:
         holders = [(at + item.end - len(item.text), item.text) for at, held in holders for _, item in _meant(_items(held), step)]
-    changed = bytearray(source)
+    changed, size = bytearray(source), 0
     for at, held in holders:
         items = _items(held)
         gone = {n for n, item in _meant(items, last) if got is None or _type(item.text) == got[1]}
+        size += sum(items[n].end - items[n].start for n in gone)
         for start, end in _spans(items, gone):
             changed[at + start : at + end] = b" " * (end - start)
-    return bytes(changed)
+    return bytes(changed), size
 
 
 def _items(text: str) -> list[Slice]:

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.record.entry import Origin
+from tenure.record.entry import Origin, Role
 from tenure.record.index import Index
 from tenure.record.objects import parse_handle
 from tenure.record.recall import blocks_of
@@ -29,9 +29,18 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
 class Guard:
     """Which blocks no policy touches, and why. O(1) a question; made once per decision."""
 
-    def __init__(self, index: Index, *, tail: frozenset[int], holds: Iterable[Hold] = (), prologue: bool = True) -> None:
+    def __init__(
+        self,
+        index: Index,
+        *,
+        tail: frozenset[int],
+        opening: frozenset[int] = frozenset(),
+        holds: Iterable[Hold] = (),
+        prologue: bool = True,
+    ) -> None:
         self._index = index
         self.tail = tail
+        self._opening = opening
         self._prologue = prologue
         self._prologue_end = index.first_delimiter[0] if index.first_delimiter is not None else 0
         self._held: dict[tuple[str, int], Reason] = {}
@@ -43,7 +52,7 @@ class Guard:
         """The entries of which more may be held than human text and the open episode: anything that asks for `why`."""
         if self._held:
             return range(len(self._index))
-        return self.tail.union(self._index.system, range(self._prologue_end if self._prologue else 0))
+        return self.tail.union(self._opening, self._index.system, range(self._prologue_end if self._prologue else 0))
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
@@ -51,7 +60,7 @@ class Guard:
         facts = index.block(at)
         if facts.origin is Origin.HUMAN:
             return "human"
-        if self._prologue and index.in_prologue(at):
+        if at[0] in self._opening or (self._prologue and index.in_prologue(at)):
             return "prologue"
         if at[0] in self.tail:
             return "tail"
@@ -93,6 +102,24 @@ def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EX
             break
         entries.update(row.entry for row in rows)
     return frozenset(entries)
+
+
+def opening_of(index: Index, view: Projection) -> frozenset[int]:
+    """The entry that a view must open with where no human spoke before the first reply: no provider takes one that opens with a reply.
+
+    O(entries before the first reply that is shown).
+    """
+    first: int | None = None
+    for row in view.rows():
+        facts = index.entries[row.entry]
+        if facts.role is Role.ASSISTANT:
+            break
+        if facts.role is Role.SYSTEM:
+            continue
+        if any(facts.blocks[number].origin is Origin.HUMAN for number in row.blocks):
+            return frozenset()
+        first = row.entry if first is None and facts.role is Role.USER else first
+    return frozenset(() if first is None else (first,))
 
 
 def loop_start(index: Index) -> int:
