@@ -96,7 +96,7 @@ class Context:
         )
         weigher = weigh_like_pi if compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
         log = _StoredLog(self.store, self._sheet.id)
-        self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log)
+        self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
         self.decision: Decision | None = None  # what came of the newest request
         self._ratio = Ratio(head_counted=True)
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately

@@ -120,7 +120,8 @@ class _Run:
         self._tokenizer = tokenizer
         setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy)
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
-        self.session = Session(setup, weigh=weigher, count=tokenizer)
+        self._texts: dict[int, Entry] = {}  # of the entries that are in the view
+        self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)
         self.recorded = Recorded(self.session.index, tokenizer)
         self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
         self._sent = _Sent(PrefixCache(prices=self.prices))
@@ -211,6 +212,7 @@ class _Run:
         placed = self.session.append(draft)
         for entry in placed.entries:
             self.recorded.append(entry)
+            self._texts[entry.n] = entry
             self._hashes.append(entry.sha256)
             yield self._entry(entry, source)
         for commit in placed.commits:
@@ -257,6 +259,8 @@ class _Run:
         self._count_left(commit)
         self.session.commit(commit)
         after = self.session.freeze()
+        for entry in [entry for entry in self._texts if self.session.view.row(entry) is None]:
+            del self._texts[entry]
         self._break(self._sent, before, after)
         return before, after
 

@@ -11,12 +11,13 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
+from tenure.lifecycle.taking import shortened, taken
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Situation
 from tenure.record.entry import Origin
 from tenure.record.episodes import Episode, EpisodeType
 from tenure.record.index import NONE, Index, Span
-from tenure.view.action import Action, Level, Strip, Unstrip
+from tenure.view.action import Action, Level, Shorten, Strip, Take, Unstrip
 from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Restore
 from tenure.view.guard import At
 from tenure.view.levels import LEVELS, at_level
@@ -82,6 +83,8 @@ def _bring_down(draft: "_Draft", actions: Iterator[Action], goal: int, limit: in
                 continue  # its other levels went with the whole
             if action.reluctant and (limit is None or draft.tokens <= limit):
                 return False
+        elif isinstance(action, Shorten | Take) and draft.tokens <= action.above:
+            return False  # the next tier, which the ones before made needless
         draft.apply(action, goal)
         if draft.tokens <= goal:
             return True
@@ -138,8 +141,21 @@ class _Draft:
                 self._set_free(ordinal)
                 if edits:
                     self._actions.append(Act(kind="restore", object=self._object(ordinal)))
+            case Shorten(span=span, how=how):
+                edits = shortened(self._situation, self._view, action)
+                self._carry_out(edits, Act(kind=how, object=self._situation.index.spans[span].object))
+            case Take(how=how, object=object_):
+                edits = taken(self._situation, self._view, action, f"p{self._prefix[1:]}{len(self._actions)}")
+                self._carry_out(edits, Act(kind=how, object=object_))
             case _:
                 assert_never(action)
+
+    def _carry_out(self, edits: Sequence[Edit], act: Act) -> None:
+        if edits:
+            self._view.apply(edits)
+            self._edits += edits
+            self._actions.append(act)
+            self._first = min(self._first, changed_from(self._situation.view, edits))
 
     def finish(self, *, exhausted: bool) -> tuple[Rehearsal, Projection]:
         """The rehearsal so far, residues laid and bound reasoning gone; the draft can be continued afterwards."""

@@ -17,7 +17,7 @@ from tenure.lifecycle.gate import expected_calls, price
 from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.cwl import Cwl
 from tenure.policies.policy import Policy
-from tenure.policies.situation import Count, Situation, survey
+from tenure.policies.situation import Count, Read, Situation, no_texts, survey
 from tenure.record.chain import Chain
 from tenure.record.entry import Block, Draft, Entry
 from tenure.record.index import Index
@@ -112,7 +112,14 @@ class Session:
     """One conversation: record facts, view and commits. Mutable; every change is an append or a commit."""
 
     def __init__(
-        self, setup: Setup, *, weigh: Weigh, count: Count, kinds: Kinds | None = None, log: CommitLog | None = None
+        self,
+        setup: Setup,
+        *,
+        weigh: Weigh,
+        count: Count,
+        kinds: Kinds | None = None,
+        log: CommitLog | None = None,
+        read: Read = no_texts,
     ) -> None:
         self.setup = setup
         self.index = Index(kinds)
@@ -125,6 +132,7 @@ class Session:
         self._chain = Chain(setup.tenant)
         self._weigh = weigh
         self._count = count
+        self._read = read
         self._spent: _Spent | None = None
         self._proposed: tuple[Commit, Projection] | None = (
             None  # the newest proposal, and the view it would make of the present one
@@ -212,7 +220,8 @@ class Session:
 
     def situation(self) -> Situation:
         """What a policy is shown now. One pass over the view."""
-        return survey(self.index, self.view, self.setup.rules, self.guard(), self._count)
+        limit = int(self.setup.budget.limit / self.ratio)
+        return survey(self.index, self.view, self.setup.rules, self.guard(), self._count, read=self._read, limit=limit)
 
     def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "") -> Decision:
         """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tenure.record.entry import Origin
+from tenure.errors import InputError
+from tenure.record.entry import Entry, Origin
 from tenure.record.index import NONE, Index, Span
 from tenure.rules.rules import Rules
 from tenure.view.action import Level
@@ -12,6 +13,12 @@ from tenure.view.levels import layers
 from tenure.view.project import Projection
 
 Count = Callable[[str], int]  # o200k tokens of a text
+Read = Callable[[int], Entry]  # a record entry by its number, one that is in the view
+
+
+def no_texts(entry: int) -> Entry:
+    """For a host that gives policies no texts. Raises InputError."""
+    raise InputError("policy", f"needs the text of entry {entry}", "a session that was given a way to read its record")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +36,18 @@ class Situation:
         default_factory=dict[int, list[At]]
     )  # episode -> shown blocks that may not go, human text apart
     alive: frozenset[int] = frozenset()  # episodes of which something is shown: those not fully evicted
+    read: Read = no_texts
+    limit: int = 0  # the limit in force in o200k tokens; 0 where none is known
+    _free_places: dict[int, frozenset[At]] = field(default_factory=dict[int, frozenset[At]])
     _layers: dict[int, dict[Level, list[At]]] = field(default_factory=dict[int, dict[Level, list[At]]])
+
+    def is_free(self, at: At) -> bool:
+        """Whether a shown block may go, and what it cannot go without."""
+        episode = self.index.block(at).episode
+        places = self._free_places.get(episode)
+        if places is None:
+            places = self._free_places[episode] = frozenset(self.free.get(episode, ()))
+        return at in places
 
     def layers(self, episode: int) -> dict[Level, list[At]]:
         """The blocks of an episode that may go, by the level that drops them; those that only the last level drops are left out."""
@@ -39,7 +57,9 @@ class Situation:
         return found
 
 
-def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Count) -> Situation:
+def survey(
+    index: Index, view: Projection, rules: Rules, guard: Guard, count: Count, *, read: Read = no_texts, limit: int = 0
+) -> Situation:
     """The situation now. One pass over the view, none over the record. What holds a call holds its result: they only go together."""
     free: dict[int, list[At]] = {}
     held: dict[int, list[At]] = {}
@@ -75,6 +95,8 @@ def survey(index: Index, view: Projection, rules: Rules, guard: Guard, count: Co
         free=free,
         held=held,
         alive=frozenset(free.keys() | held.keys()),
+        read=read,
+        limit=limit,
     )
 
 

@@ -1,6 +1,7 @@
 """What a policy can propose, as values. DESIGN.md has the table; below every action there are only the five edits."""
 
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
@@ -31,4 +32,28 @@ class Unstrip(Struct, frozen=True, kw_only=True, gc=False, tag="restore", tag_fi
     episode: int  # ordinal
 
 
-Action = Strip | Unstrip
+class Shorten(Struct, frozen=True, kw_only=True, tag="shorten", tag_field="kind"):
+    """Show `text` in place of a tool call's result, or of its arguments (`text` is JSON then). What would not be shorter is not done."""
+
+    span: int  # ordinal
+    how: Literal["trim", "clear", "mask", "dedupe"]
+    text: str
+    routes: tuple[str, ...] = ()  # the handles that the text names
+    part: Literal["result", "arguments"] = "result"
+    above: int = 0  # done only while the view weighs more than this many o200k tokens
+
+
+class Take(Struct, frozen=True, kw_only=True, tag="take", tag_field="kind"):
+    """Drop what may go of these blocks, each call with its result. With a `pointer`, that is shown in their stead, in an entry of its own."""
+
+    how: Literal["prune", "fold", "brief"]
+    object: str  # as the log names it
+    places: tuple[tuple[int, int], ...]  # (entry, block)
+    pointer: str = ""
+    before_entry: int = 0  # where the pointer stands: before this record entry
+    routes: tuple[str, ...] = ()  # the handles that the pointer names
+    above: int = 0  # as for Shorten
+    inserted: bool = False  # inserted entries before `before_entry` go as well: residues, pointers, an older brief
+
+
+Action = Strip | Unstrip | Shorten | Take

@@ -127,6 +127,14 @@ class Projection:
         row = self._rows.get(entry)
         return row is not None and (row.whole or block in row.blocks)
 
+    def weight(self, entry: int, block: int) -> int:
+        """What a shown block weighs as it is shown; 0 for one that is not."""
+        row = self._rows.get(entry)
+        if row is None or block not in row.blocks:
+            return 0
+        shown = next((shown for number, shown in row.replaced if number == block), None)
+        return shown.tokens if shown is not None else self._weights.weights(entry)[block]
+
     def insert(self, key: str) -> Insert | None:
         """The inserted entry of that key."""
         return self._inserts.get(key)

@@ -1,0 +1,91 @@
+"""What the actions on single objects come to as edits. Promise: nothing is broken: calls leave with their results, reasoning is not torn.
+
+Pure functions from a view in the making to edits that can be applied to it; an action that may do nothing, or would not pay, gives none.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from tenure.policies.situation import Situation
+from tenure.record.index import NONE
+from tenure.view.action import Shorten, Take
+from tenure.view.edit import Drop, Edit, Insert, Remove, Replace
+from tenure.view.guard import At
+from tenure.view.project import Projection
+from tenure.view.residue import place_of, role_of_residue
+from tenure.view.thinking import bond, settle
+
+FRAMING: Final = 4  # tokens an entry costs beside its text
+
+
+def shortened(situation: Situation, view: Projection, action: Shorten) -> tuple[Replace, ...]:
+    """The text in place of what is shown now, where that may be touched, is longer, and carries no reasoning's seal."""
+    index = situation.index
+    span = index.spans[action.span]
+    at = span.call if action.part == "arguments" else span.result
+    if at is None or not view.shows(*at) or not situation.is_free(at):
+        return ()
+    tokens = situation.count(action.text) + FRAMING * (at[1] == 0)
+    if tokens >= view.weight(*at):
+        return ()
+    if action.part == "arguments" and any(fact.signed for fact in index.entries[at[0]].blocks):
+        return ()  # signed reasoning vouches for what follows it
+    return (Replace(entry=at[0], block=at[1], text=action.text, tokens=tokens, routes=action.routes),)
+
+
+def taken(situation: Situation, view: Projection, action: Take, key: str) -> tuple[Edit, ...]:
+    """Drops, and the pointer under `key`; nothing when that would not make the view smaller."""
+    drops = [Drop(entry=entry, block=block) for entry, blocks in _droppable(situation, view, action) for block in blocks]
+    removed = [insert for insert in view.inserts if action.inserted and insert.before_entry <= action.before_entry]
+    gained = sum(view.weight(drop.entry, drop.block) for drop in drops) + sum(insert.tokens for insert in removed)
+    edits: tuple[Edit, ...] = (*drops, *(Remove(key=insert.key) for insert in removed))
+    if not drops:
+        return ()
+    if not action.pointer:
+        return edits
+    tokens = situation.count(action.pointer) + FRAMING
+    if tokens >= gained:
+        return ()
+    pointer = Insert(
+        before_entry=_at_rest(situation, action.before_entry),
+        order=0,
+        key=key,
+        role=role_of_residue(),
+        text=action.pointer,
+        tokens=tokens,
+        routes=action.routes,
+    )
+    return (*edits, pointer)
+
+
+def _droppable(situation: Situation, view: Projection, action: Take) -> Iterator[tuple[int, list[int]]]:
+    """By entry, the blocks that may go and can go together."""
+    entries: dict[int, set[int]] = {}
+    for entry, block in _with_partners(situation, action.places):
+        if view.shows(entry, block) and situation.is_free((entry, block)):
+            entries.setdefault(entry, set()).add(block)
+    for entry, blocks in sorted(entries.items()):
+        row = view.row(entry)
+        assert row is not None
+        drop: Iterable[int] = blocks
+        if len(blocks) < len(row.blocks):
+            tie = bond(situation.index, situation.rules, situation.loop_start, entry)
+            drop = settle(situation.index, entry, row.blocks, blocks, tie)
+        if chosen := sorted(drop):
+            yield entry, chosen
+
+
+def _with_partners(situation: Situation, places: Iterable[At]) -> Iterator[At]:
+    """The places, with the result of each call among them, and the call of each result."""
+    index = situation.index
+    for at in places:
+        yield at
+        span = index.block(at).span
+        if span != NONE:
+            yield index.spans[span].call
+            yield from [found] if (found := index.spans[span].result) else []
+
+
+def _at_rest(situation: Situation, before_entry: int) -> int:
+    """Where a pointer may stand: never between a call and its result."""
+    return before_entry if before_entry >= len(situation.index) else place_of(situation.index, before_entry)
