@@ -1,5 +1,11 @@
 """Every error a caller may want to catch. Each says where, what was found and what was allowed."""
 
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tenure.record.entry import Usage
+
 
 class TenureError(Exception):
     """Base of all errors raised by this package."""
@@ -30,3 +36,37 @@ class StoreError(TenureError):
 
 class Conflict(StoreError):
     """Another writer appended to the conversation first; read its new head and try again."""
+
+
+class Failure(StrEnum):
+    """Why a model gave no answer that can be used."""
+
+    UNAVAILABLE = "unavailable"  # down, overloaded, out of reach or silent for too long: the same question may succeed later
+    RATE_LIMITED = "rate limited"  # the same question will succeed later
+    TOO_LONG = "too long"  # the question, for the model's window
+    REFUSED = "refused"  # by the model, or by a filter before or behind it
+    CUT_SHORT = "cut short"  # the answer has no end: the output limit, the connection or the time ran out
+    CANCELLED = "cancelled"  # by the caller
+    BAD_REPLY = "bad reply"  # complete, and of no use: empty, a tool call, no JSON where JSON was asked for
+    NOT_ACCEPTED = "not accepted"  # the key, the model's name, a setting, the bill: will fail again until somebody changes it
+
+
+class ModelError(TenureError):
+    """A model gave no usable answer; `kind` says why, and `str(error)` says it in a sentence that never holds a key.
+
+    `said` is what had come of the answer, `usage` and `cost_usd` what that cost as far as it was reported, and `retry_after_s` how long
+    the provider asks to be left alone, in seconds.
+    """
+
+    def __init__(
+        self,
+        kind: Failure,
+        message: str,
+        *,
+        said: str = "",
+        usage: "Usage | None" = None,
+        cost_usd: float | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.said, self.usage, self.cost_usd, self.retry_after_s = kind, said, usage, cost_usd, retry_after_s

@@ -4,9 +4,11 @@ It speaks Chat Completions, Responses and Messages, streaming or not, checks eve
 prefix cache and answers from a script. It needs starlette and uvicorn; everything it decides lives in its pure neighbours.
 """
 
+import asyncio
+import math
 import socket
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Thread
 from typing import Any, Final
@@ -25,8 +27,8 @@ from tenure.record.entry import Usage
 from tenure.rules.rules import Rules
 from tenure.rules.tables import rules_for
 from tenure.testing.prefix import PrefixCache
-from tenure.testing.script import Script, output_text, wire
-from tenure.testing.streams import events
+from tenure.testing.script import Broken, Fault, Reply, Script, output_text, wire, wire_error
+from tenure.testing.streams import error_event, events, malformed
 from tenure.testing.validity import violations
 
 __all__ = ["FakeProvider", "Seen", "serve", "violations"]
@@ -46,6 +48,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     body: bytes
     violations: tuple[str, ...] = ()
     usage: Usage | None = None  # None when it was refused
+    status: int = 200  # of what came of it
+    headers: Mapping[str, str] = {}
 
 
 class FakeProvider:
@@ -75,25 +79,45 @@ class FakeProvider:
             body["input"] = [{"role": "user", "content": body["input"]}]
         rules = self._rules.get(dialect) or rules_for(_PROVIDERS[dialect], str(body.get("model", "")), dialect)
         if found := violations(body, rules):
-            return self._refuse(dialect, raw, found)
+            return self._refuse(dialect, raw, found, headers=request.headers)
         if self._answered >= len(self._script.replies):
-            return self._refuse(dialect, raw, ("the script has no reply left",), status=500)
-        return self._reply(dialect, raw, body, rules)
+            return self._refuse(dialect, raw, ("the script has no reply left",), status=500, headers=request.headers)
+        turn = self._script.replies[self._answered]
+        if isinstance(turn, Fault):
+            return self._fail(dialect, raw, turn, request.headers)
+        return self._reply(dialect, raw, body, rules, turn, request.headers)
 
-    def _reply(self, dialect: str, raw: bytes, body: dict[str, Any], rules: Rules) -> Response:
-        reply, n = self._script.replies[self._answered], self._answered
+    def _reply(
+        self, dialect: str, raw: bytes, body: dict[str, Any], rules: Rules, turn: Reply | Broken, headers: Mapping[str, str]
+    ) -> Response:
+        reply = turn.reply if isinstance(turn, Broken) else turn
         usage = self._cache.usage(body, rules, self._clock(), self._tokens(output_text(reply)))
-        response = wire(reply, n, body, rules, usage)
+        response = wire(reply, self._answered, body, rules, usage)
         self._answered += 1
-        self.seen.append(Seen(dialect=dialect, body=raw, usage=usage))
+        self.seen.append(Seen(dialect=dialect, body=raw, usage=usage, headers=dict(headers)))
         if not body.get("stream"):
             return JSONResponse(response)
         options: dict[str, Any] = body.get("stream_options") or {}
         include = bool(options.get("include_usage"))
-        return StreamingResponse(events(response, dialect, include_usage=include), media_type="text/event-stream")
+        stream = events(response, dialect, include_usage=include)
+        content = _broken(stream, turn, dialect) if isinstance(turn, Broken) else stream
+        return StreamingResponse(content, media_type="text/event-stream")
 
-    def _refuse(self, dialect: str, raw: bytes, found: tuple[str, ...], status: int = 400) -> Response:
-        self.seen.append(Seen(dialect=dialect, body=raw, violations=found))
+    def _fail(self, dialect: str, raw: bytes, fault: Fault, headers: Mapping[str, str]) -> Response:
+        self._answered += 1
+        self.seen.append(Seen(dialect=dialect, body=raw, status=fault.status, headers=dict(headers)))
+        wait = fault.retry_after_s
+        said = {} if wait is None else {"retry-after": str(math.ceil(wait))}
+        if wait is not None and wait != int(wait):
+            said["retry-after-ms"] = str(wait * 1000)
+        if fault.raw:
+            return Response(fault.raw, status_code=fault.status, headers=said, media_type="text/html")
+        return JSONResponse(wire_error(fault, dialect, len(self.seen)), status_code=fault.status, headers=said)
+
+    def _refuse(
+        self, dialect: str, raw: bytes, found: tuple[str, ...], status: int = 400, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        self.seen.append(Seen(dialect=dialect, body=raw, violations=found, status=status, headers=dict(headers or {})))
         kind = "invalid_request_error" if status == 400 else "api_error"
         if dialect == "anthropic":
             error = {"type": "error", "error": {"type": kind, "message": found[0]}, "request_id": f"req_{len(self.seen)}"}
@@ -101,6 +125,28 @@ class FakeProvider:
             param = "input" if dialect == "openai-responses" else "messages"
             error = {"error": {"message": found[0], "type": kind, "param": param, "code": None}}
         return JSONResponse(error, status_code=status)
+
+
+class _Cut(Exception):
+    """Raised where the connection is to break; the server closes it, and says nothing."""
+
+
+async def _broken(stream: Iterator[bytes], turn: Broken, dialect: str) -> AsyncIterator[bytes]:
+    for n, event in enumerate(stream):
+        if n == turn.after:
+            match turn.how:
+                case "cut":
+                    raise _Cut
+                case "end":
+                    return
+                case "error":
+                    yield error_event(dialect)
+                    return
+                case "stall":
+                    await asyncio.Event().wait()  # until the client leaves
+                case "malformed":
+                    yield malformed(dialect)
+        yield event
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Final
 
 from tenure.dialects.json_text import dump
-from tenure.testing.script import halves
+from tenure.testing.script import Fault, halves, wire_error
 
 Event = dict[str, Any]
 
@@ -25,6 +25,23 @@ def events(response: Mapping[str, Any], dialect: str, *, include_usage: bool = F
         case _:
             yield from (f"data: {dump(chunk)}\n\n".encode() for chunk in _chunks(response, include_usage=include_usage))
             yield b"data: [DONE]\n\n"
+
+
+def malformed(dialect: str) -> bytes:
+    """An event whose data breaks off in the middle of its JSON."""
+    return b"event: content_block_delta\ndata: {\n\n" if dialect == "anthropic" else b'data: {"choices": [\n\n'
+
+
+def error_event(dialect: str) -> bytes:
+    """How a provider says in the midst of a stream that it has failed."""
+    error = wire_error(Fault(status=529 if dialect == "anthropic" else 500), dialect, 0)
+    match dialect:
+        case "anthropic":
+            return _named(error)
+        case "openai-responses":
+            return _named({"type": "error", "sequence_number": 0, **error["error"]})
+        case _:
+            return f"data: {dump(error)}\n\n".encode()
 
 
 def _named(event: Event) -> bytes:
@@ -76,6 +93,7 @@ def _chunks(response: Mapping[str, Any], *, include_usage: bool) -> Iterator[Eve
     deltas: list[Event] = [{"role": "assistant", "content": ""}]
     deltas += [{"reasoning_content": text} for text in halves(message.get("reasoning_content") or "") if text]
     deltas += [{"content": text} for text in halves(message["content"] or "") if text]
+    deltas += [{"refusal": text} for text in halves(message["refusal"] or "") if text]
     for n, call in enumerate(message.get("tool_calls", [])):
         name, said = call["function"]["name"], call["function"]["arguments"]
         deltas.append({"tool_calls": [call | {"index": n, "function": {"name": name, "arguments": ""}}]})
@@ -95,7 +113,7 @@ def _response(response: Mapping[str, Any]) -> Iterator[Event]:
         yield {"type": "response.output_item.added", "output_index": n, "item": _begun(item)}
         yield from _item({"output_index": n, "item_id": item["id"]}, item)
         yield {"type": "response.output_item.done", "output_index": n, "item": item}
-    yield {"type": "response.completed", "response": dict(response)}
+    yield {"type": f"response.{response['status']}", "response": dict(response)}
 
 
 def _begun(item: Event) -> Event:
@@ -110,14 +128,7 @@ def _begun(item: Event) -> Event:
 def _item(place: Event, item: Event) -> Iterator[Event]:
     match item["type"]:
         case "message":
-            part = item["content"][0]
-            at = place | {"content_index": 0}
-            yield at | {"type": "response.content_part.added", "part": part | {"text": ""}}
-            yield from (
-                at | {"type": "response.output_text.delta", "delta": text, "logprobs": []} for text in halves(part["text"])
-            )
-            yield at | {"type": "response.output_text.done", "text": part["text"], "logprobs": []}
-            yield at | {"type": "response.content_part.done", "part": part}
+            yield from _part(place | {"content_index": 0}, item["content"][0])
         case "reasoning":
             part = item["summary"][0]
             at = place | {"summary_index": 0}
@@ -129,3 +140,11 @@ def _item(place: Event, item: Event) -> Iterator[Event]:
             said = item["arguments"]
             yield from (place | {"type": "response.function_call_arguments.delta", "delta": text} for text in halves(said))
             yield place | {"type": "response.function_call_arguments.done", "name": item["name"], "arguments": said}
+
+
+def _part(at: Event, part: Event) -> Iterator[Event]:
+    key, more = ("text", {"logprobs": list[Any]()}) if part["type"] == "output_text" else ("refusal", {})
+    yield at | {"type": "response.content_part.added", "part": part | {key: ""}}
+    yield from (at | {"type": f"response.{part['type']}.delta", "delta": text, **more} for text in halves(part[key]))
+    yield at | {"type": f"response.{part['type']}.done", key: part[key], **more}
+    yield at | {"type": "response.content_part.done", "part": part}

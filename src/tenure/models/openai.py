@@ -1,0 +1,84 @@
+"""Chat Completions, at OpenAI or at anything compatible. Edge: it calls a model over the official SDK."""
+
+from collections.abc import AsyncGenerator
+from typing import Final
+
+from tenure.errors import Failure, InputError, ModelError
+from tenure.meter.price import Prices
+from tenure.models.failures import sentence, trouble
+from tenure.models.listen import PROVIDERS, Cancel, Line, Patience, host_of, secrets_of
+from tenure.models.question import Answer, Question
+from tenure.models.replies import ChatReader
+from tenure.models.requests import Limit, chat_body
+
+HOST: Final = "api.openai.com"
+
+
+class OpenAIModel:
+    """A model that speaks Chat Completions. One value serves any number of threads.
+
+    The key is `api_key`, else `OPENAI_API_KEY`, as the SDK has it; a server that wants none takes any. `provider` says whose prices hold
+    where the host does not tell, `prices` what they are. `limit` is the key by which the provider knows the output limit, and
+    `structured` says whether it takes a JSON schema as a setting: OpenAI does both in its own way, of others the least is assumed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        patience: Patience | None = None,
+        provider: str = "",
+        prices: Prices | None = None,
+        limit: Limit | None = None,
+        structured: bool | None = None,
+    ) -> None:
+        """Get ready; nothing is sent. Raises InputError without the SDK, ModelError without a key."""
+        try:
+            import openai
+        except ImportError as error:
+            raise InputError("openai", "its SDK is not installed", "pip install 'tenure[openai]'") from error
+        patience = patience or Patience()
+        timeout = openai.Timeout(patience.total_s, connect=patience.connect_s)
+
+        def opened() -> openai.AsyncOpenAI:
+            return openai.AsyncOpenAI(api_key=api_key, base_url=base_url, timeout=timeout, max_retries=patience.retries)
+
+        async def events(body: bytes) -> AsyncGenerator[object, None]:
+            async with opened() as client:
+                stream = await client.post(
+                    "/chat/completions", cast_to=object, content=body, stream=True, stream_cls=openai.AsyncStream[object]
+                )
+                async with stream:
+                    async for event in stream:
+                        yield event
+
+        try:
+            client = opened()  # for what the SDK makes of the settings, and to hear now that there is no key
+        except openai.OpenAIError as error:
+            found = trouble(error)
+            raise ModelError(Failure.NOT_ACCEPTED, sentence(name, found) if found else name) from None
+        url = str(client.base_url)
+        own = host_of(url) == HOST
+        self.name = name
+        self._limit: Limit = limit or ("max_completion_tokens" if own else "max_tokens")
+        self._structured = own if structured is None else structured
+        self._line = Line(
+            model=name,
+            host=host_of(url),
+            events=events,
+            reader=ChatReader,
+            patience=patience,
+            provider=provider or PROVIDERS.get(host_of(url), ""),
+            prices=prices,
+            secrets=secrets_of(url, client.api_key),
+        )
+
+    def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:
+        """Ask, and wait for the whole answer. Raises ModelError; InputError for a question that cannot be put to this model."""
+        body = chat_body(question, self.name, limit=self._limit, structured=self._structured)
+        return self._line.ask(question, body, cancel)
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self._line.who})"

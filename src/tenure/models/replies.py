@@ -1,0 +1,200 @@
+"""What a stream brings, event by event, and whether its end is one. Pure.
+
+https://platform.openai.com/docs/api-reference/chat-streaming https://platform.claude.com/docs/en/build-with-claude/streaming
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from tenure.dialects.anthropic import Anthropic
+from tenure.dialects.json_text import clean, load
+from tenure.dialects.openai_chat import OpenAIChat
+from tenure.errors import Failure, InputError
+from tenure.models.question import Question
+from tenure.record.entry import Usage
+
+LONGEST: Final = 16_000_000  # characters of an answer; no output limit of any model allows as much
+
+# A provider's word for why the model stopped -> what that makes of the answer, and how a person would put it. Any other word is an end.
+NO_END: Final[Mapping[str, tuple[Failure, str]]] = {
+    "": (Failure.CUT_SHORT, "the stream broke off"),
+    "length": (Failure.CUT_SHORT, "the output limit was reached"),
+    "max_tokens": (Failure.CUT_SHORT, "the output limit was reached"),
+    "model_context_window_exceeded": (Failure.CUT_SHORT, "the model's window is full"),
+    "pause_turn": (Failure.CUT_SHORT, "the model paused"),
+    "insufficient_system_resource": (Failure.CUT_SHORT, "the provider ran out of resources"),
+    "error": (Failure.CUT_SHORT, "the provider failed"),
+    "content_filter": (Failure.REFUSED, "a content filter stopped the answer"),
+    "refusal": (Failure.REFUSED, "the model refused to answer"),
+    "tool_calls": (Failure.BAD_REPLY, "the model called a tool"),
+    "function_call": (Failure.BAD_REPLY, "the model called a tool"),
+    "tool_use": (Failure.BAD_REPLY, "the model called a tool"),
+}
+
+Fields = Mapping[str, Any]
+
+
+class Heard(Struct, frozen=True, kw_only=True):
+    """What a stream has brought so far."""
+
+    text: str = ""
+    refusal: str = ""  # words of a refusal that stand apart
+    calls: tuple[str, ...] = ()  # names of tools that the model called instead of answering
+    stop: str = ""  # the provider's word for why it ended; empty: it did not
+    model: str = ""
+    usage: Usage | None = None
+    error: Fields | None = None  # an error that came in the stream's midst
+
+
+class Reader(Protocol):
+    """Takes the events of one stream, in order; events of unknown shape are nothing to it."""
+
+    def take(self, event: object) -> None:
+        """Take the next event, decoded from its JSON."""
+        ...
+
+    def heard(self) -> Heard:
+        """What the events taken so far come to."""
+        ...
+
+
+class ChatReader:
+    """Reads the chunks of Chat Completions. Of several choices the first counts."""
+
+    def __init__(self) -> None:
+        self._texts, self._refusals, self._calls = list[str](), list[str](), list[str]()
+        self._stop = self._model = ""
+        self._usage: Usage | None = None
+        self._error: Fields | None = None
+
+    def take(self, event: object) -> None:
+        """Take a chunk. Usage comes in the last one, or grows with each."""
+        chunk = _object(event)
+        self._model = self._model or _text(chunk, "model")
+        if usage := _object(chunk.get("usage")):
+            self._usage = OpenAIChat().parse_usage(usage)
+        if error := chunk.get("error"):
+            self._error = _object(error) or {"message": str(error)}
+        first = [choice for each in _list(chunk.get("choices")) if not (choice := _object(each)).get("index")]
+        choice = first[0] if first else _object(None)
+        delta = _object(choice.get("delta"))
+        self._texts.append(_text(delta, "content"))
+        self._refusals.append(_text(delta, "refusal"))
+        for call in [*_list(delta.get("tool_calls")), {"function": delta.get("function_call")}]:
+            self._calls += filter(None, [_text(_object(_object(call).get("function")), "name")])
+        self._stop = _text(choice, "finish_reason") or self._stop
+
+    def heard(self) -> Heard:
+        """What the chunks taken so far come to."""
+        return Heard(
+            text=clean("".join(self._texts)),
+            refusal=clean("".join(self._refusals)),
+            calls=tuple(self._calls),
+            stop=self._stop,
+            model=self._model,
+            usage=self._usage,
+            error=self._error,
+        )
+
+
+class MessageReader:
+    """Reads the events of the Messages API. Thinking is passed over."""
+
+    def __init__(self) -> None:
+        self._texts, self._calls = list[str](), list[str]()
+        self._stop = self._model = ""
+        self._usage: dict[str, Any] = {}
+        self._error: Fields | None = None
+
+    def take(self, event: object) -> None:
+        """Take an event. Usage is begun by the first and completed by the last, which does not repeat everything."""
+        fields = _object(event)
+        match fields.get("type"):
+            case "message_start":
+                message = _object(fields.get("message"))
+                self._model = _text(message, "model")
+                self._count(message)
+            case "content_block_start":
+                block = _object(fields.get("content_block"))
+                self._texts.append(_text(block, "text"))
+                if block.get("type") == "tool_use":
+                    self._calls.append(_text(block, "name"))
+            case "content_block_delta":
+                self._texts.append(_text(_object(fields.get("delta")), "text"))
+            case "message_delta":
+                self._stop = _text(_object(fields.get("delta")), "stop_reason") or self._stop
+                self._count(fields)
+            case "error":
+                self._error = _object(fields.get("error"))
+            case _:
+                pass
+
+    def heard(self) -> Heard:
+        """What the events taken so far come to."""
+        return Heard(
+            text=clean("".join(self._texts)),
+            calls=tuple(self._calls),
+            stop=self._stop,
+            model=self._model,
+            usage=Anthropic().parse_usage(self._usage) if self._usage else None,
+            error=self._error,
+        )
+
+    def _count(self, holder: Fields) -> None:
+        self._usage |= {key: value for key, value in _object(holder.get("usage")).items() if value is not None}
+
+
+def shortfall(heard: Heard) -> tuple[Failure, str] | None:
+    """What keeps a stream that is over from being an answer; None when nothing does."""
+    if heard.refusal:
+        return Failure.REFUSED, heard.refusal
+    if heard.stop in NO_END:
+        return NO_END[heard.stop]
+    if heard.calls:
+        return Failure.BAD_REPLY, f"the model called {heard.calls[0]!r}"
+    if not spoken(heard.text):
+        return Failure.BAD_REPLY, "the answer is empty"
+    return None
+
+
+def answered(text: str, question: Question) -> str | None:
+    """What the question wanted of a complete answer's text: all of it, or its JSON. None when there is no JSON in it."""
+    said = spoken(text)
+    return said if question.schema is None else json_in(said)
+
+
+def spoken(text: str) -> str:
+    """The text without reasoning that a model wrote into it, as some do whose server does not take it apart, and without outer space."""
+    said = text.strip()
+    if said.startswith("<think>") and "</think>" in said:
+        return said.partition("</think>")[2].strip()
+    return said
+
+
+def json_in(text: str) -> str | None:
+    """The JSON value that a text is, or that stands in it between words or code fences; None when there is none."""
+    found = [text.find(bracket) for bracket in "{[" if bracket in text]
+    start = min(found, default=0)
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    for candidate in (text, text[start:end]):
+        try:
+            load(candidate)
+        except InputError:
+            continue
+        return candidate
+    return None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - what JSON decodes to
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - what JSON decodes to
+
+
+def _text(fields: Fields, key: str) -> str:
+    value = fields.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,32 @@
+"""Both SDKs against a provider on this machine, as one table."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tenure.models import AnthropicModel, Model, OpenAIModel, Patience, Question
+from tenure.testing.provider import FakeProvider, serve
+from tenure.testing.script import Broken, Fault, Reply, Script
+
+KEY = "sk-test-0123456789abcdef"
+HI = Question(messages=("hi",))
+Made = Callable[..., Model]
+
+
+def chat(url: str, **settings: Any) -> Model:
+    return OpenAIModel("gpt-5-mini", base_url=f"{url}/v1", **({"api_key": KEY, "patience": Patience(retries=0)} | settings))
+
+
+def messages(url: str, **settings: Any) -> Model:
+    return AnthropicModel("claude-opus-4-5", base_url=url, **({"api_key": KEY, "patience": Patience(retries=0)} | settings))
+
+
+BOTH: dict[str, Made] = {"openai-chat": chat, "anthropic": messages}
+
+
+@contextmanager
+def provided(*replies: Reply | Fault | Broken) -> Iterator[tuple[FakeProvider, str]]:
+    """A provider with a script, and where it is."""
+    provider = FakeProvider(Script(replies=replies), clock=lambda: 0.0)
+    with serve(provider.app) as url:
+        yield provider, url
