@@ -1,4 +1,4 @@
-"""Every session of a folder read and replayed: `python bench/corpus.py FOLDER [POLICY]`. Skips what no reader knows, and says so."""
+"""Every session of a folder read and replayed: `python bench/corpus.py FOLDER [POLICY...|all]`. Skips what no reader knows, and says so."""
 
 import sys
 import time
@@ -9,8 +9,9 @@ from tenure.evals.lines import SummaryLine
 from tenure.evals.loading import source
 from tenure.evals.replay import Options, replay
 from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import o200k
-from tenure.policies import POLICIES
+from tenure.meter.tokens import Tokenizer, o200k
+from tenure.policies import PEERS, POLICIES
+from tenure.policies.policy import Policy
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 
@@ -18,7 +19,7 @@ SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 def main() -> None:
     """Print the time, and what could not be read."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "sessions")
-    policy = POLICIES[sys.argv[2] if len(sys.argv) > 2 else "cwl"]
+    names = sys.argv[2:] or ["cwl"]
     if not folder.is_dir():
         print(f"no folder {folder}; give one that holds sessions")
         return
@@ -29,7 +30,13 @@ def main() -> None:
         for path in folder.rglob("*")
         if path.suffix in SUFFIXES and path.name not in ("MANIFEST.jsonl", "README.md", "FORMATS.md")
     )
-    started, done, unknown, tokens, violations = time.perf_counter(), 0, 0, 0, 0
+    for name in [*POLICIES, *PEERS] if names == ["all"] else names:
+        replay_all(files, {**POLICIES, **PEERS}[name], tokenizer)
+
+
+def replay_all(files: list[Path], policy: Policy, tokenizer: Tokenizer) -> None:
+    """Every file under one policy, with what came of it."""
+    started, done, unknown, tokens, violations, usd, without, unmet = time.perf_counter(), 0, 0, 0, 0, 0.0, 0.0, 0
     for path in files:
         try:
             *_, last = replay([source(str(path))], Options(budget=Budget(ceiling=80_000), policy=policy), tokenizer)
@@ -38,8 +45,12 @@ def main() -> None:
             continue
         assert isinstance(last, SummaryLine)
         done, tokens, violations = done + 1, tokens + last.record_tokens, violations + len(last.violations)
+        usd, without, unmet = usd + last.usd, without + last.usd_uncapped, unmet + (last.unmet > 0)
     taken = time.perf_counter() - started
-    print(f"{done} sessions, {tokens:,} tokens, {taken:.1f} s, {violations} violations; {unknown} files of formats not known yet")
+    print(
+        f"{policy.name:20} {done} sessions, {tokens:,} tokens, {taken:.1f} s, {violations} violations, {unmet} over their limit somewhere, "
+        f"bill {usd / without - 1:+.0%}; {unknown} files of unknown formats"
+    )
 
 
 if __name__ == "__main__":

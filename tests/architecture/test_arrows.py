@@ -21,8 +21,8 @@ CORE = {
     "sessions": {"record", "dialects"},
     "clip": {"record", "meter", "rules"},
     "view": {"record", "rules", "dialects"},
-    "policies": {"record", "rules", "view", "meter"},
-    "planners": {"record", "rules", "view", "policies", "meter"},
+    "policies": {"record", "rules", "view", "meter", "clip"},
+    "planners": {"record", "rules", "view", "policies", "meter", "clip"},
     "lifecycle": {"record", "rules", "view", "policies", "planners", "meter", "clip"},
 }
 IMPURE = {

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tenure.dialects.dialect import Piece
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Decision, Propose, Session, Setup, Unmet
-from tenure.policies import COMPAT, POLICIES
+from tenure.policies import COMPAT, PEERS, POLICIES
 from tenure.policies.policy import Policy
+from tenure.policies.tiered import Tiered
 from tenure.record.entry import Draft, Entry, Role
 from tenure.rules.rules import Rules
 from tenure.testing.builders import by_words, weigh_words
@@ -23,7 +24,13 @@ from tenure.view.guard import Guard
 from tenure.view.project import View
 from tenure.view.request import pieces
 
-NAMED: Final[dict[str, Policy]] = {**POLICIES, **COMPAT}
+# Settings at which policies act on transcripts as small as these.
+EAGER: Final[dict[str, Policy]] = {
+    "tiered-eager": Tiered(
+        name="tiered-eager", head=2, tail=3, turns=1, protect=0, minimum=0, steps=1, placeholders_above=0, middle_above=0
+    )
+}
+NAMED: Final[dict[str, Policy]] = {**POLICIES, **PEERS, **COMPAT, **EAGER}
 EXAMPLES: Final = int(os.environ.get("TENURE_EXAMPLES", "20"))
 quick = settings(
     max_examples=EXAMPLES,
@@ -86,9 +93,9 @@ class Run:
 
     def __init__(self, case: Case, policy: Policy) -> None:
         self.case = case
-        self.session = Session(case.setup(policy), weigh=weigh_words, count=by_words)
-        self.session.ratio = case.ratio
         self.entries: list[Entry] = []
+        self.session = Session(case.setup(policy), weigh=weigh_words, count=by_words, read=lambda n: self.entries[n])
+        self.session.ratio = case.ratio
         self.decision: Decision | None = None
 
     def replies(self) -> Iterator[None]:

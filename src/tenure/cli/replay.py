@@ -21,12 +21,13 @@ from tenure.evals.loading import source
 from tenure.evals.replay import Options, Source
 from tenure.lifecycle.budget import Budget, parse_tokens
 from tenure.meter.tokens import o200k
-from tenure.policies import COMPAT, POLICIES, UNBOUNDED, policy_named
+from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.view.edit import Insert
 
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 COMMITS_SHOWN: Final = 12
 _STDOUT: Final = "-"
+_DECIDES: Final = f"What decides: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -46,7 +47,7 @@ class Run(msgspec.Struct, kw_only=True):
 
 def replay(
     sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not; - for standard input.")],
-    policy: Annotated[str, typer.Option(help="What decides: " + ", ".join([*POLICIES, UNBOUNDED]) + ".")] = "cwl",
+    policy: Annotated[str, typer.Option(help=_DECIDES)] = "cwl",
     compat: Annotated[str, typer.Option(help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
     target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
     ceiling: Annotated[str, typer.Option(help="Never send more than this; 80k unless --target is given.")] = "",

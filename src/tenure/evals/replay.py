@@ -378,14 +378,13 @@ class _Run:
 
     def _count_left(self, commit: Commit) -> None:
         """What a commit removes, by kind; called while the view still shows it."""
-        index = self.session.index
         for edit in commit.edits:
             if not isinstance(edit, Drop | Replace):
                 continue
-            facts = index.block((edit.entry, edit.block))
             self.evicted[edit.entry] = self._hashes[edit.entry]
             kind = self._kind((edit.entry, edit.block))
-            self._left[kind] = self._left.get(kind, 0) + facts.tokens
+            stays = edit.tokens if isinstance(edit, Replace) else 0
+            self._left[kind] = self._left.get(kind, 0) + self.session.view.weight(edit.entry, edit.block) - stays
 
     def _stayed(self) -> dict[str, int]:
         """What the view shows at the end, by kind."""

@@ -68,7 +68,7 @@ def fit(
     goal, exhausted = target, False
     while True:
         if draft.tokens > goal and not exhausted:
-            exhausted = not _bring_down(draft, actions, goal, limit)
+            exhausted = not _bring_down(draft, actions, -1 if policy.conduct.whole else goal, limit)
         rehearsal, view = draft.finish(exhausted=exhausted)
         if exhausted or rehearsal.tokens_after <= target:
             return rehearsal, view

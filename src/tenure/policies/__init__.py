@@ -6,10 +6,41 @@ from typing import Final
 
 from tenure.errors import InputError
 from tenure.policies.cwl import Cwl
+from tenure.policies.peers.clear_tool_uses import ClearToolUses
+from tenure.policies.peers.cline import Cline
+from tenure.policies.peers.discard import Discard
+from tenure.policies.peers.observation_masking import ObservationMasking
+from tenure.policies.peers.oldest_turn import OldestTurn
+from tenure.policies.peers.opencode_prune import OpencodePrune
+from tenure.policies.peers.sliding_window import SlidingWindow
+from tenure.policies.peers.tool_mask_prune import Hybrid, ToolMaskPrune
+from tenure.policies.peers.tool_prune import ToolPrune
 from tenure.policies.pi_cwl import PiCwl
 from tenure.policies.policy import Policy
+from tenure.policies.tiered import Tiered
 
-POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({"cwl": Cwl()})
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), Tiered())})
+
+# Baselines and the published rules of others, for comparison.
+PEERS: Final[Mapping[str, Policy]] = MappingProxyType(
+    {
+        policy.name: policy
+        for policy in (
+            OldestTurn(),
+            ToolPrune(),
+            ToolMaskPrune(),
+            Hybrid(),
+            ObservationMasking(),
+            SlidingWindow(),
+            OpencodePrune(),
+            Cline(),
+            ClearToolUses(),
+            ClearToolUses.langchain(),
+            Discard(),
+            Discard.every(),
+        )
+    }
+)
 COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
     {"paper": Cwl.paper(), "pi-cwl": PiCwl()}
 )  # published versions, followed exactly
@@ -25,9 +56,10 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
         return COMPAT[compat]
     if name == UNBOUNDED:
         return None
-    if name not in POLICIES:
-        raise InputError("policy", repr(name), "one of " + ", ".join([*POLICIES, UNBOUNDED]))
-    return POLICIES[name]
+    known = {**POLICIES, **PEERS}
+    if name not in known:
+        raise InputError("policy", repr(name), "one of " + ", ".join([*known, UNBOUNDED]))
+    return known[name]
 
 
-__all__ = ["COMPAT", "POLICIES", "UNBOUNDED", "policy_named"]
+__all__ = ["COMPAT", "PEERS", "POLICIES", "UNBOUNDED", "policy_named"]

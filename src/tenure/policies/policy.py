@@ -15,6 +15,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
 
     batch: bool = True  # down to the budget's floor at once, not just under the limit
     lines: bool = True  # what leaves is named by bounded, merging residues; without, an expl leaves its description only
+    whole: bool = False  # the policy's own rule says how much goes: all of it is carried out, whatever the target
     descriptions: bool = True  # without these and without lines, nothing stands for what left
     tail_exchanges: int = TAIL_EXCHANGES  # newest completed exchanges left alone
 

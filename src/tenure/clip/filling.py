@@ -1,0 +1,95 @@
+"""How a choice of lines is fitted into its room. Promise: what is shown weighs at most its room by the exact counter.
+
+A shape chooses by estimated weights, which are a third too high for prose and too low for digits and punctuation. The choice is counted
+once, and made again with what that count taught; each count reads no more than about what the room holds.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from tenure.clip.shape import Count, Keep, Note, Piece
+
+GAP: Final = 10  # o200k tokens reserved for the clip's own line where lines are left out without a note
+NOTE: Final = 4  # and for what frames a note
+FULL: Final = 0.93  # of the room: enough not to choose again
+ATTEMPTS: Final = 6
+
+Choose = Callable[[int], "tuple[Piece, ...]"]  # pieces for a budget of estimated weight; empty when nothing fits
+
+
+def fitted(lines: Sequence[str], room: int, count: Count, choose: Choose) -> tuple[Piece, ...] | None:
+    """The fullest of a few choices that weighs at most `room`; None when none does."""
+    best: tuple[int, tuple[Piece, ...]] = (0, ())
+    low, high = 0.0, float("inf")  # budgets known to be too small and too large
+    budget = float(room)
+    for _ in range(ATTEMPTS):
+        pieces = choose(int(budget))
+        if not pieces:
+            low = budget
+            budget = min(budget * 2, (budget + high) / 2)
+            continue
+        weighs = weighed(lines, pieces, count)
+        if weighs > room:
+            high = budget
+            budget = max(budget * room / weighs * 0.97, low)
+            if budget <= low or budget > high * 0.98:
+                budget = (low + high) / 2
+            continue
+        best = max(best, (weighs, pieces), key=_fullness)
+        if weighs >= room * FULL or complete(lines, pieces):
+            break
+        low = budget
+        budget = min(budget * room / max(weighs, 1) * 0.98, budget * 4, (budget + high) / 2)
+        if budget < low * 1.02:
+            break
+    return best[1] or None
+
+
+def weighed(lines: Sequence[str], pieces: Sequence[Piece], count: Count) -> int:
+    """Tokens of the pieces as they will be shown, with room for the clip's own words between them."""
+    parts: list[str] = []
+    own = 0
+    at = 0
+    told = False  # whether a note speaks for the lines left out before the next kept one
+    for piece in pieces:
+        match piece:
+            case Note(text=text):
+                parts.append(text)
+                own += NOTE
+                told = True
+            case Keep(start=start, stop=stop):
+                own += 0 if told or start == at else GAP
+                parts.extend(lines[start:stop])
+                at, told = stop, False
+    own += 0 if told or at == len(lines) else GAP
+    parts.append("")
+    return count("\n".join(parts)) + own
+
+
+def complete(lines: Sequence[str], pieces: Sequence[Piece]) -> bool:
+    """Whether every line is kept."""
+    return sum(piece.stop - piece.start for piece in pieces if isinstance(piece, Keep)) == len(lines)
+
+
+def runs(kept: Sequence[int]) -> list[Keep]:
+    """Ascending line numbers as ranges."""
+    ranges: list[Keep] = []
+    start = stop = -1
+    for line in kept:
+        if line != stop:
+            if stop >= 0:
+                ranges.append(Keep(start, stop))
+            start = line
+        stop = line + 1
+    if stop >= 0:
+        ranges.append(Keep(start, stop))
+    return ranges
+
+
+def plural(n: int, one: str, many: str = "") -> str:
+    """`1 hit`, `1,204 hits`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _fullness(choice: tuple[int, tuple[Piece, ...]]) -> int:
+    return choice[0]

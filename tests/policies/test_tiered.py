@@ -1,0 +1,198 @@
+"""The tiers, one by one and in their order."""
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.session import Session, Setup
+from tenure.meter.tokens import o200k
+from tenure.policies.tiered import Tiered
+from tenure.record.entry import Draft, Entry, ToolCall, ToolResult
+from tenure.rules.rules import Rules
+from tenure.testing.builders import call, human, reply, result, system
+from tenure.view.action import Shorten, Take
+from tenure.view.project import Row
+
+COUNT = o200k()
+RULES = Rules(provider="t", dialect="openai-chat")
+SMALL = Tiered(head=20, tail=60, turns=1, protect=0, minimum=0, steps=2)
+
+
+def text(lines: int, word: str = "line") -> str:
+    return "\n".join(f"{word} {n} of the output that was printed" for n in range(lines))
+
+
+def used(tool: str, output: str, n: int, *, error: bool = False, **arguments: object) -> list[Draft]:
+    return [reply(call(tool, f"c{n}", **arguments)), result(output, f"c{n}", error=error)]
+
+
+def opened(*drafts: Draft, policy: Tiered = SMALL, limit: int = 1_000) -> tuple[Session, dict[int, Entry]]:
+    """A session that knows its texts, weighed exactly."""
+    entries: dict[int, Entry] = {}
+    setup = Setup(budget=Budget(ceiling=limit), rules=RULES, policy=policy)
+    session = Session(setup, weigh=lambda blocks: tuple(COUNT(b.text) + 4 for b in blocks), count=COUNT, read=entries.__getitem__)
+    for draft in drafts:
+        for entry in session.append(draft).entries:
+            entries[entry.n] = entry
+    return session, entries
+
+
+def actions(*drafts: Draft, policy: Tiered = SMALL, limit: int = 1_000) -> list[tuple[str, str]]:
+    session, _ = opened(*drafts, policy=policy, limit=limit)
+    spans = session.index.spans
+    return [
+        (
+            each.how,
+            spans[each.span].object + (" arguments" if each.part == "arguments" else "")
+            if isinstance(each, Shorten)
+            else each.object,
+        )
+        for each in policy(session.situation())
+        if isinstance(each, Shorten | Take)
+    ]
+
+
+def shown(session: Session, entries: dict[int, Entry]) -> dict[int, str]:
+    """The text of each shown result, by entry."""
+    found: dict[int, str] = {}
+    for line in session.freeze().lines:
+        if isinstance(line, Row):
+            instead = dict(line.replaced)
+            for block in line.blocks:
+                if isinstance(entries[line.entry].blocks[block], ToolResult):
+                    found[line.entry] = instead[block].text if block in instead else entries[line.entry].blocks[block].text
+    return found
+
+
+END = [
+    *used("bash", "done", 98, command="make"),
+    *used("bash", "done again", 99, command="make"),
+    human("And now?"),
+    reply("So."),
+]
+
+
+def test_a_large_old_result_keeps_its_head_and_its_tail_and_says_how_to_see_the_rest() -> None:
+    session, entries = opened(human("Go."), *used("bash", text(200), 1, command="make test"), *END)
+    rehearsal = session.rehearse(SMALL, target=600)
+    assert [(act.kind, act.object) for act in rehearsal.actions] == [("trim", "bash:1")]
+    session.view.apply(rehearsal.edits)
+    lines = shown(session, entries)[2].splitlines()
+    assert lines[0] == "line 0 of the output that was printed"
+    assert lines[-1] == "line 199 of the output that was printed"
+    assert any("tokens left out here" in line and f"recall {session.index.handle('bash:1', 1)}" in line for line in lines)
+
+
+def test_the_latest_of_equal_and_of_superseded_reads_stays() -> None:
+    said = actions(
+        human("Go."),
+        *used("read", text(20), 1, path="a.py"),
+        *used("read", text(20), 2, path="a.py"),
+        *used("read", text(20, "changed"), 3, path="a.py"),
+        *used("read", text(20, "other"), 4, path="a.py", offset=40),
+        *END,
+    )
+    assert [what for how, what in said if how == "dedupe"] == ["read:1", "read:2"]
+
+
+def test_a_read_that_failed_later_does_not_supersede_one_that_worked() -> None:
+    said = actions(human("Go."), *used("read", text(20), 1, path="a.py"), *used("read", "gone", 2, path="a.py", error=True), *END)
+    assert ("dedupe", "read:1") not in said
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("read", "Read the file again"),
+        ("grep", "Search again"),
+        ("bash", "Run it again"),
+        ("edit", "read the file to see it"),
+        ("sql", "Call it again"),
+    ],
+)
+def test_placeholders_say_what_can_be_done(tool: str, words: str) -> None:
+    session, entries = opened(human("Go."), *used(tool, text(30), 1, path="a.py"), *END, limit=100)
+    session.view.apply(session.rehearse(replace(SMALL, middle_above=99.0), target=0).edits)
+    left = shown(session, entries)[2]
+    assert words in left
+    assert f"recall {tool}:1@" in left
+    assert "a.py" in left
+
+
+def test_of_a_failed_call_the_first_line_of_its_error_stays() -> None:
+    session, entries = opened(
+        human("Go."), *used("bash", "No such file\n" + text(30), 1, error=True, command="cat x"), *END, limit=100
+    )
+    policy = replace(SMALL, middle_above=99.0)
+    session.view.apply(session.rehearse(policy, target=0).edits)
+    assert "It failed: No such file" in shown(session, entries)[2]
+
+
+def test_essential_tools_stay_in_every_tier() -> None:
+    session, entries = opened(
+        human("Go."), *used("describe_table", text(60), 1, table="t"), *used("bash", text(60), 2, command="x"), *END, limit=300
+    )
+    session.view.apply(session.rehearse(SMALL, target=0).edits)
+    assert shown(session, entries)[2] == text(60)
+
+
+def test_of_state_only_the_newest_stays() -> None:
+    state = [draft for n in (1, 2, 3) for draft in used("git_status", text(30, f"state {n}"), n)]
+    said = actions(human("Go."), *state, *END)
+    assert {what for how, what in said if how in ("clear", "dedupe")} >= {"git_status:1", "git_status:2"}
+    assert ("clear", "git_status:3") not in said
+
+
+def test_long_arguments_give_way_to_a_note_and_stay_json() -> None:
+    session, entries = opened(human("Go."), *used("write", "ok", 1, path="a.py", content=text(60)), *END, limit=300)
+    policy = replace(SMALL, middle_above=99.0)
+    session.view.apply(session.rehearse(policy, target=0).edits)
+    row = session.view.row(1)
+    assert row is not None
+    arguments = json.loads(dict(row.replaced)[0].text)
+    assert arguments["path"] == "a.py"
+    assert "recall write:1@" in arguments["content"]
+    block = entries[1].blocks[0]
+    assert isinstance(block, ToolCall)
+    assert json.loads(block.arguments)["content"] == text(60)
+
+
+def test_a_tier_is_tried_only_when_the_one_before_was_not_enough() -> None:
+    drafts = [human("Go."), *used("bash", text(100), 1, command="a"), *used("bash", text(12), 2, command="b"), *END]
+    session, _ = opened(*drafts, limit=1_400)
+    enough = session.rehearse(SMALL, target=900)
+    assert {act.kind for act in enough.actions} == {"trim"}
+    assert session.rehearse(SMALL, target=0).exhausted
+    assert {act.kind for act in session.rehearse(SMALL, target=0).actions} == {"trim"}  # below 70 % of the limit already
+
+
+def test_what_a_tier_saves_too_little_of_is_not_worth_a_broken_prefix() -> None:
+    drafts = [human("Go."), *used("bash", text(40), 1, command="a"), *END]
+    assert [how for how, _ in actions(*drafts, policy=replace(SMALL, minimum=100_000, minimum_share=0.9))] == ["clear", "prune"]
+
+
+def test_the_newest_turns_and_the_system_prompt_are_left_alone() -> None:
+    drafts = [
+        system("Be brief."),
+        human("Go."),
+        *used("bash", text(90), 1, command="a"),
+        human("On."),
+        *used("bash", text(90), 2, command="b"),
+    ]
+    said = actions(*drafts, policy=replace(SMALL, turns=1))
+    assert all(what != "bash:2" for _, what in said)
+
+
+def test_the_middle_leaves_under_a_pointer_and_human_words_stay() -> None:
+    drafts: list[Draft] = [human("Go.")]
+    for n in range(40):
+        drafts += used("bash", text(20), n, command=f"step {n}")
+    session, _ = opened(*drafts, *END, limit=500)
+    rehearsal = session.rehearse(SMALL, target=400)
+    assert "prune" in {act.kind for act in rehearsal.actions}
+    session.view.apply(rehearsal.edits)
+    assert session.view.shows(0, 0)
+    assert any("steps from the middle" in insert.text for insert in session.view.inserts)
+    assert session.view.tokens == sum(line.tokens for line in session.freeze().lines)
