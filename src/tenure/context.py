@@ -12,6 +12,7 @@ moment goes on where it was: `Context(store=…, conversation=context.conversati
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any, Final, TypeVar, cast, overload
 from uuid import uuid4
 
@@ -31,14 +32,15 @@ from tenure.meter.tokens import Tokenizer, o200k, weigh
 from tenure.policies import policy_named
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
-from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA
-from tenure.record.index import is_recall
-from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, Query, answer
+from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA, Answer
+from tenure.record.index import NONE, is_recall
+from tenure.record.query import CAP, Query
+from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, answer, respond
 from tenure.record.tools import DECLARATION, DELIMITER, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter
 from tenure.rules.tables import rules_for
 from tenure.store.records import Conversation, Records
 from tenure.view.edit import Commit
-from tenure.view.guard import Hold
+from tenure.view.guard import RECALL_SHARE, Hold
 from tenure.view.project import View, project
 from tenure.view.request import Messages, alternating
 from tenure.view.shared import Difference, difference
@@ -50,6 +52,10 @@ _VIRTUAL: Final = (
     (DELIMITER, DELIMITER_DESCRIPTION, DELIMITER_SCHEMA),
     (RECALL, RECALL_DESCRIPTION, RECALL_SCHEMA),
 )
+
+_LEAST_RECALL: Final = 1_000  # tokens of a recall's answer, however small the budget
+_RECALL_CALL: Final = 60  # tokens set aside for its call, which is kept with it
+_PAGE: Final = 32  # entries read at once from a store
 
 
 class Context:
@@ -70,11 +76,13 @@ class Context:
         kinds: Mapping[str, ToolKind] | None = None,
         tokenizer: Tokenizer | None = None,
         on_decision: Callable[[Decision], None] | None = None,
+        recall_cap: int = CAP,
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
 
         `compat` follows a published version of `cwl` instead: "paper" is the paper's algorithm, "pi-cwl" its public implementation, which
-        also counts in its own way.
+        also counts in its own way. `recall_cap` is what one answer of `recall` may weigh in o200k tokens, and is never more than the share of
+        the budget that recalls are kept in.
 
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
         """
@@ -82,6 +90,7 @@ class Context:
         self._kinds = dict(kinds or {})
         self._count = tokenizer or o200k()
         self._on_decision = on_decision
+        self._recall_cap = recall_cap
         self.store = _opened(store)
         self._sheet = self._conversation(conversation, tenant, model, dialect)
         self.rules = rules_for(provider, model, dialect)
@@ -141,10 +150,13 @@ class Context:
         """
         offered = [dict(tool) for tool in tools]
         self._declare(offered)
-        if annotate:
-            offered += [self._dialect.tool(*virtual) for virtual in _VIRTUAL]
-        head = fields | ({"tools": [_undeclared(tool) for tool in offered]} if offered else {})
+        virtual = [self._dialect.tool(*each) for each in _VIRTUAL]  # the second redeems what markers name
+        own = [_undeclared(tool) for tool in offered]
+        head = fields | {"tools": own + (virtual if annotate else virtual[1:])}
         self._decide(self._head_tokens(head))
+        if not annotate and not len(self.session.commits):
+            head = fields | ({"tools": own} if own else {})  # nothing left yet
+            self._head_tokens(head)
         shown = self._messages.of(self.session.freeze())
         if self.rules.alternation:
             shown = alternating(shown)
@@ -170,16 +182,19 @@ class Context:
             told = self.session.index.answers[at]
             return self._result(made.call_id, told.text, error=told.error)
         if is_recall(made.name):
-            try:
-                query = msgspec.json.decode(made.arguments or "{}", type=Query)
-                return self._result(made.call_id, answer(self.session.index, self._read, query), error=False)
-            except (InputError, msgspec.DecodeError) as error:
-                return self._result(made.call_id, f"recall: {error}", error=True)
+            told = self._recalled(at, made.arguments)
+            return self._result(made.call_id, told.text, error=told.error)
         return None
 
-    def recall(self, handle: str) -> str:
-        """What a handle stands for, whole. Raises InputError for an unknown one."""
-        return answer(self.session.index, self._read, Query(handle=handle))
+    def recall(
+        self, handle: str = "", *, path: str = "", words: str = "", pattern: str = "", lines: str = "", cap: int = 0
+    ) -> str:
+        """What handles stand for, or where the record speaks of a path, words or a pattern; whole unless `cap` says how many tokens.
+
+        Raises InputError for what cannot be found.
+        """
+        query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
+        return answer(self.session.index, self._history(), query, count=self._count, cap=cap, now=monotonic)
 
     def pin(self, object_: str) -> None:
         """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`."""
@@ -262,6 +277,39 @@ class Context:
                 return entry  # recalled, not shown: not kept
             self._shown[n] = entry
         return self._shown[n]
+
+    def _recalled(self, at: tuple[int, int], arguments: str) -> Answer:
+        index, budget = self.session.index, self.session.setup.budget
+        ordinal = index.block(at).span
+        assert ordinal != NONE
+        return respond(
+            index,
+            self._history(),
+            index.spans[ordinal],
+            arguments,
+            stands=self._stands,
+            count=self._count,
+            cap=max(_LEAST_RECALL, min(self._recall_cap, int(budget.limit / self.session.ratio * RECALL_SHARE) - _RECALL_CALL)),
+            now=monotonic,
+        )
+
+    def _stands(self, at: tuple[int, int]) -> bool:
+        """Whether a block is shown as the record has it."""
+        row = self.session.view.row(at[0])
+        return row is not None and at[1] in row.blocks and at[1] not in dict(row.replaced)
+
+    def _history(self) -> Callable[[int], Entry]:
+        """Entries by number, for reading many in a row: from the store by the page, of which two are kept."""
+        pages: dict[int, tuple[Entry, ...]] = {}
+
+        def read(n: int) -> Entry:
+            page = n // _PAGE
+            if page not in pages:
+                pages.pop(next(iter(pages)) if len(pages) > 1 else NONE, None)
+                pages[page] = tuple(self.store.entries(self.conversation, page * _PAGE, (page + 1) * _PAGE))
+            return pages[page][n % _PAGE]
+
+        return read
 
     def _head_tokens(self, head: Mapping[str, Any]) -> int:
         counted = {key: head[key] for key in ("system", "instructions", "tools") if key in head}

@@ -1,28 +1,69 @@
-"""`tenure recall`: bring back the original bytes of anything in a session, by the handle that a view prints."""
+"""`tenure recall`: bring back the original bytes of anything in a session, by the handle that a view prints, or find the handle."""
 
 import sys
+from time import monotonic
 from typing import Annotated
 
 import typer
 
+from tenure.disk.files import STDIN
+from tenure.errors import InputError
 from tenure.evals.loading import load, source
+from tenure.lifecycle.budget import parse_tokens
 from tenure.meter.tokens import o200k
-from tenure.record.recall import Query, answer, raw
+from tenure.record.query import Query
+from tenure.record.recall import answer, raw
 
 
 def recall(
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Session files, as they were replayed.")],
-    handle: Annotated[str, typer.Argument(help="Such as read:12@3fa9, user:3, step:17, episode:locate-auth or entry:40.")],
+    sessions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION... [HANDLE]",
+            help="Session files, as they were replayed, then what to bring back or to search in: such as read:12@3fa9, user:3, step:17, "
+            "episode:locate-auth or entry:40; several apart by commas.",
+        ),
+    ],
+    words: Annotated[str, typer.Option(help="Find the texts that say most of these words, best first.")] = "",
+    path: Annotated[str, typer.Option(help="Find the calls about this file or folder, and texts that name it.")] = "",
+    pattern: Annotated[str, typer.Option(help="Find the lines that match this regular expression, newest first.")] = "",
+    lines: Annotated[str, typer.Option(help="Only these lines, such as 120-180, or 120- for all from there on.")] = "",
+    cap: Annotated[str, typer.Option(help="At most so many tokens, such as 10k; the end says how to go on.")] = "",
     as_bytes: Annotated[bool, typer.Option("--raw", help="Exactly the original bytes, and nothing else.")] = False,
-    lines: Annotated[str, typer.Option(help="Only these lines, such as 120-180.")] = "",
 ) -> None:
-    """Print what a handle stands for.
+    """Print what a handle stands for, or where a session speaks of something.
 
     With --raw: of a tool call, its result as it was; of entry:N, the message's JSON as it was; of anything larger, its texts in order.
     """
-    loaded = load([source(name) for name in sessions], o200k())
+    query = Query(words=words, path=path, pattern=pattern, lines=lines)
+    named, handle = _parted(sessions, optional=query.searches)
+    most = parse_tokens("--cap", cap, of=None) if cap else 0
+    if as_bytes and (query.searches or lines or cap):
+        raise InputError("--raw", "a search, lines or a cap beside it", "a handle alone")
+    loaded = load([source(name) for name in named], o200k())
     if as_bytes:
         sys.stdout.buffer.write(raw(loaded.index, loaded.read, handle))
         sys.stdout.buffer.flush()
-    else:
-        typer.echo(answer(loaded.index, loaded.read, Query(handle=handle, lines=lines)))
+        return
+    query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)
+    typer.echo(answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic))
+
+
+def _parted(arguments: list[str], *, optional: bool) -> tuple[list[str], str]:
+    """The sessions and the handle behind them; in a search, the last argument is a handle only where it names no file."""
+    *before, last = arguments
+    if optional and (not before or last == STDIN or _opens(last)):
+        return arguments, ""
+    if not before:
+        raise InputError(
+            "recall", f"{last!r} alone", "a session, then a handle such as read:12@3fa9; or --words, --path or --pattern"
+        )
+    return before, last
+
+
+def _opens(address: str) -> bool:
+    try:
+        source(address)
+    except InputError:
+        return False
+    return True

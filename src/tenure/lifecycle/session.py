@@ -24,7 +24,7 @@ from tenure.record.index import Index
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Moment, Price
-from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, held_keys, loop_start, opening_of, tail_of
+from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, fresh_recalls, held_keys, loop_start, opening_of, tail_of
 from tenure.view.project import Projection, View
 from tenure.view.undo import lawful, undo
 
@@ -216,7 +216,8 @@ class Session:
         exchanges = self.setup.policy.conduct.tail_exchanges if self.setup.policy else TAIL_EXCHANGES
         limit = int(self.setup.budget.limit / self.ratio)
         tail = tail_of(self.index, self.view, limit, exchanges)
-        return Guard(self.index, tail=tail, opening=opening_of(self.index, self.view), holds=self.holds)
+        recalled = fresh_recalls(self.index, self.view, limit) if exchanges else frozenset[int]()  # the paper knows no recall
+        return Guard(self.index, tail=tail, opening=opening_of(self.index, self.view), holds=self.holds, recalled=recalled)
 
     def situation(self) -> Situation:
         """What a policy is shown now. One pass over the view."""
@@ -343,7 +344,7 @@ class Session:
         """What holds the space of a view, in provider tokens that add up to the whole. One pass over the view."""
         guard = self.guard()
         held: dict[str, int] = dict.fromkeys(("human_text", "prologue", "pins", "tail", "episode", "free"), 0)
-        names: dict[str | None, str] = {"human": "human_text", "hold": "pins", "pin": "pins", None: "free"}
+        names: dict[str | None, str] = {"human": "human_text", "hold": "pins", "pin": "pins", "recall": "tail", None: "free"}
         for row in view.rows():
             weights = self.index.weights(row.entry)
             shown = dict(row.replaced)

@@ -13,6 +13,7 @@ from msgspec import Struct
 from tenure.record.entry import Block, Entry, Origin, Role, Thinking, ToolCall, ToolResult
 from tenure.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
 from tenure.record.objects import HASH_CHARS, tool_key
+from tenure.record.query import asked
 from tenure.record.tools import RECALL, Kinds, ToolKind, cue_of, is_delimiter
 
 HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
@@ -62,6 +63,13 @@ class Span(Struct, gc=False):
         return f"{tool_key(self.tool)}:{self.number}"
 
 
+class Recalled(Struct, frozen=True, gc=False):
+    """What a recall's result stands for. It is a copy: it may leave at no loss, and is named by what it is a copy of."""
+
+    key: str  # the same for two recalls that ask the same
+    sources: tuple[str, ...]  # objects; none of a search
+
+
 class Turn(Struct, frozen=True, gc=False):
     """A human turn: where it starts. It lasts until the next one does."""
 
@@ -88,6 +96,7 @@ class Index:
         self.episodes: list[Episode] = []
         self.graph = EpisodeGraph(self.episodes)
         self.answers: dict[tuple[int, int], Answer] = {}  # of delimiter calls, by (entry, block)
+        self.recalls: dict[int, Recalled] = {}  # by ordinal of the span, ascending
         self.system: set[int] = set()  # entries of the system's role
         self.tokens = 0  # of the whole record
         self._numbers: dict[str, int] = {}
@@ -141,6 +150,17 @@ class Index:
         """The `number`-th call of a tool, named as objects name it."""
         ordinals = self._by_number.get(tool, ())
         return self.spans[ordinals[number - 1]] if 0 < number <= len(ordinals) else None
+
+    def sources(self, span: Span) -> Iterator[Span]:
+        """The calls that a call stands for: itself, or of a recall the calls whose results it brought back."""
+        recalled = self.recalls.get(span.ordinal)
+        if recalled is None:
+            yield span
+            return
+        for object_ in recalled.sources:
+            tool, _, number = object_.rpartition(":")
+            found = self.span(tool, int(number)) if number.isdecimal() else None
+            yield from [found] if found else []
 
     def entries_of(self, episode: Episode) -> range:
         """The entries in which blocks of an episode may lie: from its start to the last result of a call made in it."""
@@ -324,12 +344,27 @@ class Index:
         span = Span(len(self.spans), call.name, number, kind, cue_of(call.arguments), at, episode)
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
+        if is_recall(call.name):
+            self._recall(span, call.arguments)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
         self._reply_calls += 1
         self._unanswered += 1
         if self.steps:
             self.steps[-1].calls += 1
         return span.ordinal
+
+    def _recall(self, span: Span, arguments: str) -> None:
+        """Tie a recall to its sources; one of a recall is tied to that one's. A call of a host's own that asks otherwise is none."""
+        query = asked(arguments)
+        if query is None:
+            return
+        sources: dict[str, None] = {}
+        for object_ in query.objects:
+            tool, _, number = object_.rpartition(":")
+            named = self.span(tool, int(number)) if number.isdecimal() else None
+            again = self.recalls.get(named.ordinal) if named is not None else None
+            sources |= dict.fromkeys(again.sources if again is not None else (object_,))
+        self.recalls[span.ordinal] = Recalled(query.key, tuple(sources))
 
     def _close_span(self, result: ToolResult, at: tuple[int, int]) -> int:
         waiting = self._waiting.get(result.call_id)

@@ -1,61 +1,58 @@
 """Bringing back what left a view. Promise: nothing is lost: whatever was evicted comes back byte for byte, by handle.
 
-Pure: texts come from the record by entry number. A search reads the record's calls first and its texts only when asked for words.
+Pure: texts come from the record by entry number. An answer holds whole lines and is bounded; what it leaves out, it names with the words that
+bring it. It is a copy, tied to its source by the index.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
 from tenure.record.entry import Entry, Text, Thinking, ToolCall, ToolResult
-from tenure.record.episodes import Episode
-from tenure.record.index import HASH_BYTES, Index, Span
+from tenure.record.episodes import Answer, Episode
+from tenure.record.excerpt import Count, Lines, excerpt, lines_of
+from tenure.record.index import HASH_BYTES, NONE, Index, Span
 from tenure.record.objects import Handle, parse_handle
+from tenure.record.query import CAP, Query
+from tenure.record.search import Hit, Hits, Now, Read, search
 
 At = tuple[int, int]
-Read = Callable[[int], Entry]
 
-MATCHES: Final = 20  # of a search
-LINE_CHARS: Final = 200  # of one matching line
+LEAST: Final = 200  # tokens: below it, an answer could not even say what it leaves out
+REPEATS: Final = 3  # the same recall that often, within NEAR replies, is said plainly
+NEAR: Final = 10
+_CALL_SHARE: Final = 0.2  # of the cap: what a call's arguments may take before its result
+_NOTE: Final = 90  # tokens set aside for what is said around a search's hits
 
 RECALL_DESCRIPTION: Final = (
-    "Bring back something that left your context, exactly as it was. Give a handle that you see in the conversation "
-    "(read:12@3fa9, user:3, step:17, episode:locate-auth), or search for it by path, words or pattern; "
-    "lines (such as 120-180) limits what comes back."
+    "Bring back what left your context, exactly as it was. By handle, as you see it in the conversation (read:12@3fa9, user:3, step:17, "
+    "episode:locate-auth); lines gives a part. Or search everything there ever was, by words (ranked), path or pattern: matches come with "
+    "handle and line number. A handle beside words or a pattern searches only in it. A long answer ends by saying how to go on."
 )
 
 RECALL_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
-        "handle": {"type": "string", "description": "what to bring back, such as read:12@3fa9"},
-        "path": {"type": "string", "description": "find calls about this file or folder"},
-        "words": {"type": "string", "description": "find where all these words stand"},
-        "pattern": {"type": "string", "description": "find lines that match this regular expression"},
-        "lines": {"type": "string", "description": "only these lines of the handle's text, such as 120-180"},
+        "handle": {"type": "string", "description": "what to bring back, such as read:12@3fa9; several apart by spaces"},
+        "lines": {"type": "string", "description": "only these lines of it, such as 120-180, or 120- for all from there on"},
+        "words": {"type": "string", "description": "find the texts that say most of these words; names in any spelling"},
+        "path": {"type": "string", "description": "find calls about this file or folder, and texts that name it"},
+        "pattern": {"type": "string", "description": "find lines that match this Python regular expression"},
     },
     "additionalProperties": False,
 }
 
 
-class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to recall: a handle, perhaps with lines, or one way to search."""
+class _Passage(Struct, frozen=True, kw_only=True, gc=False):
+    """What a handle stands for, to be read: a label, and the text whose lines are numbered."""
 
-    handle: str = ""
-    path: str = ""
-    words: str = ""
-    pattern: str = ""
-    lines: str = ""
-
-
-class Found(Struct, frozen=True, kw_only=True):
-    """A place that a search found: the handle that brings it back, and why it matched."""
-
-    handle: str
-    shown: str
+    handle: str  # as it is printed
+    head: str
+    body: str
 
 
 def blocks_of(index: Index, handle: Handle) -> tuple[At, ...]:
@@ -83,43 +80,187 @@ def raw(index: Index, read: Read, text: str) -> bytes:
     return b"".join(_bytes(read(entry), (entry, block)) + b"\n" for entry, block in places)
 
 
-def shown(index: Index, read: Read, text: str, lines: str = "") -> str:
-    """What a handle stands for, to be read: each block under a line that says what it is."""
-    handle = parse_handle(text)
-    places = blocks_of(index, handle)
-    if lines:
-        return _lines(raw(index, read, text).decode(), lines)
-    parts = [f"{_label(index, read(entry), (entry, block))}\n{read(entry).blocks[block].text}" for entry, block in places]
+def answer(index: Index, read: Read, query: Query, *, count: Count | None = None, cap: int = CAP, now: Now | None = None) -> str:
+    """What the model gets for a recall, at most `cap` tokens of it by `count`; 0 is no cap, and without `count` an estimate errs high.
+
+    Patterns are stopped after PATTERN_S seconds of the clock `now`. Raises InputError for what cannot be found or understood.
+    """
+    meter = count or _estimate
+    room = max(cap, LEAST) if cap else None
+    if query.searches:
+        within = [at for handle in query.handles for at in blocks_of(index, parse_handle(handle))] if query.handles else None
+        if query.lines:
+            raise InputError("lines", "lines beside a search", "lines beside a handle alone")
+        return _told(index, search(index, read, query, within, now), query, room, meter)
+    if not query.handles:
+        raise InputError("recall", "nothing to look for", "a handle, a path, words or a pattern")
+    return _brought(index, read, query, room, meter)
+
+
+def respond(
+    index: Index,
+    read: Read,
+    span: Span,
+    arguments: str,
+    *,
+    stands: Callable[[At], bool],
+    count: Count | None = None,
+    cap: int = CAP,
+    now: Now | None = None,
+) -> Answer:
+    """The answer to a recorded call of `recall`, be it a refusal. Never raises InputError.
+
+    When the same answer still `stands` in the view, whole and as it was, it is pointed to instead; asking the same again and again is said.
+    """
+    try:
+        query = msgspec.json.decode(arguments or "{}", type=Query)
+        told = Answer(text=answer(index, read, query, count=count, cap=cap, now=now))
+    except (InputError, msgspec.DecodeError, RecursionError) as error:
+        told = Answer(text=f"recall: {error}", error=True)
+    return _not_again(index, read, span, told, stands)
+
+
+def _not_again(index: Index, read: Read, span: Span, told: Answer, stands: Callable[[At], bool]) -> Answer:
+    same = list(_same(index, span))
+    step = index.entries[span.call[0]].step
+    near = 1 + sum(step - index.entries[each.call[0]].step <= NEAR for each in same)
+    for each in same:
+        if each.result is None or each.error or told.error or not stands(each.result):
+            continue
+        if not read(each.result[0]).blocks[each.result[1]].text.startswith(told.text):
+            continue  # a pointer itself, or the record has grown since
+        ago = step - index.entries[each.call[0]].step
+        first = told.text.split("\n", 1)[0][:80]
+        text = f"[Still in your context: the same recall was answered {ago} replies ago, and nothing has changed. It begins: {first}]"
+        told = Answer(text=text) if len(text) < len(told.text) else told
+        break
+    if near < REPEATS:
+        return told
+    plain = f"You have now asked for exactly this {near} times within {NEAR} replies, and the answer is the same each time"
+    return Answer(text=f"{told.text}\n\n[{plain}. Work with it, or ask for something else.]", error=told.error)
+
+
+def _same(index: Index, span: Span) -> Iterator[Span]:
+    """Earlier recalls that asked the same, newest first."""
+    own = index.recalls.get(span.ordinal)
+    for ordinal in reversed(index.recalls):
+        if own is not None and ordinal < span.ordinal and index.recalls[ordinal].key == own.key:
+            yield index.spans[ordinal]
+
+
+def _brought(index: Index, read: Read, query: Query, room: int | None, count: Count) -> str:
+    """What handles stand for, one after the other, until the room is used up."""
+    handles = query.handles
+    wanted = lines_of(query.lines) if query.lines else Lines()
+    parts: list[str] = []
+    failures: list[InputError] = []
+    spent = 0
+    for place, handle in enumerate(handles):
+        try:
+            passage = _passage(index, read, handle, int(room * _CALL_SHARE) if room else None, count)
+            head = passage.head if not query.lines else f"[{passage.handle}, lines {wanted}]\n" * (len(handles) > 1)
+            rest = handles[place + 1 :]
+            left = None if room is None else room - spent - count(head) - _reserve(passage, rest, query.lines, count)
+            if left is not None and left < min(LEAST // 4, count(passage.body)) and parts:
+                parts.append(_left_out(handles[place:], query.lines))
+                break
+            cut = excerpt(passage.body, wanted, None if left is None else max(1, left), count)
+        except InputError as error:
+            failures.append(error)
+            parts.append(f"[{error}]")
+            continue
+        if cut.left is not None:
+            parts.append(head + cut.text + "\n" + _goes_on(passage.handle, cut.left, cut.total, rest, query.lines))
+            break
+        parts.append(head + cut.text)
+        spent += count(parts[-1]) + 1
+    if len(failures) == len(handles):
+        raise failures[0]
     return "\n\n".join(parts)
 
 
-def search(index: Index, read: Read, query: Query) -> tuple[Found, ...]:
-    """Where the record speaks of a path, of all words or of a pattern, newest first. Raises InputError for a bad pattern."""
-    if query.path:
-        spans = (span for span in reversed(index.spans) if query.path in span.cue)
-        return tuple(_found_call(index, span) for span, _ in zip(spans, range(MATCHES), strict=False))
-    matches = _matcher(query)
-    found: list[Found] = []
-    for number in reversed(range(len(index))):
-        entry = read(number)
-        for block, part in enumerate(entry.blocks):
-            if line := matches(part.text):
-                found.append(Found(handle=_handle_at(index, (number, block)), shown=line))
-        if len(found) >= MATCHES:
-            break
-    return tuple(found[:MATCHES])
+def _goes_on(handle: str, left: Lines, total: int, rest: Sequence[str], lines: str) -> str:
+    start = f"line {left.first} from character {left.char} on, and lines" if left.char > 1 else "lines"
+    first = left.first + (left.char > 1)
+    missing = f"{start} {first}-{left.last}" if first <= left.last else start.removesuffix(", and lines")
+    text = f'[left out: {missing} of {total}. Go on with: recall handle="{handle}" lines="{left}"]'
+    return f"{text}\n{_left_out(rest, lines)}" if rest else text
 
 
-def answer(index: Index, read: Read, query: Query) -> str:
-    """What the model gets for a recall. Raises InputError for what cannot be found or understood."""
-    if query.handle:
-        return shown(index, read, query.handle, query.lines)
-    if not (query.path or query.words.strip() or query.pattern):
-        raise InputError("recall", "nothing to look for", "a handle, a path, words or a pattern")
-    found = search(index, read, query)
-    if not found:
+def _reserve(passage: _Passage, rest: Sequence[str], lines: str, count: Count) -> int:
+    """Tokens to set aside for saying what was left out, whatever it will be."""
+    total = passage.body.count("\n") + 1
+    widest = Lines(first=max(1, total - 1), char=len(passage.body) + 1, last=total)
+    return count(_goes_on(passage.handle, widest, total, rest, lines)) + 2
+
+
+def _left_out(handles: Sequence[str], lines: str) -> str:
+    where = f' lines="{lines}"' if lines else ""
+    return f'[left out wholly: {len(handles)} of the handles. Go on with: recall handle="{" ".join(handles)}"{where}]'
+
+
+def _passage(index: Index, read: Read, text: str, room: int | None, count: Count) -> _Passage:
+    """A handle's label and text. Of a call with its result, the lines are the result's; of anything larger, those of all its blocks."""
+    handle = parse_handle(text)
+    places = blocks_of(index, handle)
+    entry = read(places[0][0])
+    printed = index.handle(handle.object, places[0][0])
+    if handle.kind == "entry" and "/" in handle.name:
+        return _Passage(handle=printed, head=_label(index, entry, places[0]) + "\n", body=entry.blocks[places[0][1]].text)
+    if handle.kind in ("user", "step", "episode", "entry"):
+        if handle.kind != "entry":  # what was recalled within it is a copy
+            places = tuple(at for at in places if index.block(at).span not in index.recalls) or places
+        return _Passage(handle=printed, head="", body="\n\n".join(_parts(index, read, places)))
+    label = _label(index, entry, places[0])
+    call = entry.blocks[places[0][1]]
+    if len(places) == 1:
+        return _Passage(handle=printed, head=f"{label}, which has no result\n", body=call.text)
+    shown = excerpt(call.text, Lines(), room, count)
+    here = f"entry:{places[0][0]}/{places[0][1]}"
+    note = f"\n{_goes_on(here, shown.left, shown.total, (), '')}" if shown.left is not None else ""
+    answered = read(places[1][0])
+    result = _label(index, answered, places[1])
+    return _Passage(handle=printed, head=f"{label}\n{shown.text}{note}\n\n{result}\n", body=answered.blocks[places[1][1]].text)
+
+
+def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:
+    held: Entry | None = None
+    for at in places:
+        if held is None or held.n != at[0]:
+            held = read(at[0])
+        yield f"{_label(index, held, at)}\n{held.blocks[at[1]].text}"
+
+
+def _told(index: Index, found: Hits, query: Query, room: int | None, count: Count) -> str:
+    """What a search found, a line each."""
+    if not found.hits:
         raise InputError("recall", "nothing in the record matches", "other words, a part of the path, or a handle")
-    return "\n".join(f"{each.handle}: {each.shown}" for each in found)
+    every = [_line(index, hit) for hit in found.hits]
+    shown = excerpt("\n".join(every), Lines(), None if room is None else room - _NOTE, count).text
+    rows = shown.split("\n")
+    more = found.more + len(every) - len(rows)
+    order = "best first" if query.words.strip() and not query.pattern else "newest first"
+    notes = [found.note] if found.note else []
+    notes += [f"{more:,} more {found.what} matched: narrow the search, or add a handle or path"] if more else []
+    notes += ['a line in its place: recall handle="…" lines="…"'] if not more else []
+    return "\n".join([f"{len(rows)} {found.what}, {order}:", *rows, f"[{'; '.join(notes)}]"])
+
+
+def _line(index: Index, hit: Hit) -> str:
+    """A hit with the handle and line by which it can be had."""
+    facts = index.block(hit.at)
+    here = f"entry:{hit.at[0]}/{hit.at[1]}"
+    line = f"line {hit.line}" if hit.char == 1 else f"line {hit.line}@{hit.char}"
+    if facts.span == NONE:
+        return f"{here} {line}: {hit.shown}"
+    span = index.spans[facts.span]
+    handle = index.handle(span.object, span.call[0])
+    return f"{handle} {line}: {hit.shown}" if facts.kind == "tool_result" else f"{handle} (its call, {here} {line}): {hit.shown}"
+
+
+def _estimate(text: str) -> int:
+    """Tokens of a text, hardly ever less than there are."""
+    return len(text.encode("utf-8", "surrogatepass")) // 2 + 1 if text else 0
 
 
 def _places(index: Index, handle: Handle) -> Iterator[At]:
@@ -173,58 +314,19 @@ def _bytes(entry: Entry, at: At) -> bytes:
     return entry.blocks[at[1]].text.encode("utf-8", "surrogatepass")
 
 
-def _lines(text: str, wanted: str) -> str:
-    found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", wanted)
-    every = text.split("\n")
-    if not found or not 1 <= int(found[1]) <= len(every) or int(found[2] or found[1]) < int(found[1]):
-        raise InputError("lines", repr(wanted), f"a range such as 1-40, within the {len(every)} lines there are")
-    return "\n".join(every[int(found[1]) - 1 : int(found[2] or found[1])])
-
-
 def _label(index: Index, entry: Entry, at: At) -> str:
     block = entry.blocks[at[1]]
     match block:
         case ToolCall(name=name):
             return f"[{index.handle(index.spans[index.block(at).span].object, at[0])}: call of {name}]"
-        case ToolResult():
-            return "[result]"
+        case ToolResult(media=media):
+            return f"[result, with {len(media)} of media that text cannot hold]" if media else "[result]"
         case Thinking():
             return "[thinking]"
         case Text():
             return f"[{block.origin}]"
         case _:
             return f"[{index.block(at).kind}]"
-
-
-def _handle_at(index: Index, at: At) -> str:
-    objects = list(index.objects_of(at))
-    return (
-        index.handle(objects[0], index.spans[index.block(at).span].call[0])
-        if index.block(at).span >= 0
-        else f"entry:{at[0]}/{at[1]}"
-    )
-
-
-def _found_call(index: Index, span: Span) -> Found:
-    return Found(handle=index.handle(span.object, span.call[0]), shown=span.cue)
-
-
-def _matcher(query: Query) -> Callable[[str], str]:
-    if query.pattern:
-        try:
-            pattern = re.compile(query.pattern)
-        except re.error as error:
-            raise InputError("pattern", f"{query.pattern!r} is no regular expression ({error})") from error
-        return lambda text: _line_with(text, found.start()) if (found := pattern.search(text)) else ""
-    words = [word.casefold() for word in query.words.split()]
-    return lambda text: _line_with(text, low.find(words[0])) if all(word in (low := text.casefold()) for word in words) else ""
-
-
-def _line_with(text: str, place: int) -> str:
-    start = text.rfind("\n", 0, place) + 1
-    stop = text.find("\n", place)
-    line = text[start : stop if stop >= 0 else len(text)].strip()
-    return line[:LINE_CHARS] or text[:LINE_CHARS].strip()
 
 
 def _near(index: Index, handle: Handle) -> str:

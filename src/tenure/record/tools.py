@@ -33,7 +33,7 @@ TOOL_KINDS: Final[Mapping[str, ToolKind]] = {
     **dict.fromkeys(
         "grep glob find ls list list_dir list_directory listdirectory list_files search search_files search_file_content codesearch"
         " grep_search file_search glob_search websearch web_search google_web_search tool_search toolsearch list_mcp_resources"
-        " listmcpresourcestool lsp list_code_definition_names".split(),
+        " listmcpresourcestool lsp list_code_definition_names recall".split(),
         ToolKind.BULK,
     ),
     **dict.fromkeys(
@@ -47,7 +47,7 @@ TOOL_KINDS: Final[Mapping[str, ToolKind]] = {
 # Arguments that say in a few words what a call was about, most telling first.
 _CUES: Final = (
     "file_path", "filePath", "path", "absolute_path", "notebook_path", "pattern", "query", "url", "command", "cmd", "skill", "name",
-    "description", "prompt", "dir_path", "directory", "code", "input",
+    "description", "prompt", "dir_path", "directory", "code", "input", "handle", "words",
 )  # fmt: skip
 _CUE_CHARS: Final = 72
 _SPACES = re.compile(r"\s+")

@@ -12,10 +12,12 @@ from tenure.record.recall import blocks_of
 from tenure.view.project import Projection
 
 At = tuple[int, int]  # (entry, block)
-Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode"]
+Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode", "recall"]
 
 TAIL_EXCHANGES: Final = 4
 TAIL_SHARE: Final = 0.2
+RECALL_CALLS: Final = 3  # that what a recall brought back is shown to for certain
+RECALL_SHARE: Final = 0.1  # of the budget, at most: all such results together
 
 
 class Hold(Struct, frozen=True, kw_only=True, gc=False):
@@ -36,10 +38,12 @@ class Guard:
         tail: frozenset[int],
         opening: frozenset[int] = frozenset(),
         holds: Iterable[Hold] = (),
+        recalled: frozenset[int] = frozenset(),
         prologue: bool = True,
     ) -> None:
         self._index = index
         self.tail = tail
+        self._recalled = recalled
         self._opening = opening
         self._prologue = prologue
         self._prologue_end = index.first_delimiter[0] if index.first_delimiter is not None else 0
@@ -52,7 +56,9 @@ class Guard:
         """The entries of which more may be held than human text and the open episode: anything that asks for `why`."""
         if self._held:
             return range(len(self._index))
-        return self.tail.union(self._opening, self._index.system, range(self._prologue_end if self._prologue else 0))
+        spans = [self._index.spans[ordinal] for ordinal in self._recalled]
+        recalls = [at[0] for span in spans for at in (span.call, span.result) if at is not None]
+        return self.tail.union(self._opening, self._index.system, range(self._prologue_end if self._prologue else 0), recalls)
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
@@ -66,6 +72,8 @@ class Guard:
             return "tail"
         if index.graph.open is not None and facts.episode == index.graph.open.ordinal:
             return "episode"
+        if facts.span in self._recalled:
+            return "recall"
         if self._held:
             return self._held_why(at, facts.span, facts.episode, facts.turn)
         return None
@@ -102,6 +110,30 @@ def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EX
             break
         entries.update(row.entry for row in rows)
     return frozenset(entries)
+
+
+def fresh_recalls(index: Index, view: Projection, limit: int) -> frozenset[int]:
+    """The spans of recalls that fewer than RECALL_CALLS replies have seen, the newest that weigh RECALL_SHARE of `limit` o200k tokens together.
+
+    O(replies looked at, recalls made in them).
+    """
+    start, replies = len(index), 0
+    for step in reversed(index.steps):
+        if (reply := index.entries[step.entry].reply) < start:
+            start, replies = reply, replies + 1
+            if replies == RECALL_CALLS:
+                break
+    fresh: set[int] = set()
+    spent = 0.0
+    for ordinal in reversed(index.recalls):
+        span = index.spans[ordinal]
+        if span.call[0] < start:
+            break
+        spent += sum(view.weight(*at) for at in (span.call, span.result) if at is not None and view.shows(*at))
+        if spent > limit * RECALL_SHARE:
+            break
+        fresh.add(ordinal)
+    return frozenset(fresh)
 
 
 def opening_of(index: Index, view: Projection) -> frozenset[int]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from tenure.record.entry import Role
 from tenure.record.episodes import Episode
-from tenure.record.index import Index, Span
+from tenure.record.index import Index, Span, is_recall
 from tenure.record.objects import parse_handle
 from tenure.record.tools import ToolKind, is_delimiter
 
@@ -28,7 +28,10 @@ class Residue:
         self.episodes = [known[ordinal] for ordinal in sorted(known)]
         named = self.episodes if described is None else sorted(described, key=lambda episode: episode.ordinal)
         self.described = [episode for episode in named if episode.description]  # what stays longest
-        self.cues = list({span.cue: span for span in sorted(cues, key=lambda span: span.ordinal)}.values())[-CUES:]
+        called = {
+            source.ordinal: source for span in cues for source in index.sources(span) if source.cue
+        }  # a recall is named by its sources
+        self.cues = list({called[ordinal].cue: called[ordinal] for ordinal in sorted(called)}.values())[-CUES:]
 
     @property
     def first(self) -> Episode:
@@ -69,7 +72,11 @@ class Residue:
 
     def _tally(self) -> str:
         start, stop = self.first.start, _end_of(self._index, self.last)
-        counted = [(self._index.calls_between(tool, start, stop), tool) for tool in self._index.tools if not is_delimiter(tool)]
+        counted = [
+            (self._index.calls_between(tool, start, stop), tool)
+            for tool in self._index.tools
+            if not (is_delimiter(tool) or is_recall(tool))
+        ]
         shown = sorted((pair for pair in counted if pair[0]), reverse=True)[:6]
         return "".join(f", {count} {tool}" for count, tool in shown)
 
@@ -106,6 +113,8 @@ def named_by(index: Index, routes: Sequence[str]) -> tuple[list[Episode], list[S
 
 def worth_naming(span: Span) -> bool:
     """Whether a call is named when it leaves: it says what it was about, and its output is not cheap search output."""
+    if is_recall(span.tool):
+        return True  # by what it brought back
     return bool(span.cue) and span.kind is not ToolKind.BULK and not is_delimiter(span.tool)
 
 
