@@ -1,0 +1,188 @@
+"""What clipping costs: `python bench/clipping.py [SHAPE...]` recognises and clips about 5 MB of generated text per shape in `tenure.clip`."""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+import tenure.clip
+from tenure.clip.shape import Note, Shape
+from tenure.meter.tokens import o200k
+
+SIZE = 5_000_000  # characters
+ROOM = 4_000  # o200k tokens
+WORDS = "request handler session store index parse token budget prefix cache entry record view commit gate policy shell".split()
+FAULTS = "connection refused|deadline exceeded|no such file or directory|permission denied".split("|")
+
+
+def text(of: Callable[[random.Random, int], str]) -> str:
+    """Lines until there are enough; the same each time."""
+    dice = random.Random(7)
+    lines: list[str] = []
+    size = n = 0
+    while size < SIZE:
+        lines.append(of(dice, n))
+        size += len(lines[-1]) + 1
+        n += 1
+    return "\n".join(lines)
+
+
+def words(dice: random.Random, n: int) -> str:
+    """That many words."""
+    return " ".join(dice.choices(WORDS, k=n))
+
+
+def path(n: int) -> str:
+    """A path; 40 neighbours in `n` share it."""
+    rest = random.Random(n // 40)
+    return f"src/{rest.choice(WORDS)}/{rest.choice(WORDS)}/{rest.choice(WORDS)}_{n // 40}.py"
+
+
+def hit(dice: random.Random, n: int) -> str:
+    """A search hit."""
+    return f"{path(n)}:{n % 40 * 17 + 3}:    return self.{words(dice, 1)}({words(dice, 2)})"
+
+
+def around(dice: random.Random, n: int) -> str:
+    """A search hit, or a line of context beside one."""
+    if n % 8 == 7:
+        return "--"
+    sign = ":" if n % 8 == 3 else "-"
+    return f"{path(n)}{sign}{n % 40 * 17 + 3}{sign}    {words(dice, 5)}"
+
+
+def logged(dice: random.Random, n: int) -> str:
+    """A log's line."""
+    level = "ERROR" if n % 997 == 0 else "WARN" if n % 211 == 0 else "INFO"
+    said = dice.choice(FAULTS) if level == "ERROR" else words(dice, 7)
+    return f"2026-03-01T12:{n // 60 % 60:02}:{n % 60:02}.{n % 1000:03}Z {level} [{words(dice, 1)}] {said} id={n}"
+
+
+def long(dice: random.Random, n: int) -> str:
+    """A line of ls -l, in sections."""
+    if n % 50 == 0:
+        return f"\n{path(n)}:\ntotal 48" if n else "./src:\ntotal 48"
+    return f"-rw-r--r--  1 dev staff {dice.randrange(9_000_000):8} Jan {n % 28 + 1:2} 10:{n % 60:02} {words(dice, 1)}_{n}.py"
+
+
+def branch(dice: random.Random, n: int) -> str:
+    """A line of tree."""
+    if n == 0:
+        return "."
+    return "├── " + words(dice, 1) if n % 50 == 1 else f"│   ├── {words(dice, 1)}_{n}.py"
+
+
+def comma(dice: random.Random, n: int) -> str:
+    """A row of CSV."""
+    return (
+        f'{n},{words(dice, 1)},{dice.choice(("done", "open"))},{dice.random():.4f},"{words(dice, 3)}"'
+        if n
+        else "id,name,state,score,note"
+    )
+
+
+def boxed(dice: random.Random, n: int) -> str:
+    """A row as psql prints it."""
+    frame = ("    id    |   name   | state | note", "----------+----------+-------+-----------------")
+    return frame[n] if n < 2 else f" {n:8} | {words(dice, 1):8} | {dice.choice(('done', 'open')):5} | {words(dice, 3)}"
+
+
+def aligned(dice: random.Random, n: int) -> str:
+    """A row as kubectl prints it."""
+    if n == 0:
+        return f"{'NAME':40}{'READY':8}{'STATUS':20}{'RESTARTS':11}AGE"
+    state = "CrashLoopBackOff" if n % 2_000 == 0 else "Running"
+    return f"{words(dice, 1) + f'-{n:x}-x7k2':40}{'1/1':8}{state:20}{n % 3:<11}{n % 90}d"
+
+
+def jsonl(dice: random.Random, n: int) -> str:
+    """A line of JSON."""
+    return f'{{"id": {n}, "name": "{words(dice, 1)}", "score": {dice.random():.4f}, "tags": ["{words(dice, 1)}"]}}'
+
+
+def json_array(dice: random.Random, n: int) -> str:
+    """A JSON document of many lines."""
+    return "[" + jsonl(dice, n) + "," if n == 0 else jsonl(dice, n) + ","
+
+
+def changed(dice: random.Random, n: int) -> str:
+    """A diff's line."""
+    match n % 40:
+        case 0:
+            return f"diff --git a/{path(n)} b/{path(n)}\nindex 1a2b3c4..5d6e7f8 100644\n--- a/{path(n)}\n+++ b/{path(n)}"
+        case 1 | 20:
+            return f"@@ -{n},18 +{n},18 @@ def {words(dice, 1)}():"
+        case 5 | 25:
+            return "-    " + words(dice, 5)
+        case 6 | 26:
+            return "+    " + words(dice, 6)
+        case _:
+            return "     " + words(dice, 6)
+
+
+def prose(dice: random.Random, _: int) -> str:
+    """A sentence."""
+    return words(dice, 12).capitalize() + "."
+
+
+TEXTS: dict[str, str | Callable[[random.Random, int], str]] = {
+    "grep -n": hit,
+    "grep -n -C 3": around,
+    "grep -c": lambda dice, n: f"src/{WORDS[n % 17]}/{words(dice, 1)}_{n}.py:{dice.randrange(1, 90)}",
+    "log": logged,
+    "find": lambda dice, n: f"./{path(n)[:-3]}/{words(dice, 1)}_{n}.py",
+    "ls -lR": long,
+    "tree": branch,
+    "CSV": comma,
+    "psql": boxed,
+    "kubectl": aligned,
+    "JSON lines": jsonl,
+    "JSON": json_array,
+    "diff": changed,
+    "prose": prose,
+}
+
+
+def shapes() -> Iterator[Shape]:
+    """Every shape in the room."""
+    for module in iter_modules(tenure.clip.__path__):
+        loaded = import_module(f"tenure.clip.{module.name}")
+        for kind in vars(loaded).values():
+            own = isinstance(kind, type) and kind.__module__ == loaded.__name__ and not getattr(kind, "_is_protocol", False)
+            if own and all(hasattr(kind, member) for member in ("name", "fits", "shaped")):
+                yield kind()
+
+
+def main(names: list[str]) -> None:
+    """Each shape over every text that it takes; the slowest of the others shows what saying no costs."""
+    o200k()("once")
+    texts = {label: text(of).split("\n") for label, of in TEXTS.items() if callable(of)}
+    for shape in shapes():
+        if names and shape.name not in names:
+            continue
+        refused = 0.0
+        for label, lines in texts.items():
+            started = time.perf_counter()
+            fits = shape.fits(lines)
+            known = time.perf_counter() - started
+            if not fits:
+                refused = max(refused, known)
+                continue
+            started = time.perf_counter()
+            shaped = shape.shaped(lines, ROOM, o200k())
+            took = time.perf_counter() - started + known
+            size = sum(map(len, lines)) + len(lines)
+            kept = "nothing" if shaped is None else f"{_tokens(lines, shaped.pieces):6,} tokens"
+            print(f"{shape.name:14} {label:14} {size / 1e6:4.1f} MB in {took:6.3f} s: {size / 1e6 / took:7.1f} MB/s, kept {kept}")
+        print(f"{shape.name:14} says no to others in at most {refused * 1e3:.1f} ms")
+
+
+def _tokens(lines: list[str], pieces: tuple[object, ...]) -> int:
+    shown = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in pieces]  # type: ignore[attr-defined]
+    return o200k()("\n".join(shown))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

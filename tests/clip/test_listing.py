@@ -1,0 +1,189 @@
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenure.clip.filling import weighed
+from tenure.clip.listing import Listing
+from tenure.clip.shape import Keep, Note, Shaped
+from tenure.meter.tokens import o200k
+
+
+def tree(folders: int, files: int) -> list[str]:
+    """As `tree` prints it: so many folders with so many files each."""
+    lines = ["."]
+    for n in range(folders):
+        lines.append(f"├── part{n}")
+        lines += [f"│   {'└' if k + 1 == files else '├'}── module_{n}_{k}.py" for k in range(files)]
+    return [*lines, "", f"{folders} directories, {folders * files} files"]
+
+
+def long(n: int, where: str = "") -> list[str]:
+    """As `ls -l` prints it."""
+    return (
+        [f"{where}:"] * bool(where)
+        + ["total 48"]
+        + [f"-rw-r--r--  1 dev staff {k * 7919:8} Jan {k % 28 + 1:2} 10:{k % 60:02} file_{k}.py" for k in range(n)]
+    )
+
+
+def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
+    """The listing's shape, and all that the reader sees of it."""
+    shaped = Listing().shaped(lines, room, o200k())
+    assert shaped is not None
+    parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
+    return shaped, "\n".join(parts)
+
+
+def entries(shaped: Shaped, lines: list[str], mark: str) -> int:
+    """Entries kept and entries counted."""
+    kept = sum(mark in lines[n] for piece in shaped.pieces if isinstance(piece, Keep) for n in range(piece.start, piece.stop))
+    said = "\n".join(piece.text for piece in shaped.pieces if isinstance(piece, Note))
+    return kept + sum(int(n.replace(",", "")) for n in re.findall(r"([\d,]+) more entr", said))
+
+
+LISTINGS = {
+    "find": [f"./src/part{n % 3}/m{n}.py" for n in range(40)],
+    "glob": [f"/home/dev/repo/src/m{n}.py" for n in range(40)],
+    "windows": [f"C:\\repo\\src\\m{n}.py" for n in range(40)],
+    "found files": ["Found 40 files", *(f"src/part{n % 3}/m{n}.py" for n in range(40))],
+    "paths with blanks": [f"./My Notes/m {n}.md" for n in range(40)],
+    "ls -l": long(40),
+    "ls -lR": [*long(20, "./src"), "", *long(20, "./tests")],
+    "ls -R": [
+        ".:",
+        "src",
+        "tests",
+        "",
+        "./src:",
+        *(f"m{n}.py" for n in range(20)),
+        "",
+        "./tests:",
+        *(f"t{n}.py" for n in range(20)),
+    ],
+    "tree": tree(4, 8),
+    "ascii tree": [".", *(f"|-- m{n}.py" for n in range(40)), "", "0 directories, 40 files"],
+    "dashed": ["- /home/dev/repo/", *(line for n in range(8) for line in (f"  - part{n}/", f"    - m{n}.py", f"    - n{n}.py"))],
+}
+
+OTHERS = {
+    "prose": ["It was a bright cold day in April, and the clocks were striking thirteen."] * 40,
+    "words": ["alpha", "beta", "gamma", "delta"] * 10,
+    "markdown list": [f"- a thing that matters, number {n}" for n in range(40)],
+    "yaml": [f"- name: x{n}" for n in range(40)],
+    "urls": [f"https://example.com/x/{n}" for n in range(40)],
+    "requests": [f"[GET] http://localhost:3000/x/{n} => [200] OK" for n in range(40)],
+    "imports": [f"from a.b{n} import c" for n in range(40)],
+    "hits": [f"src/a.py:{n}: x" for n in range(1, 40)],
+    "diffstat": [f" src/a{n}.py | {n} ++--" for n in range(40)],
+    "code": ["def f(a/b):", "    return a/b;", "x = y/z"] * 20,
+    "log": [f"2026-01-01T12:00:{n:02} INFO src/a.py started" for n in range(40)],
+    "nothing": [""] * 40,
+}
+
+
+@pytest.mark.parametrize("kind", LISTINGS)
+def test_every_kind_of_listing_is_recognised(kind: str) -> None:
+    assert Listing().fits(LISTINGS[kind])
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_only_looks_like_a_listing_is_not_taken_for_one(other: str) -> None:
+    assert not Listing().fits(OTHERS[other])
+
+
+def test_paths_become_a_tree_that_names_them_all() -> None:
+    lines = [f"/home/dev/repo/src/part{n % 6}/module_{n}.py" for n in range(120)]
+    shaped, text = shown(lines, 1_200)
+    assert weighed(lines, shaped.pieces, o200k()) < o200k()("\n".join(lines)) / 2
+    assert "120 paths in all:\nbelow /home/dev/repo/src/:" in text
+    assert all(f"module_{n}.py" in text for n in range(120))
+
+
+def test_folders_of_more_paths_than_fit_count_what_they_hold() -> None:
+    lines = [f"src/part{n % 6}/module_{n}.py" for n in range(3_000)]
+    _, text = shown(lines, 500)
+    assert sum(int(n) for n in re.findall(r"part\d/ (\d+) files", text)) == 3_000
+
+
+def test_very_many_folders_are_counted_together() -> None:
+    lines = [f"src/part{n % 6}/sub{n}/module.py" for n in range(3_000)]
+    _, text = shown(lines, 300)
+    assert sum(int(n) for n in re.findall(r"part\d/ (\d+) files", text)) == 3_000
+
+
+def test_every_folder_of_a_tree_stays_and_its_entries_add_up() -> None:
+    lines = tree(12, 80)
+    shaped, text = shown(lines, 1_500)
+    assert all(f"├── part{n}\n" in text for n in range(12))
+    assert entries(shaped, lines, "module_") == 960
+    assert text.splitlines()[0] == "960 entries and 12 folders with entries"
+    assert text.splitlines()[-1] == "12 directories, 960 files"
+
+
+def test_sections_of_ls_stay_and_their_entries_add_up() -> None:
+    lines = [line for n in range(8) for line in ("", *long(90, f"./part{n}"))][1:]
+    shaped, text = shown(lines, 3_000)
+    assert all(f"./part{n}:" in text for n in range(8))
+    assert entries(shaped, lines, "-rw-") == 720
+
+
+def test_names_of_files_beyond_the_lines_shown_are_told() -> None:
+    _, text = shown(long(200), 1_500)
+    assert "more entries, among them file_" in text
+    assert "10:" not in text.partition("among them")[2].splitlines()[0]
+
+
+@given(
+    paths=st.lists(st.lists(st.text("abcö_-.", min_size=1, max_size=8), min_size=2, max_size=5), min_size=12, max_size=200),
+    room=st.integers(200, 2_000),
+)
+def test_laws_of_a_shaped_list_of_paths(paths: list[list[str]], room: int) -> None:
+    laws(["/".join(parts) + ".py" for parts in paths], room)
+
+
+@given(folders=st.integers(1, 30), files=st.integers(1, 60), room=st.integers(200, 2_000))
+def test_laws_of_a_shaped_tree(folders: int, files: int, room: int) -> None:
+    lines = tree(folders, files)
+    shaped = laws(lines, room)
+    if shaped is not None:
+        assert entries(shaped, lines, "module_") == folders * files
+
+
+@given(counts=st.lists(st.integers(1, 80), min_size=1, max_size=12), room=st.integers(300, 2_000))
+def test_laws_of_shaped_sections(counts: list[int], room: int) -> None:
+    lines = [line for n, count in enumerate(counts) for line in ("", *long(count, f"./part{n}"))][1:]
+    shaped = laws(lines, room)
+    if shaped is not None:
+        assert entries(shaped, lines, "-rw-") == sum(counts)
+
+
+def laws(lines: list[str], room: int) -> Shaped | None:
+    """Ranges ascend without overlap, and what is shown fits."""
+    listing = Listing()
+    shaped = listing.shaped(lines, room, o200k()) if listing.fits(lines) else None
+    if shaped is None:
+        return None
+    ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]
+    assert all(piece.start < piece.stop for piece in ranges)
+    assert all(left.stop <= right.start for left, right in pairwise(ranges))
+    assert weighed(lines, shaped.pieces, o200k()) <= room
+    return shaped
+
+
+@given(lines=st.lists(st.text(st.sampled_from("ab/.:- │├─\x00\ud800é"), max_size=30), max_size=60), room=st.integers(1, 300))
+def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
+    laws(lines, room)
+
+
+@pytest.mark.parametrize(
+    "line", ["a" * 3_000_000, "a/" * 1_500_000, "│   " * 750_000, " " * 3_000_000, "- " * 1_500_000, "\x00" * 3_000_000]
+)
+def test_gigantic_lines_are_refused_in_no_time(line: str) -> None:
+    assert not Listing().fits([line] * 20)
+
+
+def test_a_tree_nested_very_deeply_is_harmless() -> None:
+    laws([f"{'│   ' * (n % 60)}├── d{n}" for n in range(5_000)], 500)
