@@ -1,0 +1,145 @@
+"""JSON as models write it, read as far as it goes. Promise: nothing is broken: no text raises, none costs more than linear time.
+
+Forgiven are single and curly quotes, unquoted words, trailing and missing commas, comments, a key without a value, and an end that never
+comes. What was cut off in the middle of a word is not given out as that word.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+DEEPEST: Final = 40  # levels; what lies deeper ends the reading
+
+_SKIP: Final = re.compile(r"(?:[\s,;]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?)*+")
+_DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.|"(?![^\S\n]*+(?:[,:;=\]}/#\n]|\Z)))*+)("?)', re.DOTALL)
+_SINGLE: Final = re.compile(r"'((?:[^'\\]|\\.|'(?![^\S\n]*+(?:[,:;=\]}/#\n]|\Z)))*+)('?)", re.DOTALL)
+_WORD: Final = re.compile(r"(?:[^\s,;:=\[\]{}\"'#/]|:(?=\w)|/(?![/*])|=(?!>))++")
+_COLON: Final = re.compile(r"\s*+(?::|=>|=)")
+_CURLY: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
+
+
+@dataclass(slots=True)
+class Node:
+    """An object or an array: members in order, those of an array under the key ""."""
+
+    items: list[tuple[str, "Value"]] = field(default_factory=list[tuple[str, "Value"]])
+
+
+Value = Node | str
+
+
+@dataclass(slots=True)
+class Loose:
+    """What was read from one place on."""
+
+    value: Value
+    end: int  # where the reading stopped
+    whole: bool  # everything that was opened was closed
+    cut: str = ""  # the start of a word that the end of the text cut off
+
+
+def straight(text: str) -> str:
+    """The text with straight quotes, as long as before."""
+    return text.translate(_CURLY)
+
+
+def loose(text: str, start: int = 0) -> Loose:
+    """The value that begins at `start`; a missing one is an empty text. O(what is read); quotes have to be straight."""
+    return _Reader(text, start).read()
+
+
+class _Reader:
+    def __init__(self, text: str, start: int) -> None:
+        self._text, self._at = text, start
+        self._open: list[tuple[Node, str]] = []  # containers being read, with the brackets that close them
+        self._keys: list[str] = [""]  # the key that waits for its value, by level
+        self._done: Value | None = None
+        self._cut = ""
+
+    def read(self) -> Loose:
+        text = self._text
+        while self._done is None:
+            self._at = _skip(text, self._at)
+            if self._at >= len(text) or not self._step(text[self._at]):
+                break
+        if self._done is not None:
+            return Loose(self._done, self._at, whole=not self._cut, cut=self._cut)
+        root: Value = self._open[0][0] if self._open else ""
+        return Loose(root, self._at, whole=False, cut=self._cut)
+
+    def _step(self, char: str) -> bool:
+        """Take in one token; False when the reading ends here."""
+        if char in "{[":
+            if len(self._open) >= DEEPEST:
+                return False
+            node = Node()
+            self._put(node)
+            self._open.append((node, "}" if char == "{" else "]"))
+            self._keys.append("")
+            self._at += 1
+            return True
+        if char in "}]":
+            return self._close(char)
+        if char in ":=>":
+            self._at += 1
+            return bool(self._open)
+        return self._scalar(char)
+
+    def _close(self, char: str) -> bool:
+        self._at += 1
+        while self._open:  # a bracket of the other kind closes what was forgotten, too
+            node, closing = self._open.pop()
+            self._keys.pop()
+            if closing == char or not any(other == char for _, other in self._open):
+                if not self._open:
+                    self._done = node
+                return True
+        return False
+
+    def _scalar(self, char: str) -> bool:
+        if char in "\"'":
+            found = (_DOUBLE if char == '"' else _SINGLE).match(self._text, self._at)
+            assert found is not None
+            self._at = found.end()
+            word, is_cut = _unescaped(found[1]), not found[2]
+        else:
+            found = _WORD.match(self._text, self._at)
+            if found is None:
+                self._at += 1
+                return True
+            self._at, word = found.end(), found[0]
+            is_cut = self._at >= len(self._text) and bool(self._open)
+        if is_cut:
+            self._cut = word
+            return False
+        colon = _COLON.match(self._text, self._at) if self._open else None
+        if colon is not None:
+            self._at = colon.end()
+            self._keys[-1] = word
+        else:
+            self._put(word)
+        return True
+
+    def _put(self, value: Value) -> None:
+        if self._open:
+            self._open[-1][0].items.append((self._keys[-1], value))
+            self._keys[-1] = ""
+        elif isinstance(value, str):
+            self._done = value
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SKIP.match(text, at)
+    assert found is not None
+    return found.end()
+
+
+def _unescaped(text: str) -> str:
+    if "\\" not in text:
+        return text
+    try:
+        return msgspec.json.decode(f'"{text}"'.encode("utf-8", "replace"), type=str)
+    except (msgspec.DecodeError, UnicodeError):
+        return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": " ", "r": " "}.get(found[1], found[1]), text, flags=re.DOTALL)
