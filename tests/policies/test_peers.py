@@ -74,7 +74,7 @@ def test_opencode_clears_what_is_older_than_the_newest_40k_of_output_before_the_
 
 def test_opencode_never_clears_a_skill() -> None:
     drafts = [human("Go."), *used("skill", 200, 1, name="x"), *calls(6), *LATER]
-    assert "skill:1" not in objects(OpencodePrune(protect=0, minimum=0), *drafts)
+    assert "function:skill:1" not in objects(OpencodePrune(protect=0, minimum=0), *drafts)
 
 
 def test_clearing_of_tool_uses_keeps_the_newest_three_and_waits_for_its_trigger() -> None:

@@ -132,10 +132,10 @@ def test_of_a_failed_call_the_first_line_of_its_error_stays() -> None:
 
 def test_essential_tools_stay_in_every_tier() -> None:
     session, entries = opened(
-        human("Go."), *used("describe_table", text(60), 1, table="t"), *used("bash", text(60), 2, command="x"), *END, limit=300
+        human("Go."), *used("describe_table", text(60), 1, table="t"), *used("skill", text(60), 2, name="x"), *END, limit=300
     )
     session.view.apply(session.rehearse(SMALL, target=0).edits)
-    assert shown(session, entries)[2] == text(60)
+    assert shown(session, entries)[2] == shown(session, entries)[4] == text(60)
 
 
 def test_of_state_only_the_newest_stays() -> None:

@@ -97,10 +97,22 @@ def test_results_are_paired_as_the_chain_pairs_them(drafts: tuple[Draft, ...]) -
     entries = placed(*drafts)
     index = Index()
     for entry in entries:
-        answered = dict(index.answered_by((entry,)))
+        answers = list(index.answers_in((entry,)))
         index.grow(entry)
-        for at, call_at in answered.items():
-            assert index.spans[index.block(at).span].call == call_at
+        for each in answers:
+            assert index.spans[index.block(each.result).span].call == each.call
+
+
+@given(drafts=transcripts(longest=16))
+@settings(max_examples=60, deadline=None)
+def test_handles_are_known_before_a_whole_history_is_taken_in(drafts: tuple[Draft, ...]) -> None:
+    entries = placed(*drafts)
+    answers = {each.result: (each.handle, each.tool) for each in Index().answers_in(entries)}
+    index = Index()
+    for entry in entries:
+        index.grow(entry)
+    spans = [span for span in index.spans if span.result is not None]
+    assert answers == {span.result: (index.handle(span.object, span.call[0]), span.tool) for span in spans}
 
 
 @given(drafts=transcripts(longest=16))

@@ -60,4 +60,4 @@ class Shape(Protocol):
 
 def weight(line: str) -> int:
     """About how many tokens a line weighs with its break: never far below, so that what fits by it fits."""
-    return 1 + (len(line) + 2) // 3 if line.isascii() else 1 + len(line.encode()) // 2
+    return 1 + (len(line) + 2) // 3 if line.isascii() else 1 + len(line.encode("utf-8", "surrogatepass")) // 2

@@ -6,7 +6,7 @@ back exactly what was there.
 
 from typing import Final
 
-from tenure.record.objects import tool_key
+from tenure.record.objects import tool_name
 from tenure.record.tools import ToolKind
 
 # What is to be done by kind of tool; a tool that does not matter to the kind is named below.
@@ -16,7 +16,7 @@ HINTS: Final = {
     ToolKind.DURABLE: "The change was made; read the file to see it as it is now",
 }
 
-# By tool, in `tool_key` form, where there is more to say.
+# By tool, as `tool_name` gives them, where there is more to say.
 HINTS_BY_TOOL: Final = {
     **dict.fromkeys(
         "read read_file readfile view cat open_file notebookread".split(), "Read the file again for its present state"
@@ -37,8 +37,7 @@ ERROR_CHARS: Final = 160  # of a failed call's message that stay
 
 def hint(tool: str, kind: ToolKind) -> str:
     """What the model can do to have the like again."""
-    key = tool_key(tool)
-    return HINTS_BY_TOOL.get(key) or HINTS_BY_TOOL.get(key.rpartition("__")[2]) or HINTS[kind]
+    return HINTS_BY_TOOL.get(tool_name(tool)) or HINTS[kind]
 
 
 def cleared(handle: str, cue: str, tool: str, kind: ToolKind, tokens: int, failed: str = "") -> str:

@@ -21,7 +21,7 @@ from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.entry import ToolCall, ToolResult
 from tenure.record.index import NONE, Span
-from tenure.record.objects import tool_key
+from tenure.record.objects import tool_name
 from tenure.record.tools import ToolKind, is_delimiter
 from tenure.view.action import Action, Shorten, Take
 
@@ -108,7 +108,7 @@ class _Walk:
             if newest.ordinal <= span.ordinal:
                 continue
             same = self._text(span) == self._text(newest)
-            if same or span.kind is ToolKind.BULK or tool_key(span.tool) in READS | self._policy.latest_only:
+            if same or span.kind is ToolKind.BULK or tool_name(span.tool) in READS | self._policy.latest_only:
                 yield _Step(self._weight(span) - NOTE, partial(self._superseded, span, newest, same=same))
 
     def trims(self) -> Iterator[_Step]:
@@ -121,7 +121,7 @@ class _Walk:
     def placeholders(self) -> Iterator[_Step]:
         """What to do instead of the result."""
         for span in self._spans:
-            latest = tool_key(span.tool) in self._policy.latest_only and self._newest_of_tool[span.tool] == span.ordinal
+            latest = tool_name(span.tool) in self._policy.latest_only and self._newest_of_tool[span.tool] == span.ordinal
             if not latest:
                 yield _Step(self._weight(span) - NOTE, partial(self._cleared, span))
 
@@ -204,10 +204,10 @@ class _Walk:
         return self._situation.is_free(at)
 
     def _is_essential(self, ordinal: int) -> bool:
-        return ordinal != NONE and tool_key(self._situation.index.spans[ordinal].tool) in self._policy.essential
+        return ordinal != NONE and tool_name(self._situation.index.spans[ordinal].tool) in self._policy.essential
 
     def _what(self, span: Span) -> tuple[str, str]:
-        return tool_key(span.tool), self._arguments(span)
+        return tool_name(span.tool), self._arguments(span)
 
     def _arguments(self, span: Span) -> str:
         block = self._situation.read(span.call[0]).blocks[span.call[1]]

@@ -70,6 +70,15 @@ class Recalled(Struct, frozen=True, gc=False):
     sources: tuple[str, ...]  # objects; none of a search
 
 
+class Answering(Struct, frozen=True, kw_only=True, gc=False):
+    """A result that is about to be taken in, and the call that it answers."""
+
+    result: tuple[int, int]  # (entry, block)
+    call: tuple[int, int]
+    tool: str
+    handle: str  # of the call
+
+
 class Turn(Struct, frozen=True, gc=False):
     """A human turn: where it starts. It lasts until the next one does."""
 
@@ -251,9 +260,11 @@ class Index:
         """
         return self._reply_calls > 0 or (not self._said and self._was_in_loop)
 
-    def answered_by(self, entries: Iterable[Entry]) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-        """The results in entries that are to follow, each with the call in the record that it answers."""
+    def answers_in(self, entries: Iterable[Entry]) -> Iterator["Answering"]:
+        """The results in entries that are to follow, each with the call that it answers, in the record or among them."""
         waiting: dict[str, list[tuple[int, int]]] = {}
+        numbers: dict[str, int] = {}
+        made: dict[tuple[int, int], tuple[str, str]] = {}  # calls among the entries: tool and handle
         for entry in entries:
             for number, block in enumerate(entry.blocks):
                 if not isinstance(block, ToolCall | ToolResult):
@@ -262,9 +273,18 @@ class Index:
                     waiting[block.call_id] = [self.spans[ordinal].call for ordinal in self._waiting.get(block.call_id, ())]
                 calls = waiting[block.call_id]
                 if isinstance(block, ToolCall):
+                    key = tool_key(block.name)
+                    numbers[key] = numbers.get(key, self._numbers.get(key, 0)) + 1
+                    made[entry.n, number] = block.name, f"{key}:{numbers[key]}@{entry.id[:HASH_CHARS]}"
                     calls.append((entry.n, number))
-                elif calls and (call := calls.pop(_answered(calls)))[0] < len(self):
-                    yield (entry.n, number), call
+                elif calls:
+                    call = calls.pop(_answered(calls))
+                    tool, handle = made.get(call) or self._called(call)
+                    yield Answering(result=(entry.n, number), call=call, tool=tool, handle=handle)
+
+    def _called(self, call: tuple[int, int]) -> tuple[str, str]:
+        span = self.spans[self.block(call).span]
+        return span.tool, self.handle(span.object, call[0])
 
     def is_late(self, span: Span) -> bool:
         """Whether the result came when the model had gone on without it, and had been told that there is none."""

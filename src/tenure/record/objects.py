@@ -48,6 +48,11 @@ def tool_key(tool: str) -> str:
     return f"function:{key}" if key in RESERVED else key
 
 
+def tool_name(tool: str) -> str:
+    """A tool's name as tables of tools have it: like `tool_key`, never in the long form, without the server it came from."""
+    return tool_key(tool).removeprefix("function:").rpartition("__")[2]
+
+
 def parse_handle(text: str) -> Handle:
     """The handle that a model or a person wrote; long forms (`function:read:12`, `conversation:user:3`) are shortened.
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tenure.policies.peers.shown import is_free, results, weight
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
-from tenure.record.objects import tool_key
+from tenure.record.objects import tool_name
 from tenure.view.action import Shorten
 
 
@@ -37,7 +37,7 @@ class ClearToolUses(Struct, frozen=True, kw_only=True):
             return
         found = results(situation)
         old = found[: max(0, len(found) - self.keep)]
-        chosen = [span for span in old if tool_key(span.tool) not in self.exclude and is_free(situation, span)]
+        chosen = [span for span in old if tool_name(span.tool) not in self.exclude and is_free(situation, span)]
         if sum(weight(situation, span) for span in chosen) >= self.at_least:
             for span in chosen:
                 yield Shorten(span=span.ordinal, how="clear", text=self.placeholder)

@@ -14,7 +14,7 @@ from tenure.policies.peers.shown import is_free, results, steps, weight
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.index import Span
-from tenure.record.objects import tool_key
+from tenure.record.objects import tool_name
 from tenure.view.action import Action, Shorten, Take
 
 DUPLICATE: Final = (
@@ -47,7 +47,7 @@ class Cline(Struct, frozen=True, kw_only=True):
 
     def _duplicates(self, situation: Situation) -> Iterator[Span]:
         latest: dict[str, int] = {}
-        reads = [span for span in results(situation) if tool_key(span.tool) in READS and span.cue]
+        reads = [span for span in results(situation) if tool_name(span.tool) in READS and span.cue]
         for span in reads:
             latest[span.cue] = span.ordinal
         yield from (span for span in reads if latest[span.cue] != span.ordinal and is_free(situation, span))

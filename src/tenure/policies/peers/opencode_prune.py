@@ -13,7 +13,7 @@ from tenure.policies.peers.shown import is_free, results, weight
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.index import Span
-from tenure.record.objects import tool_key
+from tenure.record.objects import tool_name
 from tenure.view.action import Shorten
 
 CLEARED: Final = "[Old tool result content cleared]"
@@ -35,7 +35,7 @@ class OpencodePrune(Struct, frozen=True, kw_only=True):
         stop = newest[0].start[0] if len(newest) == self.turns else 0
         seen, chosen = 0, list[Span]()
         for span in reversed(results(situation)):
-            if span.call[0] >= stop or tool_key(span.tool) in PROTECTED_TOOLS:
+            if span.call[0] >= stop or tool_name(span.tool) in PROTECTED_TOOLS:
                 continue
             seen += weight(situation, span)
             if seen > self.protect and is_free(situation, span):
