@@ -13,11 +13,12 @@ moment goes on where it was: `Context(store=…, conversation=context.conversati
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any, Final, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
 from uuid import uuid4
 
 import msgspec
 
+from tenure.clip.setting import Clip
 from tenure.dialects import DIALECTS
 from tenure.dialects.dialect import Head, Message
 from tenure.dialects.json_text import clean, load
@@ -44,6 +45,10 @@ from tenure.view.guard import RECALL_SHARE, Hold
 from tenure.view.project import View, project
 from tenure.view.request import Messages, alternating
 from tenure.view.shared import Difference, difference
+
+if TYPE_CHECKING:  # wanted only by those who hand in a model
+    from tenure.lifecycle.planning import Answered
+    from tenure.models.model import Model
 
 T = TypeVar("T")
 _decode: Final = msgspec.json.Decoder().decode
@@ -73,6 +78,7 @@ class Context:
         model: str = "",
         provider: str = "",
         tenant: str = "",
+        clip: int = 4_000,
         kinds: Mapping[str, ToolKind] | None = None,
         tokenizer: Tokenizer | None = None,
         on_decision: Callable[[Decision], None] | None = None,
@@ -83,6 +89,8 @@ class Context:
         `compat` follows a published version of `cwl` instead: "paper" is the paper's algorithm, "pi-cwl" its public implementation, which
         also counts in its own way. `recall_cap` is what one answer of `recall` may weigh in o200k tokens, and is never more than the share of
         the budget that recalls are kept in.
+
+        Tool results of more than `clip` o200k tokens are shown clipped to as many from their birth; 0 shows all whole.
 
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
         """
@@ -101,6 +109,7 @@ class Context:
             policy=policy_named(policy if isinstance(policy, str) else "", compat)
             if compat or isinstance(policy, str)
             else policy,
+            clip=Clip(above=clip, room=clip) if clip > 0 else None,
             tenant=self._sheet.tenant,
         )
         weigher = weigh_like_pi if compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
@@ -111,6 +120,7 @@ class Context:
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
+        self._request = b""  # the newest, as JSON: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
         self._resume()
 
@@ -166,7 +176,43 @@ class Context:
         self._sent = self.session.view.tokens + self._head[1]
         body: dict[str, Any] = _decoded(self._dialect.join(Head(system=system), ()))
         body["input" if "input" in body else "messages"] = [_decoded(message) for message in messages]
+        self._request = msgspec.json.encode(head | body, enc_hook=_plain)
         return head | body  # what the caller passed goes on as it is, be it no JSON
+
+    def collect(self, model: "Model", *, aim: int = 0) -> "Answered | None":
+        """Ask a model what may leave (Self-GC), and do what of its answer is allowed and pays; None when nothing may be named.
+
+        It is asked behind the request that was sent last, so that the provider's cache is read. What it asked for and did not get is in
+        `refused`. Raises ModelError when the model fails; nothing has changed then.
+        """
+        from tenure.lifecycle.planning import answer_selfgc, ask_selfgc
+        from tenure.models.question import Question
+
+        asked = ask_selfgc(self.session, aim=aim)
+        if asked is None:
+            return None
+        said = model(Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=self._request))
+        return self._answered(answer_selfgc(self.session, asked, said.text, planning_usd=said.cost_usd or 0.0))
+
+    def handoff(
+        self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
+    ) -> "Answered | None":
+        """Hand earlier history off to one brief that a model writes; None when there is nothing new to hand off.
+
+        Human words stay as they are, and so do pins; `rules` (by where they come from) go with the brief word for word. A reply that is no brief
+        leaves everything as it was, and so does a model that fails (ModelError).
+        """
+        from tenure.lifecycle.planning import answer_handoff, ask_handoff
+        from tenure.models.question import Question
+        from tenure.planners.handoff_facts import Quoted
+
+        asked = ask_handoff(self.session, room=room, focus=focus)
+        if asked is None:
+            return None
+        said = model(Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens))
+        quoted = [Quoted(label=label, text=text) for label, text in (rules or {}).items()]
+        cost = said.cost_usd or 0.0
+        return self._answered(answer_handoff(self.session, asked, said.text, finished=True, rules=quoted, planning_usd=cost))
 
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
         """The answer to a call of `delimiter` or `recall`, as this dialect's result; None when the call is of another tool.
@@ -211,6 +257,11 @@ class Context:
         commit = self.session.undone(number)
         self._commit(commit)
         return commit
+
+    def _answered(self, answered: "Answered") -> "Answered":
+        if isinstance(answered.decision, Propose):
+            self._commit(answered.decision.commit)
+        return answered
 
     def view_at(self, call: int) -> View:
         """What the model saw at its `call`-th call, from 0. Raises InputError when there was none."""

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.clip.setting import Clip
 from tenure.errors import InputError, StoreError
 from tenure.evals import replay as evals_replay
 from tenure.evals.lines import CallLine, CommitLine, Line, ReplayLine, SkippedLine, SummaryLine, UnmetLine
@@ -27,6 +28,7 @@ from tenure.view.edit import Insert
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 COMMITS_SHOWN: Final = 12
 _STDOUT: Final = "-"
+_WHY: Final = {"recorded": "", "admission": "clipped"}  # of commits that no limit forced
 _DECIDES: Final = f"What decides: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
 
 
@@ -54,6 +56,7 @@ def replay(
     floor: Annotated[str, typer.Option(help="How far down one batch goes; 60% of the limit by default.")] = "",
     window: Annotated[str, typer.Option(help="The model's limit less its output reserve; 180k by default.")] = "",
     model: Annotated[str, typer.Option(help="Price and count as this model; by default the one in the log.")] = "",
+    clip: Annotated[str, typer.Option(help="Show results above this many tokens clipped from their birth, such as 4k.")] = "",
     head_tokens: Annotated[str, typer.Option(help="Tokens of system prompt and tools, which most logs leave out.")] = "0",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
     each: Annotated[bool, typer.Option("--each", help="Replay several sessions apart, not as one after another.")] = False,
@@ -69,8 +72,9 @@ def replay(
         policy=policy_named(policy, compat),
         model=model,
         head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
+        clip=_clip(clip),
         like_pi=compat == "pi-cwl",
-        settings={"compat": compat or None},
+        settings={"compat": compat or None, "clip": clip or None},
     )
     console = words.screen(stderr=json == _STDOUT, quiet=quiet)
     groups = [[one] for one in sessions] if each else [sessions]
@@ -88,6 +92,14 @@ def replay(
             )
     if any(run.summary and run.summary.violations for run in done):
         raise typer.Exit(1)
+
+
+def _clip(above: str) -> Clip | None:
+    """Raises InputError for what is no number of tokens."""
+    if above.strip() in ("", "0"):
+        return None
+    size = parse_tokens("--clip", above, of=None)
+    return Clip(above=size, room=size)
 
 
 def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bool = True) -> Budget:
@@ -287,7 +299,7 @@ def _commits(run: Run) -> Table:
         if len(shown) < len(run.commits) and number == len(shown) - 2:
             table.add_row("…", "", "", "", f"{len(run.commits) - len(shown)} more commits (--json has all)", style="dim")
         before, after = (int(tokens * commit.ratio) for tokens in (commit.tokens_before, commit.tokens_after))
-        over = commit.reason.split(" ", 1)[0] if commit.forced else "" if commit.moment == "recorded" else "pays"
+        over = commit.reason.split(" ", 1)[0] if commit.forced else _WHY.get(commit.moment, "pays")
         table.add_row(f"{commit.before_call:,}", words.short(before), words.short(after), over, _what(commit))
     return table
 

@@ -13,6 +13,7 @@ from typing import Final, assert_never
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
+from tenure.clip.setting import Clip
 from tenure.evals import lines as line_of
 from tenure.evals.lines import Line
 from tenure.evals.pi_filter import weigh_like_pi
@@ -55,6 +56,7 @@ class Options(Struct, frozen=True, kw_only=True):
     policy: Policy | None
     model: str = ""  # empty: as the log says
     head_tokens: int = 0
+    clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
     learn: bool = True
     like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
     settings: dict[str, str | int | float | bool | None] = {}
@@ -118,7 +120,7 @@ class _Run:
         self.rules: Rules = rules_for("", model, "")
         self.prices: Prices = prices_for(model)
         self._tokenizer = tokenizer
-        setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy)
+        setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy, clip=options.clip)
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
         self._texts: dict[int, Entry] = {}  # of the entries that are in the view
         self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)

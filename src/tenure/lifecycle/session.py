@@ -11,11 +11,14 @@ from typing import Final, Protocol, overload
 
 from msgspec import Struct
 
+from tenure.clip.setting import Clip
+from tenure.lifecycle.admission import clips
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
 from tenure.lifecycle.gate import expected_calls, price
 from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.cwl import Cwl
+from tenure.policies.planned import Planned
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Count, Read, Situation, no_texts, survey
 from tenure.record.chain import Chain
@@ -23,7 +26,8 @@ from tenure.record.entry import Block, Draft, Entry
 from tenure.record.index import Index
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
-from tenure.view.edit import Commit, Drop, Moment, Price
+from tenure.view.action import Action
+from tenure.view.edit import Act, Commit, Drop, Edit, Moment, Price
 from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, fresh_recalls, held_keys, loop_start, opening_of, tail_of
 from tenure.view.project import Projection, View
 from tenure.view.undo import lawful, undo
@@ -70,6 +74,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     rules: Rules
     prices: Prices = DEFAULT
     policy: Policy | None = Cwl()  # None: nothing is ever evicted
+    clip: Clip | None = None  # how large results are shown from their birth; None: whole
     tenant: str = ""
 
 
@@ -147,8 +152,7 @@ class Session:
         """Place messages without taking them in, so that an edge can store them first. Its commits belong into the same transaction."""
         chain = self._chain.copy()
         entries = tuple(chain.place(draft, self._weigh(draft.blocks)) for draft in drafts)
-        late = self._late_results(entries)
-        return Placed(entries=entries, commits=(late,) if late else (), chain=chain)
+        return Placed(entries=entries, commits=tuple(self._admission(entries)), chain=chain)
 
     def accept(self, placed: "Placed") -> None:
         """Take in what was placed."""
@@ -240,6 +244,29 @@ class Session:
         """What a policy would do to bring the view to `target` o200k tokens, reluctantly down to `limit`; nothing changes."""
         return self._fitted(policy, target, limit)[0]
 
+    def plan(
+        self,
+        name: str,
+        actions: Iterable[Action],
+        *,
+        reason: str,
+        moment: Moment = "manual",
+        forced: bool = False,
+        at: str = "",
+        planning_usd: float = 0.0,
+    ) -> Decision:
+        """What becomes of actions that were planned elsewhere: proposed when they pay, or when `forced`; nothing changes yet."""
+        policy = Planned(name=name, actions=tuple(actions))
+        rehearsal, view = self._fitted(policy, 0, None)
+        if not rehearsal.edits or rehearsal.saved <= 0:
+            return Stay(reason="nothing of the plan may leave now")
+        priced = self._priced(rehearsal, at, planning_usd)
+        if not forced and priced.gain_usd <= 0:
+            return Stay(reason=f"would cost {-priced.gain_usd:.4f} USD more than it saves", price=priced)
+        proposal = self._proposal(rehearsal, priced, name, moment, reason, forced=forced)
+        self._proposed = (proposal.commit, view)
+        return proposal
+
     def freeze(self) -> View:
         """The view now."""
         return self.view.freeze()
@@ -281,22 +308,28 @@ class Session:
         return little and rehearsal.exhausted and (after > limit or not forced)
 
     def _propose(self, rehearsal: Rehearsal, moment: Moment, total: int, limit: int, at: str, *, forced: bool) -> Propose:
+        why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
+        name = self.setup.policy.name if self.setup.policy else ""
+        return self._proposal(rehearsal, self._priced(rehearsal, at), name, moment, why, forced=forced)
+
+    def _priced(self, rehearsal: Rehearsal, at: str, planning_usd: float = 0.0) -> Price:
         kept = sum(row.tokens for row in takewhile(lambda row: row.entry < rehearsal.changed_from, self.view.rows()))
-        suffix = rehearsal.tokens_after - kept
-        priced = price(
+        return price(
             self.setup.prices,
             removed=self._provider(rehearsal.saved),
-            suffix=max(0, self._provider(suffix)),
+            suffix=max(0, self._provider(rehearsal.tokens_after - kept)),
             calls=expected_calls(self.calls),
             warm=self._warm(at),
+            planning=planning_usd,
         )
-        why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
+
+    def _proposal(self, rehearsal: Rehearsal, priced: Price, name: str, moment: Moment, reason: str, *, forced: bool) -> Propose:
         commit = Commit(
             n=len(self.commits),
             entries=self.length,
-            policy=self.setup.policy.name if self.setup.policy else "",
+            policy=name,
             moment=moment,
-            reason=why,
+            reason=reason,
             forced=forced,
             tokens_before=rehearsal.tokens_before,
             tokens_after=rehearsal.tokens_after,
@@ -363,26 +396,55 @@ class Session:
         self.view.grow(entry.n)
         self._proposed = None
 
-    def _late_results(self, entries: Sequence[Entry]) -> Commit | None:
+    def _admission(self, entries: Sequence[Entry]) -> Iterator[Commit]:
+        """What of the messages is shown otherwise from their birth on: at most one commit for each reason."""
+        late = self._late_results(entries)
+        tokens = self.view.tokens + sum(sum(entry.tokens) for entry in entries)
+        number = len(self.commits)
+        if late:
+            gone = sum(entries[edit.entry - self.length].tokens[edit.block] for edit in late)
+            yield self._admitted(number, entries, "a late result of a call that was evicted", tokens, tokens - gone, edits=late)
+            number, tokens = number + 1, tokens - gone
+        if self.setup.clip is None:
+            return
+        dropped = {(edit.entry, edit.block) for edit in late}
+        found = [pair for pair in clips(self.index, entries, self.setup.clip, self._count) if pair[0].result not in dropped]
+        if found:
+            saved = sum(entries[edit.entry - self.length].tokens[edit.block] - edit.tokens for _, edit in found)
+            reason = f"{len(found)} result{'s' * (len(found) > 1)} of more than {self.setup.clip.above:,} tokens"
+            acts = tuple(Act(kind="clip", object=answering.handle.partition("@")[0]) for answering, _ in found)
+            edits = tuple(edit for _, edit in found)
+            yield self._admitted(number, entries, reason, tokens, tokens - saved, edits=edits, actions=acts)
+
+    def _late_results(self, entries: Sequence[Entry]) -> tuple[Drop, ...]:
         """A result whose call has left the view (it came late) cannot stand there alone: it leaves at birth."""
-        edits = tuple(
-            Drop(entry=entry, block=block)
-            for (entry, block), call in self.index.answered_by(entries)
-            if not self.view.shows(*call)
+        return tuple(
+            Drop(entry=each.result[0], block=each.result[1])
+            for each in self.index.answers_in(entries)
+            if each.call[0] < self.length and not self.view.shows(*each.call)
         )
-        if not edits:
-            return None
-        whole = self.view.tokens + sum(sum(entry.tokens) for entry in entries)
-        dropped = sum(entries[edit.entry - self.length].tokens[edit.block] for edit in edits)
+
+    def _admitted(
+        self,
+        number: int,
+        entries: Sequence[Entry],
+        reason: str,
+        before: int,
+        after: int,
+        *,
+        edits: tuple[Edit, ...],
+        actions: tuple[Act, ...] = (),
+    ) -> Commit:
         return Commit(
-            n=len(self.commits),
+            n=number,
             entries=self.length + len(entries),
             policy="admission",
             moment="admission",
-            reason="a late result of a call that was evicted",
-            tokens_before=whole,
-            tokens_after=whole - dropped,
+            reason=reason,
+            tokens_before=before,
+            tokens_after=after,
             ratio=self.ratio,
+            actions=actions,
             edits=edits,
         )
 
