@@ -258,6 +258,16 @@ class Context:
         self._commit(commit)
         return commit
 
+    def restore(self, object_: str) -> Commit | None:
+        """Show an object whole again where it stood: `read:12`, `step:17`, `episode:locate-auth`. None when it is; `pin` it to keep it there.
+
+        Raises InputError when the record has no such object.
+        """
+        commit = self.session.restored(object_)
+        if commit is not None:
+            self._commit(commit)
+        return commit
+
     def _answered(self, answered: "Answered") -> "Answered":
         if isinstance(answered.decision, Propose):
             self._commit(answered.decision.commit)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tenure.dialects.dialect import Piece
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Decision, Propose, Session, Setup, Unmet
-from tenure.policies import COMPAT, PEERS, POLICIES
+from tenure.policies import COMPAT, PEERS, POLICIES, chain
 from tenure.policies.policy import Policy
 from tenure.policies.tiered import Tiered
 from tenure.record.entry import Draft, Entry, Role
@@ -30,6 +30,7 @@ EAGER: Final[dict[str, Policy]] = {
         name="tiered-eager", head=2, tail=3, turns=1, protect=0, minimum=0, steps=1, placeholders_above=0, middle_above=0
     )
 }
+EAGER["chained"] = chain(EAGER["tiered-eager"], POLICIES["cwl"])
 NAMED: Final[dict[str, Policy]] = {**POLICIES, **PEERS, **COMPAT, **EAGER}
 EXAMPLES: Final = int(os.environ.get("TENURE_EXAMPLES", "20"))
 quick = settings(

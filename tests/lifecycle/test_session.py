@@ -242,3 +242,32 @@ def test_a_session_in_which_no_human_spoke_first_still_opens_with_the_users_role
     assert len(shown(started)) < 25
     answered = opened(Budget(ceiling=400), *steps(12))
     assert answered.guard().why((0, 0)) == "human"
+
+
+def test_what_left_or_was_shortened_comes_back_where_it_stood_on_the_users_word() -> None:
+    started = opened(Budget(ceiling=400), *steps(12))
+    committed(started)
+    assert not started.view.shows(1, 0)
+    commit = started.restored("read:1")
+    assert commit is not None
+    assert (commit.policy, commit.moment) == ("restore", "manual")
+    assert commit.tokens_after > commit.tokens_before
+    started.commit(commit)
+    assert started.view.shows(1, 0)
+    assert started.view.shows(2, 0)
+    assert started.restored("read:1") is None
+    with pytest.raises(InputError, match="read:99"):
+        started.restored("read:99")
+
+
+def test_what_was_restored_and_pinned_stays_through_the_next_commit() -> None:
+    started = opened(Budget(ceiling=600), *steps(12))
+    committed(started)
+    commit = started.restored("read:1")
+    assert commit is not None
+    started.commit(commit)
+    started.hold(Hold(object="read:1"))
+    for draft in steps(6, start=20):
+        started.append(draft)
+    committed(started)
+    assert started.view.shows(2, 0)

@@ -24,6 +24,8 @@ from tenure.clip.table import Table
 # Those that ask for more stand first; the last one takes anything.
 SHAPES: Final[tuple[Shape, ...]] = (Diff(), Search(), JsonShape(), Html(), Table(), Log(), Listing(), HeadTail())
 
+_BRIEF: Final = (Log, HeadTail)  # of a log in which all went well there is little to show, and the last resort is the last
+
 ABOUT: Final = 110  # tokens of the mark at the top
 LEAST: Final = 0.15  # of the room: a shape that shows less than this of a text that fills it falls back to head and tail
 TRIES: Final = 4
@@ -49,7 +51,7 @@ def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count) -> C
     room = max(settings.room - ABOUT, 0)
     for shape in SHAPES:
         found = _by(shape, lines, text, tokens, handle, settings.room, count) if shape.fits(lines) else None
-        if found is not None and (found.tokens >= LEAST * room or isinstance(shape, HeadTail)):
+        if found is not None and (found.tokens >= LEAST * room or isinstance(shape, _BRIEF)):
             return found
     return _cut(text, tokens, handle, room, count)
 

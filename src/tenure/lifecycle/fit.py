@@ -84,7 +84,7 @@ def _bring_down(draft: "_Draft", actions: Iterator[Action], goal: int, limit: in
             if action.reluctant and (limit is None or draft.tokens <= limit):
                 return False
         elif isinstance(action, Shorten | Take) and draft.tokens <= action.above:
-            return False  # the next tier, which the ones before made needless
+            continue  # of a tier that the ones before made needless
         draft.apply(action, goal)
         if draft.tokens <= goal:
             return True

@@ -24,13 +24,15 @@ from tenure.policies.situation import Count, Read, Situation, no_texts, survey
 from tenure.record.chain import Chain
 from tenure.record.entry import Block, Draft, Entry
 from tenure.record.index import Index
+from tenure.record.objects import parse_handle
+from tenure.record.recall import blocks_of
 from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
 from tenure.view.action import Action
 from tenure.view.edit import Act, Commit, Drop, Edit, Moment, Price
 from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, fresh_recalls, held_keys, loop_start, opening_of, tail_of
 from tenure.view.project import Projection, View
-from tenure.view.undo import lawful, undo
+from tenure.view.undo import lawful, restored, undo
 
 Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]
 RETRY_SHARE: Final = 0.02  # a batch that fell short fires again only after this share of its limit has become free or new
@@ -189,17 +191,34 @@ class Session:
         """The commit that puts back what commit `number` changed, not yet taken in. Raises InputError for a commit that does not exist."""
         rules, start = self.setup.rules, loop_start(self.index)
         edits = lawful(undo(tuple(self.commits), number, self.length, self.index), self.view, self.index, rules, start)
+        return self._by_hand("undo", f"undo of commit {number}", edits)
+
+    def restored(self, object_: str) -> Commit | None:
+        """The commit that shows an object whole again where it stood, not yet taken in; None when it is shown whole.
+
+        On the user's word: the view may become larger, and the next limit that is passed may take it again unless it is held. Raises InputError
+        when the record has no such object.
+        """
+        places = blocks_of(self.index, parse_handle(object_))
+        wanted = restored(places, self.view)
+        if not wanted:
+            return None
+        edits = lawful(wanted, self.view, self.index, self.setup.rules, loop_start(self.index))
+        return self._by_hand("restore", f"restore of {object_}", edits, (Act(kind="restore", object=object_),))
+
+    def _by_hand(self, name: str, reason: str, edits: tuple[Edit, ...], actions: tuple[Act, ...] = ()) -> Commit:
         after = self.view.copy()
         after.apply(edits)
         return Commit(
             n=len(self.commits),
             entries=self.length,
-            policy="undo",
+            policy=name,
             moment="manual",
-            reason=f"undo of commit {number}",
+            reason=reason,
             tokens_before=self.view.tokens,
             tokens_after=after.tokens,
             ratio=self.ratio,
+            actions=actions,
             edits=edits,
         )
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tenure.errors import InputError
+from tenure.policies.chain import chain
 from tenure.policies.cwl import Cwl
 from tenure.policies.peers.clear_tool_uses import ClearToolUses
 from tenure.policies.peers.cline import Cline
@@ -57,9 +58,11 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
     if name == UNBOUNDED:
         return None
     known = {**POLICIES, **PEERS}
-    if name not in known:
-        raise InputError("policy", repr(name), "one of " + ", ".join([*known, UNBOUNDED]))
-    return known[name]
+    names = name.split("+")
+    if wrong := [each for each in names if each not in known]:
+        raise InputError("policy", repr(wrong[0]), "one of " + ", ".join([*known, UNBOUNDED]) + ", or several joined by +")
+    first, *others = (known[each] for each in names)
+    return chain(first, *others) if others else first
 
 
-__all__ = ["COMPAT", "PEERS", "POLICIES", "UNBOUNDED", "policy_named"]
+__all__ = ["COMPAT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "policy_named"]

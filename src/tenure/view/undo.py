@@ -36,6 +36,16 @@ def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) 
     return tuple(edits)
 
 
+def restored(places: Iterable[At], view: Projection) -> tuple[Edit, ...]:
+    """The edits that show blocks as the record has them: those that left, and those that something stands for."""
+    found: list[Edit] = []
+    for entry, block in places:
+        row = view.row(entry)
+        if row is None or block not in row.blocks or any(number == block for number, _ in row.replaced):
+            found.append(Restore(entry=entry, block=block))
+    return tuple(found)
+
+
 def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules, loop_start: int) -> tuple[Edit, ...]:
     """Edits that bring something back, and what has to come or go with it so that the view stays valid.
 

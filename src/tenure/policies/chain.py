@@ -1,0 +1,41 @@
+"""Policies one after another. Promise: nothing costs more than it saves: the second acts only when the first was not enough."""
+
+from collections.abc import Iterator
+from functools import reduce
+
+from msgspec import Struct, structs
+
+from tenure.policies.policy import Conduct, Policy
+from tenure.policies.situation import Situation
+from tenure.view.action import Action
+
+
+class Chain(Struct, frozen=True, kw_only=True):
+    """All actions of the first policy, then all of the next; what the first took, the next finds gone."""
+
+    name: str
+    policies: tuple[Policy, ...]
+    conduct: Conduct
+
+    def __call__(self, situation: Situation, /) -> Iterator[Action]:
+        """In the order of the policies."""
+        for policy in self.policies:
+            yield from policy(situation)
+
+
+def chain(first: Policy, *others: Policy) -> Chain:
+    """The policies in this order: `chain(Tiered(), Cwl())`. What any of them leaves alone of the tail, all do."""
+    policies = (first, *others)
+    conduct = reduce(_both, (policy.conduct for policy in policies))
+    return Chain(name="+".join(policy.name for policy in policies), policies=policies, conduct=conduct)
+
+
+def _both(one: Conduct, other: Conduct) -> Conduct:
+    return structs.replace(
+        one,
+        batch=one.batch and other.batch,
+        lines=one.lines or other.lines,
+        descriptions=one.descriptions or other.descriptions,
+        whole=one.whole and other.whole,
+        tail_exchanges=max(one.tail_exchanges, other.tail_exchanges),
+    )
