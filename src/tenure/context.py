@@ -20,27 +20,38 @@ import msgspec
 
 from tenure.clip.setting import Clip
 from tenure.dialects import DIALECTS
+from tenure.dialects.answers import answered, beside
 from tenure.dialects.dialect import Head, Message
 from tenure.dialects.json_text import clean, load
-from tenure.errors import InputError
+from tenure.dialects.media import Source, source_in
+from tenure.errors import InputError, ModelError, TenureError
 from tenure.evals.pi_filter import weigh_like_pi
+from tenure.lifecycle.automatic import Automatic, threshold_of
+from tenure.lifecycle.books import Books, reopen
 from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.session import Decision, Propose, Session, Setup, Unmet
+from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
+from tenure.lifecycle.gate import Rule
+from tenure.lifecycle.session import Placed, Session, Setup
 from tenure.meter.gauge import Gauge
+from tenure.meter.ledger import CallRole, Ledger, Spent
+from tenure.meter.media import media_tokens
 from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
+from tenure.meter.warmth import Collapse
 from tenure.policies import policy_named
 from tenure.policies.policy import Policy
-from tenure.record.entry import Draft, Entry, Role, ToolCall
+from tenure.record.entry import Draft, Entry, Role, ToolCall, Usage
 from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA, Answer
 from tenure.record.index import NONE, is_recall
+from tenure.record.medium import described
+from tenure.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.record.query import CAP, Query
-from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, answer, respond
-from tenure.record.tools import DECLARATION, DELIMITER, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter
+from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, answer, media_of, respond
+from tenure.record.tools import DECLARATION, DELIMITER, NOTES, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
 from tenure.rules.tables import rules_for
-from tenure.store.records import Conversation, Records
-from tenure.view.edit import Commit
+from tenure.store.records import Conversation, Now, Records, utc_now
+from tenure.view.edit import Commit, Moment
 from tenure.view.guard import RECALL_SHARE, Hold
 from tenure.view.project import View, project
 from tenure.view.request import Messages, alternating
@@ -49,6 +60,7 @@ from tenure.view.shared import Difference, difference
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.lifecycle.planning import Answered
     from tenure.models.model import Model
+    from tenure.models.question import Answer as ModelAnswer
 
 T = TypeVar("T")
 _decode: Final = msgspec.json.Decoder().decode
@@ -58,6 +70,9 @@ _VIRTUAL: Final = (
     (RECALL, RECALL_DESCRIPTION, RECALL_SCHEMA),
 )
 
+_NOTES_TOOL: Final = (NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
+
+_DIGEST_S: Final = 60.0  # that one digest may take; a message is not stored before
 _LEAST_RECALL: Final = 1_000  # tokens of a recall's answer, however small the budget
 _RECALL_CALL: Final = 60  # tokens set aside for its call, which is kept with it
 _PAGE: Final = 32  # entries read at once from a store
@@ -83,6 +98,15 @@ class Context:
         tokenizer: Tokenizer | None = None,
         on_decision: Callable[[Decision], None] | None = None,
         recall_cap: int = CAP,
+        gate: str = Rule.PRICED,
+        cache_life: str = "",
+        planner: "Model | None" = None,
+        summariser: "Model | None" = None,
+        handoff_at: str | int = "85%",
+        clock: Now = utc_now,
+        notes: bool = False,
+        digest: "Model | None" = None,
+        digest_above: int = 8_000,
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
 
@@ -90,7 +114,17 @@ class Context:
         also counts in its own way. `recall_cap` is what one answer of `recall` may weigh in o200k tokens, and is never more than the share of
         the budget that recalls are kept in.
 
-        Tool results of more than `clip` o200k tokens are shown clipped to as many from their birth; 0 shows all whole.
+        Tool results of more than `clip` o200k tokens are shown clipped to as many from their birth; 0 shows all whole. Of those of more than
+        `digest_above`, the model `digest` is asked what they say, in at most 250 tokens; what it says stands in the clip, labelled as its words.
+
+        `notes` offers the agent a tool to write down what it must not lose: its notes stand in every view.
+
+        `gate` "selfgc-paper" commits by that paper's operating rule instead of by price. `cache_life` is how long your requests ask the provider
+        to keep a prefix ("1h"), where that is not its default.
+
+        With a `planner` Self-GC is done without asking, from 30 % of the limit on; with a `summariser` history is handed off at `handoff_at`, a
+        share of the window or tokens, 0 for never, as soon as a provider reports that much, and never while `queued` is set. What comes of it is
+        told to `on_decision`; a model that fails changes nothing.
 
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
         """
@@ -99,13 +133,18 @@ class Context:
         self._count = tokenizer or o200k()
         self._on_decision = on_decision
         self._recall_cap = recall_cap
+        self._notes = notes
+        self._digest, self._digest_above = digest, digest_above
         self.store = _opened(store)
-        self._sheet = self._conversation(conversation, tenant, model, dialect)
+        budget = budget or Budget(target=80_000)
+        self._sheet = self._conversation(conversation, tenant, model, dialect, budget)
         self.rules = rules_for(provider, model, dialect)
         setup = Setup(
-            budget=budget or Budget(target=80_000),
+            budget=budget,
             rules=self.rules,
-            prices=prices_for(model, provider),
+            prices=prices_for(model, provider, life=cache_life),
+            gate=_named({rule.value: rule for rule in Rule}, "gate", gate),
+            calls_seen=self.store.call_counts(self._sheet.tenant),
             policy=policy_named(policy if isinstance(policy, str) else "", compat)
             if compat or isinstance(policy, str)
             else policy,
@@ -115,13 +154,18 @@ class Context:
         weigher = weigh_like_pi if compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
         log = _StoredLog(self.store, self._sheet.id)
         self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
-        self.decision: Decision | None = None  # what came of the newest request
+        self.decision: Decision | None = None  # what came of the newest request; its text is one line for people
+        self.queued = False  # set while messages of a person wait: no surprises then
+        self._planner, self._summariser = planner, summariser
+        self._automatic = Automatic(threshold=threshold_of(handoff_at))
+        self._clock = clock
         self._ratio = Ratio(head_counted=True)
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
         self._request = b""  # the newest, as JSON: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
+        self._books = Books(self.session, model=self._sheet.model, provider=provider, life=cache_life)
         self._resume()
 
     @property
@@ -131,9 +175,13 @@ class Context:
 
     @property
     def gauge(self) -> Gauge:
-        """How full the window is, in provider tokens of the limit in force."""
-        used = int((self.session.view.tokens + self._head[1]) * self.session.ratio)
-        return Gauge(tokens=used, limit=self.session.setup.budget.limit)
+        """How full the window is, in provider tokens of the limit in force; `estimated` until usage is reported, and after a commit."""
+        return self._books.gauge(head=self._head[1] if self._sent else None)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What this conversation's calls cost, by role and model, and what eviction saved. `tenure.meter.statement` puts it in words."""
+        return self._books.ledger
 
     def extend(self, messages: Iterable[Message | object]) -> None:
         """Take messages in: dictionaries as they are, raw JSON, or the SDK's own objects. All are stored, or none.
@@ -147,10 +195,15 @@ class Context:
         draft = self._dialect.parse_reply(_plain(reply))
         if draft.usage is not None and draft.usage.prompt and self._sent:
             self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
-        self._take((draft,))
-        if draft.usage is not None:
-            self.store.observe(self.conversation, self.session.length - 1, draft.usage, draft.model, draft.at)
-        self.session.observe(at=draft.at, ratio=self._ratio.value if self._ratio.growths else None)
+        at, ratio = draft.at or self._clock(), self._ratio.value if self._ratio.growths else None
+        if draft.usage is None:
+            self._take((draft,))
+        else:
+            spent = self._books.priced(Spent(model=draft.model, usage=draft.usage, at=at))
+            self._take((draft,), spent)
+            self.store.observe(self.conversation, self.session.length - 1, draft.usage, spent.model, at, spent.usd)
+        self.session.observe(at=at, ratio=ratio, usage=draft.usage)
+        self._automatic = self._automatic.reported(draft.usage.prompt if draft.usage is not None else 0)
 
     def request(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, **fields: Any) -> dict[str, Any]:
         """What to send now, as keyword arguments of the SDK's call; `fields` are passed through.
@@ -161,8 +214,9 @@ class Context:
         offered = [dict(tool) for tool in tools]
         self._declare(offered)
         virtual = [self._dialect.tool(*each) for each in _VIRTUAL]  # the second redeems what markers name
-        own = [_undeclared(tool) for tool in offered]
+        own = [_undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
         head = fields | {"tools": own + (virtual if annotate else virtual[1:])}
+        self._ask_automatically(self._head_tokens(head))
         self._decide(self._head_tokens(head))
         if not annotate and not len(self.session.commits):
             head = fields | ({"tools": own} if own else {})  # nothing left yet
@@ -174,10 +228,20 @@ class Context:
         system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
         messages = self._dialect.render([piece for piece in shown if piece not in instructions])
         self._sent = self.session.view.tokens + self._head[1]
+        self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
         body: dict[str, Any] = _decoded(self._dialect.join(Head(system=system), ()))
         body["input" if "input" in body else "messages"] = [_decoded(message) for message in messages]
         self._request = msgspec.json.encode(head | body, enc_hook=_plain)
         return head | body  # what the caller passed goes on as it is, be it no JSON
+
+    def settle(self, moment: Moment = "turn-end") -> Decision:
+        """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
+        return self._decide(self._head[1], moment)
+
+    @property
+    def collapse(self) -> Collapse | None:
+        """Of the newest call: a cached prefix that the provider should have read and did not, though nothing in it had changed."""
+        return self.session.calls.warmth.collapse
 
     def collect(self, model: "Model", *, aim: int = 0) -> "Answered | None":
         """Ask a model what may leave (Self-GC), and do what of its answer is allowed and pays; None when nothing may be named.
@@ -191,7 +255,8 @@ class Context:
         asked = ask_selfgc(self.session, aim=aim)
         if asked is None:
             return None
-        said = model(Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=self._request))
+        question = Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=self._request)
+        said = self._paid("planner", model, partial(model, question))
         return self._answered(answer_selfgc(self.session, asked, said.text, planning_usd=said.cost_usd or 0.0))
 
     def handoff(
@@ -209,13 +274,14 @@ class Context:
         asked = ask_handoff(self.session, room=room, focus=focus)
         if asked is None:
             return None
-        said = model(Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens))
+        question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
+        said = self._paid("summariser", model, partial(model, question))
         quoted = [Quoted(label=label, text=text) for label, text in (rules or {}).items()]
         cost = said.cost_usd or 0.0
         return self._answered(answer_handoff(self.session, asked, said.text, finished=True, rules=quoted, planning_usd=cost))
 
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
-        """The answer to a call of `delimiter` or `recall`, as this dialect's result; None when the call is of another tool.
+        """The answer to a call of `delimiter`, `recall` or `notes`, as this dialect's result; None when the call is of another tool.
 
         Anthropic: a `tool_result` block for the next user message. The others: a message or item of its own.
         """
@@ -229,6 +295,10 @@ class Context:
             return self._result(made.call_id, told.text, error=told.error)
         if is_recall(made.name):
             told = self._recalled(at, made.arguments)
+            media, said = self._beside(told, made.arguments)
+            return answered(self._dialect.name, made.call_id, told.text + said, error=told.error, media=media)
+        if self._notes and is_notes(made.name):
+            told = self.session.index.notes.answer(self.session.index.block(at).span)
             return self._result(made.call_id, told.text, error=told.error)
         return None
 
@@ -295,35 +365,102 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _conversation(self, conversation: str, tenant: str, model: str, dialect: str) -> Conversation:
+    def _conversation(self, conversation: str, tenant: str, model: str, dialect: str, budget: Budget) -> Conversation:
         if conversation:
             return self.store.conversation(conversation)
-        return self.store.create(Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect))
+        limits = msgspec.json.encode(budget).decode()
+        return self.store.create(Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect, budget=limits))
 
     def _resume(self) -> None:
-        for entry in self.store.entries(self.conversation):
-            self.session.follow(entry)
-        for commit in self.store.commits(self.conversation):
-            self.session.commit(commit)
-            self.session.ratio = commit.ratio
+        store, name = self.store, self.conversation
+        reports = {each.n: each.spent for each in store.usages(name)}
+        forked_at, commits = self._sheet.forked_at, store.commits(name)
+        reopen(self.session, self._books, store.entries(name), commits, reports, store.asides(name), forked_at=forked_at)
+        self.session.observe(at=max((spent.at for spent in reports.values()), default=""))
         self.session.holds = self.store.holds(self.conversation)
+        notes = self.session.index.notes.span
+        if notes is not None:  # a fork inherits commits that were made when newer notes stood
+            self.restore(self.session.index.spans[notes].object)
 
-    def _take(self, drafts: Iterable[Draft]) -> None:
+    def _paid(self, role: CallRole, model: "Model", ask: "Callable[[], ModelAnswer]") -> "ModelAnswer":
+        """A helper model's answer, its cost noted; so is what a failure is known to have cost."""
+        try:
+            said = ask()
+        except ModelError as failed:
+            if failed.usage is not None or failed.cost_usd is not None:
+                self._note(Spent(role=role, model=_name_of(model), usage=failed.usage or Usage(), usd=failed.cost_usd))
+            raise
+        self._note(Spent(role=role, model=said.model or _name_of(model), usage=said.usage or Usage(), usd=said.cost_usd))
+        return said
+
+    def _note(self, spent: Spent) -> None:
+        self.store.note(self.conversation, spent)
+        self._books.helped(spent)
+
+    def _take(self, drafts: Iterable[Draft], spent: Spent | None = None) -> None:
         placed = self.session.propose(drafts)
+        if self._digest is not None:
+            placed = self._digested(placed, self._digest)
         self.store.append(self.conversation, placed.entries, placed.commits)
+        if spent is not None:
+            self._books.heard(spent, placed.entries[0].blocks, head=self._head[1] if self._sent else None)
         self.session.accept(placed)
+        for entry in placed.entries:
+            self._books.took(entry)
+        for commit in placed.commits:
+            self._books.changing(commit)
         self._shown.update((entry.n, entry) for entry in placed.entries)
 
-    def _decide(self, head_tokens: int) -> None:
-        self.decision = self.session.decide(extra=head_tokens)
+    def _digested(self, placed: Placed, model: "Model") -> Placed:
+        """The messages with a digest beside each clip that a model gives one for. A model that fails leaves the plain clip."""
+        from tenure.lifecycle.digesting import answer_digest, ask_digests
+        from tenure.models.question import Question
+
+        for asked in ask_digests(self.session.index, placed, self._read, self._count, above=self._digest_above):
+            stop = monotonic() + _DIGEST_S
+            question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
+            try:
+                said = self._paid("digest", model, partial(model, question, cancel=lambda stop=stop: monotonic() > stop))
+            except (ModelError, InputError, OSError):  # OSError: a time-out or a broken connection of a callable that is no model of ours
+                continue
+            placed = answer_digest(placed, asked, said.text, self._count, by=said.model)
+        return placed
+
+    def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
+        self.decision = self.session.decide(moment, extra=head_tokens, at=self._clock())
         proposal = self.decision.proposal if isinstance(self.decision, Unmet) else self.decision
         if isinstance(proposal, Propose):
             self._commit(proposal.commit)
+        return self._told(self.decision)
+
+    def _told(self, decision: Decision) -> Decision:
         if self._on_decision is not None:
-            self._on_decision(self.decision)
+            self._on_decision(decision)
+        return decision
+
+    def _ask_automatically(self, head_tokens: int) -> None:
+        """Have a planner and a summariser asked where that is due. One that fails changes nothing, and is not asked again for the same."""
+        session, automatic = self.session, self._automatic
+        if self._summariser is not None and automatic.handoff_is_due(session.setup.budget.window, queued=self.queued):
+            self._automatic = automatic.tried()
+            self._tried(partial(self.handoff, self._summariser), "the summariser")
+        total, record = int((session.view.tokens + head_tokens) * session.ratio), int(session.index.tokens * session.ratio)
+        if self._planner is not None and automatic.plan_is_due(total, session.setup.budget.limit, record):
+            self._automatic = self._automatic.planned(record)
+            self._tried(partial(self.collect, self._planner), "the planner")
+
+    def _tried(self, ask: Callable[[], "Answered | None"], who: str) -> None:
+        try:
+            answered = ask()
+        except (TenureError, OSError) as failed:  # OSError: a broken connection of a callable that is no model of ours
+            self._told(Stay(reason=f"{who} failed: {failed}"))
+        else:
+            if answered is not None:
+                self._told(answered.decision)
 
     def _commit(self, commit: Commit) -> None:
         self.store.commit(self.conversation, commit)
+        self._books.changing(commit)
         self.session.commit(commit)
         self._shown = {n: entry for n, entry in self._shown.items() if self.session.view.row(n) is not None}
 
@@ -340,7 +477,7 @@ class Context:
         return self._shown[n]
 
     def _recalled(self, at: tuple[int, int], arguments: str) -> Answer:
-        index, budget = self.session.index, self.session.setup.budget
+        index = self.session.index
         ordinal = index.block(at).span
         assert ordinal != NONE
         return respond(
@@ -350,9 +487,22 @@ class Context:
             arguments,
             stands=self._stands,
             count=self._count,
-            cap=max(_LEAST_RECALL, min(self._recall_cap, int(budget.limit / self.session.ratio * RECALL_SHARE) - _RECALL_CALL)),
+            cap=self._recall_room(),
             now=monotonic,
         )
+
+    def _recall_room(self) -> int:
+        limit = self.session.setup.budget.limit / self.session.ratio
+        return max(_LEAST_RECALL, min(self._recall_cap, int(limit * RECALL_SHARE) - _RECALL_CALL))
+
+    def _beside(self, told: Answer, arguments: str) -> tuple[tuple[Source, ...], str]:
+        """The images and documents that an answer brings back as such, and what is said of the others."""
+        found = media_of(self.session.index, self._history(), arguments, told)
+        if not found:
+            return (), ""
+        kind = self.rules.media
+        named = [(described(media), source_in(entry, media), media_tokens(media, kind)) for entry, media in found]
+        return beside(self._dialect.name, named, self._recall_room() - self._count(told.text))
 
     def _stands(self, at: tuple[int, int]) -> bool:
         """Whether a block is shown as the record has it."""
@@ -396,14 +546,7 @@ class Context:
         return None
 
     def _result(self, call_id: str, text: str, *, error: bool) -> dict[str, Any]:
-        match self._dialect.name:
-            case "anthropic":
-                result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": text}
-                return result | ({"is_error": True} if error else {})
-            case "openai-responses":
-                return {"type": "function_call_output", "call_id": call_id, "output": text}
-            case _:
-                return {"role": "tool", "tool_call_id": call_id, "content": text}
+        return answered(self._dialect.name, call_id, text, error=error)
 
 
 class _StoredLog:
@@ -430,6 +573,12 @@ class _StoredLog:
     def append(self, _commit: Commit, /) -> None:
         """The store has it already."""
         self._length += 1
+
+
+def _name_of(model: object) -> str:
+    """What a model is called by whoever handed it in; empty when it has no name."""
+    name = getattr(model, "name", "")
+    return name if isinstance(name, str) else ""
 
 
 def _named(table: Mapping[str, T], what: str, name: str) -> T:

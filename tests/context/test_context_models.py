@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tenure import Budget, Context, Propose
 from tenure.errors import ModelError
@@ -34,7 +35,7 @@ def worked(store: MemoryStore | None = None, calls: int = 12) -> Context:
             {"role": "tool", "tool_call_id": f"c{n}", "content": LINES},
         ]
     context.extend([*messages, {"role": "assistant", "content": "Mended."}, {"role": "user", "content": "And part two?"}])
-    context.session.calls = 400
+    context.session.setup = replace(context.session.setup, calls_seen=(400,) * 200)  # sessions here are long
     return context
 
 

@@ -1,10 +1,12 @@
 import pytest
+from msgspec.structs import replace
 
 from tenure.errors import InputError
 from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
 from tenure.policies.cwl import Cwl
-from tenure.record.entry import Draft
+from tenure.record.entry import Draft, Usage
 from tenure.rules.rules import Rules
 from tenure.testing.builders import call, harness, human, reply, result, results, returned, session
 from tenure.view.guard import Hold
@@ -58,25 +60,87 @@ def test_what_goes_out_beside_the_view_counts() -> None:
 
 
 def test_a_target_is_a_matter_of_price() -> None:
-    kept = opened(Budget(target=1_000), *steps(20))
+    kept = opened(Budget(target=400), *steps(7))
     decision = kept.decide()
     assert isinstance(decision, Stay)
     assert decision.price is not None
     assert decision.price.gain_usd <= 0
-    for _ in range(300):
-        kept.observe()
-    for draft in steps(20, 20):
+    for draft in steps(60, 7):
         kept.append(draft)
     assert isinstance(kept.decide(), Propose)
 
 
-def test_a_plan_that_did_not_pay_is_priced_again_only_when_enough_has_come() -> None:
-    kept = opened(Budget(target=1_000), *steps(20))
+def test_a_plan_that_did_not_pay_is_rehearsed_again_only_when_a_first_look_says_that_it_pays() -> None:
+    kept = opened(Budget(target=400), *steps(7))
     assert isinstance(first := kept.decide(), Stay)
     assert first.price is not None
     kept.append(reply("short"))
     assert isinstance(again := kept.decide(), Stay)
-    assert again.price is None
+    assert again.price == first.price
+
+
+def test_a_plan_that_waits_is_carried_out_once_the_cache_is_cold() -> None:
+    kept = opened(Budget(target=400), *steps(7))
+    kept.observe(at="2026-01-01T10:00:00Z")
+    assert isinstance(kept.decide(at="2026-01-01T10:00:10Z"), Stay)
+    assert isinstance(decision := kept.decide("idle", at="2026-01-01T10:06:00Z"), Propose)
+    assert decision.commit.moment == "idle"
+    assert decision.commit.price is not None
+    assert decision.commit.price.p == 0
+
+
+def test_long_sessions_before_this_one_make_the_same_plan_pay() -> None:
+    kept = opened(Budget(target=400), *steps(7))
+    assert isinstance(kept.decide(), Stay)
+    kept.setup = replace(kept.setup, calls_seen=(300,) * 50)
+    assert isinstance(kept.decide(), Propose)
+
+
+def test_under_the_papers_rule_a_small_share_waits_for_the_next_task() -> None:
+    setup = Setup(budget=Budget(target=1_000, floor=900), rules=RULES, gate=Rule.SELFGC_PAPER)
+    kept = session(setup, human("do it"), *steps(17))
+    assert isinstance(stay := kept.decide(), Stay)
+    assert stay.price is not None
+    kept.append(human("now the next thing"))
+    assert isinstance(kept.decide(), Propose)
+
+
+def test_a_prefix_that_went_cold_for_no_reason_of_ours_is_noticed() -> None:
+    kept = opened(Budget(target=10**5), *steps(200))
+    for n, read in ((0, 0), (1, 12_000), (2, 0)):
+        kept.send(head="h", head_tokens=50, at=f"2026-01-01T10:00:{n * 10:02}Z")
+        kept.append(reply("more"))
+        usage = Usage(cache_read=read, cache_write=kept.view.tokens - read)
+        kept.observe(at=f"2026-01-01T10:00:{n * 10 + 5:02}Z", usage=usage)
+    collapse = kept.calls.warmth.collapse
+    assert collapse is not None
+    assert "the provider read 0 of" in str(collapse)
+    assert "5 s after the call before" in str(collapse)
+
+
+def test_a_commit_of_ours_is_no_collapse() -> None:
+    kept = opened(Budget(ceiling=10_000), *steps(100))
+    kept.send(at="2026-01-01T10:00:00Z")
+    kept.observe(at="2026-01-01T10:00:01Z", usage=Usage(cache_write=kept.view.tokens))
+    for draft in steps(100, 100):
+        kept.append(draft)
+    assert isinstance(committed(kept), Propose)
+    kept.send(at="2026-01-01T10:00:02Z")
+    kept.observe(at="2026-01-01T10:00:03Z", usage=Usage(cache_write=kept.view.tokens))
+    assert kept.calls.warmth.collapse is None
+
+
+def test_every_decision_is_one_line_that_a_person_understands() -> None:
+    kept = opened(Budget(target=400), *steps(7))
+    waits = str(kept.decide())
+    assert waits.startswith("nothing leaves yet: would cost 0.00")
+    assert "tokens again that are cached" in waits
+    assert str(opened(Budget(target=50_000)).decide()) == "nothing leaves: 7 tokens are within the limit"
+    done = str(opened(Budget(ceiling=1_000), *steps(20)).decide())
+    assert done.startswith("cwl takes 686 tokens: 227 tokens over the ceiling of 1,000; it spares $0.00")
+    unmet = str(opened(Budget(ceiling=100), human(LONG), human(LONG), human(LONG)).decide())
+    assert unmet == "172 tokens, 72 above the limit of 100; held by human text 172"
+    assert not any("\n" in line for line in (waits, done, unmet))
 
 
 def test_tokens_are_the_providers() -> None:

@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from tenure.errors import InputError
 from tenure.meter.price import DEFAULT, prices_for
 from tenure.record.entry import Usage
 
@@ -43,6 +44,19 @@ def test_tiers_follow_the_prompt() -> None:
 def test_the_minimum_a_cache_keeps_depends_on_the_model() -> None:
     assert prices_for("claude-haiku-4-5", "anthropic").min_cache == 4096
     assert prices_for("deepseek-chat", "deepseek").min_cache == 64
+
+
+def test_a_longer_life_in_the_cache_has_its_price() -> None:
+    short, long = (prices_for("claude-sonnet-4-5", "anthropic", life=life) for life in ("5m", "1h"))
+    assert short == prices_for("claude-sonnet-4-5", "anthropic")
+    assert (long.ttl_s, long.write, long.read) == (3600, 6e-6, 3e-7)
+    assert prices_for("gpt-4o", "openai", life="24h").ttl_s == 86_400
+
+
+def test_a_life_that_a_provider_does_not_sell_changes_nothing_and_one_that_nobody_sells_is_refused() -> None:
+    assert prices_for("gpt-4o", "openai", life="1h") == prices_for("gpt-4o", "openai")
+    with pytest.raises(InputError, match=r"2h.*1h, 24h, 5m"):
+        prices_for("gpt-4o", "openai", life="2h")
 
 
 def test_a_call_costs_the_sum_of_its_kinds() -> None:

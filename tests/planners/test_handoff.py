@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.meter.tokens import o200k
-from tenure.planners.handoff import Absolute, OfWindow, Reason, Threshold, ask, cut, due
+from tenure.planners.handoff import ask, cut
 from tenure.planners.handoff_brief import brief
+from tenure.planners.handoff_due import Absolute, OfWindow, Reason, Threshold, due
 from tenure.planners.handoff_facts import Facts, Failure, Quoted, Touched, facts_of
 from tenure.planners.handoff_sections import Sections, read
 from tenure.record.entry import Draft, Role

@@ -13,12 +13,10 @@ from tenure.planners.selfgc import (
     Mask,
     Prune,
     Screened,
-    Step,
     ask,
     pointer_to,
     read,
     screened,
-    selfgc_paper_rule,
 )
 from tenure.planners.selfgc_prompt import prompt
 from tenure.policies.cwl import Cwl
@@ -315,21 +313,3 @@ def test_a_plan_for_any_session_is_lawful_and_does_not_depend_on_its_order(
     lawful(done, found)
     assert done == again
     assert {each.object.id for each in done.actions} | {each.object for each in done.refused} >= {name for _, name in chosen}
-
-
-@pytest.mark.parametrize(
-    ("given_", "step"),
-    [
-        ({"tokens": 29, "window": 100}, Step.REST),
-        ({"tokens": 30, "window": 100}, Step.ASK),
-        ({"tokens": 10**9, "window": 0}, Step.REST),
-        ({"tokens": 30, "window": 100, "pruning": 0.31}, Step.COMMIT),
-        ({"tokens": 30, "window": 100, "pruning": 0.3}, Step.WAIT),
-        ({"tokens": 30, "window": 100, "pruning": 0.3, "is_cold": True}, Step.COMMIT),
-        ({"tokens": 30, "window": 100, "pruning": 0.05, "at_boundary": True}, Step.COMMIT),
-        ({"tokens": 99, "window": 100, "pruning": 0.0, "at_boundary": True}, Step.REST),
-        ({"tokens": 10, "window": 100, "pruning": 0.4}, Step.COMMIT),
-    ],
-)
-def test_the_papers_operating_rule(given_: dict[str, float], step: Step) -> None:
-    assert selfgc_paper_rule(**given_) is step  # type: ignore[arg-type]

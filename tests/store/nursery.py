@@ -89,7 +89,7 @@ def kill_appending(url: str, conversation: str, clips: bool, wait_s: float) -> d
         }
 
 
-def slow_v2(connection: Connection) -> None:
+def slow_step(connection: Connection) -> None:
     """A migration that rewrites every entry one by one."""
     connection.execute(text("ALTER TABLE entry ADD COLUMN length INTEGER NOT NULL DEFAULT -1"))
     for (n,) in connection.execute(text("SELECT n FROM entry ORDER BY n")).all():
@@ -108,7 +108,7 @@ def kill_migrating(directory: Path, round_: int, wait_s: float) -> dict[str, obj
     def child(pipe: int) -> None:
         database = Database(url)
         os.write(pipe, b".")
-        migrate(database, (*MIGRATIONS, slow_v2))
+        migrate(database, (*MIGRATIONS, slow_step))
         time.sleep(60)
 
     killed_after(child, wait_s)
@@ -116,11 +116,13 @@ def kill_migrating(directory: Path, round_: int, wait_s: float) -> dict[str, obj
     with database.connect() as connection:
         version = version_of(connection)
         columns = [row[1] for row in connection.execute(text("PRAGMA table_info(entry)"))]
-    whole = ("length" in columns) == (version == 2) and version in (1, 2)
-    migrate(database, (*MIGRATIONS, slow_v2))
+    now = len(MIGRATIONS)
+    whole = ("length" in columns) == (version == now + 1) and version in (now, now + 1)
+    migrate(database, (*MIGRATIONS, slow_step))
     with database.connect() as connection:
         missed = connection.execute(text("SELECT count(*) FROM entry WHERE length < 0")).scalar()
-        connection.execute(text("UPDATE tenure_version SET version = 1"))  # so that the store opens it; the column is only more
+        # So that the store opens it; the column is only more.
+        connection.execute(text("UPDATE tenure_version SET version = :now"), {"now": now})
         connection.commit()
     database.close()
     with Store(url) as store:

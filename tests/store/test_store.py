@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.errors import Conflict, InputError
+from tenure.meter.ledger import ROLES, Spent
 from tenure.record.chain import Chain
 from tenure.record.entry import Block, Draft, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.store.records import Conversation, Hold, Observed, Records
@@ -130,7 +131,15 @@ def test_an_id_that_is_taken_is_refused(records: Records) -> None:
 
 
 def test_what_is_unknown_is_said_to_be(records: Records) -> None:
-    for ask in (records.conversation, records.entries, records.commits, records.usages, records.holds, records.verify):
+    for ask in (
+        records.conversation,
+        records.entries,
+        records.commits,
+        records.usages,
+        records.asides,
+        records.holds,
+        records.verify,
+    ):
         with pytest.raises(InputError, match="no conversation 'nowhere'"):
             ask("nowhere")
     with pytest.raises(InputError, match="nowhere"):
@@ -139,6 +148,8 @@ def test_what_is_unknown_is_said_to_be(records: Records) -> None:
         records.commit("nowhere", commit(0))
     with pytest.raises(InputError, match="nowhere"):
         records.observe("nowhere", 0, Usage())
+    with pytest.raises(InputError, match="nowhere"):
+        records.note("nowhere", Spent())
     with pytest.raises(InputError, match="nowhere"):
         records.hold("nowhere", Hold(object="read:1"))
     with pytest.raises(InputError, match="nowhere"):
@@ -239,8 +250,47 @@ def test_a_usage_report_replaces_the_one_before(records: Records) -> None:
     usage = Usage(uncached=1, cache_write=2, cache_read=3, output=4)
     records.observe(new, 2, Usage(uncached=9))
     records.observe(new, 1, usage, "m", "2026-01-01T00:00:00Z")
-    records.observe(new, 2, usage)
-    assert records.usages(new) == (Observed(n=1, usage=usage, model="m", at="2026-01-01T00:00:00Z"), Observed(n=2, usage=usage))
+    records.observe(new, 2, usage, usd=0.1 + 0.2)
+    assert records.usages(new) == (
+        Observed(n=1, usage=usage, model="m", at="2026-01-01T00:00:00Z"),
+        Observed(n=2, usage=usage, usd=0.1 + 0.2),
+    )
+
+
+@given(
+    st.lists(
+        st.builds(
+            Spent,
+            role=st.sampled_from(ROLES),
+            model=NAMES,
+            usage=st.builds(Usage, uncached=st.integers(0, 2**31 - 1), output=st.integers(0, 2**31 - 1)),
+            usd=st.none() | st.floats(0, 1e6),
+            at=NAMES,
+        ),
+        max_size=5,
+    )
+)
+@settings(max_examples=30, deadline=None)
+def test_calls_of_helper_models_are_read_back_in_order_and_belong_to_no_entry(records: Records, calls: list[Spent]) -> None:
+    new, other = created(records), created(records)
+    for spent in calls:
+        records.note(new, spent)
+        records.note(other, Spent(role="judge"))
+    assert records.asides(new) == tuple(calls)
+    assert records.usages(new) == ()
+    assert records.asides(records.fork(new, 0, uuid4().hex).id) == ()
+
+
+def test_calls_are_counted_of_a_tenants_newest_conversations(records: Records) -> None:
+    tenant = uuid4().hex
+    for calls in (3, 0, 5):
+        new = records.create(Conversation(id=uuid4().hex, tenant=tenant)).id
+        for n in range(calls):
+            records.observe(new, n, Usage(output=1))
+            records.observe(new, n, Usage(output=2))
+    assert records.call_counts(tenant) == (3, 5)
+    assert records.call_counts(tenant, newest=1) == (5,)
+    assert records.call_counts(uuid4().hex) == ()
 
 
 def test_holds_are_kept_until_they_are_released(records: Records) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tenure.dialects.media import medium_bytes
 from tenure.disk.files import STDIN
 from tenure.errors import InputError
 from tenure.evals.loading import load, source
@@ -21,7 +22,7 @@ def recall(
         typer.Argument(
             metavar="SESSION... [HANDLE]",
             help="Session files, as they were replayed, then what to bring back or to search in: such as read:12@3fa9, user:3, step:17, "
-            "episode:locate-auth or entry:40; several apart by commas.",
+            "episode:locate-auth, skill:release or entry:40; several apart by commas.",
         ),
     ],
     words: Annotated[str, typer.Option(help="Find the texts that say most of these words, best first.")] = "",
@@ -33,7 +34,8 @@ def recall(
 ) -> None:
     """Print what a handle stands for, or where a session speaks of something.
 
-    With --raw: of a tool call, its result as it was; of entry:N, the message's JSON as it was; of anything larger, its texts in order.
+    With --raw: of a tool call, its result as it was; of entry:N, the message's JSON as it was; of anything larger, its texts in order. Of an
+    image or document its bytes: entry:N/M, or entry:N/M/K of several beside a result's text, as the label says.
     """
     query = Query(words=words, path=path, pattern=pattern, lines=lines)
     named, handle = _parted(sessions, optional=query.searches)
@@ -42,7 +44,7 @@ def recall(
         raise InputError("--raw", "a search, lines or a cap beside it", "a handle alone")
     loaded = load([source(name) for name in named], o200k())
     if as_bytes:
-        sys.stdout.buffer.write(raw(loaded.index, loaded.read, handle))
+        sys.stdout.buffer.write(raw(loaded.index, loaded.read, handle, medium=medium_bytes))
         sys.stdout.buffer.flush()
         return
     query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)

@@ -1,7 +1,8 @@
 """`tenure replay`: what the engine does to a recorded session under a budget, and what that costs and saves."""
 
 import sys
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Annotated, Final
@@ -21,8 +22,9 @@ from tenure.evals.lines import CallLine, CommitLine, Line, ReplayLine, SkippedLi
 from tenure.evals.loading import source
 from tenure.evals.replay import Options, Source
 from tenure.lifecycle.budget import Budget, parse_tokens
+from tenure.lifecycle.gate import Rule
 from tenure.meter.tokens import o200k
-from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, policy_named
+from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.view.edit import Insert
 
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
@@ -57,6 +59,9 @@ def replay(
     window: Annotated[str, typer.Option(help="The model's limit less its output reserve; 180k by default.")] = "",
     model: Annotated[str, typer.Option(help="Price and count as this model; by default the one in the log.")] = "",
     clip: Annotated[str, typer.Option(help="Show results above this many tokens clipped from their birth, such as 4k.")] = "",
+    faithful: Annotated[bool, typer.Option("--faithful", help="Follow a peer's rule without our protection.")] = False,
+    gate: Annotated[Rule, typer.Option(help="When a target acts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
+    cache_life: Annotated[str, typer.Option(help="How long requests ask for a cached prefix, such as 1h.")] = "",
     head_tokens: Annotated[str, typer.Option(help="Tokens of system prompt and tools, which most logs leave out.")] = "0",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
     each: Annotated[bool, typer.Option("--each", help="Replay several sessions apart, not as one after another.")] = False,
@@ -69,12 +74,15 @@ def replay(
     """
     options = Options(
         budget=budget_of(target, ceiling, floor, window, bounded=policy != UNBOUNDED or bool(compat)),
-        policy=policy_named(policy, compat),
+        policy=faithful_named(policy, compat) if faithful else policy_named(policy, compat),
         model=model,
         head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
         clip=_clip(clip),
         like_pi=compat == "pi-cwl",
-        settings={"compat": compat or None, "clip": clip or None},
+        settings={"compat": compat or None, "clip": clip or None, "gate": gate.value, "cache_life": cache_life or None},
+        faithful=faithful,
+        gate=gate,
+        cache_life=cache_life,
     )
     console = words.screen(stderr=json == _STDOUT, quiet=quiet)
     groups = [[one] for one in sessions] if each else [sessions]
@@ -86,6 +94,9 @@ def replay(
     if len(done) > 1:
         console.print(comparison(done))
         console.print(together(done), style="bold")
+        if faithful:
+            waived = sum((Counter(run.summary.waived) for run in done if run.summary), Counter[str]())
+            console.print(f"faithful: {_waived(waived)}")
         if any(run.summary and run.summary.unmet for run in done):
             console.print(
                 "! the limit could not be kept at some call; replay that session alone to see what held it", style="yellow"
@@ -270,6 +281,8 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
     table.add_row("left", f"{words.tokens(summary.evicted_tokens)} tokens: {words.kinds(summary.evicted_by_kind)}")
     table.add_row("recoverable", f"{words.share(summary.recoverable_share)} of what left, read again and hash-equal")
     table.add_row("stayed", words.kinds(summary.stayed_by_kind))
+    if run.header is not None and run.header.settings.get("faithful"):
+        table.add_row("faithful", _waived(summary.waived))
     table.add_row(
         "cache",
         f"{words.share(summary.prefix_reuse)} of prompt tokens read from it, {words.share(summary.prefix_reuse_uncapped)} without eviction",
@@ -281,6 +294,12 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
     if run.skipped:
         table.add_row("left out", _skipped(run.skipped))
     return table
+
+
+def _waived(counts: Mapping[str, int]) -> str:
+    """What a rule changed that any rule of ours would have left alone."""
+    changed = ", ".join(f"{count:,} of {why}" for why, count in counts.items())
+    return f"protection was waived: {changed} changed" if changed else "protection was waived, and nothing protected was changed"
 
 
 def _skipped(lines: Sequence[SkippedLine]) -> str:

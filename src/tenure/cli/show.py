@@ -11,8 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.evals.loading import Loaded, load, source
+from tenure.evals.loading import Loaded, kept_ledger, load, source
 from tenure.evals.recorded import Reported
+from tenure.meter import statement
+from tenure.meter.ledger import Ledger
 from tenure.meter.tokens import o200k
 from tenure.record.entry import Origin
 from tenure.record.episodes import Episode
@@ -29,11 +31,13 @@ def show(
     """Print a session's turns, episodes and tool calls, with the handles that `tenure recall` takes."""
     loaded = load([source(name) for name in sessions], o200k())
     console = words.screen()
-    console.print(summary(", ".join(Path(name).name for name in sessions), loaded, None if every else ROWS, console.width))
+    title = ", ".join(Path(name).name for name in sessions)
+    ledgers = [ledger for name in sessions if (ledger := kept_ledger(name, o200k())) is not None]
+    console.print(summary(title, loaded, None if every else ROWS, console.width, ledgers))
 
 
-def summary(name: str, loaded: Loaded, rows: int | None, width: int) -> RenderableType:
-    """The whole screen; `rows` bounds each table."""
+def summary(name: str, loaded: Loaded, rows: int | None, width: int, ledgers: Sequence[Ledger] = ()) -> RenderableType:
+    """The whole screen; `rows` bounds each table. `ledgers` are of the sessions that have one."""
     index = loaded.index
     facts = f"{len(index):,} messages, {len(index.turns):,} human turns, {len(index.steps):,} replies, {index.tokens:,} tokens"
     parts: list[RenderableType] = [
@@ -46,8 +50,11 @@ def summary(name: str, loaded: Loaded, rows: int | None, width: int) -> Renderab
     if declared := [episode for episode in index.episodes if episode.declared]:
         parts += ["", _episodes(index, declared, rows, width)]
     parts += ["", _tools(index), "", _largest(index, rows, width)]
-    if loaded.reported:
+    if loaded.reported and not any(ledger.compared.touched for ledger in ledgers):  # whose prompts were not the record
         parts += ["", _reported(loaded.reported, loaded.index)]
+    for ledger in ledgers:
+        if ledger.accounts:
+            parts += ["", _bill(ledger, width)]
     if loaded.agents:
         parts += ["", _agents(loaded, rows, width)]
     if loaded.rewritten:
@@ -78,6 +85,16 @@ def _reported(reported: Reported, index: Index) -> RenderableType:
     table.add_row(Text("reported", style="dim"), said)
     table.add_row(Text("learned", style="dim"), learned)
     return table
+
+
+def _bill(ledger: Ledger, width: int) -> RenderableType:
+    """What the calls cost, by role and model, and what eviction saved."""
+    head, *accounts = statement.table(ledger, width).split("\n")
+    said = Table.grid(padding=(0, 2))
+    for note in statement.notes(ledger):
+        said.add_row(Text(note.label, style="dim"), note.text)
+    table = [Text(head, style="dim", no_wrap=True), *(Text(account, no_wrap=True) for account in accounts)]
+    return Group(*table, *([said] if said.row_count else []))
 
 
 def _agents(loaded: Loaded, rows: int | None, width: int) -> Table:

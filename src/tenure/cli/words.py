@@ -5,33 +5,16 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tenure.meter.figures import first_line as first_line
+from tenure.meter.figures import money as money
+from tenure.meter.figures import plain as plain
+from tenure.meter.figures import share as share
+from tenure.meter.figures import short as short
+from tenure.meter.figures import tokens as tokens
 from tenure.meter.gauge import Gauge
 
 STYLES = {"ok": "green", "warn": "yellow", "critical": "red"}
 _BARS = "▁▂▃▄▅▆▇█"
-
-
-def tokens(count: int) -> str:
-    """A number of tokens, exact."""
-    return f"{count:,}"
-
-
-def short(count: int) -> str:
-    """A number of tokens in a few characters: 812, 8.1k, 80k, 1.2M."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if count >= size:
-            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size}{unit}"
-    return str(count)
-
-
-def money(usd: float) -> str:
-    """An amount in dollars, with as many digits as it needs to say something."""
-    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.3f}"
-
-
-def share(part: float) -> str:
-    """A share from 0 to 1 as a percentage."""
-    return f"{part * 100:.0f} %"
 
 
 def percent(part: float) -> str:
@@ -86,14 +69,3 @@ def sparkline(values: Sequence[int], top: int, width: int = 60) -> str:
 def screen(*, stderr: bool = False, quiet: bool = False, wrap: bool = True) -> Console:
     """Where commands print. Nothing that a session holds is taken for markup: it is other people's text."""
     return Console(stderr=stderr, quiet=quiet, soft_wrap=not wrap, highlight=False, markup=False, emoji=False)
-
-
-def plain(text: str) -> str:
-    """Text of a session without what a terminal would obey."""
-    return text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-
-
-def first_line(text: str, width: int) -> str:
-    """The first words of a text in one line."""
-    line = plain(" ".join(text[: 8 * width].split()))
-    return line if len(line) <= width else line[: max(1, width - 1)] + "…"

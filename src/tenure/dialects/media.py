@@ -12,7 +12,7 @@ from tenure.dialects.dialect import Piece
 from tenure.dialects.image_size import image_size, page_count
 from tenure.dialects.json_text import Json, clean, load, optional_string, source
 from tenure.errors import InputError
-from tenure.record.entry import NEUTRAL, Media, Origin, ToolResult
+from tenure.record.entry import NEUTRAL, Entry, Media, Origin, ToolResult
 
 _PLAIN: Final = "text/plain"
 
@@ -70,6 +70,22 @@ def sources(piece: Piece) -> Mapping[str, Source]:
     except InputError:  # a log's line need not be one JSON text
         return {}
     return {media_of(item, Origin.HUMAN).sha256: item for item in found}
+
+
+def source_in(entry: Entry, media: Media) -> Source | None:
+    """The source of a medium of a record entry; None when the payload does not hold it."""
+    piece = Piece(role=entry.role, blocks=entry.blocks, dialect=entry.dialect, payload=entry.payload)
+    return sources(piece).get(media.sha256)
+
+
+def medium_bytes(entry: Entry, media: Media) -> bytes:
+    """The bytes of a medium exactly as they were. Raises InputError where the record has only an address of them."""
+    found = source_in(entry, media)
+    data = _decoded(found) if found is not None else b""
+    if found is None or not data:
+        where = f"only its address {found.url or found.file_id}" if found is not None else "none of its bytes"
+        raise InputError("medium", f"the record has {where}", "a medium whose bytes the record holds")
+    return data
 
 
 def note(media: Media) -> str:

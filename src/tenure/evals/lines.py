@@ -208,6 +208,7 @@ class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="t
     prefix_reuse_uncapped: float
     prompt_tokens: int
     prompt_tokens_uncapped: int
+    waived: dict[str, int] = {}  # of a faithful replay: protected blocks that were changed, by what would have protected them
 
 
 Line = ReplayLine | EntryLine | SkippedLine | ProtectLine | PlanLine | CommitLine | HoldLine | UnmetLine | CallLine | SummaryLine

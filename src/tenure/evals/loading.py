@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, assert_never
 
+import msgspec
 from msgspec import Struct
 
 from tenure.disk import stores
@@ -17,15 +18,17 @@ from tenure.disk.stores import store_of
 from tenure.errors import InputError
 from tenure.evals.recorded import Recorded, Reported
 from tenure.evals.replay import Source
+from tenure.lifecycle.books import Books, reopen
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Session, Setup
+from tenure.meter.ledger import Ledger
 from tenure.meter.tokens import Tokenizer, weigh
 from tenure.record.entry import Draft, Entry
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
-from tenure.store.records import Conversation
+from tenure.store.records import Conversation, Records
 
 _OF_MANY: Final = ("opencode", "goose")  # stores in which a session has an id
 
@@ -141,10 +144,35 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
     )
 
 
-def _session(model: str, tokenizer: Tokenizer) -> Session:
+def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
+    """The ledger of a conversation in a store of our own; None for a session of another kind, which has only what its log reports."""
+    path, inner = _parted(address)
+    if not _seekable(path) or store_of(Path(path)) != stores.OWN:
+        return None
+    from tenure.store.store import Store
+
+    with Store(f"sqlite:///{Path(path).resolve()}") as store:
+        held = _chosen(store, path, inner)
+        session = _session(held.model, tokenizer, _budget_of(held))
+        books = Books(session, model=held.model)
+        reports = {each.n: each.spent for each in store.usages(held.id)}
+        commits, helped = store.commits(held.id), store.asides(held.id)
+        reopen(session, books, store.entries(held.id), commits, reports, helped, forked_at=held.forked_at)
+        return books.ledger
+
+
+def _budget_of(held: Conversation) -> Budget:
+    """The budget of a conversation, as it was opened; the default of one that does not say."""
+    try:
+        return msgspec.json.decode(held.budget, type=Budget) if held.budget else Budget()
+    except (msgspec.DecodeError, InputError):
+        return Budget()
+
+
+def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None) -> Session:
     rules = rules_for("", model, "")
     return Session(
-        Setup(budget=Budget(), rules=rules, policy=None),
+        Setup(budget=budget or Budget(), rules=rules, policy=None),
         weigh=lambda blocks: weigh(blocks, tokenizer, rules.media),
         count=tokenizer,
     )
@@ -163,12 +191,7 @@ def _own(path: str, id_: str) -> Iterator[Event]:
     from tenure.store.store import Store
 
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        found = store.conversations()
-        if not found:
-            raise InputError(path, "the store holds no conversation", "at least one")
-        chosen = next((held.id for held in found if not id_ or held.id == id_), None)
-        if chosen is None:
-            raise InputError(path, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:10]))
+        chosen = _chosen(store, path, id_).id
         reported = {observed.n: observed for observed in store.usages(chosen)}
         for entry in store.entries(chosen):
             usage = reported[entry.n].usage if entry.n in reported else None
@@ -182,6 +205,17 @@ def _own(path: str, id_: str) -> Iterator[Event]:
                 usage=usage,
                 line=entry.n + 1,
             )
+
+
+def _chosen(store: Records, path: str, id_: str) -> Conversation:
+    """The conversation of that id; without one the newest."""
+    found = store.conversations()
+    if not found:
+        raise InputError(path, "the store holds no conversation", "at least one")
+    chosen = next((held for held in found if not id_ or held.id == id_), None)
+    if chosen is None:
+        raise InputError(path, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:10]))
+    return chosen
 
 
 def _digest(chunks: Iterable[bytes]) -> str:

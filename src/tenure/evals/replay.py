@@ -4,6 +4,7 @@ A recorded session has a call for every assistant message. The replay takes its 
 call as it would have live, and yields what happened as REPLAY.md's lines. No model is asked and nothing is written.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,7 @@ from tenure.evals.lines import Line
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.evals.recorded import Recorded
 from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
 from tenure.meter.cache import Call, PrefixCache
 from tenure.meter.media import media_tokens
@@ -33,7 +35,7 @@ from tenure.rules.rules import Rules
 from tenure.rules.tables import rules_for
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
 from tenure.view.edit import Commit, Drop, Replace
-from tenure.view.laws import never_larger, protection, structural
+from tenure.view.laws import never_larger, protection, structural, touched
 from tenure.view.project import View
 from tenure.view.shared import shared_prefix
 
@@ -57,9 +59,12 @@ class Options(Struct, frozen=True, kw_only=True):
     model: str = ""  # empty: as the log says
     head_tokens: int = 0
     clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
+    gate: Rule = Rule.PRICED
+    cache_life: str = ""  # that the requests ask for, such as "1h"; empty: the provider's default
     learn: bool = True
     like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
     settings: dict[str, str | int | float | bool | None] = {}
+    faithful: bool = False  # the policy is a peer's, and protection is waived for it; what it touched of it is counted apart
 
 
 def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
@@ -118,9 +123,17 @@ class _Run:
     def __init__(self, options: Options, model: str, tokenizer: Tokenizer) -> None:
         self.options, self.model = options, model
         self.rules: Rules = rules_for("", model, "")
-        self.prices: Prices = prices_for(model)
+        self.prices: Prices = prices_for(model, life=options.cache_life)
         self._tokenizer = tokenizer
-        setup = Setup(budget=options.budget, rules=self.rules, prices=self.prices, policy=options.policy, clip=options.clip)
+        setup = Setup(
+            budget=options.budget,
+            rules=self.rules,
+            prices=self.prices,
+            policy=options.policy,
+            gate=options.gate,
+            clip=options.clip,
+            faithful=options.faithful,
+        )
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
         self._texts: dict[int, Entry] = {}  # of the entries that are in the view
         self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)
@@ -135,6 +148,7 @@ class _Run:
         self._unmet = 0
         self._peak = 0
         self._violations: list[str] = []
+        self._waived: Counter[str] = Counter()
         self._left: dict[str, int] = {}
 
     def header(self, sources: tuple[line_of.SourceFile, ...], *, model_known: bool) -> line_of.ReplayLine:
@@ -143,7 +157,7 @@ class _Run:
         return line_of.ReplayLine(
             sources=sources,
             policy=self.options.policy.name if self.options.policy else "none",
-            settings=self.options.settings | _settings(self.options.policy),
+            settings={"faithful": self.options.faithful} | self.options.settings | _settings(self.options.policy),
             model=self.model,
             model_known=model_known,
             budget=line_of.BudgetLine(
@@ -208,6 +222,7 @@ class _Run:
             prefix_reuse_uncapped=_share(self._uncapped.read, self._uncapped.prompt),
             prompt_tokens=self._sent.prompt,
             prompt_tokens_uncapped=self._uncapped.prompt,
+            waived=dict(self._waived.most_common()),
         )
 
     def _append(self, draft: Draft, source: int) -> Iterator[Line]:
@@ -242,9 +257,11 @@ class _Run:
 
     def _commit(self, proposal: Propose) -> Iterator[Line]:
         yield from self._protect()
-        commit, guard = proposal.commit, self.session.guard()
+        commit, guard, governed = proposal.commit, self.session.guard(), self.session.guard(governed=True)
         before, after = self._carry_out(commit)
         index = self.session.index
+        if self.options.faithful:
+            self._waived.update(why for _, why in touched(before, after, index, governed, self.rules))
         found = chain(
             protection(before, after, index, guard, self.rules),
             never_larger(before, after, commit),

@@ -10,8 +10,9 @@ from tenure.clip.setting import Clip
 from tenure.policies.situation import Count
 from tenure.record.entry import Entry, ToolResult
 from tenure.record.index import Answering, Index, is_recall
+from tenure.record.notes import fits
 from tenure.record.objects import tool_name
-from tenure.record.tools import is_delimiter
+from tenure.record.tools import is_delimiter, is_notes
 from tenure.view.edit import Replace
 
 FRAMING: Final = 4  # tokens an entry costs beside its text
@@ -29,6 +30,8 @@ def clips(index: Index, entries: Sequence[Entry], settings: Clip, count: Count) 
         if weight <= settings.above or not isinstance(result, ToolResult) or result.media:
             continue
         if is_recall(answering.tool) or is_delimiter(answering.tool) or tool_name(answering.tool) in WHOLE:
+            continue
+        if is_notes(answering.tool) and fits(result.text):
             continue
         from tenure.clip.clip import clip  # brings all shapes, which a session without large results never needs
 

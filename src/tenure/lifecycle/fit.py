@@ -5,7 +5,7 @@ until it is committed.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, assert_never
 
@@ -21,6 +21,18 @@ from tenure.view.action import Action, Level, Shorten, Strip, Take, Unstrip
 from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Restore
 from tenure.view.guard import At
 from tenure.view.levels import LEVELS, at_level
+from tenure.view.pointers import (
+    POINTER,
+    STRETCH_LINE,
+    TURN_LINE,
+    Line,
+    is_pointer,
+    is_stretch,
+    is_whole,
+    start_of,
+    stretch_line,
+    turn_line,
+)
 from tenure.view.project import Projection, changed_from
 from tenure.view.residue import Residue, described_only, named_by, place_of, role_of_residue, worth_naming
 from tenure.view.thinking import bond, invalidated, settle
@@ -106,7 +118,7 @@ class _Draft:
         self._actions: list[Act] = []
         self.gone: dict[int, int] = {}  # fully evicted episodes, each with the tokens it weighed
         self._weight: dict[int, int] = {}
-        standing = sum(insert.tokens for insert in self._view.inserts if _is_residue(insert))
+        standing = sum(insert.tokens for insert in self._view.inserts if _is_residue(insert) or is_pointer(insert))
         self._room = max(0, residues.budget - standing) if residues.lines else None  # what residues may still come to weigh
         self._reserve = 0
         self._first = self._view.length  # first record entry changed so far
@@ -145,7 +157,7 @@ class _Draft:
                 edits = shortened(self._situation, self._view, action)
                 self._carry_out(edits, Act(kind=how, object=self._situation.index.spans[span].object))
             case Take(how=how, object=object_):
-                edits = taken(self._situation, self._view, action, f"p{self._prefix[1:]}{len(self._actions)}")
+                edits = taken(self._situation, self._view, action, f"{POINTER}{self._prefix[1:]}{len(self._actions)}")
                 self._carry_out(edits, Act(kind=how, object=object_))
             case _:
                 assert_never(action)
@@ -160,9 +172,9 @@ class _Draft:
     def finish(self, *, exhausted: bool) -> tuple[Rehearsal, Projection]:
         """The rehearsal so far, residues laid and bound reasoning gone; the draft can be continued afterwards."""
         view = self._view.copy()
-        laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self.gone)
+        laid = _Laying(self._situation, view, self._residues, self._prefix).lay(self.gone, self._first if self._edits else None)
         view.apply(laid)
-        edits = [*self._edits, *laid]
+        edits = _net([*self._edits, *laid])
         first = min(self._first, changed_from(self._situation.view, laid))
         if self._situation.rules.thinking == "prefix_bound" and edits:
             spoilt = list(invalidated(self._situation.index, view, first))
@@ -270,13 +282,20 @@ class _Laying:
         self._prefix = prefix
         self._shown = [row.entry for row in view.rows()]
         self._standing = {insert.key: insert for insert in view.inserts if _is_residue(insert)}
-        self._weight = sum(insert.tokens for insert in self._standing.values())
+        self._pointers = {insert.key: insert for insert in view.inserts if is_pointer(insert)}
+        self._view = view
+        self._weight = sum(insert.tokens for insert in (*self._standing.values(), *self._pointers.values()))
         self._removed: list[Remove] = []
         self._laid: dict[str, Insert] = {}
         self._numbers = count()
 
-    def lay(self, gone: Mapping[int, int]) -> list[Edit]:
-        """The edits that name the episodes `gone`, each with the tokens it weighed."""
+    def lay(self, gone: Mapping[int, int], changed_from: int | None) -> list[Edit]:
+        """The edits that name the episodes `gone`, each with the tokens it weighed.
+
+        `changed_from` is the first record entry at or after which the view differs already, None when it does not.
+        """
+        if changed_from is not None:
+            self._bound_pointers(changed_from)
         episodes = [self._situation.index.episodes[ordinal] for ordinal in sorted(gone)]
         if self._residues.lines:
             self._lay_lines(episodes, gone)
@@ -305,8 +324,77 @@ class _Laying:
                 left += group
             else:
                 self._lay_gap(group, standing.get(gap, []), sum(gone[episode.ordinal] for episode in group))
-        if self._weight > self._residues.budget:
+        if left or self._weight > self._residues.budget:
             self._merge_oldest(left)
+
+    def _bound_pointers(self, changed_from: int) -> None:
+        """Merge pointers to folded objects when all residues together are over their budget, down to half of what the others leave.
+
+        First older ones behind the first change, where the prefix is broken already. Then the oldest of all, which may break it further, and
+        therefore seldom: what they are merged into makes room for many commits. What this commit folds is merged last.
+        """
+        budget = self._residues.budget
+        weight = sum(insert.tokens for insert in self._pointers.values())
+        goal = max((budget - self._weight + weight) // 2, budget // 4)
+        for start, spared in ((changed_from, True), (0, False)):
+            if self._weight <= budget or weight <= goal:
+                return
+            self._merge_turns(self._pointers_from(start, spared=spared), self._weight - weight + goal)
+            weight = sum(insert.tokens for insert in self._pointers.values())
+        if weight > goal + goal // 2:  # else so little room was made that the next commit would be back here
+            self._merge_stretch(self._pointers_from(0, spared=False), self._weight - weight + goal)
+
+    def _merge_turns(self, pointers: Iterable[Insert], goal: int) -> None:
+        """One line for each turn's pointers, oldest turn first, until all residues together weigh `goal`."""
+        groups: dict[int, list[Insert]] = {}
+        for insert in pointers:
+            if not is_stretch(insert):
+                groups.setdefault(insert.before_entry, []).append(insert)
+        for place, group in groups.items():
+            if self._weight <= goal:
+                return
+            if len(group) > 1 or not group[0].key.startswith(TURN_LINE):
+                self._merge_pointers(TURN_LINE, place, group, turn_line)
+
+    def _merge_stretch(self, pointers: Iterable[Insert], goal: int) -> None:
+        """One line for the oldest pointers and lines, as many as it takes for all residues together to weigh `goal`."""
+        merged: list[Insert] = []
+        left = self._weight
+        for insert in pointers:
+            if left <= goal - _LINE_RESERVE:
+                break
+            merged.append(insert)
+            left -= insert.tokens
+        if len(merged) > 1 or (merged and not is_stretch(merged[0])):
+            self._merge_pointers(STRETCH_LINE, max(insert.before_entry for insert in merged), merged, stretch_line)
+
+    def _pointers_from(self, start: int, *, spared: bool) -> list[Insert]:
+        """Those at or behind an entry, in order. `spared`: without this commit's own, of which the lines for stretches are always spared."""
+        index = self._situation.index
+        own = f"{POINTER}{self._prefix[1:]}"
+        standing = [
+            insert
+            for insert in self._pointers.values()
+            if insert.before_entry >= start and not (insert.key.startswith(own) and (spared or is_stretch(insert)))
+        ]
+        return sorted(standing, key=lambda each: (each.before_entry, start_of(index, each.routes[0]), each.key))
+
+    def _merge_pointers(
+        self, letter: str, place: int, merged: Sequence[Insert], line: Callable[[Index, Iterable[str]], Line]
+    ) -> None:
+        """A line in place of pointers, unless it would be no lighter; what has come back is not named any more."""
+        index = self._situation.index
+        routes = [
+            route for insert in merged for route in insert.routes if is_stretch(insert) or not is_whole(index, self._view, route)
+        ]
+        told = line(index, routes) if routes else None
+        tokens = self._situation.count(told.text) + FRAMING if told is not None else 0
+        if tokens >= sum(insert.tokens for insert in merged):
+            return
+        for insert in merged:
+            self._remove(insert)
+        if told is not None:
+            self._put(place, told.text, told.routes, letter)
 
     def _gap(self, entry: int) -> int:
         return bisect_left(self._shown, entry)
@@ -332,16 +420,19 @@ class _Laying:
 
     def _merge_oldest(self, episodes: list[Episode]) -> None:
         """One line for the whole oldest stretch, as long as it takes for all residues together to weigh half of their budget."""
+        pointers = min(self._residues.budget, sum(insert.tokens for insert in self._pointers.values()))
         merged: list[Insert] = []
         for insert in sorted(self._standing.values(), key=lambda insert: (insert.before_entry, insert.order, insert.key)):
-            if self._weight <= self._residues.budget // 2 and merged:
+            if self._weight <= pointers + (self._residues.budget - pointers) // 2 and merged:
                 break
             merged.append(insert)
             self._remove(insert)
+        if not (merged or episodes):
+            return
         index = self._situation.index
         named = [episode for insert in merged for episode in named_by(index, insert.routes)[0]]
         residue = self._cut(Residue(index, [*episodes, *named]).without_cues(), self._residues.budget // 2)
-        place = max(insert.before_entry for insert in merged)
+        place = max((insert.before_entry for insert in merged), default=0)
         self._put(max(place, place_of(index, residue.last.start[0])), residue.text(), residue.routes())
 
     def _cut(self, residue: Residue, room: int) -> Residue:
@@ -364,22 +455,23 @@ class _Laying:
     def _weigh(self, residue: Residue) -> int:
         return self._situation.count(residue.text()) + FRAMING
 
-    def _put(self, before_entry: int, text: str, routes: tuple[str, ...]) -> None:
+    def _put(self, before_entry: int, text: str, routes: tuple[str, ...], letter: str = "") -> None:
         number = next(self._numbers)
+        prefix = f"{letter}{self._prefix[1:]}" if letter else self._prefix
         insert = Insert(
             before_entry=before_entry,
             order=number,
-            key=f"{self._prefix}{number}",
+            key=f"{prefix}{number}",
             role=role_of_residue(),
             text=text,
             tokens=self._situation.count(text) + FRAMING,
             routes=routes,
         )
-        self._standing[insert.key] = self._laid[insert.key] = insert
+        (self._pointers if letter else self._standing)[insert.key] = self._laid[insert.key] = insert
         self._weight += insert.tokens
 
     def _remove(self, insert: Insert) -> None:
-        del self._standing[insert.key]
+        del (self._pointers if insert.key in self._pointers else self._standing)[insert.key]
         self._weight -= insert.tokens
         if self._laid.pop(insert.key, None) is None:
             self._removed.append(Remove(key=insert.key))
@@ -405,6 +497,15 @@ def _by_entry(places: Sequence[At]) -> dict[int, list[int]]:
         else:
             entries[entry] = [block]
     return entries
+
+
+def _net(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits without what one of them inserts and a later one removes again."""
+    removed = {edit.key for edit in edits if isinstance(edit, Remove)}
+    passing = {edit.key for edit in edits if isinstance(edit, Insert) and edit.key in removed}
+    if not passing:
+        return list(edits)
+    return [edit for edit in edits if not (isinstance(edit, Insert | Remove) and edit.key in passing)]
 
 
 def _is_residue(insert: Insert) -> bool:

@@ -4,6 +4,7 @@ Sans I/O: `ask_…` makes what an edge sends to a model, `answer_…` takes the 
 is held against the session as it is now, and rehearsed and priced like any policy's plan. A reply that says nothing useful changes nothing.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
@@ -24,21 +25,25 @@ from tenure.planners.selfgc import Fold, Mask, Planned, Refused, ask, read, scre
 from tenure.policies.placeholder import trimmed
 from tenure.policies.situation import Situation
 from tenure.record.entry import Entry, ToolResult
+from tenure.record.medium import described, media_in
 from tenure.view.action import Action, Shorten, Take
 from tenure.view.edit import Insert
 
 MASK_HEAD: Final = 200  # o200k tokens kept of a masked result's beginning
 MASK_TAIL: Final = 300
 _EXACT: Final = (Diff(), Table())  # shapes whose middle is not repetitive, however it looks
-_TRACE: Final = "Traceback (most recent call last)"
+_TRACE: Final = re.compile(  # how stacks look in Python, on the JVM and in JavaScript, in Go, Rust and C#
+    r"Traceback \(most recent call last\)|^[ \t]+at [^\n]{1,300}:\d+\)?[ \t]*$|^goroutine \d+ \[|panicked at |^Caused by: |^[ \t]+at [^\n]{1,300} in [^\n]{1,300}:line \d+",
+    re.MULTILINE,
+)
 
 
 class Ask(Struct, frozen=True, kw_only=True):
     """What a model is to be asked. With `behind` it goes behind the conversation as it was last sent, so that the provider's cache is read."""
 
     planner: Literal["selfgc", "handoff"]
-    length: int  # of the record, and the commits, when it was asked
-    commits: int
+    length: int  # of the record, and how often its view had been rewritten, when it was asked
+    rewrites: int
     text: str
     system: str = ""
     behind: bool = False
@@ -64,7 +69,7 @@ def ask_selfgc(session: Session, *, aim: int = 0) -> Ask | None:
     return Ask(
         planner="selfgc",
         length=session.length,
-        commits=len(session.commits),
+        rewrites=session.rewrites,
         text=request.text,
         behind=True,
         output_tokens=request.output_tokens,
@@ -97,7 +102,7 @@ def ask_handoff(session: Session, *, room: int = 100_000, focus: str = "", keep:
     return Ask(
         planner="handoff",
         length=session.length,
-        commits=len(session.commits),
+        rewrites=session.rewrites,
         text=request.user,
         system=request.system,
         output_tokens=request.output_tokens,
@@ -148,7 +153,7 @@ def _stale(session: Session, asked: Ask) -> str:
     """Why an answer comes too late; empty when it does not."""
     if asked.length > session.length:
         return "the question was asked of a longer conversation"
-    return "" if asked.commits == len(session.commits) else "the window changed since the question was asked"
+    return "" if asked.rewrites == session.rewrites else "the window changed since the question was asked"
 
 
 def _standing(session: Session) -> Insert | None:
@@ -193,11 +198,15 @@ def _masked(situation: Situation, mask: Mask) -> Shorten | str:
     entry, number = mask.result
     block = situation.read(entry).blocks[number]
     text = block.text if isinstance(block, ToolResult) else ""
-    if _TRACE in text or any(shape.fits(text.split("\n")) for shape in _EXACT):
-        return "its middle is a table, a trace or a diff, which is not repetitive"
-    start, end, left_out = cut_text(text, MASK_HEAD, MASK_TAIL, situation.count)
-    if not left_out:
-        return "is too short to be masked"
     handle = mask.object.handle
+    seen = "; ".join(map(described, media_in(block)))
+    beside = f"[left out: {seen}; recall {handle} says how it comes back]" if seen else ""
+    is_exact = _TRACE.search(text) is not None or any(shape.fits(text.split("\n")) for shape in _EXACT)
+    start, end, left_out = cut_text(text, MASK_HEAD, MASK_TAIL, situation.count)
+    if is_exact and not beside:
+        return "its middle is a table, a trace or a diff, which is not repetitive"
+    if not left_out and not beside:
+        return "is too short to be masked"
+    shown = text if is_exact or not left_out else f"{start}\n{trimmed(handle, left_out)}\n{end}"
     span = situation.index.block(mask.result).span
-    return Shorten(span=span, how="mask", text=f"{start}\n{trimmed(handle, left_out)}\n{end}", routes=(handle,))
+    return Shorten(span=span, how="mask", text="\n".join(filter(None, (shown, beside))), routes=(handle,))

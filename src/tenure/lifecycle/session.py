@@ -5,24 +5,27 @@ through `commit`, which the edge makes durable first. Nothing here reads a clock
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import accumulate, takewhile
 from typing import Final, Protocol, overload
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.clip.setting import Clip
 from tenure.lifecycle.admission import clips
 from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.calls import Calls
+from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
 from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
-from tenure.lifecycle.gate import expected_calls, price
+from tenure.lifecycle.gate import RECALL_OUTPUT, Outlook, Round, Rule, expected_calls, miss_rate, pays, price, repriced
 from tenure.meter.price import DEFAULT, Prices
+from tenure.policies.chain import chain
 from tenure.policies.cwl import Cwl
 from tenure.policies.planned import Planned
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Count, Read, Situation, no_texts, survey
 from tenure.record.chain import Chain
-from tenure.record.entry import Block, Draft, Entry
+from tenure.record.entry import Block, Draft, Entry, Usage
 from tenure.record.index import Index
 from tenure.record.objects import parse_handle
 from tenure.record.recall import blocks_of
@@ -30,43 +33,26 @@ from tenure.record.tools import Kinds
 from tenure.rules.rules import Rules
 from tenure.view.action import Action
 from tenure.view.edit import Act, Commit, Drop, Edit, Moment, Price
-from tenure.view.guard import TAIL_EXCHANGES, Guard, Hold, fresh_recalls, held_keys, loop_start, opening_of, tail_of
-from tenure.view.project import Projection, View
+from tenure.view.guard import (
+    TAIL_EXCHANGES,
+    Guard,
+    Hold,
+    active_of,
+    faithful_guard,
+    fresh_recalls,
+    held_keys,
+    loop_start,
+    opening_of,
+    tail_of,
+)
+from tenure.view.pointers import needless
+from tenure.view.project import Projection, View, changed_from
 from tenure.view.undo import lawful, restored, undo
 
 Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]
+_TURNS_WAITING: Final = 1  # turns of a person that a plan made elsewhere outlives
+_MOST_MISSES: Final = 4
 RETRY_SHARE: Final = 0.02  # a batch that fell short fires again only after this share of its limit has become free or new
-
-
-class Stay(Struct, frozen=True, kw_only=True):
-    """Nothing is to happen, and why; with a `price` there is a plan that does not pay."""
-
-    reason: str
-    price: Price | None = None
-
-
-class Propose(Struct, frozen=True, kw_only=True):
-    """A commit that should be made durable and then taken in with `commit`."""
-
-    commit: Commit
-    rehearsal: Rehearsal
-
-
-class Unmet(Struct, frozen=True, kw_only=True):
-    """A limit that cannot be met without breaking a law: what the view weighs and what holds it, in provider tokens."""
-
-    tokens: int
-    limit: int
-    held_by: dict[str, int]
-    proposal: Propose | None = None  # what can be done all the same
-
-    @property
-    def shortfall(self) -> int:
-        """Tokens above the limit."""
-        return self.tokens - self.limit
-
-
-Decision = Stay | Propose | Unmet
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -76,8 +62,11 @@ class Setup(Struct, frozen=True, kw_only=True):
     rules: Rules
     prices: Prices = DEFAULT
     policy: Policy | None = Cwl()  # None: nothing is ever evicted
+    gate: Rule = Rule.PRICED
+    calls_seen: tuple[int, ...] = ()  # by finished sessions, ascending: how long this one may last
     clip: Clip | None = None  # how large results are shown from their birth; None: whole
     tenant: str = ""
+    faithful: bool = False  # a published rule is followed as it is: no human text, prologue, tail or hold is protected from it
 
 
 class Placed(Struct, frozen=True, kw_only=True):
@@ -95,6 +84,24 @@ class _Spent(Struct, frozen=True, kw_only=True, gc=False):
     tokens: int  # of the record
     commits: int  # once what it had offered was committed
     holds: tuple[Hold, ...]
+    price: Price | None = None  # of what it offered and was not worth it then
+
+
+class _Waiting(Struct, frozen=True, kw_only=True):
+    """A plan that was made elsewhere and waits for its time."""
+
+    policy: Planned
+    reason: str
+    price: Price
+    tokens: int  # of the record when it was priced
+    turns: int  # when it was made
+
+
+class _Offer(Struct, frozen=True, kw_only=True):
+    """The newest proposal, and the view it would make of the present one."""
+
+    commit: Commit
+    view: Projection
 
 
 class CommitLog(Protocol):
@@ -134,16 +141,17 @@ class Session:
         self.commits: CommitLog = [] if log is None else log
         self.holds: tuple[Hold, ...] = ()
         self.ratio = 1.0
-        self.calls = 0
-        self.last_at = ""
+        self.calls = Calls()
         self._chain = Chain(setup.tenant)
         self._weigh = weigh
         self._count = count
         self._read = read
+        self.rewrites = 0  # commits that changed what had been shown; clips at birth do not
+        self._removed = 0  # objects that policies and plans took
         self._spent: _Spent | None = None
-        self._proposed: tuple[Commit, Projection] | None = (
-            None  # the newest proposal, and the view it would make of the present one
-        )
+        self._misses = 0  # forced commits in a row that missed their limit all the same
+        self._waiting: _Waiting | None = None
+        self._offer: _Offer | None = None
 
     @property
     def length(self) -> int:
@@ -180,11 +188,17 @@ class Session:
         """Take a commit in; it must be the next one."""
         if commit.n != len(self.commits):
             raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
-        if self._proposed is not None and self._proposed[0] is commit:
-            self.view = self._proposed[1]
+        self._break(commit.edits)
+        if self._offer is not None and self._offer.commit is commit:
+            self.view = self._offer.view
         else:
             self.view.apply(commit.edits)
-        self._proposed = None
+        self.rewrites += commit.moment != "admission"
+        if commit.price is not None:  # of a policy or a plan
+            self._removed += len(commit.actions)
+        if self._waiting is not None and self._waiting.policy.name in commit.policy.split("+"):
+            self._waiting = None
+        self._offer = None
         self.commits.append(commit)
 
     def undone(self, number: int) -> Commit:
@@ -203,6 +217,9 @@ class Session:
         wanted = restored(places, self.view)
         if not wanted:
             return None
+        shown = self.view.copy()
+        shown.apply(wanted)
+        wanted = (*wanted, *needless(self.index, shown))
         edits = lawful(wanted, self.view, self.index, self.setup.rules, loop_start(self.index))
         return self._by_hand("restore", f"restore of {object_}", edits, (Act(kind="restore", object=object_),))
 
@@ -227,20 +244,36 @@ class Session:
         held_keys(self.index, hold)
         self.holds = (*(each for each in self.holds if each.object != hold.object), hold)
 
-    def observe(self, *, at: str = "", ratio: float | None = None) -> None:
-        """Learn that a call was made: its time, and the provider's tokens per o200k token where they are known."""
-        self.calls += 1
-        self.last_at = at or self.last_at
+    def send(self, *, head: str = "", head_tokens: int = 0, at: str = "") -> None:
+        """Learn that the view goes out now, behind a head (anything that tells heads apart)."""
+        self.calls = self.calls.sent(view=self.view.tokens, head=head, head_tokens=head_tokens, at=at)
+
+    def observe(self, *, at: str = "", ratio: float | None = None, usage: Usage | None = None) -> None:
+        """Learn that a call was answered: when, the provider's tokens per o200k token where they are known, and what it reported.
+
+        When it did not read what it should have, `calls.warmth.collapse` says so.
+        """
         if ratio is not None:
             self.ratio = ratio
+        self.calls = self.calls.answered(at=at, usage=usage, ratio=self.ratio, prices=self.setup.prices)
 
-    def guard(self) -> Guard:
-        """What no policy may touch now."""
+    def guard(self, *, governed: bool = False) -> Guard:
+        """What no policy may touch now; with `governed` what none might if the session were not faithful."""
+        if self.setup.faithful and not governed:
+            return faithful_guard(self.index, self.view)
         exchanges = self.setup.policy.conduct.tail_exchanges if self.setup.policy else TAIL_EXCHANGES
         limit = int(self.setup.budget.limit / self.ratio)
         tail = tail_of(self.index, self.view, limit, exchanges)
-        recalled = fresh_recalls(self.index, self.view, limit) if exchanges else frozenset[int]()  # the paper knows no recall
-        return Guard(self.index, tail=tail, opening=opening_of(self.index, self.view), holds=self.holds, recalled=recalled)
+        if not exchanges:  # the paper knows no recall, and an open episode stays whole
+            return Guard(self.index, tail=tail, opening=opening_of(self.index, self.view), holds=self.holds)
+        return Guard(
+            self.index,
+            tail=tail,
+            opening=opening_of(self.index, self.view),
+            holds=self.holds,
+            recalled=fresh_recalls(self.index, self.view, limit),
+            active_from=active_of(self.index, self.view, limit),
+        )
 
     def situation(self) -> Situation:
         """What a policy is shown now. One pass over the view."""
@@ -251,13 +284,17 @@ class Session:
         """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""
         total = self._provider(self.view.tokens + extra)
         limit, forced = self._limit_passed(total)
-        if limit is None or self.setup.policy is None:
-            return (
-                Stay(reason=f"{total:,} tokens are within the limit") if limit is None else self._unmet(total, limit, extra, None)
-            )
-        if self._is_spent(limit, forced=forced):
-            return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing new is free to leave")
-        return self._plan(moment, total, limit, extra, at, forced=forced)
+        now = self._round(total, moment, at)
+        if not forced and (due := self._due(moment, now, at)) is not None:
+            return due
+        if limit is None:
+            return Stay(reason=f"{total:,} tokens are within the limit", price=self._waiting.price if self._waiting else None)
+        if (policy := self._acting(forced=forced)) is None:
+            return self._unmet(total, limit, extra, None)
+        if self._is_spent(limit, now, at, forced=forced):
+            held = self._spent.price if self._spent is not None else None
+            return self._unmet(total, limit, extra, None) if forced else Stay(reason=_stays(held), price=held)
+        return self._plan(policy, moment, now, limit, extra, at, forced=forced)
 
     def rehearse(self, policy: Policy, target: int, *, limit: int | None = None) -> Rehearsal:
         """What a policy would do to bring the view to `target` o200k tokens, reluctantly down to `limit`; nothing changes."""
@@ -274,17 +311,22 @@ class Session:
         at: str = "",
         planning_usd: float = 0.0,
     ) -> Decision:
-        """What becomes of actions that were planned elsewhere: proposed when they pay, or when `forced`; nothing changes yet."""
+        """What becomes of actions that were planned elsewhere: proposed when they pay, or when `forced`; nothing changes yet.
+
+        A plan whose time has not come waits: `decide` prices it again at every boundary, and a limit that forces begins with it. The next plan
+        takes its place, and at the second turn of a person after it was made it is forgotten.
+        """
         policy = Planned(name=name, actions=tuple(actions))
         rehearsal, view = self._fitted(policy, 0, None)
         if not rehearsal.edits or rehearsal.saved <= 0:
             return Stay(reason="nothing of the plan may leave now")
         priced = self._priced(rehearsal, at, planning_usd)
-        if not forced and priced.gain_usd <= 0:
-            return Stay(reason=f"would cost {-priced.gain_usd:.4f} USD more than it saves", price=priced)
-        proposal = self._proposal(rehearsal, priced, name, moment, reason, forced=forced)
-        self._proposed = (proposal.commit, view)
-        return proposal
+        if not forced and not pays(self.setup.gate, priced, self._round(self._provider(self.view.tokens), moment, at)):
+            self._waiting = _Waiting(
+                policy=policy, reason=reason, price=priced, tokens=self.index.tokens, turns=len(self.index.turns)
+            )
+            return Stay(reason=_stays(priced), price=priced)
+        return self._offered(rehearsal, view, priced, name, moment, reason, forced=forced)
 
     def freeze(self) -> View:
         """The view now."""
@@ -296,10 +338,35 @@ class Session:
         residues = Residues(lines=conduct.lines, descriptions=conduct.descriptions, budget=budget)
         return fit(self.situation(), policy, target, residues, f"r{len(self.commits)}.", limit=limit)
 
-    def _plan(self, moment: Moment, total: int, limit: int, extra: int, at: str, *, forced: bool) -> Decision:
+    def _acting(self, *, forced: bool) -> Policy | None:
+        """What decides what leaves: under force a plan that waits goes first."""
         policy = self.setup.policy
-        assert policy is not None
-        budget = self.setup.budget
+        if not forced or self._waiting is None:
+            return policy
+        return self._waiting.policy if policy is None else chain(self._waiting.policy, policy)
+
+    def _due(self, moment: Moment, now: Round, at: str) -> Decision | None:
+        """A plan that waited and whose time has come; a first look at its price is O(1)."""
+        waiting = self._waiting
+        if waiting is None:
+            return None
+        if len(self.index.turns) - waiting.turns > _TURNS_WAITING:
+            self._waiting = None
+            return None
+        first = self._look(waiting.price, waiting.tokens, at)
+        self._waiting = replace(waiting, price=first, tokens=self.index.tokens)
+        if not pays(self.setup.gate, first, now):
+            return None
+        self._waiting = None  # carried out now, or priced anew
+        decision = self.plan(
+            waiting.policy.name, waiting.policy.actions, reason=waiting.reason, moment=moment, at=at, planning_usd=waiting.price.g
+        )
+        if self._waiting is not None:
+            self._waiting = replace(self._waiting, turns=waiting.turns)
+        return decision if isinstance(decision, Propose) else None
+
+    def _plan(self, policy: Policy, moment: Moment, now: Round, limit: int, extra: int, at: str, *, forced: bool) -> Decision:
+        budget, total = self.setup.budget, now.tokens
         goal = budget.floor_of(limit) if policy.conduct.batch else limit
         if budget.target is not None:
             goal = min(goal, budget.target)  # once the prefix breaks, the target is not to break it again
@@ -311,38 +378,81 @@ class Session:
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
         if rehearsal.exhausted:
             self._is_over(commits=len(self.commits) + 1)
-        proposal = self._propose(rehearsal, moment, total, limit, at, forced=forced)
-        self._proposed = (proposal.commit, view)
-        if not forced and proposal.commit.price is not None and proposal.commit.price.gain_usd <= 0:
-            self._is_over(commits=len(self.commits))  # priced again when enough has come
-            return Stay(
-                reason=f"would cost {-proposal.commit.price.gain_usd:.4f} USD more than it saves",
-                price=proposal.commit.price,
-            )
-        return self._unmet(after, limit, extra, proposal) if forced and after > limit else proposal
+        priced = self._priced(rehearsal, at)
+        if not forced and not pays(self.setup.gate, priced, now):
+            self._is_over(commits=len(self.commits), price=priced)  # priced again before every call
+            return Stay(reason=_stays(priced), price=priced)
+        why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
+        proposal = self._offered(rehearsal, view, priced, policy.name, moment, why, forced=forced)
+        if not forced or after <= limit:
+            self._misses = 0
+            return proposal
+        self._misses = min(self._misses + 1, _MOST_MISSES)  # ever more must come before the prefix is broken in vain again
+        return self._unmet(after, limit, extra, proposal)
 
     def _is_futile(self, rehearsal: Rehearsal, after: int, limit: int, *, forced: bool) -> bool:
         """Whether a plan would break the cache for next to nothing: it misses its limit all the same, or a limit that can wait."""
-        little = self._provider(rehearsal.saved) < limit * RETRY_SHARE
+        little = self._provider(rehearsal.saved) < limit * RETRY_SHARE * 2**self._misses
         return little and rehearsal.exhausted and (after > limit or not forced)
 
-    def _propose(self, rehearsal: Rehearsal, moment: Moment, total: int, limit: int, at: str, *, forced: bool) -> Propose:
-        why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
-        name = self.setup.policy.name if self.setup.policy else ""
-        return self._proposal(rehearsal, self._priced(rehearsal, at), name, moment, why, forced=forced)
-
     def _priced(self, rehearsal: Rehearsal, at: str, planning_usd: float = 0.0) -> Price:
-        kept = sum(row.tokens for row in takewhile(lambda row: row.entry < rehearsal.changed_from, self.view.rows()))
+        objects = len(rehearsal.actions)
+        back = self._provider(rehearsal.saved) / max(1, objects)  # what a recall brings
+        outlook = self._outlook(at)
+        asking = self._provider(self.view.tokens) * outlook.read + RECALL_OUTPUT * self.setup.prices.output
         return price(
-            self.setup.prices,
+            replace(outlook, recall=asking + back * outlook.write),
             removed=self._provider(rehearsal.saved),
-            suffix=max(0, self._provider(rehearsal.tokens_after - kept)),
-            calls=expected_calls(self.calls),
-            warm=self._warm(at),
+            suffix=max(0, self._provider(rehearsal.tokens_after - self._kept(rehearsal.changed_from))),
+            misses=objects * miss_rate(len(self.index.recalls), self._removed),
             planning=planning_usd,
         )
 
-    def _proposal(self, rehearsal: Rehearsal, priced: Price, name: str, moment: Moment, reason: str, *, forced: bool) -> Propose:
+    def _look(self, old: Price, tokens: int, at: str) -> Price:
+        """A price brought up to date without a rehearsal."""
+        return repriced(old, replace(self._outlook(at), recall=old.recall), grown=self._provider(self.index.tokens - tokens))
+
+    def _outlook(self, at: str) -> Outlook:
+        prices, warmth = self.setup.prices, self.calls.warmth
+        write, read = warmth.rates(prices)
+        return Outlook(
+            calls=expected_calls(len(self.index.steps), self.setup.calls_seen),
+            warm=warmth.chance(self.calls.idle_s(at), prices),
+            write=write,
+            read=read,
+        )
+
+    def _round(self, total: int, moment: Moment, at: str) -> Round:
+        cold = self.calls.warmth.chance(self.calls.idle_s(at), self.setup.prices) <= 0
+        return Round(tokens=total, is_cold=cold, at_boundary=moment == "task-boundary" or self._is_new_turn())
+
+    def _is_new_turn(self) -> bool:
+        """Whether a person spoke since the newest reply."""
+        turns, steps = self.index.turns, self.index.steps
+        return bool(turns) and (not steps or turns[-1].start[0] > steps[-1].entry)
+
+    def _kept(self, first: int) -> int:
+        """O200k tokens of the view before a record entry."""
+        return sum(row.tokens for row in takewhile(lambda row: row.entry < first, self.view.rows()))
+
+    def _break(self, edits: Iterable[Edit]) -> None:
+        """What was sent last stands only up to the first change."""
+        if self.calls.standing:
+            first = changed_from(self.view, edits)
+            if first < self.view.length:  # else it is of what is new
+                self.calls = self.calls.broken(self._kept(first))
+
+    def _offered(
+        self,
+        rehearsal: Rehearsal,
+        view: Projection,
+        priced: Price,
+        name: str,
+        moment: Moment,
+        reason: str,
+        *,
+        forced: bool,
+    ) -> Propose:
         commit = Commit(
             n=len(self.commits),
             entries=self.length,
@@ -357,19 +467,27 @@ class Session:
             edits=rehearsal.edits,
             price=priced,
         )
+        self._offer = _Offer(commit=commit, view=view)
         return Propose(commit=commit, rehearsal=rehearsal)
 
-    def _is_spent(self, limit: int, *, forced: bool) -> bool:
-        """Whether nothing has changed since the policy last had nothing more to offer; without force a little change is not enough."""
+    def _is_spent(self, limit: int, now: Round, at: str, *, forced: bool) -> bool:
+        """Whether nothing has changed since the policy last had nothing more to offer; without force a little change is not enough.
+
+        What it offered and was not worth it then is looked at again when by a first look it is worth it now.
+        """
         spent = self._spent
         if spent is None or spent.commits != len(self.commits) or spent.holds != self.holds:
+            return False
+        if forced and spent.price is not None:
+            return False
+        if spent.price is not None and pays(self.setup.gate, self._look(spent.price, spent.tokens, at), now):
             return False
         return self.length == spent.length or (
             not forced and self._provider(self.index.tokens - spent.tokens) < limit * RETRY_SHARE
         )
 
-    def _is_over(self, *, commits: int) -> None:
-        self._spent = _Spent(length=self.length, tokens=self.index.tokens, commits=commits, holds=self.holds)
+    def _is_over(self, *, commits: int, price: Price | None = None) -> None:
+        self._spent = _Spent(length=self.length, tokens=self.index.tokens, commits=commits, holds=self.holds, price=price)
 
     def _limit_passed(self, total: int) -> tuple[int | None, bool]:
         """The limit that `total` is above, and whether it forces: ceiling and window do, a target is a matter of price."""
@@ -395,7 +513,7 @@ class Session:
     def _held_by(self, view: Projection, extra: int) -> dict[str, int]:
         """What holds the space of a view, in provider tokens that add up to the whole. One pass over the view."""
         guard = self.guard()
-        held: dict[str, int] = dict.fromkeys(("human_text", "prologue", "pins", "tail", "episode", "free"), 0)
+        held: dict[str, int] = dict.fromkeys(("human_text", "prologue", "pins", "notes", "tail", "episode", "free"), 0)
         names: dict[str | None, str] = {"human": "human_text", "hold": "pins", "pin": "pins", "recall": "tail", None: "free"}
         for row in view.rows():
             weights = self.index.weights(row.entry)
@@ -413,7 +531,7 @@ class Session:
     def _take_in(self, entry: Entry) -> None:
         self.index.grow(entry)
         self.view.grow(entry.n)
-        self._proposed = None
+        self._offer = None
 
     def _admission(self, entries: Sequence[Entry]) -> Iterator[Commit]:
         """What of the messages is shown otherwise from their birth on: at most one commit for each reason."""
@@ -470,12 +588,11 @@ class Session:
     def _provider(self, tokens: int) -> int:
         return int(tokens * self.ratio)
 
-    def _warm(self, at: str) -> float:
-        """The probability that the provider still holds the prefix: certain within the cache's life, none after it."""
-        if not (at and self.last_at):
-            return 1.0
-        try:
-            idle = datetime.fromisoformat(at) - datetime.fromisoformat(self.last_at)
-        except ValueError:
-            return 1.0
-        return 1.0 if idle.total_seconds() <= self.setup.prices.ttl_s else 0.0
+
+def _stays(priced: Price | None) -> str:
+    """Why a plan waits."""
+    if priced is None:
+        return "nothing new is free to leave"
+    if priced.gain_usd <= 0:
+        return f"would cost {-priced.gain_usd:.4f} USD more than it saves"
+    return "a plan waits for its time"

@@ -11,6 +11,7 @@ from tenure.record.index import NONE
 from tenure.view.action import Shorten, Take
 from tenure.view.edit import Drop, Edit, Insert, Remove, Replace
 from tenure.view.guard import At
+from tenure.view.pointers import STRETCH_LINE, Line, is_pointer, start_of, stretch_line
 from tenure.view.project import Projection
 from tenure.view.residue import place_of, role_of_residue
 from tenure.view.thinking import bond, settle
@@ -36,26 +37,38 @@ def shortened(situation: Situation, view: Projection, action: Shorten) -> tuple[
 def taken(situation: Situation, view: Projection, action: Take, key: str) -> tuple[Edit, ...]:
     """Drops, and the pointer under `key`; nothing when that would not make the view smaller."""
     drops = [Drop(entry=entry, block=block) for entry, blocks in _droppable(situation, view, action) for block in blocks]
-    removed = [insert for insert in view.inserts if action.inserted and insert.before_entry <= action.before_entry]
+    removed = [insert for insert in view.inserts if action.inserted and _goes_too(situation, insert, action.before_entry)]
     gained = sum(view.weight(drop.entry, drop.block) for drop in drops) + sum(insert.tokens for insert in removed)
     edits: tuple[Edit, ...] = (*drops, *(Remove(key=insert.key) for insert in removed))
     if not drops:
         return ()
     if not action.pointer:
         return edits
-    tokens = situation.count(action.pointer) + FRAMING
-    if tokens >= gained:
-        return ()
-    pointer = Insert(
-        before_entry=_at_rest(situation, action.before_entry),
-        order=0,
+    place = _at_rest(situation, action.before_entry)
+    pointers = [_inserted(situation, place, 0, key, Line(text=action.pointer, routes=action.routes))]
+    if routes := [route for insert in removed if is_pointer(insert) for route in insert.routes]:
+        line = stretch_line(situation.index, routes)  # what was folded before stays on the way back
+        pointers.append(_inserted(situation, place, 1, f"{STRETCH_LINE}{key[1:]}", line))
+    return (*edits, *pointers) if sum(insert.tokens for insert in pointers) < gained else ()
+
+
+def _inserted(situation: Situation, place: int, order: int, key: str, line: Line) -> Insert:
+    return Insert(
+        before_entry=place,
+        order=order,
         key=key,
         role=role_of_residue(),
-        text=action.pointer,
-        tokens=tokens,
-        routes=action.routes,
+        text=line.text,
+        tokens=situation.count(line.text) + FRAMING,
+        routes=line.routes,
     )
-    return (*edits, pointer)
+
+
+def _goes_too(situation: Situation, insert: Insert, before_entry: int) -> bool:
+    """Whether what a brief stands for includes an inserted entry: not a pointer, beside a person's words, to something that came later."""
+    if insert.before_entry > before_entry:
+        return False
+    return not is_pointer(insert) or all(start_of(situation.index, route)[0] < before_entry for route in insert.routes)
 
 
 def _droppable(situation: Situation, view: Projection, action: Take) -> Iterator[tuple[int, list[int]]]:

@@ -1,4 +1,8 @@
-"""How full the window is, in one word. Promise: nothing is broken by a limit that came as a surprise."""
+"""How full the window is, in one word. Promise: nothing is broken by a limit that came as a surprise.
+
+It starts from what the provider reported of the newest prompt and adds what has come since. What a call wrote is no context until it
+comes back as an entry, so no count of output tokens enters here.
+"""
 
 from typing import Final, Literal
 
@@ -18,10 +22,11 @@ def severity(percent: float) -> Severity:
 
 
 class Gauge(Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens in the view against their limit, both in provider tokens."""
+    """Tokens in the view against their limit, both in provider tokens. `estimated`: no report of the provider's covers what is shown."""
 
     tokens: int
     limit: int
+    estimated: bool = True
 
     @property
     def percent(self) -> float:
@@ -34,3 +39,26 @@ class Gauge(Struct, frozen=True, kw_only=True, gc=False):
     def severity(self) -> Severity:
         """`ok`, `warn` or `critical`."""
         return severity(self.percent)
+
+
+class Reported(Struct, frozen=True, kw_only=True, gc=False):
+    """What the provider said of the newest prompt, and what we counted in it, in o200k tokens."""
+
+    prompt: int  # provider tokens
+    counted: int  # the view's
+    head: int | None = None  # the head's, where it was counted
+    is_stale: bool = False  # a commit has changed since what it was said of
+
+    def now(self, counted: int, head: int | None, ratio: float) -> int:
+        """Provider tokens of a view that now counts `counted` behind a head of `head`: the report, and what came or left since."""
+        since = counted - self.counted
+        if head is not None and self.head is not None:
+            since += head - self.head
+        return max(0, self.prompt + round(since * ratio))
+
+
+def gauge(reported: Reported | None, *, counted: int, head: int | None, ratio: float, limit: int) -> Gauge:
+    """The window as far as anyone can tell; estimated where nothing was reported, or where a commit came after it."""
+    if reported is None:
+        return Gauge(tokens=int((counted + (head or 0)) * ratio), limit=limit)
+    return Gauge(tokens=reported.now(counted, head, ratio), limit=limit, estimated=reported.is_stale)

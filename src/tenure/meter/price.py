@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.errors import InputError
 from tenure.record.entry import Usage
 
 
@@ -22,7 +23,8 @@ class Prices(Struct, frozen=True, kw_only=True, gc=False):
     write: float
     read: float
     output: float
-    ttl_s: int = 300  # a cached prefix is gone this long after its last use
+    ttl_s: int = 300  # a cached prefix is there this long after its last use
+    ttl_max_s: int = 0  # and gone after this long; 0: after `ttl_s`, to the second
     min_cache: int = 1024  # tokens; a shorter prompt is not cached
     known: bool = True
 
@@ -39,32 +41,43 @@ class Prices(Struct, frozen=True, kw_only=True, gc=False):
 # The list price of a mid-size model in 2025 (Claude Sonnet): right in its proportions for most, in its height for few.
 DEFAULT: Final = Prices(uncached=3e-6, write=3.75e-6, read=3e-7, output=1.5e-5, known=False)
 
-# (provider, start of the model's name) -> ttl_s, min_cache; the first match counts.
+# (provider, start of the model's name) -> ttl_s, ttl_max_s, min_cache; the first match counts.
 # anthropic: docs.anthropic.com/en/docs/build-with-claude/prompt-caching, "Cache limitations" and "default 5 minutes".
-# openai: platform.openai.com/docs/guides/prompt-caching, "1024 tokens", "5 to 10 minutes of inactivity".
+# openai: platform.openai.com/docs/guides/prompt-caching, "1024 tokens", "5 to 10 minutes of inactivity", "within one hour".
 # google: ai.google.dev/gemini-api/docs/caching, implicit caching; no time is promised.
 # deepseek: api-docs.deepseek.com/guides/kv_cache, "64 tokens", "a few hours to a few days".
 CACHES: Final = (
-    ("anthropic", "claude-opus-4-5", 300, 4096),
-    ("anthropic", "claude-opus-4-6", 300, 4096),
-    ("anthropic", "claude-opus-4-7", 300, 4096),
-    ("anthropic", "claude-haiku-4-5", 300, 4096),
-    ("anthropic", "claude-3-5-haiku", 300, 2048),
-    ("anthropic", "claude-3-haiku", 300, 2048),
-    ("google", "gemini-2.5-pro", 300, 4096),
-    ("deepseek", "", 7200, 64),
+    ("anthropic", "claude-opus-4-5", 300, 0, 4096),
+    ("anthropic", "claude-opus-4-6", 300, 0, 4096),
+    ("anthropic", "claude-opus-4-7", 300, 0, 4096),
+    ("anthropic", "claude-haiku-4-5", 300, 0, 4096),
+    ("anthropic", "claude-3-5-haiku", 300, 0, 2048),
+    ("anthropic", "claude-3-haiku", 300, 0, 2048),
+    ("openai", "", 300, 3600, 1024),
+    ("google", "gemini-2.5-pro", 300, 3600, 4096),
+    ("google", "", 300, 3600, 1024),
+    ("deepseek", "", 7200, 86_400, 64),
 )
+
+# Lives of a cached prefix that can be asked for: (provider, what is asked) -> ttl_s. What a longer life costs is listed with the prices.
+# anthropic: the same page, "1-hour cache duration"; openai: the same page, "Extended prompt cache retention".
+LIVES: Final = {("anthropic", "5m"): 300, ("anthropic", "1h"): 3600, ("openai", "24h"): 86_400}
 
 # Prices that begin on a date or hold at certain hours: the newest, at an hour of no discount. A clock has no place here.
 _NEWEST: Final = datetime(9998, 1, 1, 12, tzinfo=UTC)
 
 
-def prices_for(model: str, provider: str = "", *, prompt: int = 0) -> Prices:
+def prices_for(model: str, provider: str = "", *, prompt: int = 0, life: str = "") -> Prices:
     """The list prices of `model`, at `provider` where that is known; `DEFAULT` for a model that nobody lists.
+
+    `life` is how long the requests ask the provider to keep a cached prefix ("1h", `LIVES`); empty: its default. Raises InputError for a
+    life that no provider sells.
 
     Where the price rises with the prompt's length the tier of `prompt` tokens is meant: by default the lowest, since a managed
     context stays below the thresholds (200,000 tokens, mostly). A provider that prices no cache writes charges them as input.
     """
+    if life and life not in {sold for _, sold in LIVES}:
+        raise InputError("cache life", repr(life), "one of " + ", ".join(sorted({sold for _, sold in LIVES})))
     found = _find(model, provider)
     if found is None:
         return DEFAULT
@@ -72,7 +85,8 @@ def prices_for(model: str, provider: str = "", *, prompt: int = 0) -> Prices:
     uncached = _usd(getattr(listed, "input_mtok", None), prompt)
     if uncached is None:
         return DEFAULT
-    write = _usd(getattr(listed, "cache_write_mtok", None), prompt)
+    longer = (provider_id, life) in LIVES and getattr(listed, f"cache_write_{life}_mtok", None)
+    write = _usd(longer or getattr(listed, "cache_write_mtok", None), prompt)
     read = _usd(getattr(listed, "cache_read_mtok", None), prompt)
     output = _usd(getattr(listed, "output_mtok", None), prompt)
     prices = Prices(
@@ -81,13 +95,15 @@ def prices_for(model: str, provider: str = "", *, prompt: int = 0) -> Prices:
         read=uncached if read is None else read,
         output=uncached if output is None else output,
     )
-    return _with_cache(prices, provider_id, model_id)
+    prices = _with_cache(prices, provider_id, model_id)
+    asked = LIVES.get((provider_id, life))
+    return replace(prices, ttl_s=asked, ttl_max_s=0) if asked else prices
 
 
 def _with_cache(prices: Prices, provider: str, model: str) -> Prices:
-    for cache_provider, name, ttl_s, min_cache in CACHES:
+    for cache_provider, name, ttl_s, ttl_max_s, min_cache in CACHES:
         if provider == cache_provider and model.startswith(name):
-            return replace(prices, ttl_s=ttl_s, min_cache=min_cache)
+            return replace(prices, ttl_s=ttl_s, ttl_max_s=ttl_max_s, min_cache=min_cache)
     return prices
 
 

@@ -1,14 +1,13 @@
-"""When history is handed off, where it is cut, and what the summariser is asked. Promise: nothing is lost: a brief is a view, never a deletion.
+"""Where history is cut when it is handed off, and what the summariser is asked. Promise: nothing is lost: a brief is a view, never a deletion.
 
-A handoff puts one synthetic brief in the user role in place of the entries before a cut. This file answers three questions as values: is it
-due (`due`), where (`cut`), and with what words (`ask`). What comes back is read in `handoff_sections`, what code adds to it is gathered in
-`handoff_facts`, and what the model then reads is written in `handoff_brief`. The source is the account of the agent efferent: one cumulative
-brief, made from a flat transcript, only on real usage and never in the middle of a burst of work.
+A handoff puts one synthetic brief in the user role in place of the entries before a cut. This file answers two questions as values: where
+(`cut`), and with what words (`ask`); when it is due without being asked says `handoff_due`. What comes back is read in `handoff_sections`,
+what code adds to it is gathered in `handoff_facts`, and what the model then reads is written in `handoff_brief`. The source is the account of
+the agent efferent: one cumulative brief, made from a flat transcript.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Set
-from enum import StrEnum
 from itertools import accumulate
 from typing import Final
 
@@ -21,48 +20,10 @@ from tenure.policies.situation import Count
 from tenure.record.entry import Entry, Origin, Role
 from tenure.record.index import NONE, Index
 
-PERCENT: Final = 85.0  # of the window; before the wall, while there is room for the handoff itself
 KEEP_REPLIES: Final = 2  # newest replies that stay as they are, each with its results
 OUTPUT_TOKENS: Final = 4_096  # what the summariser's answer may weigh
 FOCUS_TOKENS: Final = 500  # of a person's wish
 JOINTS: Final = 8  # tokens that texts may gain where they are joined
-
-
-class OfWindow(Struct, frozen=True, kw_only=True, gc=False):
-    """A threshold as a share of the window, in percent. 0 is off."""
-
-    percent: float = PERCENT
-
-
-class Absolute(Struct, frozen=True, kw_only=True, gc=False):
-    """A threshold in provider tokens, whatever the window: quality falls before a large window is full. 0 is off."""
-
-    tokens: int
-
-
-Threshold = OfWindow | Absolute
-
-
-class Reason(StrEnum):
-    """Why an automatic handoff is due or is not, in the order in which it is asked."""
-
-    OFF = "automatic handoff is off"
-    NO_WINDOW = "the window is not known"
-    NO_USAGE = "no usage was reported yet"
-    ESTIMATED = "the usage is an estimate"
-    QUEUED = "messages are queued"
-    NOTHING_NEW = "no usage was reported since the last handoff"
-    BELOW = "the threshold is not reached"
-    DUE = "the threshold is reached"
-
-
-class Verdict(Struct, frozen=True, kw_only=True, gc=False):
-    """Whether a handoff is due, and why. True when it is."""
-
-    reason: Reason
-
-    def __bool__(self) -> bool:
-        return self.reason is Reason.DUE
 
 
 class HandoffRequest(Struct, frozen=True, kw_only=True):
@@ -72,28 +33,6 @@ class HandoffRequest(Struct, frozen=True, kw_only=True):
     user: str
     transcript: Transcript  # what `user` quotes; `handoff_sections.read` holds the reply against it
     output_tokens: int = OUTPUT_TOKENS
-
-
-def due(
-    usage_tokens: int, window: int, threshold: Threshold, *, estimated: bool = False, queued: bool = False, new_usage: bool = True
-) -> Verdict:
-    """Whether history should be handed off now without being asked.
-
-    `usage_tokens` is the whole prompt of the newest call as the provider reported it; `window` is 0 when unknown. A surprise is never made of
-    an estimate (a session that was opened again), nor in a burst (`queued`), nor twice for one report (`new_usage`: since the last handoff).
-    """
-    asked = threshold.percent if isinstance(threshold, OfWindow) else threshold.tokens
-    reached = usage_tokens * 100 >= asked * window if isinstance(threshold, OfWindow) else usage_tokens >= asked
-    refusals = (
-        (not asked > 0, Reason.OFF),  # NaN is off too
-        (isinstance(threshold, OfWindow) and window <= 0, Reason.NO_WINDOW),
-        (usage_tokens <= 0, Reason.NO_USAGE),
-        (estimated, Reason.ESTIMATED),
-        (queued, Reason.QUEUED),
-        (not new_usage, Reason.NOTHING_NEW),
-        (not reached, Reason.BELOW),
-    )
-    return Verdict(reason=next((reason for holds, reason in refusals if holds), Reason.DUE))
 
 
 def cut(index: Index, *, keep: int = KEEP_REPLIES, tail: Set[int] = frozenset(), since: int = 0) -> int | None:

@@ -17,6 +17,7 @@ from tenure.policies.situation import Situation
 from tenure.record.entry import Entry, Origin, Role, Text
 from tenure.record.index import NONE, Index, Span, is_recall
 from tenure.record.objects import tool_key
+from tenure.record.skills import READ_TOOLS
 from tenure.record.tools import ToolKind, is_delimiter
 from tenure.view.residue import place_of
 
@@ -37,6 +38,7 @@ class Why(StrEnum):
     OPEN = "open"
     MARK = "mark"
     RECALLED = "recalled"
+    NOTES = "notes"
     STATE = "state"
     BODY = "body"
     CONTRACT = "contract"
@@ -53,6 +55,7 @@ WHY: Final[Mapping[Why, str]] = {
     Why.OPEN: "is still open",
     Why.MARK: "is a mark of the harness",
     Why.RECALLED: "was brought back a moment ago",
+    Why.NOTES: "holds the agent's notes as they are now",
     Why.STATE: "is the plan or task list in force",
     Why.BODY: "is the agent's own work, which may be edited again",
     Why.CONTRACT: "holds instructions, a schema or a contract still in force",
@@ -60,6 +63,7 @@ WHY: Final[Mapping[Why, str]] = {
 }
 _HELD: Final[Mapping[str, Why]] = {
     "human": Why.PROLOGUE, "prologue": Why.PROLOGUE, "tail": Why.TAIL, "pin": Why.PIN, "hold": Why.HOLD, "episode": Why.OPEN,
+    "recall": Why.RECALLED, "notes": Why.NOTES,
 }  # fmt: skip
 
 RECALL_CALLS: Final = 3  # for so many calls what was recalled is left alone
@@ -67,12 +71,6 @@ CUE_CHARS: Final = 72
 
 # Names in `tool_key` form, without a server's prefix. Every call of a state tool replaces what the one before it said.
 STATE_TOOLS: Final = frozenset({"todowrite", "todo_write", "write_todos", "update_plan", "todoread", "todo_read"})
-SKILL_TOOLS: Final = frozenset(
-    {"skill", "read_skill", "load_skill", "use_skill", "get_skill", "view_skill", "activate_skill", "invoke_skill"}
-)
-_READ_TOOLS: Final = frozenset(
-    {"read", "read_file", "readfile", "view", "view_file", "open_file", "fs_read", "get_file_contents"}
-)
 _READERS: Final = frozenset({"cat", "head", "tail", "sed", "less", "more", "bat", "nl", "type", "Get-Content"})
 
 # Files that say how to work. Of each the newest read is in force (paper, planner contract, rule 1, and Table 5, third row).
@@ -85,7 +83,6 @@ _CONTRACT: Final = re.compile(
     r"\.(?:mdx?|mdc|txt|rst|json|ya?ml|toml|sql|proto|graphql|xsd)",
     re.IGNORECASE,
 )
-_SKILL_FILE: Final = re.compile(r"(?:.*[/\\])?(?P<name>[^/\\]+)[/\\]SKILL\.md", re.IGNORECASE | re.DOTALL)
 _WHOLE_CUE_CHARS: Final = 400  # of a call whose cue was shortened
 _SPACES: Final = re.compile(r"\s+")
 
@@ -203,7 +200,11 @@ class _Census:
                     self._replaced.add(at)
                 if fact.span != NONE:
                     self._shown.setdefault(fact.span, []).append(at)
-                elif not (spoken and fact.origin is Origin.HARNESS):  # what the host says beside a person's words stays with them
+                elif spoken and fact.origin is Origin.HARNESS:
+                    continue  # what the host says beside a person's words stays with them
+                elif (load := self._index.skills.source(at)) is not None:
+                    self._shown.setdefault(load, []).append(at)  # what a skill says goes with the call that loaded it
+                else:
                     self._loose.setdefault(fact.turn, []).append(at)
 
     def _survey(self) -> None:
@@ -218,12 +219,10 @@ class _Census:
                 self._newest[tool, cue] = span
             if span.kind is ToolKind.DURABLE:
                 continue
-            paths = self._paths(span)
-            name = _one_line_name(span.cue) if tool in SKILL_TOOLS else next((n for n in map(_skill_name, paths) if n), "")
-            if name and not span.error:
-                self._skills.setdefault(name.casefold(), _Loads(name)).spans.append(span)
+            if (load := self._index.skills.of(span.ordinal)) is not None:
+                self._skills.setdefault(load.name.casefold(), _Loads(load.name)).spans.append(span)
                 continue
-            for path in filter(_is_contract, paths):
+            for path in filter(_is_contract, self._paths(span)):
                 latest[f"file {path}"] = span.ordinal
         self._in_force = set(latest.values())
 
@@ -239,7 +238,7 @@ class _Census:
         """The files that a call was there to read, as far as its cue shows it."""
         cue = self._cues[span.ordinal]
         words = cue.split()
-        if len(words) <= 1 or _plain(span.tool) in _READ_TOOLS:
+        if len(words) <= 1 or _plain(span.tool) in READ_TOOLS:
             return (cue,)
         return tuple(word.strip("\"'`;") for word in words) if _READERS.intersection(words) else ()
 
@@ -397,13 +396,3 @@ def _path_or_line(cue: str) -> str:
 def _is_contract(path: str) -> bool:
     name = re.split(r"[/\\]", path)[-1].lower()
     return name in CONTRACT_FILES or _CONTRACT.search(name) is not None
-
-
-def _skill_name(path: str) -> str:
-    found = _SKILL_FILE.fullmatch(path)
-    return _one_line_name(found["name"]) if found else ""
-
-
-def _one_line_name(text: str) -> str:
-    """A skill's name with nothing in it that would end an object's id."""
-    return re.sub(r"[^\w.:\-]+", "_", one_line(text)).strip("_:")

@@ -9,7 +9,6 @@ recoverable too; a pruned turn is folded, since a request without an answer woul
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -23,8 +22,6 @@ PROMPT_TOKENS: Final = 6_000  # o200k, of the whole request
 OUTPUT_TOKENS: Final = 4_096  # what the planner's answer may weigh
 POINTER_CHARS: Final = 240  # of the plan's words in a pointer
 LEAST_FOLD: Final = 100  # o200k tokens; below, a pointer weighs as much as what it points to
-TRIGGER_SHARE: Final = 0.3  # of the window (paper, Table 6: compression threshold)
-AT_ONCE_SHARE: Final = 0.3  # expected pruning above which a commit pays at once (paper, "Recoverability and Cache-Aware Commit")
 
 
 class PlannerRequest(Struct, frozen=True, kw_only=True):
@@ -145,31 +142,6 @@ def pointer_to(object_: ContextObject, words: str) -> Pointer:
     return Pointer(text=text, handle=object_.handle, before_entry=object_.attach)
 
 
-class Step(StrEnum):
-    """What the paper's operating rule says to do."""
-
-    REST = "rest"  # below the trigger, and nothing is planned
-    ASK = "ask"
-    COMMIT = "commit"
-    WAIT = "wait"  # a plan is there, and its time is not
-
-
-def selfgc_paper_rule(
-    *, tokens: int, window: int, pruning: float | None = None, is_cold: bool = False, at_boundary: bool = False
-) -> Step:
-    """When to ask and when to commit, as the Self-GC paper operates it; a baseline beside our own gate.
-
-    `tokens` and `window` in one unit. `pruning` is the share of the view (0 to 1) that the pending plan is expected to remove, None without
-    a plan. A governance round starts at 30 % of the window; more than 0.3 is committed at once, less when the cache has expired
-    (`is_cold`) or a task ends (`at_boundary`), whichever is first. A window of 0 is unknown and never full.
-    """
-    if pruning is None:
-        return Step.ASK if window > 0 and tokens >= TRIGGER_SHARE * window else Step.REST
-    if pruning > AT_ONCE_SHARE or (pruning > 0 and (is_cold or at_boundary)):
-        return Step.COMMIT
-    return Step.WAIT if pruning > 0 else Step.REST
-
-
 def _by_name(objects: Iterable[ContextObject]) -> Mapping[str, ContextObject | str]:
     """Objects by id, in any case; a load of a skill by what to name instead."""
     known: dict[str, ContextObject | str] = {}
@@ -236,7 +208,6 @@ __all__ = [
     "Prune",
     "Refused",
     "Screened",
-    "Step",
     "Target",
     "Unread",
     "ask",
@@ -244,5 +215,4 @@ __all__ = [
     "pointer_to",
     "read",
     "screened",
-    "selfgc_paper_rule",
 ]

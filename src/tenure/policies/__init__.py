@@ -65,4 +65,14 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
     return chain(first, *others) if others else first
 
 
-__all__ = ["COMPAT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "policy_named"]
+def faithful_named(name: str, compat: str = "") -> Policy:
+    """A rule of others that may run without our protection (`Setup.faithful`). Raises InputError for our own: they have no such version."""
+    if compat or any(each not in PEERS for each in name.split("+")):
+        asked = f"--compat {compat}" if compat else f"--policy {name}"
+        raise InputError("--faithful", asked, "a published rule that knows no protection: " + ", ".join(PEERS))
+    policy = policy_named(name)
+    assert policy is not None
+    return policy
+
+
+__all__ = ["COMPAT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "faithful_named", "policy_named"]

@@ -25,7 +25,7 @@ class Cwl(Struct, frozen=True, kw_only=True):
 
     name: str = "cwl"
     unused_last: bool = True  # an expl that no act has used yet goes after all others
-    yields: bool = True  # when a limit could not be kept otherwise, what shown acts build on gives up its output; never its marks
+    yields: bool = True  # when a limit could not be kept otherwise, what open work builds on gives up output; never its marks
     conduct: Conduct = Conduct()
 
     @classmethod
@@ -79,9 +79,11 @@ class _Walk:
                     heappush(self._heap, self._rank(self._situation.index.episodes[ordinal]))
 
     def locked(self) -> list[Episode]:
-        """The closed episodes that something shown still builds on, oldest first."""
+        """The closed episodes that something shown still builds on, oldest first; last the open one, of which the older part may go."""
+        episodes = self._situation.index.episodes
         waiting = sorted(ordinal for ordinal, left in self._waiting.items() if left and self._closed(ordinal))
-        return [self._situation.index.episodes[ordinal] for ordinal in waiting]
+        active = [ordinal for ordinal in self._waiting if not self._closed(ordinal)]
+        return [episodes[ordinal] for ordinal in (*waiting, *active)]
 
     def _closed(self, ordinal: int) -> bool:
         return self._situation.index.episodes[ordinal].closed

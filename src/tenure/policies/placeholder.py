@@ -32,6 +32,7 @@ HINTS_BY_TOOL: Final = {
     **dict.fromkeys("todowrite todo_write update_plan write_todos".split(), "A newer list stands further down"),
 }
 
+_NOTE: Final = "[result"
 ERROR_CHARS: Final = 160  # of a failed call's message that stay
 
 
@@ -40,11 +41,16 @@ def hint(tool: str, kind: ToolKind) -> str:
     return HINTS_BY_TOOL.get(tool_name(tool)) or HINTS[kind]
 
 
+def is_note(text: str) -> bool:
+    """Whether what stands for a result is a placeholder already. Asked only of texts that were put in place of one."""
+    return text.startswith(_NOTE)
+
+
 def cleared(handle: str, cue: str, tool: str, kind: ToolKind, tokens: int, failed: str = "") -> str:
     """The placeholder of a result of `tokens` tokens; of a failed call its first line stays."""
     about = f" of {cue}" if cue else ""
     said = f" It failed: {' '.join(failed.split())[:ERROR_CHARS]}" if failed else ""
-    return f"[result{about} cleared, {tokens:,} tokens.{said} {hint(tool, kind)}, or recall {handle} for exactly what was here.]"
+    return f"{_NOTE}{about} cleared, {tokens:,} tokens.{said} {hint(tool, kind)}, or recall {handle} for exactly what was here.]"
 
 
 def trimmed(handle: str, left_out: int) -> str:
@@ -55,4 +61,4 @@ def trimmed(handle: str, left_out: int) -> str:
 def superseded(handle: str, cue: str, later: str, *, same: bool) -> str:
     """What stands in place of a read or search that was done again: the later one is shown."""
     why = "the same stands again at" if same else "there is a newer one at"
-    return f"[result{f' of {cue}' if cue else ''} cleared: {why} {later}; recall {handle} for what was here.]"
+    return f"{_NOTE}{f' of {cue}' if cue else ''} cleared: {why} {later}; recall {handle} for what was here.]"

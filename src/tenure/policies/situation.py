@@ -71,7 +71,7 @@ def survey(
         is_tied = entry in tied
         for block in row.blocks:
             fact = facts[block]
-            if fact.episode == NONE or fact.origin is Origin.HUMAN:
+            if (fact.episode == NONE or fact.origin is Origin.HUMAN) and not guard.waived:
                 continue
             pair = index.spans[fact.span] if fact.span != NONE else None
             if pair is None:
@@ -81,7 +81,7 @@ def survey(
                 at, other = pair.call, pair.result
             else:
                 at, other = pair.result or (entry, block), pair.call
-            may_go = guard.why(at) is None if is_tied else fact.episode != active
+            may_go = guard.why(at) is None if is_tied else guard.waived or not (fact.episode == active and entry >= guard.active_from)
             if may_go and pair is not None:
                 may_go = _is_interrupted(index, pair) if other is None else other[0] not in tied or guard.why(other) is None
             (free if may_go else held).setdefault(fact.episode, []).append(at)

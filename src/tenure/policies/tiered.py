@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from tenure.clip.head_tail import cut
-from tenure.policies.placeholder import cleared, superseded, trimmed
+from tenure.policies.placeholder import cleared, is_note, superseded, trimmed
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.entry import ToolCall, ToolResult
@@ -98,6 +98,7 @@ class _Walk:
         shown = [index.spans[fact.span] for _, fact in facts if fact.kind == "tool_result" and fact.span != NONE]
         self._stop = self._protected_from(shown)
         self._spans = [span for span in shown if self._may(span)]
+        self._notes = index.notes.spans
         self._newest_of_tool = {span.tool: span.ordinal for span in shown}
         self._newest = {self._what(span): span for span in shown if not span.error}
 
@@ -105,10 +106,11 @@ class _Walk:
         """Results of a call that was made again with the same arguments: the latest stays."""
         for span in self._spans:
             newest = self._newest.get(self._what(span), span)
-            if newest.ordinal <= span.ordinal:
+            if newest.ordinal <= span.ordinal or self._is_noted(span):
                 continue
             same = self._text(span) == self._text(newest)
-            if same or span.kind is ToolKind.BULK or tool_name(span.tool) in READS | self._policy.latest_only:
+            again = tool_name(span.tool) in READS | self._policy.latest_only or span.ordinal in self._notes
+            if same or again or span.kind is ToolKind.BULK:
                 yield _Step(self._weight(span) - NOTE, partial(self._superseded, span, newest, same=same))
 
     def trims(self) -> Iterator[_Step]:
@@ -122,7 +124,7 @@ class _Walk:
         """What to do instead of the result."""
         for span in self._spans:
             latest = tool_name(span.tool) in self._policy.latest_only and self._newest_of_tool[span.tool] == span.ordinal
-            if not latest:
+            if not latest and not self._is_noted(span):
                 yield _Step(self._weight(span) - NOTE, partial(self._cleared, span))
 
     def arguments(self) -> Iterator[_Step]:
@@ -145,7 +147,9 @@ class _Walk:
 
     def _cleared(self, span: Span) -> Shorten:
         handle, failed = self._handle(span), self._text(span) if span.error else ""
-        text = cleared(handle, span.cue, span.tool, span.kind, self._weight(span), failed)
+        assert span.result is not None
+        whole = self._situation.index.block(span.result).tokens  # be it shown clipped or trimmed
+        text = cleared(handle, span.cue, span.tool, span.kind, whole, failed)
         return Shorten(span=span.ordinal, how="clear", text=text, routes=(handle,))
 
     def _short_arguments(self, span: Span) -> str:
@@ -207,7 +211,7 @@ class _Walk:
         return ordinal != NONE and tool_name(self._situation.index.spans[ordinal].tool) in self._policy.essential
 
     def _what(self, span: Span) -> tuple[str, str]:
-        return tool_name(span.tool), self._arguments(span)
+        return tool_name(span.tool), "" if span.ordinal in self._notes else self._arguments(span)
 
     def _arguments(self, span: Span) -> str:
         block = self._situation.read(span.call[0]).blocks[span.call[1]]
@@ -217,6 +221,13 @@ class _Walk:
         assert span.result is not None
         block = self._situation.read(span.result[0]).blocks[span.result[1]]
         return block.text if isinstance(block, ToolResult) else ""
+
+    def _is_noted(self, span: Span) -> bool:
+        """Whether a placeholder stands for it already: another would only break the prefix again."""
+        assert span.result is not None
+        row = self._situation.view.row(span.result[0])
+        shown = dict(row.replaced).get(span.result[1]) if row is not None else None
+        return shown is not None and is_note(shown.text)
 
     def _weight(self, span: Span) -> int:
         assert span.result is not None

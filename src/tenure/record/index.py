@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from tenure.record.entry import Block, Entry, Origin, Role, Thinking, ToolCall, ToolResult
 from tenure.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
+from tenure.record.notes import Notes
 from tenure.record.objects import HASH_CHARS, tool_key
 from tenure.record.query import asked
-from tenure.record.tools import RECALL, Kinds, ToolKind, cue_of, is_delimiter
+from tenure.record.skills import Skills
+from tenure.record.tools import RECALL, Kinds, ToolKind, cue_of, is_delimiter, is_notes
 
 HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
 NONE: Final = -1  # no span, no episode
@@ -106,6 +108,8 @@ class Index:
         self.graph = EpisodeGraph(self.episodes)
         self.answers: dict[tuple[int, int], Answer] = {}  # of delimiter calls, by (entry, block)
         self.recalls: dict[int, Recalled] = {}  # by ordinal of the span, ascending
+        self.skills = Skills()
+        self.notes = Notes()  # of the agent
         self.system: set[int] = set()  # entries of the system's role
         self.tokens = 0  # of the whole record
         self._numbers: dict[str, int] = {}
@@ -293,9 +297,11 @@ class Index:
     def _begin_reply(self, entry: int) -> None:
         """The model speaks again: what has no result by now was interrupted."""
         self._was_in_loop = self.in_loop
+        self.skills.replied()
         if not self._was_in_loop:
             self.loop = entry
         self.reply, self._reply_calls, self._unanswered, self._said = entry, 0, 0, False
+        self.notes.begin()
 
     def _facts(self, block: Block, at: tuple[int, int], tokens: int, role: Role) -> BlockFacts:
         span, episode = NONE, NONE
@@ -314,6 +320,8 @@ class Index:
                 episode = self._current(at, block.origin, role)
             case _:
                 episode = self._current(at, block.origin, role)
+                if block.origin is Origin.HARNESS:
+                    self.skills.heard(at, block.text)
         return BlockFacts(kind_of(block), block.origin, tokens, span, episode, len(self.turns), signed)
 
     def _human(self, at: tuple[int, int]) -> None:
@@ -366,6 +374,10 @@ class Index:
         self._by_number.setdefault(key, []).append(span.ordinal)
         if is_recall(call.name):
             self._recall(span, call.arguments)
+        elif is_notes(call.name):
+            self.notes.call(span.ordinal, call.arguments)
+        else:
+            self.skills.called(span.ordinal, call.name, kind, call.arguments)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
         self._reply_calls += 1
         self._unanswered += 1
@@ -382,6 +394,9 @@ class Index:
         for object_ in query.objects:
             tool, _, number = object_.rpartition(":")
             named = self.span(tool, int(number)) if number.isdecimal() else None
+            if object_.startswith("skill:") and (loads := self.skills.loads(object_.removeprefix("skill:"))):
+                named = self.spans[loads[-1].span]
+                object_ = named.object
             again = self.recalls.get(named.ordinal) if named is not None else None
             sources |= dict.fromkeys(again.sources if again is not None else (object_,))
         self.recalls[span.ordinal] = Recalled(query.key, tuple(sources))
@@ -394,6 +409,8 @@ class Index:
         if not waiting:
             del self._waiting[result.call_id]
         span.result, span.error = at, result.error
+        self.skills.answered(span.ordinal, at[0], result)
+        self.notes.result(span.ordinal, result.text)
         if span.call[0] >= self.reply:
             self._unanswered -= 1
         return span.ordinal

@@ -1,7 +1,8 @@
 """Names of what a policy can act on, and the handles a view prints. Promise: nothing is lost.
 
 An object id is `kind:name`: `user:3` (a human turn and what was done for it), `step:17` (one model reply with its results), `read:12`
-(the 12th call of the tool `read` with its result), `episode:locate-auth`, `entry:40` (one record entry; `entry:40/1` its block 1).
+(the 12th call of the tool `read` with its result), `episode:locate-auth`, `skill:release` (what its last load brought), `entry:40` (one
+record entry; `entry:40/1` its block 1).
 A handle adds the start of an entry's hash, so it resolves in forks and built conversations too: `read:12@3fa9`.
 """
 
@@ -19,7 +20,7 @@ LONGEST: Final = 400  # characters of a handle
 
 _HANDLE = re.compile(r"(?P<object>.+?)(?:@(?P<hash>[0-9a-f]{4,64}))?")
 _UNSAFE = re.compile(r"[^\w.\-]+")
-_ALLOWED: Final = "a handle such as read:12@3fa9, user:3, step:17, episode:locate-auth or entry:40"
+_ALLOWED: Final = "a handle such as read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release or entry:40"
 
 
 class Handle(Struct, frozen=True, kw_only=True, gc=False):

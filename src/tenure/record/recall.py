@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.record.entry import Entry, Text, Thinking, ToolCall, ToolResult
+from tenure.record.entry import Entry, Media, Text, Thinking, ToolCall, ToolResult
 from tenure.record.episodes import Answer, Episode
 from tenure.record.excerpt import Count, Lines, excerpt, lines_of
 from tenure.record.index import HASH_BYTES, NONE, Index, Span
+from tenure.record.medium import Medium, addressed, described, media_in
 from tenure.record.objects import Handle, parse_handle
 from tenure.record.query import CAP, Query
 from tenure.record.search import Hit, Hits, Now, Read, search
@@ -25,13 +26,19 @@ At = tuple[int, int]
 LEAST: Final = 200  # tokens: below it, an answer could not even say what it leaves out
 REPEATS: Final = 3  # the same recall that often, within NEAR replies, is said plainly
 NEAR: Final = 10
+STILL: Final = "[Still in your context"
+LOADED: Final = 2  # blocks of a skill that nothing was said beside: its call and its result
+_BACK: Final = (
+    "Text cannot hold it: it comes beside this where the API takes media in results, in place when the user restores it"
+)
+_MEDIUM_PARTS: Final = 3  # of entry:40/1/2: entry, block, medium
 _CALL_SHARE: Final = 0.2  # of the cap: what a call's arguments may take before its result
 _NOTE: Final = 90  # tokens set aside for what is said around a search's hits
 
 RECALL_DESCRIPTION: Final = (
     "Bring back what left your context, exactly as it was. By handle, as you see it in the conversation (read:12@3fa9, user:3, step:17, "
-    "episode:locate-auth); lines gives a part. Or search everything there ever was, by words (ranked), path or pattern: matches come with "
-    "handle and line number. A handle beside words or a pattern searches only in it. A long answer ends by saying how to go on."
+    "episode:locate-auth, skill:release); lines gives a part. Or search everything there ever was, by words (ranked), path or pattern: "
+    "matches come with handle and line number. A handle beside words or a pattern searches only in it. A long answer ends by saying how to go on."
 )
 
 RECALL_SCHEMA: Final[dict[str, Any]] = {
@@ -68,16 +75,42 @@ def blocks_of(index: Index, handle: Handle) -> tuple[At, ...]:
     return places
 
 
-def raw(index: Index, read: Read, text: str) -> bytes:
-    """The original bytes of a handle: a tool call's result, an entry's payload, else the texts of all its blocks, each with a newline."""
+def raw(index: Index, read: Read, text: str, *, medium: Medium | None = None) -> bytes:
+    """The original bytes of a handle: a tool call's result, an entry's payload, else the texts of all its blocks, each with a newline.
+
+    With `medium`, of an image or document its own bytes: of `entry:40/1`, of `entry:40/1/2`, the second beside a result's text, and of a result
+    that is nothing else.
+    """
     handle = parse_handle(text)
     places = blocks_of(index, handle)
+    if medium is not None and (found := _alone(handle, read(places[-1][0]), places)) is not None:
+        return medium(read(places[-1][0]), found)
     if handle.kind == "entry":
         entry = read(places[0][0])
         return _bytes(entry, places[0]) if "/" in handle.name else entry.payload
-    if handle.kind not in ("user", "step", "episode"):
+    if handle.kind == "skill" and len(places) > LOADED:
+        places = places[1:]  # what came, not what was asked
+    elif handle.kind not in ("user", "step", "episode"):
         return _bytes(read(places[-1][0]), places[-1])
     return b"".join(_bytes(read(entry), (entry, block)) + b"\n" for entry, block in places)
+
+
+def media_of(index: Index, read: Read, arguments: str, told: Answer) -> tuple[tuple[Entry, Media], ...]:
+    """The media that a recorded call of `recall` names, each with its entry; none of a search, a refusal or an answer that still stands."""
+    if told.error or told.text.startswith(STILL):
+        return ()
+    try:
+        query = msgspec.json.decode(arguments or "{}", type=Query)
+        handles = () if query.searches or query.lines else tuple(map(parse_handle, query.handles))
+        found = [(handle, at) for handle in handles for at in blocks_of(index, handle)]
+    except (InputError, msgspec.DecodeError, RecursionError):
+        return ()
+    pairs: dict[str, tuple[Entry, Media]] = {}
+    for handle, (n, block) in found:
+        entry = read(n)
+        for media in _chosen(handle, media_in(entry.blocks[block])):
+            pairs.setdefault(media.sha256, (entry, media))
+    return tuple(pairs.values())
 
 
 def answer(index: Index, read: Read, query: Query, *, count: Count | None = None, cap: int = CAP, now: Now | None = None) -> str:
@@ -131,7 +164,7 @@ def _not_again(index: Index, read: Read, span: Span, told: Answer, stands: Calla
             continue  # a pointer itself, or the record has grown since
         ago = step - index.entries[each.call[0]].step
         first = told.text.split("\n", 1)[0][:80]
-        text = f"[Still in your context: the same recall was answered {ago} replies ago, and nothing has changed. It begins: {first}]"
+        text = f"{STILL}: the same recall was answered {ago} replies ago, and nothing has changed. It begins: {first}]"
         told = Answer(text=text) if len(text) < len(told.text) else told
         break
     if near < REPEATS:
@@ -205,9 +238,12 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     places = blocks_of(index, handle)
     entry = read(places[0][0])
     printed = index.handle(handle.object, places[0][0])
+    if _names_medium(handle):
+        (media,) = _chosen(handle, media_in(entry.blocks[places[0][1]]))
+        return _Passage(handle=printed, head=f"[{handle.object}: {described(media)}. {_BACK}]\n", body=media.text)
     if handle.kind == "entry" and "/" in handle.name:
         return _Passage(handle=printed, head=_label(index, entry, places[0]) + "\n", body=entry.blocks[places[0][1]].text)
-    if handle.kind in ("user", "step", "episode", "entry"):
+    if handle.kind in ("user", "step", "episode", "entry") or len(places) > LOADED:
         if handle.kind != "entry":  # what was recalled within it is a copy
             places = tuple(at for at in places if index.block(at).span not in index.recalls) or places
         return _Passage(handle=printed, head="", body="\n\n".join(_parts(index, read, places)))
@@ -274,12 +310,28 @@ def _places(index: Index, handle: Handle) -> Iterator[At]:
             yield from _episode(index, index.implicit(handle.name))
         case "entry":
             yield from _entry(index, handle.name)
+        case "skill":
+            yield from _skill(index, handle)
         case _:
             tool, _, number = handle.object.rpartition(":")
             span = index.span(tool, int(number)) if number.isdecimal() else None
             if span is not None:
                 yield span.call
                 yield from [span.result] if span.result else []
+
+
+def _skill(index: Index, handle: Handle) -> Iterator[At]:
+    """What the last load of a skill brought; with the hash of an earlier load, what that one did."""
+    loads = index.skills.loads(handle.name)
+    if not loads:
+        return
+    wanted = handle.hash[: 2 * HASH_BYTES]
+    named = (load for load in reversed(loads) if index.entries[index.spans[load.span].call[0]].hash.hex().startswith(wanted))
+    load = next(named, loads[-1])
+    span = index.spans[load.span]
+    yield span.call
+    yield from [span.result] if span.result else []
+    yield from load.said
 
 
 def _turn(index: Index, name: str) -> Iterator[At]:
@@ -303,11 +355,40 @@ def _episode(index: Index, episodes: Sequence[Episode]) -> Iterator[At]:
 
 
 def _entry(index: Index, name: str) -> Iterator[At]:
-    number, _, block = name.partition("/")
-    if not number.isdecimal() or int(number) >= len(index) or (block and not block.isdecimal()):
+    """The blocks of `40`, `40/1` or `40/1/2`, whose last number tells the block's media apart."""
+    parts = name.split("/")
+    if len(parts) > _MEDIUM_PARTS or not all(part.isdecimal() for part in parts) or int(parts[0]) >= len(index):
         return
-    blocks = range(len(index.entries[int(number)].blocks))
-    yield from ((int(number), each) for each in blocks if not block or each == int(block))
+    blocks = range(len(index.entries[int(parts[0])].blocks))
+    yield from ((int(parts[0]), each) for each in blocks if len(parts) == 1 or each == int(parts[1]))
+
+
+def _alone(handle: Handle, entry: Entry, places: Sequence[At]) -> Media | None:
+    """The medium that a handle stands for, when it stands for nothing else."""
+    block = entry.blocks[places[-1][1]]
+    found = media_in(block)
+    if _names_medium(handle):
+        return next(iter(_chosen(handle, found)), None)
+    is_block = handle.kind == "entry" and "/" in handle.name
+    if len(found) != 1 or handle.kind in ("user", "step", "episode") or (handle.kind == "entry" and not is_block):
+        return None
+    return found[0] if isinstance(block, Media) or not block.text else None
+
+
+def _names_medium(handle: Handle) -> bool:
+    return handle.kind == "entry" and handle.name.count("/") == _MEDIUM_PARTS - 1
+
+
+def _chosen(handle: Handle, found: tuple[Media, ...]) -> tuple[Media, ...]:
+    """Of a block's media the one that the handle names, if it names one. Raises InputError when there is no such medium."""
+    if not _names_medium(handle):
+        return found
+    number = int(handle.name.rpartition("/")[2])
+    if not 0 < number <= len(found):
+        raise InputError(
+            "handle", f"no medium {number} in {handle.object.rpartition('/')[0]}", f"1 to {len(found)}" if found else ""
+        )
+    return (found[number - 1],)
 
 
 def _bytes(entry: Entry, at: At) -> bytes:
@@ -319,8 +400,12 @@ def _label(index: Index, entry: Entry, at: At) -> str:
     match block:
         case ToolCall(name=name):
             return f"[{index.handle(index.spans[index.block(at).span].object, at[0])}: call of {name}]"
-        case ToolResult(media=media):
-            return f"[result, with {len(media)} of media that text cannot hold]" if media else "[result]"
+        case ToolResult(media=media) if media:
+            return f"[result, with {'; '.join(addressed(*at, media))}. {_BACK}]"
+        case ToolResult():
+            return "[result]"
+        case Media():
+            return f"[{block.origin}: {described(block)}. {_BACK}]"
         case Thinking():
             return "[thinking]"
         case Text():
@@ -335,6 +420,10 @@ def _near(index: Index, handle: Handle) -> str:
     if handle.kind == "episode":
         names = get_close_matches(handle.name, [e.name for e in index.episodes if e.declared], n=3, cutoff=0.4)
         return "one of the episodes " + ", ".join(f"episode:{name}" for name in names) if names else "a declared episode"
+    if handle.kind == "skill":
+        return "one of the skills that were loaded: " + (
+            ", ".join(f"skill:{name}" for name in index.skills.nearest(handle.name)) or "there is none yet"
+        )
     if handle.kind in ("user", "step", "entry"):
         most = {"user": len(index.turns), "step": len(index.steps), "entry": len(index) - 1}[handle.kind]
         return f"{handle.kind}:{'0' if handle.kind == 'entry' else '1'} to {handle.kind}:{most}"

@@ -83,10 +83,11 @@ def line_at(at: At, text: str, place: int, number: int = 0) -> Hit:
 
 
 def _originals(index: Index) -> Iterator[At]:
-    """All blocks but recalls and what they brought back, newest first."""
+    """All blocks but recalls and what they brought back, newest first; of the agent's notes, what it wrote and what they say now."""
     for entry in reversed(range(len(index))):
-        for block in reversed(range(len(index.entries[entry].blocks))):
-            if index.entries[entry].blocks[block].span not in index.recalls:
+        for block, facts in reversed(tuple(enumerate(index.entries[entry].blocks))):
+            is_old_copy = facts.span in index.notes.spans and facts.kind == "tool_result" and facts.span != index.notes.span
+            if facts.span not in index.recalls and not is_old_copy:
                 yield entry, block
 
 

@@ -26,6 +26,7 @@ class ToolKind(StrEnum):
 
 DELIMITER: Final = "delimiter"
 RECALL: Final = "recall"
+NOTES: Final = "notes"
 DECLARATION: Final = "x-tenure-kind"
 
 # Names as Claude Code, OpenCode, pi, Gemini CLI, Codex, Cline and OpenHands use them, in `tool_key` form.
@@ -81,6 +82,11 @@ def declared_kinds(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolKind]:
 def is_delimiter(tool: str) -> bool:
     """Whether a call of `tool` marks an episode, also behind an MCP server's prefix."""
     return tool == DELIMITER or tool.endswith("__" + DELIMITER)
+
+
+def is_notes(tool: str) -> bool:
+    """Whether a call of `tool` may be one of the agent's notes, also behind an MCP server's prefix."""
+    return tool == NOTES or tool.endswith("__" + NOTES)
 
 
 def cue_of(arguments: str) -> str:

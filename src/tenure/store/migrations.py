@@ -7,7 +7,22 @@ killed meanwhile leaves the version before or the version after. A migration tha
 from collections.abc import Callable
 from typing import Final
 
-from sqlalchemy import Column, Connection, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, func, inspect, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    func,
+    inspect,
+    select,
+    text,
+)
 
 from tenure.errors import StoreError
 from tenure.store.database import Database
@@ -90,7 +105,36 @@ def v1(connection: Connection) -> None:
     V1.create_all(connection)
 
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (v1,)
+V2: Final = MetaData()
+
+V1.tables["conversation"].to_metadata(V2)
+
+V1.tables["usage"].to_metadata(V2).append_column(Column("usd", Float))
+
+Table(  # calls of helper models, which belong to no entry
+    "aside",
+    V2,
+    Column("id", Integer, primary_key=True),  # counts up by itself, over all conversations
+    Column("conversation", Text, ForeignKey("conversation.id"), nullable=False),
+    Column("role", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("uncached", Integer, nullable=False),
+    Column("cache_write", Integer, nullable=False),
+    Column("cache_read", Integer, nullable=False),
+    Column("output", Integer, nullable=False),
+    Column("usd", Float),
+    Column("at", Text, nullable=False),
+    Index("aside_conversation", "conversation", "id"),
+)
+
+
+def v2(connection: Connection) -> None:
+    """Keep what every call cost, and the calls of helper models."""
+    connection.execute(text("ALTER TABLE usage ADD COLUMN usd FLOAT"))
+    V2.tables["aside"].create(connection)
+
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2)
 
 _numbers: Final = MetaData()
 _version: Final = Table("tenure_version", _numbers, Column("version", Integer, nullable=False))

@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from msgspec import Struct
 
+from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Usage
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
@@ -39,12 +40,18 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
 
 class Observed(Struct, frozen=True, kw_only=True, gc=False):
-    """What a provider reported for the call whose answer is entry `n`."""
+    """What a provider reported for the agent's call whose answer is entry `n`, and what it cost then."""
 
     n: int
     usage: Usage
     model: str = ""
     at: str = ""
+    usd: float | None = None  # None: not known, or stored by a version that did not keep it
+
+    @property
+    def spent(self) -> Spent:
+        """The call as a ledger takes it."""
+        return Spent(model=self.model, usage=self.usage, usd=self.usd, at=self.at)
 
 
 class Records(Protocol):
@@ -90,12 +97,26 @@ class Records(Protocol):
         """The commit log in order."""
         ...
 
-    def observe(self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "") -> None:
+    def observe(
+        self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "", usd: float | None = None
+    ) -> None:
         """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
         ...
 
     def usages(self, conversation_id: str) -> tuple[Observed, ...]:
         """All reports, in the order of their entries; those of shared entries are the parent's."""
+        ...
+
+    def call_counts(self, tenant: str = "", newest: int = 200) -> tuple[int, ...]:
+        """How many calls each of a tenant's newest conversations made that reported any, ascending. A fork counts its own."""
+        ...
+
+    def note(self, conversation_id: str, spent: Spent) -> None:
+        """Keep what a call of a helper model cost; it belongs to no entry."""
+        ...
+
+    def asides(self, conversation_id: str) -> tuple[Spent, ...]:
+        """The calls of helper models, in the order in which they were noted. A fork starts with none."""
         ...
 
     def hold(self, conversation_id: str, hold: Hold) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from tenure.errors import StoreError
+from tenure.meter.ledger import CallRole, Spent
 from tenure.record.entry import Block, Entry, Role, Usage
 from tenure.store.records import Conversation, Observed
 from tenure.view.edit import Commit
@@ -18,6 +19,7 @@ _blocks = msgspec.json.Decoder(tuple[Block, ...])
 _tokens = msgspec.json.Decoder(tuple[int, ...])
 _commit = msgspec.json.Decoder(Commit)
 _roles = {str(role): role for role in Role}
+_call_role = msgspec.json.Decoder(CallRole)
 
 
 def conversation_values(conversation: Conversation) -> Values:
@@ -91,14 +93,31 @@ def commit_of(row: Row) -> Commit:
 def observed_values(conversation_id: str, observed: Observed) -> Values:
     """The row of a usage report."""
     usage = msgspec.structs.asdict(observed.usage)
-    return {"conversation": conversation_id, "n": observed.n, "model": observed.model, "at": observed.at} | usage
+    said = {"model": observed.model, "at": observed.at, "usd": observed.usd}
+    return {"conversation": conversation_id, "n": observed.n} | said | usage
 
 
 def observed_of(row: Row) -> Observed:
     """The inverse of `observed_values`."""
-    n, uncached, cache_write, cache_read, output, model, at = row
+    n, uncached, cache_write, cache_read, output, model, at, usd = row
     usage = Usage(uncached=uncached, cache_write=cache_write, cache_read=cache_read, output=output)
-    return Observed(n=n, usage=usage, model=model, at=at)
+    return Observed(n=n, usage=usage, model=model, at=at, usd=usd)
+
+
+def aside_values(conversation_id: str, spent: Spent) -> Values:
+    """The row of a helper model's call."""
+    said = {"role": spent.role, "model": spent.model, "usd": spent.usd, "at": spent.at}
+    return {"conversation": conversation_id} | said | msgspec.structs.asdict(spent.usage)
+
+
+def aside_of(row: Row) -> Spent:
+    """The inverse of `aside_values`; StoreError when a newer version knows a role that this one does not."""
+    role, model, uncached, cache_write, cache_read, output, usd, at = row
+    usage = Usage(uncached=uncached, cache_write=cache_write, cache_read=cache_read, output=output)
+    try:
+        return Spent(role=_call_role.decode(_encode(role)), model=model, usage=usage, usd=usd, at=at)
+    except msgspec.MsgspecError as error:
+        raise StoreError(f"a call of a helper model cannot be read back: {error}") from error
 
 
 def hold_values(conversation_id: str, hold: Hold) -> Values:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sqlalchemy import Executable
 
 from tenure.errors import InputError, StoreError
+from tenure.meter.ledger import Spent
 from tenure.record.chain import genesis
 from tenure.record.entry import Entry, Usage
 from tenure.store import rows, tables
@@ -135,10 +136,12 @@ class Store:
         self.conversation(conversation_id)
         return tuple(map(rows.commit_of, self._select(tables.COMMITS, of=conversation_id)))
 
-    def observe(self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "") -> None:
+    def observe(
+        self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "", usd: float | None = None
+    ) -> None:
         """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
         self.conversation(conversation_id)
-        observed = Observed(n=n, usage=usage, model=model, at=at)
+        observed = Observed(n=n, usage=usage, model=model, at=at, usd=usd)
         with self._database.writing() as cursor:
             self._run(cursor, tables.DROP_USAGE, of=conversation_id, at_n=n)
             self._add(cursor, tables.ADD_USAGE, [rows.observed_values(conversation_id, observed)])
@@ -147,6 +150,21 @@ class Store:
         """All reports, in the order of their entries; those of shared entries are the parent's."""
         lineage = self._lineage(self.conversation(conversation_id), 0, EVERY)  # a report may come before the entry it is about
         return tuple(rows.observed_of(row) for stretch in lineage for row in self._select(tables.USAGES, **stretch._asdict()))
+
+    def call_counts(self, tenant: str = "", newest: int = 200) -> tuple[int, ...]:
+        """How many calls each of a tenant's newest conversations made that reported any, ascending. A fork counts its own."""
+        return tuple(count for (count,) in self._select(tables.CALL_COUNTS, of=tenant, newest=newest))
+
+    def note(self, conversation_id: str, spent: Spent) -> None:
+        """Keep what a call of a helper model cost; it belongs to no entry."""
+        self.conversation(conversation_id)
+        with self._database.writing() as cursor:
+            self._add(cursor, tables.ADD_ASIDE, [rows.aside_values(conversation_id, spent)])
+
+    def asides(self, conversation_id: str) -> tuple[Spent, ...]:
+        """The calls of helper models, in the order in which they were noted. A fork starts with none."""
+        self.conversation(conversation_id)
+        return tuple(map(rows.aside_of, self._select(tables.ASIDES, of=conversation_id)))
 
     def hold(self, conversation_id: str, hold: Hold) -> None:
         """Keep a hold; holding again only renews the reason."""

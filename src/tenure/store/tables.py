@@ -2,14 +2,15 @@
 
 from typing import Final
 
-from sqlalchemy import Integer, Table, Text, bindparam, delete, insert, select, update
+from sqlalchemy import Integer, Table, Text, bindparam, delete, func, insert, select, update
 
-from tenure.store.migrations import V1
+from tenure.store.migrations import V1, V2
 
 conversation: Final[Table] = V1.tables["conversation"]
 entry: Final[Table] = V1.tables["entry"]
 commit_log: Final[Table] = V1.tables["commit_log"]
-usage: Final[Table] = V1.tables["usage"]
+usage: Final[Table] = V2.tables["usage"]
+aside: Final[Table] = V2.tables["aside"]
 hold: Final[Table] = V1.tables["hold"]
 
 _of: Final = bindparam("of", type_=Text())
@@ -38,12 +39,27 @@ COMMITS: Final = select(commit_log.c.body).where(commit_log.c.conversation == _o
 USAGES: Final = (
     select(*usage.c[1:]).where(usage.c.conversation == _of, usage.c.n >= _start, usage.c.n < _stop).order_by(usage.c.n)
 )
+_newest = (
+    select(conversation.c.id)
+    .where(conversation.c.tenant == _of)
+    .order_by(conversation.c.created.desc(), conversation.c.id.desc())
+    .limit(bindparam("newest"))
+    .subquery()
+)
+CALL_COUNTS: Final = (
+    select(func.count())
+    .select_from(usage.join(_newest, usage.c.conversation == _newest.c.id))
+    .group_by(usage.c.conversation)
+    .order_by(func.count())
+)
+ASIDES: Final = select(*aside.c[2:]).where(aside.c.conversation == _of).order_by(aside.c.id)
 HOLDS: Final = select(*hold.c[1:]).where(hold.c.conversation == _of).order_by(hold.c.kind, hold.c.object)
 
 ADD_CONVERSATION: Final = insert(conversation).inline()
 ADD_ENTRY: Final = insert(entry).inline()
 ADD_COMMIT: Final = insert(commit_log).inline()
 ADD_USAGE: Final = insert(usage).inline()
+ADD_ASIDE: Final = insert(aside).values({column: bindparam(column.name) for column in aside.c[1:]}).inline()  # numbers itself
 ADD_HOLD: Final = insert(hold).inline()
 
 # The compare-and-swaps: they change one row, or none when another writer was first.

@@ -8,6 +8,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from tenure.errors import Conflict, InputError
+from tenure.meter.ledger import Spent
 from tenure.record.chain import genesis
 from tenure.record.entry import Entry, Usage
 from tenure.store.contract import refusal, require_fork_point, require_hex, require_order, wrong_with
@@ -30,6 +31,7 @@ class MemoryStore:
         self._entries: dict[str, list[Entry]] = {}  # own entries; those of a fork begin at its fork point
         self._commits: dict[str, list[Commit]] = {}
         self._usages: dict[str, dict[int, Observed]] = {}
+        self._asides: dict[str, list[Spent]] = {}
         self._holds: dict[str, dict[HoldKey, Hold]] = {}
 
     def __enter__(self) -> Self:
@@ -114,10 +116,12 @@ class MemoryStore:
         self.conversation(conversation_id)
         return tuple(self._commits[conversation_id])
 
-    def observe(self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "") -> None:
+    def observe(
+        self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "", usd: float | None = None
+    ) -> None:
         """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
         self.conversation(conversation_id)
-        self._usages[conversation_id][n] = Observed(n=n, usage=usage, model=model, at=at)
+        self._usages[conversation_id][n] = Observed(n=n, usage=usage, model=model, at=at, usd=usd)
 
     def usages(self, conversation_id: str) -> tuple[Observed, ...]:
         """All reports, in the order of their entries; those of shared entries are the parent's."""
@@ -126,6 +130,21 @@ class MemoryStore:
         shared = self.usages(conversation.parent) if conversation.parent else ()
         below = tuple(each for each in shared if each.n < conversation.forked_at)
         return below + tuple(own[n] for n in sorted(own) if n >= conversation.forked_at)
+
+    def call_counts(self, tenant: str = "", newest: int = 200) -> tuple[int, ...]:
+        """How many calls each of a tenant's newest conversations made that reported any, ascending. A fork counts its own."""
+        counts = (len(self._usages[each.id]) for each in self.conversations(tenant)[:newest])
+        return tuple(sorted(count for count in counts if count))
+
+    def note(self, conversation_id: str, spent: Spent) -> None:
+        """Keep what a call of a helper model cost; it belongs to no entry."""
+        self.conversation(conversation_id)
+        self._asides[conversation_id].append(spent)
+
+    def asides(self, conversation_id: str) -> tuple[Spent, ...]:
+        """The calls of helper models, in the order in which they were noted. A fork starts with none."""
+        self.conversation(conversation_id)
+        return tuple(self._asides[conversation_id])
 
     def hold(self, conversation_id: str, hold: Hold) -> None:
         """Keep a hold; holding again only renews the reason."""
@@ -174,6 +193,7 @@ class MemoryStore:
             self._entries[conversation.id] = []
             self._commits[conversation.id] = list(commits)
             self._usages[conversation.id] = {}
+            self._asides[conversation.id] = []
             self._holds[conversation.id] = {}
         return conversation
 

@@ -6,16 +6,17 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tenure.record.entry import Origin, Role
-from tenure.record.index import Index
+from tenure.record.index import NONE, Index
 from tenure.record.objects import parse_handle
 from tenure.record.recall import blocks_of
 from tenure.view.project import Projection
 
 At = tuple[int, int]  # (entry, block)
-Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode", "recall"]
+Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode", "recall", "notes"]
 
 TAIL_EXCHANGES: Final = 4
 TAIL_SHARE: Final = 0.2
+ACTIVE_SHARE: Final = 0.5  # of the budget: an episode that is never ended does not hold all of it
 RECALL_CALLS: Final = 3  # that what a recall brought back is shown to for certain
 RECALL_SHARE: Final = 0.1  # of the budget, at most: all such results together
 
@@ -40,8 +41,12 @@ class Guard:
         holds: Iterable[Hold] = (),
         recalled: frozenset[int] = frozenset(),
         prologue: bool = True,
+        waived: bool = False,
+        active_from: int = 0,
     ) -> None:
         self._index = index
+        self.active_from = active_from  # the open episode stays from this entry on
+        self.waived = waived  # human text and the open episode may go too
         self.tail = tail
         self._recalled = recalled
         self._opening = opening
@@ -56,31 +61,55 @@ class Guard:
         """The entries of which more may be held than human text and the open episode: anything that asks for `why`."""
         if self._held:
             return range(len(self._index))
-        spans = [self._index.spans[ordinal] for ordinal in self._recalled]
-        recalls = [at[0] for span in spans for at in (span.call, span.result) if at is not None]
-        return self.tail.union(self._opening, self._index.system, range(self._prologue_end if self._prologue else 0), recalls)
+        notes = () if self._index.notes.span is None else (self._index.notes.span,)
+        spans = [self._index.spans[ordinal] for ordinal in (*self._recalled, *notes)]
+        kept = [at[0] for span in spans for at in (span.call, span.result) if at is not None]
+        return self.tail.union(self._opening, self._index.system, range(self._prologue_end if self._prologue else 0), kept)
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
         index = self._index
         facts = index.block(at)
-        if facts.origin is Origin.HUMAN:
+        if facts.origin is Origin.HUMAN and not self.waived:
             return "human"
         if at[0] in self._opening or (self._prologue and index.in_prologue(at)):
             return "prologue"
         if at[0] in self.tail:
             return "tail"
-        if index.graph.open is not None and facts.episode == index.graph.open.ordinal:
+        if self.is_active(facts.episode, at[0]):
             return "episode"
         if facts.span in self._recalled:
             return "recall"
+        if facts.span == index.notes.span:
+            return "notes"  # they are the agent's own, and hold whatever is waived
         if self._held:
             return self._held_why(at, facts.span, facts.episode, facts.turn)
         return None
 
+    def is_active(self, episode: int, entry: int) -> bool:
+        """Whether an entry of an episode is of what the agent is at, which no policy touches."""
+        active = self._index.graph.open
+        return active is not None and episode == active.ordinal and entry >= self.active_from and not self.waived
+
     def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
         keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]))
         return next((self._held[key] for key in keys if key in self._held), None)
+
+
+def faithful_guard(index: Index, view: Projection) -> Guard:
+    """For a published rule that is followed as it is: nothing is protected but what no request is valid without.
+
+    That is the system prompt, the message of the user's role that a view opens with, and what the model has not answered yet. O(tail).
+    """
+    opening = next((row.entry for row in view.rows() if index.entries[row.entry].role is not Role.SYSTEM), None)
+    start = index.spoken if index.in_loop else index.steps[-1].entry + 1 if index.steps else 0
+    return Guard(
+        index,
+        tail=frozenset(range(start, len(index))),
+        opening=frozenset(index.system if opening is None else (opening, *index.system)),
+        prologue=False,
+        waived=True,
+    )
 
 
 def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EXCHANGES) -> frozenset[int]:
@@ -110,6 +139,23 @@ def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EX
             break
         entries.update(row.entry for row in rows)
     return frozenset(entries)
+
+
+def active_of(index: Index, view: Projection, limit: int) -> int:
+    """The entry from which on the open episode stays: its newest part, of ACTIVE_SHARE of `limit` o200k tokens. O(its rows).
+
+    An agent that forgets to end what it started would hold its whole window with it for good.
+    """
+    active = index.graph.open
+    if active is None:
+        return 0
+    spent = 0
+    rows = [row for row in view.rows() if row.entry >= active.start[0]]
+    for row in reversed(rows):
+        spent += row.tokens
+        if spent > limit * ACTIVE_SHARE:
+            return row.entry + 1
+    return 0
 
 
 def fresh_recalls(index: Index, view: Projection, limit: int) -> frozenset[int]:
@@ -171,6 +217,9 @@ def held_keys(index: Index, hold: Hold) -> tuple[tuple[str, int], ...]:
             return (("turn", int(handle.name)),)
         case "entry":
             return (("entry", places[0][0]),)
+        case "skill":  # the load in force; what the harness said with it has no call of its own
+            said = dict.fromkeys(("entry", entry) for entry, block in places if index.block((entry, block)).span == NONE)
+            return ("span", index.block(places[0]).span), *said
         case "episode" | "step":
             return (("episode", index.block(places[0]).episode),)
         case _:

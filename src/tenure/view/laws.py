@@ -11,7 +11,7 @@ from tenure.record.entry import Entry, Origin, Role
 from tenure.record.index import NONE, Index
 from tenure.rules.rules import Rules
 from tenure.view.edit import Commit, Drop, Insert, Remove, Replace, Restore
-from tenure.view.guard import Guard
+from tenure.view.guard import Guard, Reason
 from tenure.view.project import Row, View
 from tenure.view.thinking import bond, led_to, settle
 
@@ -31,6 +31,14 @@ def protection(before: View, after: View, index: Index, guard: Guard, rules: Rul
     Reasoning is protected only as long as something it led to is shown, and under `prefix_bound` (or without `rules`) signed reasoning not
     even then: an edit before it has made it invalid.
     """
+    for (entry, block), why in touched(before, after, index, guard, rules):
+        yield f"block {block} of entry {entry} is protected ({why}) and was changed"
+
+
+def touched(
+    before: View, after: View, index: Index, guard: Guard, rules: Rules | None = None
+) -> Iterator[tuple[tuple[int, int], Reason]]:
+    """The blocks that `protection` holds against a commit, each with what protects it."""
     shown = {row.entry: row for row in after.lines if isinstance(row, Row)}
     for row in before.lines:
         if not isinstance(row, Row):
@@ -44,7 +52,7 @@ def protection(before: View, after: View, index: Index, guard: Guard, rules: Rul
                 continue
             if index.block((row.entry, block)).kind == "thinking" and _may_go(index, now, (row.entry, block), rules):
                 continue
-            yield f"block {block} of entry {row.entry} is protected ({why}) and was changed"
+            yield (row.entry, block), why
 
 
 def never_larger(before: View, after: View, commit: Commit) -> Iterator[str]:
@@ -63,6 +71,19 @@ def reasoning_is_valid(view: View, index: Index, commits: Iterable[Commit]) -> I
         for row in rows:
             if start <= row.entry < commit.entries and any(index.block((row.entry, b)).signed for b in row.blocks):
                 yield f"entry {row.entry} shows signed reasoning although commit {commit.n} changed what precedes it"
+
+
+def notes_readable(view: View, index: Index) -> Iterator[str]:
+    """The agent's notes stand in the view as its newest call left them, whole, in the call's own result."""
+    span = index.notes.span
+    if span is None:
+        if index.notes.text:
+            yield "there are notes that no result holds"
+        return
+    at = index.spans[span].result
+    row = next((line for line in view.lines if isinstance(line, Row) and at is not None and line.entry == at[0]), None)
+    if at is None or row is None or at[1] not in row.blocks or at[1] in dict(row.replaced):
+        yield f"the notes as {index.spans[span].object} left them are not shown whole"
 
 
 def recoverable(entries: Iterable[Entry], tenant: str = "") -> Iterator[str]:

@@ -177,9 +177,8 @@ def _mended(messages: Iterable[_Message]) -> Iterator[Piece]:
 
 def _exchange(reply: list[_Message], rest: list[_Message], *, newest: bool = False) -> Iterator[Piece]:
     to_come = newest and not rest  # the results of the newest reply of all
-    for message, following in zip(reply, [*reply[1:], None], strict=False):
-        is_open = to_come and following is None
-        piece = message.piece if following and not message.calls else _to_the_point(message.piece)
+    for message, piece in zip(reply, _said(reply), strict=True):
+        is_open = to_come and message is reply[-1]
         if piece.blocks:
             yield piece
         if not message.calls:
@@ -194,6 +193,17 @@ def _exchange(reply: list[_Message], rest: list[_Message], *, newest: bool = Fal
             yield (other if whole else other.only(set(answers.values()))).piece
         yield from _interrupted(call for span, call in message.calls.items() if span not in answered and not is_open)
     yield from (other.piece for other in rest if other.piece.blocks)
+
+
+def _said(reply: Sequence[_Message]) -> list[Piece]:
+    """The pieces of a reply, none of which ends in reasoning before a result or the reply's own end, be it logged in several messages."""
+    said: list[Piece] = []
+    is_end = True
+    for message in reversed(reply):
+        piece = _to_the_point(message.piece) if is_end or message.calls else message.piece
+        is_end = is_end and not piece.blocks
+        said.append(piece)
+    return said[::-1]
 
 
 def _to_the_point(piece: Piece) -> Piece:

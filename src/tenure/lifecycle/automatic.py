@@ -1,0 +1,53 @@
+"""When a model is asked without anybody's word. Promise: nothing costs more than it saves, and no surprise is made of an estimate."""
+
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.lifecycle.budget import parse_tokens
+from tenure.lifecycle.gate import TRIGGER_SHARE
+from tenure.planners.handoff_due import Absolute, OfWindow, Threshold, Verdict, due
+
+GROWN: Final = 0.1  # of the limit: what must have come before a planner is asked again
+
+
+def threshold_of(text: str | int) -> Threshold:
+    """A threshold as people write it: `85%` of the window, or `120k` tokens; 0 is off. Raises InputError for anything else."""
+    plain = str(text).strip()
+    if plain in ("0", "0%"):
+        return Absolute(tokens=0)
+    if plain.endswith("%"):
+        return OfWindow(percent=parse_tokens("handoff", plain, of=100_000) / 1_000)
+    return Absolute(tokens=parse_tokens("handoff", plain, of=None))
+
+
+class Automatic(Struct, frozen=True, kw_only=True):
+    """What was reported and asked so far. Tokens are the provider's, but of the record, which are o200k tokens."""
+
+    threshold: Threshold = OfWindow()
+    prompt: int = 0  # of the newest call, as reported since the conversation was opened
+    is_new: bool = False  # whether that is news since history was last handed off, or that was tried
+    planned_at: int | None = None  # tokens of the record when a planner was last asked
+
+    def reported(self, prompt: int) -> "Automatic":
+        """After a call whose prompt was of that size; 0 is no report."""
+        return replace(self, prompt=prompt, is_new=True) if prompt > 0 else self
+
+    def handoff_is_due(self, window: int, *, queued: bool = False) -> Verdict:
+        """Whether history is to be handed off now."""
+        return due(self.prompt, window, self.threshold, queued=queued, new_usage=self.is_new)
+
+    def tried(self) -> "Automatic":
+        """After a handoff, or one that came to nothing: the next waits for news."""
+        return replace(self, is_new=False)
+
+    def plan_is_due(self, tokens: int, limit: int, record: int) -> bool:
+        """Whether a planner is to be asked now, for a view of `tokens`: at 30 % of the limit, and when enough has come since the last time."""
+        if limit <= 0 or tokens < TRIGGER_SHARE * limit:
+            return False
+        return self.planned_at is None or record - self.planned_at >= GROWN * limit
+
+    def planned(self, record: int) -> "Automatic":
+        """After a planner was asked."""
+        return replace(self, planned_at=record)

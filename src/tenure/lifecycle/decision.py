@@ -1,0 +1,87 @@
+"""What is to happen before a call, and why, in numbers and in words. Promise: nothing costs more than it saves, and anyone can see why."""
+
+from msgspec import Struct
+
+from tenure.lifecycle.fit import Rehearsal
+from tenure.view.edit import Commit, Price
+
+_NAMES = {"human_text": "human text"}
+
+
+class Stay(Struct, frozen=True, kw_only=True):
+    """Nothing is to happen, and why; with a `price` there is a plan that waits."""
+
+    reason: str
+    price: Price | None = None
+
+    def __str__(self) -> str:
+        """One line."""
+        return (
+            f"nothing leaves: {self.reason}"
+            if self.price is None
+            else f"nothing leaves yet: {self.reason}; {account(self.price)}"
+        )
+
+
+class Propose(Struct, frozen=True, kw_only=True):
+    """A commit that should be made durable and then taken in with `commit`."""
+
+    commit: Commit
+    rehearsal: Rehearsal
+
+    def __str__(self) -> str:
+        """One line."""
+        commit = self.commit
+        tokens = commit.tokens_before - commit.tokens_after
+        what = f"{commit.policy} takes {tokens:,} tokens: {commit.reason}"
+        return what if commit.price is None else f"{what}; {account(commit.price)}"
+
+
+class Unmet(Struct, frozen=True, kw_only=True):
+    """A limit that cannot be met without breaking a law: what the view weighs and what holds it, in provider tokens."""
+
+    tokens: int
+    limit: int
+    held_by: dict[str, int]
+    proposal: Propose | None = None  # what can be done all the same
+
+    @property
+    def shortfall(self) -> int:
+        """Tokens above the limit."""
+        return self.tokens - self.limit
+
+    def __str__(self) -> str:
+        """One line."""
+        holders = sorted(((tokens, name) for name, tokens in self.held_by.items() if tokens > 0), reverse=True)
+        held = ", ".join(f"{_NAMES.get(name, name)} {tokens:,}" for tokens, name in holders)
+        done = f" although {self.proposal}" if self.proposal is not None else ""
+        return f"{self.tokens:,} tokens, {self.shortfall:,} above the limit of {self.limit:,}{done}; held by {held}"
+
+
+Decision = Stay | Propose | Unmet
+
+
+def account(price: Price) -> str:
+    """How a gain comes about: what is spared, what is paid for it, and what is left of it."""
+    calls = f"{price.n:,.0f} more calls"
+    spared = f"spares {money(price.d * (price.w + price.r * (price.n - 1)))} over {calls}"
+    broken = price.p * (price.w - price.r) * (price.s + price.d)
+    paid = [
+        f"{money(broken)} to write {price.s:,} tokens again that {_held(price.p)}"
+        if broken > 0
+        else "nothing, as the cache is cold",
+        *([f"{money(price.g)} for the plan"] if price.g > 0 else ()),
+        *([f"{money(price.misses * price.recall)} for {price.misses:.1f} recalls"] if price.misses * price.recall > 0 else ()),
+    ]
+    return (
+        f"it {spared} and costs {' and '.join(paid)}: {'gains' if price.gain_usd >= 0 else 'loses'} {money(abs(price.gain_usd))}"
+    )
+
+
+def money(usd: float) -> str:
+    """Dollars, with as many digits as small sums need."""
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def _held(chance: float) -> str:
+    return "are cached" if chance >= 1 else f"are cached with a chance of {chance:.0%}"

@@ -1,0 +1,35 @@
+"""How figures are said to people: one way for each, wherever they are shown. Promise: nothing costs more than it saves, in plain sight."""
+
+
+def tokens(count: int) -> str:
+    """A number of tokens, exact."""
+    return f"{count:,}"
+
+
+def short(count: int) -> str:
+    """A number of tokens in a few characters: 812, 8.1k, 80k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}" if count < 10 * size else f"{count // size}{unit}"
+    return str(count)
+
+
+def money(usd: float) -> str:
+    """An amount in dollars, with as many digits as it needs to say something."""
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.3f}"
+
+
+def share(part: float) -> str:
+    """A share from 0 to 1 as a percentage."""
+    return f"{part * 100:.0f} %"
+
+
+def plain(text: str) -> str:
+    """Text of a session without what a terminal would obey."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+
+
+def first_line(text: str, width: int) -> str:
+    """The first words of a text in one line."""
+    line = plain(" ".join(text[: 8 * width].split()))
+    return line if len(line) <= width else line[: max(1, width - 1)] + "…"

@@ -1,0 +1,76 @@
+"""Published rules without our protection: whatever they take, requests stay valid and everything comes back."""
+
+from functools import partial
+
+import pytest
+from driving import Case, Run, cases, proposal_of, quick, stored
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from provider_order import disorder
+
+from tenure.lifecycle.session import Session, Setup
+from tenure.policies import PEERS
+from tenure.policies.peers.clear_tool_uses import ClearToolUses
+from tenure.policies.peers.discard import Discard
+from tenure.policies.peers.observation_masking import ObservationMasking
+from tenure.policies.peers.opencode_prune import OpencodePrune
+from tenure.policies.policy import Policy
+from tenure.testing.builders import by_words, weigh_words
+from tenure.view.guard import loop_start
+from tenure.view.laws import never_larger, reasoning_is_valid, recoverable, stable, structural
+from tenure.view.project import project
+
+# Settings at which rules with large thresholds act on transcripts as small as these.
+EAGER: dict[str, Policy] = {
+    "opencode-eager": OpencodePrune(protect=5, minimum=1, turns=1),
+    "clearing-eager": ClearToolUses(trigger=1, keep=1),
+    "masking-eager": ObservationMasking(window=1),
+    "discard-eager": Discard.every(),
+}
+every_rule = pytest.mark.parametrize("policy", [*PEERS.values(), *EAGER.values()], ids=[*PEERS, *EAGER])
+
+
+class FaithfulRun(Run):
+    """A session in which nothing is protected from the rule."""
+
+    def __init__(self, case: Case, policy: Policy) -> None:
+        super().__init__(case, policy)
+        setup: Setup = replace(case.setup(policy), faithful=True)
+        self.session = Session(setup, weigh=weigh_words, count=by_words, read=self.entries.__getitem__)
+        self.session.ratio = case.ratio
+
+
+@every_rule
+@given(case=cases())
+@quick
+def test_a_view_without_protection_is_well_formed(policy: Policy, case: Case) -> None:
+    run = FaithfulRun(case, policy)
+    for decision in run.decisions():
+        index = run.session.index
+        assert not list(structural(run.session.freeze(), index, case.rules, loop_start(index)))
+        assert not list(disorder(run.pieces()))
+        if proposal := proposal_of(decision):
+            run.session.commit(proposal.commit)
+            assert not list(structural(run.session.freeze(), index, case.rules, loop_start(index)))
+            assert not list(disorder(run.pieces()))
+            assert run.session.freeze().lines
+            if case.rules.thinking == "prefix_bound":
+                assert not list(reasoning_is_valid(run.session.freeze(), index, run.session.commits))
+
+
+@every_rule
+@given(case=cases(), data=st.data())
+@quick
+def test_what_left_without_protection_is_in_the_record_and_can_be_undone(policy: Policy, case: Case, data: st.DataObject) -> None:
+    run = FaithfulRun(case, policy)
+    for made in run.commits():
+        after = run.session.freeze()
+        assert not list(never_larger(made.before, after, made.commit))
+        again = [stored(commit) for commit in run.session.commits]
+        assert not list(stable(partial(project, run.session.index, run.session.length, again), after))
+    assert not list(recoverable(run.entries))
+    if len(run.session.commits):
+        run.session.commit(run.session.undone(data.draw(st.integers(0, len(run.session.commits) - 1))))
+        assert not list(structural(run.session.freeze(), run.session.index, case.rules, loop_start(run.session.index)))
+        assert not list(disorder(run.pieces()))
