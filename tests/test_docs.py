@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from typer.main import get_command
 
 from tenure import Budget, Context, Cwl
-from tenure import context as door
 from tenure.cli.main import app
 from tenure.clip.clip import LEAST, SHAPES
 from tenure.clip.head_tail import HEAD, TAIL
@@ -25,6 +24,7 @@ from tenure.lifecycle.automatic import GROWN
 from tenure.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
 from tenure.lifecycle.digesting import ABOVE
 from tenure.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
+from tenure.live import asking, recalls
 from tenure.models import Patience
 from tenure.models.listen import MOST_RETRIES, POLL_S, PROVIDERS
 from tenure.planners import digest, handoff, handoff_due, handoff_facts, handoff_sections, selfgc
@@ -361,8 +361,8 @@ def test_figures_that_are_written_as_words_are_the_codes() -> None:
     assert default("clip") == Clip().above == Clip().room
     assert default("digest_above") == ABOVE
     assert default("recall_cap") == query.CAP
-    assert door._DIGEST_S == 60  # clip.md
-    assert door._LEAST_RECALL == 1_000  # recall.md
+    assert asking.DIGEST_S == 60  # clip.md
+    assert recalls.LEAST == 1_000  # recall.md
     assert inspect.signature(Context.handoff).parameters["room"].default == 100_000  # handoff.md
     assert len(PROVIDERS) == 8  # models.md names them
     assert (HEAD / ROOM, TAIL / ROOM) == (0.25, 0.75)  # clip.md: a quarter, three quarters

@@ -10,49 +10,49 @@ Every message is stored before anything else happens, and a commit before the re
 moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 import msgspec
 
 from tenure.clip.setting import Clip
 from tenure.dialects import DIALECTS
-from tenure.dialects.answers import answered, beside
+from tenure.dialects.answers import answered
 from tenure.dialects.dialect import Head, Message
-from tenure.dialects.json_text import clean, load
-from tenure.dialects.media import Source, source_in
-from tenure.errors import InputError, ModelError, TenureError
+from tenure.errors import InputError
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.lifecycle.automatic import Automatic, threshold_of
 from tenure.lifecycle.books import Books, reopen
-from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.budget import USUAL, Budget
 from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
 from tenure.lifecycle.gate import Rule
-from tenure.lifecycle.session import Placed, Session, Setup
+from tenure.lifecycle.session import Session, Setup
+from tenure.live.asking import Asking, Helpers
+from tenure.live.log import StoredLog
+from tenure.live.recalls import Recalls
+from tenure.live.sdk import call_id, decoded, plain, undeclared
 from tenure.meter.gauge import Gauge
-from tenure.meter.ledger import CallRole, Ledger, Spent
-from tenure.meter.media import media_tokens
+from tenure.meter.ledger import Ledger, Spent
 from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
 from tenure.meter.warmth import Collapse
 from tenure.policies import policy_named
 from tenure.policies.policy import Policy
-from tenure.record.entry import Draft, Entry, Role, ToolCall, Usage
-from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA, Answer
-from tenure.record.index import NONE, is_recall
-from tenure.record.medium import described
+from tenure.record.entry import Draft, Entry, Role, ToolCall
+from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA
+from tenure.record.index import is_recall
 from tenure.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.record.query import CAP, Query
-from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, answer, media_of, respond
-from tenure.record.tools import DECLARATION, DELIMITER, NOTES, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
+from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, answer
+from tenure.record.tools import DELIMITER, NOTES, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
 from tenure.rules.tables import rules_for
 from tenure.store.records import Conversation, Now, Records, utc_now
 from tenure.view.edit import Commit, Moment
-from tenure.view.guard import RECALL_SHARE, Hold
+from tenure.view.guard import Hold, HoldKind
 from tenure.view.project import View, project
 from tenure.view.request import Messages, alternating
 from tenure.view.shared import Difference, difference
@@ -60,22 +60,14 @@ from tenure.view.shared import Difference, difference
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.lifecycle.planning import Answered
     from tenure.models.model import Model
-    from tenure.models.question import Answer as ModelAnswer
 
 T = TypeVar("T")
-_decode: Final = msgspec.json.Decoder().decode
-
 _VIRTUAL: Final = (
     (DELIMITER, DELIMITER_DESCRIPTION, DELIMITER_SCHEMA),
     (RECALL, RECALL_DESCRIPTION, RECALL_SCHEMA),
 )
 
 _NOTES_TOOL: Final = (NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
-
-_DIGEST_S: Final = 60.0  # that one digest may take; a message is not stored before
-_LEAST_RECALL: Final = 1_000  # tokens of a recall's answer, however small the budget
-_RECALL_CALL: Final = 60  # tokens set aside for its call, which is kept with it
-_PAGE: Final = 32  # entries read at once from a store
 
 
 class Context:
@@ -107,6 +99,7 @@ class Context:
         notes: bool = False,
         digest: "Model | None" = None,
         digest_above: int = 8_000,
+        instructions: Mapping[str, str] | None = None,
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
 
@@ -115,7 +108,7 @@ class Context:
         the budget that recalls are kept in.
 
         Tool results of more than `clip` o200k tokens are shown clipped to as many from their birth; 0 shows all whole. Of those of more than
-        `digest_above`, the model `digest` is asked what they say, in at most 250 tokens; what it says stands in the clip, labelled as its words.
+        `digest_above`, the model `digest` is asked what they say, in 150 words; what it says stands in the clip, labelled as its words.
 
         `notes` offers the agent a tool to write down what it must not lose: its notes stand in every view.
 
@@ -124,7 +117,8 @@ class Context:
 
         With a `planner` Self-GC is done without asking, from 30 % of the limit on; with a `summariser` history is handed off at `handoff_at`, a
         share of the window or tokens, 0 for never, as soon as a provider reports that much, and never while `queued` is set. What comes of it is
-        told to `on_decision`; a model that fails changes nothing.
+        told to `on_decision`; a model that fails changes nothing. `instructions` (texts by where they come from, such as AGENTS.md) go with every
+        brief word for word.
 
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
         """
@@ -132,12 +126,10 @@ class Context:
         self._kinds = dict(kinds or {})
         self._count = tokenizer or o200k()
         self._on_decision = on_decision
-        self._recall_cap = recall_cap
         self._notes = notes
-        self._digest, self._digest_above = digest, digest_above
         self.store = _opened(store)
-        budget = budget or Budget(target=80_000)
-        self._sheet = self._conversation(conversation, tenant, model, dialect, budget)
+        self._sheet = self._conversation(conversation, tenant, model, dialect, budget or USUAL)
+        budget = budget or Budget.stored(self._sheet.budget)
         self.rules = rules_for(provider, model, dialect)
         setup = Setup(
             budget=budget,
@@ -152,12 +144,10 @@ class Context:
             tenant=self._sheet.tenant,
         )
         weigher = weigh_like_pi if compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
-        log = _StoredLog(self.store, self._sheet.id)
+        log = StoredLog(self.store, self._sheet.id)
         self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
         self.decision: Decision | None = None  # what came of the newest request; its text is one line for people
         self.queued = False  # set while messages of a person wait: no surprises then
-        self._planner, self._summariser = planner, summariser
-        self._automatic = Automatic(threshold=threshold_of(handoff_at))
         self._clock = clock
         self._ratio = Ratio(head_counted=True)
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
@@ -165,6 +155,14 @@ class Context:
         self._sent = 0
         self._request = b""  # the newest, as JSON: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
+        self._recalls = Recalls(
+            self.session, self.store, self._sheet.id, dialect=dialect, media=self.rules.media, count=self._count, cap=recall_cap
+        )
+        helpers = Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above)
+        automatic = Automatic(threshold=threshold_of(handoff_at))
+        self._asking = Asking(
+            self.session, helpers, automatic, rules=instructions, read=self._read, count=self._count, note=self._note
+        )
         self._books = Books(self.session, model=self._sheet.model, provider=provider, life=cache_life)
         self._resume()
 
@@ -188,11 +186,11 @@ class Context:
 
         Raises InputError naming the first message that cannot be understood.
         """
-        self._take(self._dialect.parse([_plain(message) for message in messages]))
+        self._take(self._dialect.parse([plain(message) for message in messages]))
 
     def append(self, reply: Message | object) -> None:
         """Take in a whole API response: its message joins the record, its usage teaches the ratio."""
-        draft = self._dialect.parse_reply(_plain(reply))
+        draft = self._dialect.parse_reply(plain(reply))
         if draft.usage is not None and draft.usage.prompt and self._sent:
             self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
         at, ratio = draft.at or self._clock(), self._ratio.value if self._ratio.growths else None
@@ -203,7 +201,7 @@ class Context:
             self._take((draft,), spent)
             self.store.observe(self.conversation, self.session.length - 1, draft.usage, spent.model, at, spent.usd)
         self.session.observe(at=at, ratio=ratio, usage=draft.usage)
-        self._automatic = self._automatic.reported(draft.usage.prompt if draft.usage is not None else 0)
+        self._asking.reported(draft.usage.prompt if draft.usage is not None else 0)
 
     def request(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, **fields: Any) -> dict[str, Any]:
         """What to send now, as keyword arguments of the SDK's call; `fields` are passed through.
@@ -214,24 +212,19 @@ class Context:
         offered = [dict(tool) for tool in tools]
         self._declare(offered)
         virtual = [self._dialect.tool(*each) for each in _VIRTUAL]  # the second redeems what markers name
-        own = [_undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
+        own = [undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
         head = fields | {"tools": own + (virtual if annotate else virtual[1:])}
-        self._ask_automatically(self._head_tokens(head))
-        self._decide(self._head_tokens(head))
+        head_tokens = self._head_tokens(head)
+        for came in self._asking.due(self._request, head_tokens=head_tokens, queued=self.queued):
+            self._told(came if isinstance(came, Stay) else self._done(came.decision))
+        self._decide(head_tokens)
         if not annotate and not len(self.session.commits):
             head = fields | ({"tools": own} if own else {})  # nothing left yet
             self._head_tokens(head)
-        shown = self._messages.of(self.session.freeze())
-        if self.rules.alternation:
-            shown = alternating(shown)
-        instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
-        system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
-        messages = self._dialect.render([piece for piece in shown if piece not in instructions])
+        body = self._body()
         self._sent = self.session.view.tokens + self._head[1]
         self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
-        body: dict[str, Any] = _decoded(self._dialect.join(Head(system=system), ()))
-        body["input" if "input" in body else "messages"] = [_decoded(message) for message in messages]
-        self._request = msgspec.json.encode(head | body, enc_hook=_plain)
+        self._request = msgspec.json.encode(head | body, enc_hook=plain)
         return head | body  # what the caller passed goes on as it is, be it no JSON
 
     def settle(self, moment: Moment = "turn-end") -> Decision:
@@ -249,43 +242,25 @@ class Context:
         It is asked behind the request that was sent last, so that the provider's cache is read. What it asked for and did not get is in
         `refused`. Raises ModelError when the model fails; nothing has changed then.
         """
-        from tenure.lifecycle.planning import answer_selfgc, ask_selfgc
-        from tenure.models.question import Question
-
-        asked = ask_selfgc(self.session, aim=aim)
-        if asked is None:
-            return None
-        question = Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=self._request)
-        said = self._paid("planner", model, partial(model, question))
-        return self._answered(answer_selfgc(self.session, asked, said.text, planning_usd=said.cost_usd or 0.0))
+        prefix = self._request or msgspec.json.encode(self._body())
+        return self._carried_out(self._asking.collect(model, prefix, aim=aim))
 
     def handoff(
         self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
     ) -> "Answered | None":
         """Hand earlier history off to one brief that a model writes; None when there is nothing new to hand off.
 
-        Human words stay as they are, and so do pins; `rules` (by where they come from) go with the brief word for word. A reply that is no brief
-        leaves everything as it was, and so does a model that fails (ModelError).
+        Human words stay as they are, and so do pins; `rules` (by where they come from) go with this brief and all later ones word for word. A
+        reply that is no brief leaves everything as it was, and so does a model that fails (ModelError).
         """
-        from tenure.lifecycle.planning import answer_handoff, ask_handoff
-        from tenure.models.question import Question
-        from tenure.planners.handoff_facts import Quoted
-
-        asked = ask_handoff(self.session, room=room, focus=focus)
-        if asked is None:
-            return None
-        question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
-        said = self._paid("summariser", model, partial(model, question))
-        quoted = [Quoted(label=label, text=text) for label, text in (rules or {}).items()]
-        cost = said.cost_usd or 0.0
-        return self._answered(answer_handoff(self.session, asked, said.text, finished=True, rules=quoted, planning_usd=cost))
+        return self._carried_out(self._asking.handoff(model, focus=focus, room=room, rules=rules))
 
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
         """The answer to a call of `delimiter`, `recall` or `notes`, as this dialect's result; None when the call is of another tool.
 
         Anthropic: a `tool_result` block for the next user message. The others: a message or item of its own.
         """
-        asked = _plain(tool_call)
+        asked = plain(tool_call)
         found = self._made(asked)
         if found is None:
             return None
@@ -294,9 +269,7 @@ class Context:
             told = self.session.index.answers[at]
             return self._result(made.call_id, told.text, error=told.error)
         if is_recall(made.name):
-            told = self._recalled(at, made.arguments)
-            media, said = self._beside(told, made.arguments)
-            return answered(self._dialect.name, made.call_id, told.text + said, error=told.error, media=media)
+            return self._recalls.answered(at, made)
         if self._notes and is_notes(made.name):
             told = self.session.index.notes.answer(self.session.index.block(at).span)
             return self._result(made.call_id, told.text, error=told.error)
@@ -310,16 +283,34 @@ class Context:
         Raises InputError for what cannot be found.
         """
         query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
-        return answer(self.session.index, self._history(), query, count=self._count, cap=cap, now=monotonic)
+        return answer(self.session.index, self._recalls.history(), query, count=self._count, cap=cap, now=monotonic)
 
-    def pin(self, object_: str) -> None:
-        """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`."""
-        self._hold(Hold(kind="pin", object=object_))
+    def pin(self, object_: str = "", *, text: str = "") -> str:
+        """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`, `entry:40/1`. What was pinned.
+
+        With `text`, the newest block of the view that holds it. Raises InputError for what is not there.
+        """
+        wanted = object_ or self._holding(text)
+        self.hold(wanted)
+        return wanted
 
     def unpin(self, object_: str) -> bool:
         """Let a pinned object go; False when it was not pinned."""
-        released = self.store.release(self.conversation, Hold(kind="pin", object=object_))
-        self.session.holds = tuple(hold for hold in self.session.holds if hold.object != object_)
+        return self.release(object_)
+
+    def hold(self, object_: str, kind: HoldKind = "pin", reason: str = "") -> None:
+        """Keep an object as it is shown, for a reason that the record cannot know: an "approval" is pending, a live "handle" points to it.
+
+        Raises InputError for what is not there.
+        """
+        hold = Hold(kind=kind, object=object_, reason=reason)
+        self.session.hold(hold)
+        self.store.hold(self.conversation, hold)
+
+    def release(self, object_: str, kind: HoldKind = "pin") -> bool:
+        """Let go of what is held; False when it was not."""
+        released = self.store.release(self.conversation, Hold(kind=kind, object=object_))
+        self.session.holds = tuple(hold for hold in self.session.holds if (hold.object, hold.kind) != (object_, kind))
         return released
 
     def undo(self, number: int) -> Commit:
@@ -337,11 +328,6 @@ class Context:
         if commit is not None:
             self._commit(commit)
         return commit
-
-    def _answered(self, answered: "Answered") -> "Answered":
-        if isinstance(answered.decision, Propose):
-            self._commit(answered.decision.commit)
-        return answered
 
     def view_at(self, call: int) -> View:
         """What the model saw at its `call`-th call, from 0. Raises InputError when there was none."""
@@ -382,25 +368,13 @@ class Context:
         if notes is not None:  # a fork inherits commits that were made when newer notes stood
             self.restore(self.session.index.spans[notes].object)
 
-    def _paid(self, role: CallRole, model: "Model", ask: "Callable[[], ModelAnswer]") -> "ModelAnswer":
-        """A helper model's answer, its cost noted; so is what a failure is known to have cost."""
-        try:
-            said = ask()
-        except ModelError as failed:
-            if failed.usage is not None or failed.cost_usd is not None:
-                self._note(Spent(role=role, model=_name_of(model), usage=failed.usage or Usage(), usd=failed.cost_usd))
-            raise
-        self._note(Spent(role=role, model=said.model or _name_of(model), usage=said.usage or Usage(), usd=said.cost_usd))
-        return said
-
     def _note(self, spent: Spent) -> None:
         self.store.note(self.conversation, spent)
         self._books.helped(spent)
 
     def _take(self, drafts: Iterable[Draft], spent: Spent | None = None) -> None:
         placed = self.session.propose(drafts)
-        if self._digest is not None:
-            placed = self._digested(placed, self._digest)
+        placed = self._asking.digested(placed)
         self.store.append(self.conversation, placed.entries, placed.commits)
         if spent is not None:
             self._books.heard(spent, placed.entries[0].blocks, head=self._head[1] if self._sent else None)
@@ -411,52 +385,38 @@ class Context:
             self._books.changing(commit)
         self._shown.update((entry.n, entry) for entry in placed.entries)
 
-    def _digested(self, placed: Placed, model: "Model") -> Placed:
-        """The messages with a digest beside each clip that a model gives one for. A model that fails leaves the plain clip."""
-        from tenure.lifecycle.digesting import answer_digest, ask_digests
-        from tenure.models.question import Question
-
-        for asked in ask_digests(self.session.index, placed, self._read, self._count, above=self._digest_above):
-            stop = monotonic() + _DIGEST_S
-            question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
-            try:
-                said = self._paid("digest", model, partial(model, question, cancel=lambda stop=stop: monotonic() > stop))
-            except (ModelError, InputError, OSError):  # OSError: a time-out or a broken connection of a callable that is no model of ours
-                continue
-            placed = answer_digest(placed, asked, said.text, self._count, by=said.model)
-        return placed
-
     def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
-        self.decision = self.session.decide(moment, extra=head_tokens, at=self._clock())
-        proposal = self.decision.proposal if isinstance(self.decision, Unmet) else self.decision
+        self.decision = self._done(self.session.decide(moment, extra=head_tokens, at=self._clock()))
+        return self._told(self.decision)
+
+    def _done(self, decision: Decision) -> Decision:
+        """A decision, carried out."""
+        proposal = decision.proposal if isinstance(decision, Unmet) else decision
         if isinstance(proposal, Propose):
             self._commit(proposal.commit)
-        return self._told(self.decision)
+        return decision
+
+    def _carried_out(self, answered: "Answered | None") -> "Answered | None":
+        if answered is not None:
+            self._done(answered.decision)
+        return answered
+
+    def _body(self) -> dict[str, Any]:
+        """The view as the provider takes it: its messages, and the system prompt where the record has one."""
+        shown = self._messages.of(self.session.freeze())
+        if self.rules.alternation:
+            shown = alternating(shown)
+        instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
+        system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
+        messages = self._dialect.render([piece for piece in shown if piece not in instructions])
+        body: dict[str, Any] = decoded(self._dialect.join(Head(system=system), ()))
+        body["input" if "input" in body else "messages"] = [decoded(message) for message in messages]
+        return body
 
     def _told(self, decision: Decision) -> Decision:
         if self._on_decision is not None:
             self._on_decision(decision)
         return decision
-
-    def _ask_automatically(self, head_tokens: int) -> None:
-        """Have a planner and a summariser asked where that is due. One that fails changes nothing, and is not asked again for the same."""
-        session, automatic = self.session, self._automatic
-        if self._summariser is not None and automatic.handoff_is_due(session.setup.budget.window, queued=self.queued):
-            self._automatic = automatic.tried()
-            self._tried(partial(self.handoff, self._summariser), "the summariser")
-        total, record = int((session.view.tokens + head_tokens) * session.ratio), int(session.index.tokens * session.ratio)
-        if self._planner is not None and automatic.plan_is_due(total, session.setup.budget.limit, record):
-            self._automatic = self._automatic.planned(record)
-            self._tried(partial(self.collect, self._planner), "the planner")
-
-    def _tried(self, ask: Callable[[], "Answered | None"], who: str) -> None:
-        try:
-            answered = ask()
-        except (TenureError, OSError) as failed:  # OSError: a broken connection of a callable that is no model of ours
-            self._told(Stay(reason=f"{who} failed: {failed}"))
-        else:
-            if answered is not None:
-                self._told(answered.decision)
 
     def _commit(self, commit: Commit) -> None:
         self.store.commit(self.conversation, commit)
@@ -464,9 +424,14 @@ class Context:
         self.session.commit(commit)
         self._shown = {n: entry for n, entry in self._shown.items() if self.session.view.row(n) is not None}
 
-    def _hold(self, hold: Hold) -> None:
-        self.session.hold(hold)
-        self.store.hold(self.conversation, hold)
+    def _holding(self, text: str) -> str:
+        """The newest block of the view that holds a text, as an object. Raises InputError when none does."""
+        for row in reversed(list(self.session.view.rows()) if text else ()):
+            blocks = self._read(row.entry).blocks
+            for number in reversed(row.blocks):
+                if text in blocks[number].text:
+                    return f"entry:{row.entry}/{number}"
+        raise InputError("pin", repr(text), "an object, or a text that is in the view")
 
     def _read(self, n: int) -> Entry:
         if n not in self._shown:
@@ -476,55 +441,9 @@ class Context:
             self._shown[n] = entry
         return self._shown[n]
 
-    def _recalled(self, at: tuple[int, int], arguments: str) -> Answer:
-        index = self.session.index
-        ordinal = index.block(at).span
-        assert ordinal != NONE
-        return respond(
-            index,
-            self._history(),
-            index.spans[ordinal],
-            arguments,
-            stands=self._stands,
-            count=self._count,
-            cap=self._recall_room(),
-            now=monotonic,
-        )
-
-    def _recall_room(self) -> int:
-        limit = self.session.setup.budget.limit / self.session.ratio
-        return max(_LEAST_RECALL, min(self._recall_cap, int(limit * RECALL_SHARE) - _RECALL_CALL))
-
-    def _beside(self, told: Answer, arguments: str) -> tuple[tuple[Source, ...], str]:
-        """The images and documents that an answer brings back as such, and what is said of the others."""
-        found = media_of(self.session.index, self._history(), arguments, told)
-        if not found:
-            return (), ""
-        kind = self.rules.media
-        named = [(described(media), source_in(entry, media), media_tokens(media, kind)) for entry, media in found]
-        return beside(self._dialect.name, named, self._recall_room() - self._count(told.text))
-
-    def _stands(self, at: tuple[int, int]) -> bool:
-        """Whether a block is shown as the record has it."""
-        row = self.session.view.row(at[0])
-        return row is not None and at[1] in row.blocks and at[1] not in dict(row.replaced)
-
-    def _history(self) -> Callable[[int], Entry]:
-        """Entries by number, for reading many in a row: from the store by the page, of which two are kept."""
-        pages: dict[int, tuple[Entry, ...]] = {}
-
-        def read(n: int) -> Entry:
-            page = n // _PAGE
-            if page not in pages:
-                pages.pop(next(iter(pages)) if len(pages) > 1 else NONE, None)
-                pages[page] = tuple(self.store.entries(self.conversation, page * _PAGE, (page + 1) * _PAGE))
-            return pages[page][n % _PAGE]
-
-        return read
-
     def _head_tokens(self, head: Mapping[str, Any]) -> int:
         counted = {key: head[key] for key in ("system", "instructions", "tools") if key in head}
-        text = msgspec.json.encode(counted, enc_hook=_plain).decode() if counted else ""
+        text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
         if text != self._head[0]:
             self._head = (text, self._count(text))
         return self._head[1]
@@ -537,48 +456,16 @@ class Context:
 
     def _made(self, asked: Message) -> tuple[tuple[int, int], ToolCall] | None:
         """The newest recorded call that `asked` is."""
-        call_id = _call_id(asked)
+        wanted = call_id(asked)
         for step in reversed(self.session.index.steps):
             entry = self._read(step.entry)
             for number, block in enumerate(entry.blocks):
-                if isinstance(block, ToolCall) and block.call_id == call_id:
+                if isinstance(block, ToolCall) and block.call_id == wanted:
                     return (entry.n, number), block
         return None
 
     def _result(self, call_id: str, text: str, *, error: bool) -> dict[str, Any]:
         return answered(self._dialect.name, call_id, text, error=error)
-
-
-class _StoredLog:
-    """The commit log as the store has it: in memory there is only how long it is."""
-
-    def __init__(self, store: Records, conversation: str) -> None:
-        self._store, self._conversation, self._length = store, conversation, 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __iter__(self) -> Iterator[Commit]:
-        return iter(self._store.commits(self._conversation)[: self._length])
-
-    @overload
-    def __getitem__(self, place: int, /) -> Commit: ...
-
-    @overload
-    def __getitem__(self, place: slice, /) -> Sequence[Commit]: ...
-
-    def __getitem__(self, place: int | slice, /) -> Commit | Sequence[Commit]:
-        return tuple(self)[place]
-
-    def append(self, _commit: Commit, /) -> None:
-        """The store has it already."""
-        self._length += 1
-
-
-def _name_of(model: object) -> str:
-    """What a model is called by whoever handed it in; empty when it has no name."""
-    name = getattr(model, "name", "")
-    return name if isinstance(name, str) else ""
 
 
 def _named(table: Mapping[str, T], what: str, name: str) -> T:
@@ -593,48 +480,3 @@ def _opened(store: str | Records) -> Records:
     from tenure.store.store import Store
 
     return Store(store)
-
-
-def _plain(value: Any) -> Any:
-    """An SDK's object as the dictionary it stands for; all else as it is."""
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json", exclude_unset=True) if callable(dump) else value
-
-
-def _undeclared(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """The tool without our own declaration, which providers do not know."""
-    bare = {key: value for key, value in tool.items() if key != DECLARATION}
-    if isinstance(bare.get("function"), Mapping):
-        bare["function"] = {key: value for key, value in bare["function"].items() if key != DECLARATION}
-    return bare
-
-
-def _decoded(message: bytes) -> Any:
-    """A message as an SDK can send it. What a fast parser refuses is read all the same; a lone surrogate, which none can send, is U+FFFD."""
-    try:
-        return _decode(message)
-    except (msgspec.DecodeError, UnicodeError):
-        return _sendable(load(message.decode("utf-8", "surrogatepass"), "message"))
-
-
-def _sendable(value: Any) -> Any:
-    match value:
-        case str():
-            return clean(value)
-        case list():
-            return [_sendable(each) for each in cast(list[Any], value)]
-        case dict():
-            return {clean(key): _sendable(each) for key, each in cast(dict[str, Any], value).items()}
-        case _:
-            return value
-
-
-def _call_id(asked: Any) -> str:
-    fields = _decoded(asked) if isinstance(asked, bytes) else asked
-    if not isinstance(fields, Mapping):
-        raise InputError("tool call", repr(fields), "a tool call as the provider's reply holds it")
-    fields = cast(Mapping[str, Any], fields)
-    found = fields.get("call_id") or fields.get("id") or ""
-    if not found:
-        raise InputError("tool call", f"no id among {sorted(fields)}", "a tool call as the provider's reply holds it")
-    return str(found)

@@ -164,7 +164,7 @@ def test_a_removed_file_is_named_by_its_old_path() -> None:
 def test_files_and_hunks_stay_named_and_changed_lines_come_before_context() -> None:
     lines = [line for n in range(8) for line in file(f"src/part{n}.py", *(hunk(changes(4), 20, 100 * k + 1) for k in range(4)))]
     patch = read(lines)
-    shown = set(kept(shaped(lines, 3_500)))
+    shown = set(kept(shaped(lines, 5_000)))
     assert {at for at, kind in enumerate(patch.classes) if kind in (FILE, HUNK)} <= shown
     changed = [at for at, kind in enumerate(patch.classes) if kind in (ADDED, REMOVED)]
     assert sum(at in shown for at in changed) > 0.8 * len(changed)

@@ -104,28 +104,20 @@ def test_a_page_is_shown_as_its_text() -> None:
     assert (
         read(PAGE)
         == """How to boil an egg.
-
 Title: Eggs & more
-
 # Boiling an egg
-
 Eggs are boiled in [hot water](https://example.org/water?a=1&b=2), see above.
-
 ## Times
-
 - soft: 4 minutes
 - hard: 9 minutes
   - at sea level
-
 | Size | Minutes |
 | S | 3 \\| 4 |
-
 ```
 def boil(egg):
     if egg.raw < 1 and egg:
         return  "done"
 ```
-
 Mind the steam.
 (text of a page of 1,016 characters; dropped: 1 style, 1 script, navigation with 3 links)"""
     )
@@ -147,7 +139,7 @@ def test_what_does_not_fit_is_counted() -> None:
 
 def test_title_and_headings_come_before_paragraphs() -> None:
     text = page("".join(f"<h2>Part {n}</h2><p>{f'word{n} ' * 200}</p>" for n in range(10)))
-    assert all(f"## Part {n}" in read(text, 400) for n in range(10))
+    assert all(f"## Part {n}" in read(text, 1_200) for n in range(10))
 
 
 def test_a_paragraph_larger_than_the_room_is_cut_and_said_to_be() -> None:
@@ -159,7 +151,7 @@ def test_a_paragraph_larger_than_the_room_is_cut_and_said_to_be() -> None:
 def test_an_error_page_keeps_its_words() -> None:
     text = "<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center><hr>"
     assert "# 502 Bad Gateway" in read(
-        text + f"<center>nginx</center><!-- {'padding ' * 500} --><p>{'try again later ' * 9}</p>", 60
+        text + f"<center>nginx</center><!-- {'padding ' * 500} --><p>{'try again later ' * 9}</p>", 100
     )
 
 
@@ -268,3 +260,36 @@ def test_the_counts_of_what_is_left_out_add_up(size: int, room: int) -> None:
     shown = read(page("".join(f"<p>Paragraph {n} {'words ' * 12}</p>" for n in range(size))), room)
     left = sum(int(n) for n in re.findall(r"(\d+) paragraphs? left out", shown))
     assert left + len(re.findall(r"Paragraph \d+ words|It has some", shown)) == size + 1
+
+
+def large(rows: int) -> str:
+    """A page of more than is read closely, with a heading far behind."""
+    table = "".join(f"<tr><td>{n}</td><td>value {n}</td></tr>" for n in range(rows))
+    return page(f"<table>{table}</table><h2>Far behind</h2><p>A paragraph under the last heading.</p><p>The end.</p>")
+
+
+def test_of_a_large_page_the_beginning_and_what_follows_headings_is_read() -> None:
+    text = read(large(20_000))
+    assert "The page that is being tested here" in text
+    assert "## Far behind" in text
+    assert "A paragraph under the last heading." in text
+
+
+def test_what_was_passed_over_in_a_large_page_is_counted() -> None:
+    text = read(large(20_000), 3_000)
+    passed = re.search(r"([\d,]+) characters of its source were passed over, with ([\d,]+) table rows", text)
+    assert passed is not None
+    rows = [int(row) for row in re.findall(r"^\| (\d+) \| value", text, re.MULTILINE)]
+    assert rows == list(range(len(rows)))
+    gap = re.search(r"([\d,]+) table rows left out", text)
+    assert gap is not None
+    assert len(rows) + int(gap[1].replace(",", "")) + int(passed[2].replace(",", "")) in (20_000, 20_001)  # a row may be cut
+
+
+def test_the_main_part_of_a_large_page_is_read_however_far_behind() -> None:
+    menu = "".join(f"<div><span>menu {n}</span></div>" for n in range(20_000))
+    assert "What it is about" in read(page(f"{menu}<main><h1>What it is about</h1><p>{'word ' * 50}</p></main>"))
+
+
+def test_a_page_that_is_not_large_is_read_wholly() -> None:
+    assert "passed over" not in read(large(2_000))

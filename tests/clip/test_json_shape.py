@@ -187,7 +187,7 @@ def test_a_minified_document_is_shown_in_slices_that_are_said_to_be_slices() -> 
     assert "slices" in shaped.why
     note = read(text)
     assert '"total":300' in note
-    assert '.items[0] to .items[8] = {"id":0,"title":"Issue number 0","open":true,"score":0.0}' in note
+    assert '.items[0] to .items[6] = {"id":0,"title":"Issue number 0","open":true,"score":0.0}' in note
     assert ".items: array of 300 items, each id number 0 to 299, title string of 14 to 16 characters, open boolean" in note
     assert "of 300 items left out" in note
 
@@ -342,3 +342,25 @@ def test_the_counts_of_what_is_left_out_add_up(size: int, room: int) -> None:
 def test_the_same_text_is_shown_alike(value: object, layout: dict[str, object], room: int) -> None:
     lines = json.dumps(value, **layout).split("\n")
     assert SHAPE.shaped(lines, room, o200k()) == JsonShape().shaped(lines, room, o200k())
+
+
+def test_of_items_with_thousands_of_keys_the_commonest_are_described() -> None:
+    text = "[" + ",\n".join(f'{{"own{n}": 1, "shared": "x"}}' for n in range(2_000)) + "]"
+    assert "shared string of 1 characters" in read(text)
+    assert "1,985 more keys" in read(text, 2_000)
+
+
+def test_items_that_share_no_key_are_said_to() -> None:
+    text = "[" + ",\n".join(f'{{"own{n}": 1}}' for n in range(2_000)) + "]"
+    assert "array of 2,000 items, each with keys of its own, 2,000 in all" in read(text)
+
+
+def test_every_error_among_thousands_is_counted() -> None:
+    text = "[" + ",\n".join(f'{{"id": {n}, "error": "bad {n}"}}' for n in range(3_000)) + "]"
+    note = read(text)
+    left = [
+        (int(a.replace(",", "")), int(b.replace(",", "")))
+        for a, b in re.findall(r"([\d,]+) of 3,000 items left out, ([\d,]+) of", note)
+    ]
+    assert left
+    assert all(items == errors for items, errors in left)

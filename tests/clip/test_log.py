@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -485,3 +486,69 @@ def test_hostile_lines_are_harmless(line: str) -> None:
     found = SHAPE.shaped(lines, 300, COUNT)
     assert found is not None
     assert 1 in kept(found)
+
+
+# Logs in which hardly two lines are alike
+
+
+def word(n: int) -> str:
+    """A word of letters alone, another for each number."""
+    return "".join("abcdefghij"[int(digit)] for digit in f"{n:05}")
+
+
+def test_of_thousands_of_different_errors_each_is_shown_or_counted() -> None:
+    lines = [f"ERROR the {word(n)} shard broke" for n in range(12_000)]
+    found = shaped(lines, 1_000)
+    counted = sum(int(n.replace(",", "")) for text in notes(found) for n in re.findall(r"([\d,]+) errors?\b", text))
+    assert counted + len(kept(found)) == 12_000
+    assert "by their words alone" in found.why
+
+
+def test_a_log_of_some_hundred_different_errors_is_read_closely() -> None:
+    assert "by their words alone" not in shaped([f"ERROR the {word(n)} shard broke" for n in range(900)], 1_000).why
+
+
+def test_an_error_among_thousands_of_different_warnings_is_shown() -> None:
+    lines = [f"warning: the {word(n)} call is deprecated" for n in range(12_000)]
+    lines[6_000] = "error: could not compile `engine` due to 2 previous errors"
+    assert lines[6_000] in seen(lines, 1_000)
+
+
+def test_the_last_failure_of_thousands_is_shown_with_its_trace() -> None:
+    trace = ["Traceback (most recent call last):", '  File "late.py", line 3, in late', "    go()", "LateError: the last one"]
+    lines = [*(f"ERROR the {word(n)} shard broke" for n in range(9_000)), *trace, "exit code 1"]
+    found = seen(lines, 1_500)
+    assert "\n".join(trace) in found
+
+
+def test_failures_of_one_form_beyond_some_hundred_are_counted_with_the_others() -> None:
+    lines = [f"ERROR shard {n} broke" for n in range(5_000)]
+    found = shaped(lines, 600)
+    more = [int(n.replace(",", "")) for text in notes(found) for n in re.findall(r"([\d,]+) more like the one above", text)]
+    assert sum(more) + len(kept(found)) == 5_000
+
+
+def test_an_error_with_what_belongs_to_it_is_one_failure_however_often_its_form_comes() -> None:
+    lines = [line for n in range(1_500) for line in (f"error: case {n}", f"  expected {n}", f"  received {n + 1}")]
+    blocks = read(lines).blocks
+    assert [(block.start, block.stop) for block in blocks[:3]] == [(0, 3), (3, 6), (6, 9)]
+
+
+@pytest.mark.parametrize(("line", "kind"), [("0 errors found", SUMMARY), ("errors: 0", OTHER), ("job done, exc_info=0", OTHER)])
+def test_no_errors_are_none_beside_lines_that_differ_in_the_number(line: str, kind: int) -> None:
+    bad = line.replace("0", "7")
+    classes = read([bad, line, bad, line]).classes
+    assert classes[1] == classes[3] == kind
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["ok", "FAILED x", "error: a", "  at f (a.js:1:2)", "", "INFO calm", "___ t ___", "E   1", "\x1b[31merror: b"]
+        )
+    )
+)
+@settings(deadline=None)
+def test_many_forms_are_read_as_few_are(lines: list[str]) -> None:
+    calm = [f"{word(n)} is a calm line" for n in range(100)]
+    assert bytes(read([*calm, *lines]).classes[100:]) == bytes(read(lines).classes)

@@ -201,3 +201,40 @@ def test_a_conversation_that_is_opened_again_knows_how_long_it_rested() -> None:
     assert again.session.calls.idle_s(clock()) == 0.0
     clock.minute += 9
     assert again.session.calls.idle_s(clock()) == 540.0
+
+
+def test_a_planner_is_never_asked_blindly_after_a_restart() -> None:
+    model = ScriptedModel(then=Line(text="{}"))
+    run = Run(policy="cwl", budget=Budget(window=20_000))
+    for _ in range(12):
+        run.step()
+    again = Context(dialect="openai-chat", store=run.context.store, conversation=run.context.conversation, planner=model)
+    again.request(model="gpt-5")
+    assert not model.questions
+    again.request(model="gpt-5")
+    assert model.questions[0].prefix
+    other = Context(dialect="openai-chat", store=run.context.store, conversation=run.context.conversation)
+    by_hand = ScriptedModel(then=Line(text="{}"))
+    other.collect(by_hand)
+    assert b"Mend the parser of part one." in by_hand.questions[0].prefix
+
+
+def test_instructions_go_with_every_brief_also_with_those_made_without_asking() -> None:
+    run = Run(
+        summariser=ScriptedModel(then=Line(text=brief())), instructions={"AGENTS.md": "Never push to main."}, handoff_at="2k"
+    )
+    for _ in range(3):
+        for _ in range(8):
+            run.step()
+        run.step(prompt=9_000)
+        run.step()
+        (standing,) = [insert.text for insert in run.context.session.view.inserts if insert.text.startswith(OPENING)]
+        assert "Never push to main." in standing
+
+
+def test_reports_that_stay_above_the_threshold_do_not_make_a_brief_at_every_call() -> None:
+    model = ScriptedModel(then=Line(text=brief()))
+    run = Run(summariser=model, budget=Budget(window=24_000))
+    for n in range(40):
+        run.step(prompt=min(1_250 * (n + 1), 21_000))
+    assert 1 <= len(model.questions) <= 13  # 50,000 tokens came, and 24 reports of more than 85 %

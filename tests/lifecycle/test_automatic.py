@@ -7,23 +7,23 @@ from tenure.planners.handoff_due import Absolute, OfWindow, Reason
 
 def test_a_handoff_is_due_at_the_threshold_once_a_provider_said_so() -> None:
     automatic = Automatic()
-    assert automatic.handoff_is_due(100_000).reason is Reason.NO_USAGE
-    assert automatic.reported(84_999).handoff_is_due(100_000).reason is Reason.BELOW
-    assert automatic.reported(85_000).handoff_is_due(100_000)
-    assert Automatic(threshold=Absolute(tokens=60_000)).reported(60_000).handoff_is_due(0)
+    assert automatic.handoff_is_due(100_000, 90_000).reason is Reason.NO_USAGE
+    assert automatic.reported(84_999).handoff_is_due(100_000, 90_000).reason is Reason.BELOW
+    assert automatic.reported(85_000).handoff_is_due(100_000, 90_000)
+    assert Automatic(threshold=Absolute(tokens=60_000)).reported(60_000).handoff_is_due(0, 90_000)
 
 
 @pytest.mark.parametrize("threshold", [OfWindow(percent=0), Absolute(tokens=0)])
 def test_a_threshold_of_nothing_is_off(threshold: OfWindow | Absolute) -> None:
-    assert Automatic(threshold=threshold).reported(10**6).handoff_is_due(100_000).reason is Reason.OFF
+    assert Automatic(threshold=threshold).reported(10**6).handoff_is_due(100_000, 90_000).reason is Reason.OFF
 
 
 def test_one_report_makes_one_handoff_and_queued_messages_none() -> None:
     full = Automatic().reported(90_000)
-    assert full.handoff_is_due(100_000, queued=True).reason is Reason.QUEUED
-    assert full.tried().handoff_is_due(100_000).reason is Reason.NOTHING_NEW
-    assert full.tried().reported(0).handoff_is_due(100_000).reason is Reason.NOTHING_NEW
-    assert full.tried().reported(90_001).handoff_is_due(100_000)
+    assert full.handoff_is_due(100_000, 90_000, queued=True).reason is Reason.QUEUED
+    assert full.tried(80_000).handoff_is_due(100_000, 90_000).reason is Reason.NOTHING_NEW
+    assert full.tried(80_000).reported(0).handoff_is_due(100_000, 90_000).reason is Reason.NOTHING_NEW
+    assert full.tried(80_000).reported(90_001).handoff_is_due(100_000, 90_000)
 
 
 def test_a_planner_is_asked_from_a_share_of_the_limit_on_and_again_when_enough_has_come() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import GAP, fitted, plural
+from tenure.clip.filling import GAP_ABOUT, fitted, plural
 from tenure.clip.selection import Selection, gaps, woven
 from tenure.clip.shape import Count, Piece, Shaped, weight
 
@@ -305,7 +305,7 @@ def _cost(patch: Patch, start: int, stop: int, room: int) -> int:
     for at in range(start, stop):
         changed = patch.classes[at] in CHANGED
         if changed:
-            cost += weight(patch.lines[at]) + (GAP if apart else 0)
+            cost += weight(patch.lines[at]) + (GAP_ABOUT if apart else 0)
             if cost > room * 4:
                 break
         apart = not changed

@@ -9,8 +9,14 @@ from typing import Final
 
 from tenure.clip.shape import Count, Keep, Note, Piece
 
-GAP: Final = 10  # o200k tokens reserved for the clip's own line where lines are left out without a note
-NOTE: Final = 4  # and for what frames a note
+# The most o200k tokens that the clip's own words weigh, over all signs of four digits and texts of up to a million lines.
+GAP: Final = 26  # a line that says how many lines are left out, where no note does
+NOTE: Final = 9  # what stands before each line of a note
+
+# What a choice by estimated weight allows for them. Less, since it also decides which gaps are worth their words; the count corrects it.
+GAP_ABOUT: Final = 10
+NOTE_ABOUT: Final = 4
+
 FULL: Final = 0.93  # of the room: enough not to choose again
 ATTEMPTS: Final = 6
 
@@ -55,7 +61,7 @@ def weighed(lines: Sequence[str], pieces: Sequence[Piece], count: Count) -> int:
         match piece:
             case Note(text=text):
                 parts.append(text)
-                own += NOTE
+                own += NOTE * (text.count("\n") + 1)
                 told = True
             case Keep(start=start, stop=stop):
                 own += 0 if told or start == at else GAP

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tenure.clip.filling import GAP, fitted
+from tenure.clip.filling import GAP_ABOUT, fitted
 from tenure.clip.shape import Count, Keep, Piece, Shaped, weight
 
 HEAD: Final = 500  # o200k tokens of a room of 2,000; other rooms keep the proportion
@@ -57,7 +57,7 @@ def cut(text: str, head: int, tail: int, count: Count) -> tuple[str, str, int]:
 
 def _ends(lines: Sequence[str], budget: int) -> tuple[Piece, ...]:
     """Lines from both ends by estimated weight; what one end cannot use, the other may."""
-    budget -= GAP
+    budget -= GAP_ABOUT
     head, used = _taken(lines, 0, 1, budget * HEAD // (HEAD + TAIL))
     tail, spent = _taken(lines, len(lines) - 1, -1, budget - used)
     more, _ = _taken(lines, head, 1, budget - used - spent)

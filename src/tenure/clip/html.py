@@ -3,20 +3,20 @@
 Scripts, styles, navigation and markup are dropped and counted. The text is derived, so all of it stands in a note: title, headings,
 paragraphs, list items, tables and links with their URLs as Markdown writes them; code blocks stay as they are, but for their entities.
 
-The standard library's parser reads some 2 MB/s and takes quadratic time over broken tags. So one linear scan goes first: it drops what
-holds no words, takes the attributes off tags that need none, and lets no tag through that is not whole.
+The standard library's parser reads some 2 MB/s and takes quadratic time over broken tags. So the page is parted at whole tags by one
+pattern, once what holds no words is dropped; what is no whole tag is words.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html.parser import HTMLParser
-from itertools import pairwise
+from html import unescape
+from itertools import islice, pairwise
 from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.clip.filling import fitted, plural
+from tenure.clip.filling import GAP_ABOUT, NOTE, fitted, plural
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
 LEAST: Final = 24  # tokens; a smaller room holds no page, and a page of less text is a shell for a script
@@ -24,7 +24,9 @@ HEADERS: Final = 60  # lines of HTTP headers, or of blanks and comments, that ma
 TEMPLATE: Final = 3  # places filled in by a template engine, from which a text is source code
 MAIN: Final = 1.0  # times more words in what says that it is the main part than outside of it, from which the rest is dropped
 NAVIGATED: Final = 4  # times more words in navigation than elsewhere, from which the navigation is the page
-GAP: Final = 10  # tokens of the line that says what is left out
+CLOSE: Final = 200_000  # characters of a page, without scripts and the like, that are read; a clip shows some 10,000
+SECTION: Final = 800  # characters read after each heading beyond them
+SECTIONS: Final = 120  # such headings
 CELLS: Final = 64  # of a table row
 LONGEST_URL: Final = 300  # characters; longer ones carry data or tracking
 
@@ -36,25 +38,16 @@ _TEMPLATED: Final = re.compile(r"\{%|\{\{|<%|<\?php|<\?=|\{#if|v-for=|\*ngIf")
 
 # Elements that hold no words to read; nesting of the same name inside is counted only for svg, as browsers do.
 _SILENT: Final = ("script", "style", "svg", "noscript", "template", "iframe", "object", "canvas", "math", "audio", "video")
-_SILENT_OPEN: Final = re.compile(rf"<(?:({'|'.join(_SILENT)})(?=[\s/>])|(!--)|(!\[CDATA\[)|([!?]))", re.IGNORECASE)
+_SILENT_OPEN: Final = re.compile(rf"<(?:((?i:{'|'.join(_SILENT)}))(?=[\s/>])|(!--)|(!\[(?i:CDATA)\[)|([!?]))")
 _SILENT_CLOSE: Final = {name: re.compile(rf"</{name}[^>]{{0,64}}>", re.IGNORECASE) for name in _SILENT}
 # A tag ends at the next `>` outside quotes; one that has `<` in it is none. So each attempt stops at the next `<`: linear.
 _TAG: Final = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]{0,100})((?:[^"'<>]++|"[^"<]*+"|'[^'<]*+')*+)>""")
-_STRAY: Final = re.compile(r"""<(?!/?[a-zA-Z][a-zA-Z0-9:-]{0,100}(?:[^"'<>]++|"[^"<]*+"|'[^'<]*+')*+>)""")
 _HUGE_REFERENCE: Final = re.compile(r"&#(?:\d{8,}|[xX][0-9a-fA-F]{7,});?")
 _ATTRIBUTED: Final = frozenset({"a", "img", "nav", "div", "section", "ul", "link", "meta", "area"})
 _NEEDED: Final = re.compile(
-    r"""\s(?:href|alt|name|content|role)\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""",
+    r"""\s(href|alt|name|content|role)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""",
     re.IGNORECASE,
 )
-_INLINE: Final = frozenset(
-    "span b i em strong u s small big font abbr cite q sub sup mark time bdi bdo ins del var label wbr picture source".split()
-)
-
-_RAW: Final = frozenset("textarea xmp noembed noframes plaintext".split()) | frozenset(
-    _SILENT
-)  # a parser would not look for tags in them
-
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BLANKS: Final = re.compile(r"[ \t\n\r\f\v\u00a0]+")
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -66,7 +59,20 @@ _BLOCKS: Final = frozenset(
 _NAVIGATION: Final = frozenset({"nav", "footer", "aside", "select", "button"})
 _MAIN: Final = frozenset({"main", "article"})
 _ROLES: Final = frozenset({"navigation", "contentinfo", "banner", "search", "menu", "menubar"})
+_MAIN_OPEN: Final = re.compile(r"""<(?:(?i:main|article)[\s>]|[a-zA-Z]{1,10}\s[^<>]{0,200}?role=["']?main|[hH]1[\s>])""")
+_HEADING_OPEN: Final = re.compile(r"<[hH][1-3][\s>]")
+_COUNTED: Final = (
+    ("paragraph", "p"),
+    ("list item", "li"),
+    ("table row", "tr"),
+    ("code block", "pre"),
+    ("division", "div"),
+    ("link", "a"),
+)
 _VOID: Final = frozenset("br hr img input meta link area base col embed source track wbr param".split())
+_HEARD: Final = {tag: tag for tag in (*_BLOCKS, "br", "img", "a", "meta", "code")} | {
+    "title": "x-title"
+}  # others are no more than their words
 
 
 _Place = Literal["navigation", "main", "outside"]
@@ -131,8 +137,7 @@ class _Page:
         self.source = source
         self._dropped: Counter[str] = Counter()
         reader = _Reader()
-        reader.feed("".join(_parts(source, self._dropped)))
-        reader.close()
+        self._unread = _read(reader, "".join(_spoken(source, self._dropped)))
         blocks = reader.finished()
         characters = Counter[_Place]()
         for block, place in blocks:
@@ -153,16 +158,20 @@ class _Page:
         left = budget - weight(self._summary())
         chosen: set[int] = set()
         for at in self._order():
-            cost = weight(self.blocks[at].text) + (0 if at - 1 in chosen or at + 1 in chosen else GAP)
+            cost = (
+                weight(self.blocks[at].text)
+                + NOTE * (self.blocks[at].text.count("\n") + 1)
+                + (0 if at - 1 in chosen or at + 1 in chosen else GAP_ABOUT)
+            )
             if cost <= left:
                 chosen.add(at)
                 left -= cost
-            elif left < GAP:
+            elif left < GAP_ABOUT:
                 break
         first = next((at for at, block in enumerate(self.blocks) if block.kind not in ("title", "heading")), -1)
         cut: dict[int, str] = {}
         if first >= 0 and first not in chosen and left > LEAST:
-            size = (left - GAP) * 5 // 2
+            size = (left - GAP_ABOUT) * 5 // 2
             text = self.blocks[first].text
             cut[first] = f"{text[:size]}… (the first {size:,} of {len(text):,} characters)"
         if not chosen and not cut:
@@ -175,9 +184,9 @@ class _Page:
         for at in chosen:
             if at > before + 1:
                 yield self._gap(before + 1, at)
-            elif before >= 0 and not (blocks[at].kind == blocks[before].kind and blocks[at].kind in ("item", "row")):
-                yield ""
-            yield cut.get(at, blocks[at].text)
+            yield cut.get(
+                at, blocks[at].text
+            )  # blank lines would cost some ten tokens each, with what stands before each line of a note
             before = at
         if before + 1 < len(blocks):
             yield self._gap(before + 1, len(blocks))
@@ -204,6 +213,7 @@ class _Page:
         if self._links:
             parts.append(f"navigation with {plural(self._links, 'link')}")
         dropped = f"; dropped: {', '.join(parts)}" if parts else ""
+        dropped += f"; {self._unread}" if self._unread else ""
         return f"(text of a page of {len(self.source):,} characters{dropped})"
 
 
@@ -222,14 +232,7 @@ _PLURALS: Final = {
 }
 
 
-# The linear scan before the parser
-
-
-def _parts(source: str, dropped: Counter[str]) -> Iterator[str]:
-    """The page without what holds no words, every tag of it whole, and only the attributes that are read."""
-    for text in _spoken(source, dropped):
-        clean = _HUGE_REFERENCE.sub("\ufffd", text)
-        yield _TAG.sub(_bare, _STRAY.sub("&lt;", clean))
+# Dropping what holds no words
 
 
 def _spoken(source: str, dropped: Counter[str]) -> Iterator[str]:
@@ -273,27 +276,45 @@ def _after(source: str, sign: str, at: int) -> int:
     return stop + 1 if stop >= 0 else len(source)
 
 
-def _bare(tag: re.Match[str]) -> str:
-    """A tag with the attributes that are read."""
-    name = tag[2].lower()
-    if name in _INLINE or name in _RAW:
+# Reading
+
+
+def _read(reader: "_Reader", source: str) -> str:
+    """Lets the reader read the page; of a large one its beginning, what says that it is the main part, and what follows further headings.
+
+    What it passed over is said in words, with the counts of what these stretches hold.
+    """
+    if "&#" in source:
+        source = _HUGE_REFERENCE.sub("\ufffd", source)
+    if len(source) <= CLOSE:
+        reader.feed(source)
         return ""
-    name = "x-title" if name == "title" else name  # whose end some versions of the parser look for without end
-    if not tag[3] or tag[1]:
-        return f"<{tag[1]}{name}>"
-    if name not in _ATTRIBUTED:
-        return f"<{name}/>" if tag[3].endswith("/") and name not in _VOID else f"<{name}>"
-    return f"<{name}{''.join(_NEEDED.findall(tag[3]))}>"
+    main = next((found.start() for found in _MAIN_OPEN.finditer(source)), 0)
+    stretches = [(0, CLOSE)] if main < CLOSE // 2 else [(0, CLOSE // 4), (main, main + CLOSE * 3 // 4)]
+    headings = (found.start() for found in _HEADING_OPEN.finditer(source, stretches[-1][1] - SECTION))
+    stretches += [(at, at + SECTION) for at in islice(headings, SECTIONS)]
+    unread: list[str] = []
+    end = 0
+    for start, stop in stretches:
+        begin = max(start, end)
+        cut = source.find("<", max(stop, begin)) if stop < len(source) else len(source)
+        stop = len(source) if cut < 0 else min(cut, stop + SECTION)
+        if begin > end:
+            unread.append(source[end:begin])
+            reader.leave()
+        reader.feed(source[begin:stop])
+        end = max(stop, end)
+    unread.append(source[end:])
+    reader.leave()
+    rest = "".join(unread).lower()
+    held = [plural(n, word) for word, tag in _COUNTED if (n := rest.count(f"<{tag}>") + rest.count(f"<{tag} "))]
+    return f"{len(rest):,} characters of its source were passed over{', with ' if held else ''}{', '.join(held)}"
 
 
-# The parser
-
-
-class _Reader(HTMLParser):
+class _Reader:
     """Blocks in the order of the page, each with where it stands."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._blocks: list[tuple[_Block, _Place]] = []
         self._words: list[str] = []
         self._cells: list[str] | None = None
@@ -313,29 +334,56 @@ class _Reader(HTMLParser):
         self._end()
         return self._blocks
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def feed(self, text: str) -> None:
+        """More of the page, cut where no tag is cut."""
+        parts = _TAG.split(text)
+        self._words.append(_decoded(parts[0]))
+        for slash, spelled, rest, words in zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True):
+            tag = _HEARD.get(spelled)
+            if tag is None and (low := spelled.lower()) != spelled:
+                tag = _HEARD.get(low)
+            if tag is not None:
+                if slash:
+                    self._close(tag)
+                else:
+                    self._open(tag, rest)
+            if words:
+                self._words.append(_decoded(words) if "&" in words else words)
+
+    def leave(self) -> None:
+        """What follows in the page is passed over."""
+        self._end_row()
+        self._end()
+        self._code = self._lists = 0
+        self._kind = "text"
+
+    def _open(self, tag: str, rest: str) -> None:
         """Begin what the element is."""
         if tag == "br":
             self._words.append("\n" if self._code else " ")
         elif tag == "img":
-            alt = dict(attrs).get("alt")
+            alt = _attributes(rest).get("alt")
             if alt and self._link is not None:
                 self._words.append(alt)
         elif tag == "a":
-            self._begin_link(dict(attrs).get("href") or "")
+            self._begin_link(_attributes(rest).get("href", ""))
         elif tag == "meta":
-            self._described(dict(attrs))
-        elif tag == "code" and not self._code:
-            self._words.append("`")
-        elif tag in _BLOCKS:
-            self._begin(tag, dict(attrs))
+            self._described(_attributes(rest))
+        elif tag == "code":
+            if not self._code:
+                self._words.append("`")
+        else:
+            self._begin(tag, _attributes(rest).get("role", "").lower() if tag in _ATTRIBUTED and "role" in rest.lower() else "")
+        if rest.endswith("/") and tag not in _ATTRIBUTED and tag not in _VOID:
+            self._close(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def _close(self, tag: str) -> None:
         """End what the element is; an end without a beginning ends the paragraph."""
         if tag == "a":
             self._end_link()
-        elif tag == "code" and not self._code:
-            self._words.append("`")
+        elif tag == "code":
+            if not self._code:
+                self._words.append("`")
         elif tag == "pre":
             self._end()
             self._code = max(self._code - 1, 0)
@@ -353,18 +401,14 @@ class _Reader(HTMLParser):
         if tag in _MAIN:
             self._main = max(self._main - 1, 0)
 
-    def handle_data(self, data: str) -> None:
-        """Words."""
-        self._words.append(data)
-
-    def _begin(self, tag: str, attributes: Mapping[str, str | None]) -> None:
+    def _begin(self, tag: str, role: str) -> None:
         if self._cells is None or tag in ("tr", "table", "pre"):
             self._end()
         elif tag in ("td", "th"):
             if _spaced(self._words):
                 self._end_cell()  # which an end tag would have done
             self._words = []
-        if (tag in _NAVIGATION and not (tag == "aside" and self._main)) or (attributes.get("role") or "").lower() in _ROLES:
+        if (tag in _NAVIGATION and not (tag == "aside" and self._main)) or role in _ROLES:
             self._navigation.append(tag)
         elif self._navigation and tag == self._navigation[-1]:
             self._navigation.append(tag)  # so that its own end is not taken for that of the navigation around it
@@ -409,9 +453,9 @@ class _Reader(HTMLParser):
             before, after = " " * text.startswith(" "), " " * text.endswith(" ")
             self._words[start:] = [f"{before}[{words}]({url}){after}" if words != url else text]
 
-    def _described(self, attributes: Mapping[str, str | None]) -> None:
-        words = _spaced(attributes.get("content") or "")
-        if words and (attributes.get("name") or "").lower() == "description":
+    def _described(self, attributes: Mapping[str, str]) -> None:
+        words = _spaced(attributes.get("content", ""))
+        if words and attributes.get("name", "").lower() == "description":
             self._end()
             self._add("title", words)
 
@@ -463,6 +507,16 @@ class _Reader(HTMLParser):
     def _add(self, kind: str, text: str) -> None:
         place: _Place = "navigation" if self._navigation else "main" if self._main else "outside"
         self._blocks.append((_Block(kind, text, self._level if kind == "heading" else 0), place))
+
+
+def _decoded(words: str) -> str:
+    """Words with their references resolved."""
+    return unescape(words) if "&" in words else words
+
+
+def _attributes(rest: str) -> dict[str, str]:
+    """Those attributes of a tag that are read."""
+    return {name.lower(): unescape(one or two or bare) for name, one, two, bare in _NEEDED.findall(rest)} if rest else {}
 
 
 def _spaced(words: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
-from tenure.clip.filling import GAP, NOTE, fitted, plural, runs
+from tenure.clip.filling import GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
 from tenure.clip.naming import Names
 from tenure.clip.shape import Count, Keep, Note, Piece, Shaped, weight
 
@@ -171,7 +171,7 @@ def _read_paths(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 def _tree_of(lines: Sequence[str], names: Names, total: int, other: Sequence[int], budget: int) -> tuple[Piece, ...]:
     """The first lines, then all paths by folder, then the tool's last words."""
     edges = [n for n in other if (n < EDGES or n >= len(lines) - EDGES) and weight(lines[n]) <= budget // 8]
-    left = budget - sum(weight(lines[n]) for n in edges) - NOTE - 10
+    left = budget - sum(weight(lines[n]) for n in edges) - NOTE_ABOUT - 10
     head: list[int] = []
     first = int(left * FIRST)
     for n, line in enumerate(lines[:FIRST_LINES]):
@@ -267,7 +267,7 @@ def _own_lines(
 ) -> tuple[Piece, ...]:
     """Lines of folders, the shallow ones first, then entries of the kept folders in turns."""
     edges = [n for n in other if (n < EDGES or n >= len(lines) - EDGES) and weight(lines[n]) <= budget // 8]
-    left = budget - sum(weight(lines[n]) for n in edges) - NOTE - 16
+    left = budget - sum(weight(lines[n]) for n in edges) - NOTE_ABOUT - 16
     kept = set(edges)
     shown: list[Folder] = []
     reserve = left - int(left * FOLDERS) if len(folders) > 1 else 0
@@ -275,7 +275,7 @@ def _own_lines(
         if folder.line >= 0:
             if folder.parent is not None and folder.parent.line >= 0 and folder.parent.line not in kept:
                 continue
-            cost = weight(lines[folder.line]) + NOTE + 8
+            cost = weight(lines[folder.line]) + NOTE_ABOUT + 8
             if left - cost < reserve:
                 break
             left -= cost
@@ -291,7 +291,7 @@ def _own_lines(
         going: list[Folder] = []
         for folder in active:
             line = folder.entries[turn]
-            cost = weight(lines[line]) + (0 if line - 1 in kept else GAP // 2)
+            cost = weight(lines[line]) + (0 if line - 1 in kept else GAP_ABOUT // 2)
             if cost > left:
                 continue
             left -= cost

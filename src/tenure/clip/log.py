@@ -6,7 +6,7 @@ read by form, never by a word alone: a passing test called `test_error`, `0 erro
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -22,6 +22,7 @@ from tenure.clip.shape import Count, Piece, Shaped
 NAME: Final = "log"
 WHY: Final = "failures with their traces, summaries, distinct warnings, both ends"
 WHY_CALM: Final = "summaries, distinct warnings, both ends"
+ROUGHLY: Final = "; it has thousands of different messages, and most are counted by their words alone"
 
 LEFT_OUT: Final = (  # how a gap's note counts them; what remains is "other lines"
     (ERROR, "error", "errors"),
@@ -35,6 +36,7 @@ LEFT_OUT: Final = (  # how a gap's note counts them; what remains is "other line
 SAMPLE: Final = 400  # lines looked at by `fits` at each end and in the middle
 SHORT: Final = 12  # lines of a trace that is shown whole or, where it does not fit, by worth
 TRACE_WINDOW: Final = 400  # lines of one trace that are ranked; the middle of a longer one is never shown
+KINDS: Final = 12  # of failures, from which the last of all goes before the first of each kind: it is often why all stopped
 LEADER_WINDOW: Final = 60  # lines that the file name over an indented message is searched in
 
 _DECISIVE: Final = re.compile(  # lines inside a trace that name cause or place
@@ -100,8 +102,11 @@ class Log:
         log = read(lines)
         if not any(log.classes):
             return None
-        pieces = fitted(lines, room, count, partial(_chosen, log, _ranked(log.blocks), _ranked(log.warnings)))
-        return Shaped(pieces=pieces, why=WHY if log.blocks else WHY_CALM) if pieces else None
+        pieces = fitted(
+            lines, room, count, partial(_chosen, log, _ranked(log.blocks, log.uncounted), _ranked(log.warnings, log.uncounted))
+        )
+        why = WHY if log.blocks else WHY_CALM
+        return Shaped(pieces=pieces, why=f"{why}{ROUGHLY if log.roughly else ''}") if pieces else None
 
 
 SHAPE: Final = Log()
@@ -121,7 +126,7 @@ class Ranked(Struct, frozen=True, gc=False):
     counts: dict[str, int]  # by kind
 
 
-def _ranked(blocks: tuple[Block, ...]) -> Ranked:
+def _ranked(blocks: tuple[Block, ...], uncounted: Mapping[str, int]) -> Ranked:
     counts: dict[str, int] = {}
     texts: set[str] = set()
     first: list[Block] = []
@@ -131,6 +136,8 @@ def _ranked(blocks: tuple[Block, ...]) -> Ranked:
         (again if block.exact in texts else more if block.kind in counts else first).append(block)
         counts[block.kind] = counts.get(block.kind, 0) + 1
         texts.add(block.exact)
+    for kind in counts.keys() & uncounted.keys():
+        counts[kind] += uncounted[kind]
     first.sort(key=lambda block: not block.verdict)
     heads = tuple(block.head for block in blocks)
     return Ranked(tuple(first), tuple(more), tuple(again), blocks, heads, counts)
@@ -143,6 +150,9 @@ def _chosen(log: Reading, errors: Ranked, warnings: Ranked, room: int) -> tuple[
     selection.take_any(_telling(log, range(len(log.lines) - 1, -1, -1), 3))
     selection.take_any(reversed(log.summaries[-12:]))
     selection.take_any(_telling(log, range(len(log.lines)), 2))
+    if len(errors.first) > KINDS:
+        selection.spend(0.15)
+        _traces(log, selection, _heads(log, selection, errors.blocks[-1:]), 0.15)
     selection.spend(0.35)
     first = _heads(log, selection, errors.first)
     selection.spend(0.35)

@@ -4,7 +4,8 @@ Where a failure begins its form says; where it ends, the layout of its language'
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -19,20 +20,26 @@ from tenure.clip.log_lines import (
     TRACE,
     UNSURE,
     WARNING,
+    ZEROS,
     bare,
-    calm,
     class_of_form,
     classified,
-    form,
+    forms_of,
     level_of,
     plain_start,
+    roughly,
     stamp,
-    telling_start,
+    telling,
 )
 
-AT_ONCE: Final = 64  # lines that are asked together whether they say anything
-KNOWN: Final = 20_000  # forms that are remembered; a log with more is looked at line by line
+AT_ONCE: Final = 64  # forms; fewer are all looked at closely
+LOOKED: Final = 2_400  # telling forms that are looked at closely; a clip shows some hundred lines
+MANY: Final = 500  # failures of one form that are told apart; more are counted
+KNOWN: Final = 20_000  # forms that are remembered
 LEADER_WINDOW: Final = 60  # lines before a Go test's verdict that its output is searched in
+
+# What a line is to the one above it: a message with a time and a level, one that begins no deeper, part of it.
+ALONE, APART, JOINED = range(3)
 
 # What belongs to the failure above it though it is not indented below it.
 _CONTINUES: Final = re.compile(
@@ -75,40 +82,83 @@ class Reading(Struct, frozen=True, kw_only=True):
     warnings: tuple[Block, ...]
     summaries: tuple[int, ...]
     failed_names: tuple[int, ...]
+    uncounted: Mapping[str, int]  # by kind: failures and warnings beyond `MANY` alike, of which there are no blocks
+    roughly: bool  # whether some lines were classed by their words alone
     plain: bytes  # 1 for each line that a left-over room may show: no passing test, no failure
 
 
 def read(lines: Sequence[str]) -> Reading:
-    """Every line's class, and the failures and warnings with their traces. Linear."""
-    reader = _Reader(lines)
-    known: dict[bytes, int] = {}
-    new = AT_ONCE  # forms among the last lines that were seen for the first time: where few are, looking them up is fastest
-    for first in range(0, len(lines), AT_ONCE):
-        together = lines[first : first + AT_ONCE]
-        quiet = new > AT_ONCE // 8 and calm(together)
-        new = AT_ONCE if quiet else 0
-        for at, line in enumerate(together, first):
-            if at < reader.end or (quiet and not telling_start(line)):
-                continue
-            like = form(line)
-            found = known.get(like)
+    """Every line's class, and the failures and warnings with their traces. Linear.
+
+    A log repeats itself: lines of one form are looked at once. In one that does not, `LOOKED` telling forms are looked at closely, and
+    the lines of all others are of the class that their words suggest.
+    """
+    forms = forms_of(lines)
+    close, rough = _classes(lines, forms)
+    reader = _Reader(lines, forms)
+    classes = reader.classes
+    sure: dict[bytes, int] = {}  # by form and which digits are zero
+    for at in _telling(forms, close, rough):
+        if at < reader.end:
+            continue
+        like = forms[at]
+        found = close.get(like, OTHER)
+        if found == UNSURE:
+            exact = lines[at][:LONGEST].encode("utf-8", "surrogatepass").translate(ZEROS) if b"level" not in like else b""
+            found = sure.get(exact) if exact else None
             if found is None:
-                found = class_of_form(line)
-                new += 1
-                if len(known) < KNOWN:
-                    known[like] = found
-            if found:
-                reader.take(at, classified(bare(line)) if found == UNSURE else found)
-            elif like.startswith(b"___"):
-                reader.section(at)
-    return reader.reading()
+                found = sure[exact] = classified(bare(lines[at]))
+                sure.pop(b"", None)
+                if len(sure) > KNOWN:
+                    sure.clear()
+        if found:
+            reader.take(at, found)
+        elif like in rough:
+            classes[at] = rough[like]
+        elif like.startswith(b"___"):
+            reader.section(at)
+    return reader.reading(roughly=bool(rough))
+
+
+def _classes(lines: Sequence[str], forms: Sequence[bytes]) -> tuple[dict[bytes, int], dict[bytes, int]]:
+    """The class of each telling form: of those looked at closely, and of those told by their words alone."""
+    firsts = dict(zip(reversed(forms), range(len(forms) - 1, -1, -1), strict=True))
+    places = telling(lines, sorted(firsts.values())) if len(firsts) > AT_ONCE else sorted(firsts.values())
+    rough: dict[bytes, int] = {}
+    if len(places) > LOOKED:
+        rough = {forms[at]: roughly(lines[at]) for at in places}
+        places = list(_worth_a_look(places, forms, rough))
+    close: dict[bytes, int] = {}
+    for at in places:
+        rough.pop(forms[at], None)
+        if found := class_of_form(lines[at]):
+            close[forms[at]] = found
+    return close, rough
+
+
+def _worth_a_look(places: Sequence[int], forms: Sequence[bytes], rough: Mapping[bytes, int]) -> Iterator[int]:
+    """The last of too many telling lines, the first that speak of failure, and the first others."""
+    share = LOOKED // 4
+    left = {True: 2 * share, False: share}
+    for at in places[:-share]:
+        bad = rough[forms[at]] == ERROR
+        if left[bad]:
+            left[bad] -= 1
+            yield at
+    yield from places[-share:]
+
+
+def _telling(forms: Sequence[bytes], close: Mapping[bytes, int], rough: Mapping[bytes, int]) -> Iterator[int]:
+    """Lines of forms that tell something, and ruled headings."""
+    return (at for at, like in enumerate(forms) if like in close or like in rough or like.startswith(b"___"))
 
 
 class _Reader:
     """What was found so far, up to line `end`."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], forms: Sequence[bytes]) -> None:
         self.lines = lines
+        self._forms = forms
         self.end = 0
         self.classes = bytearray(len(lines))
         self.blocks: list[Block] = []
@@ -116,15 +166,28 @@ class _Reader:
         self.summaries: list[int] = []
         self.failed_names: list[int] = []
         self._samenesses: dict[bytes, _Sameness] = {}  # by form: a log repeats itself
-        self._own: dict[bytes, bool] = {}  # by form: whether a line has a time and a level, and so begins a message
+        self._own: dict[bytes, int] = {}  # by form: what a line is to the one above it
+        self._last = len(lines) - LOOKED // 4  # from here on all is looked at closely
+        self._roughly = False
+        self._times: Counter[bytes] = Counter()  # how often each form was a failure or warning
+        self._uncounted: Counter[str] = Counter()  # by kind: those beyond `MANY` of one form
 
     def take(self, at: int, kind: int) -> None:
         """Line `at` is of a class of its own."""
         if kind in (ERROR, WARNING):
             if self.lines[at].startswith("___") and self.section(at):
                 return
-            if self._stands_alone(at):
-                self._add(kind, at, at + 1, at)
+            if len(self.blocks) + len(self.warnings) > LOOKED and at < self._last:
+                self.classes[at] = TRACE if _TRACE_OF_PYTHON in self.lines[at] else kind  # its exception is counted
+                self._roughly = True
+            elif self._stands_alone(at):
+                like = self._forms[at]
+                self._times[like] += 1
+                if self._times[like] > MANY and (same := self._samenesses.get(like)) is not None and at < self._last:
+                    self.classes[at] = kind
+                    self._uncounted[same.kind] += 1
+                else:
+                    self._add(kind, at, at + 1, at)
             else:
                 start, stop, head = _extent(self.lines, at)
                 self._add(kind, max(start, self.end), stop, head)
@@ -154,23 +217,32 @@ class _Reader:
     def _stands_alone(self, at: int) -> bool:
         """Whether the next line begins a message of its own, which is seen faster than where a trace ends."""
         line = self.lines[at]
-        if at + 1 >= len(self.lines) or "--- FAIL: " in line or _TRACE_OF_PYTHON in line or self.lines[at + 1][:1] in _BLANK:
+        if at + 1 >= len(self.lines) or "--- FAIL: " in line or "panic: " in line or _TRACE_OF_PYTHON in line:
             return False
-        like = form(self.lines[at + 1])
+        if self.lines[at + 1][:1] in _BLANK:
+            return False
+        like = self._forms[at + 1]
         own = self._own.get(like)
         if own is None:
             start = plain_start(self.lines[at + 1])
             message = stamp(start)
-            own = bool(message and level_of(start[message:], start[message:].lower()))
+            said = start[message:]
+            own = (
+                ALONE
+                if message and level_of(said, said.lower())
+                else JOINED
+                if indented(said) or _CONTINUES.match(said)
+                else APART
+            )
             if len(self._own) < KNOWN:
                 self._own[like] = own
-        return own
+        return own == ALONE or (own == APART and not line[:LONGEST].rstrip().endswith(":"))
 
     def _add(self, kind: int, start: int, stop: int, head: int) -> None:
         self.classes[start:stop] = bytes((TRACE,)) * (stop - start)
         self.classes[head] = kind
         line = self.lines[head]
-        like = form(line)
+        like = self._forms[head]
         same = self._samenesses.get(like)
         if same is None:
             said = bare(line).strip()
@@ -183,9 +255,11 @@ class _Reader:
         (self.blocks if kind == ERROR else self.warnings).append(block)
         self.end = stop
 
-    def reading(self) -> Reading:
+    def reading(self, *, roughly: bool) -> Reading:
         """All of it."""
         return Reading(
+            uncounted=self._uncounted,
+            roughly=roughly or self._roughly,
             lines=self.lines,
             classes=self.classes,
             blocks=tuple(self.blocks),

@@ -124,6 +124,10 @@ _RESULT: Final = (
     r"(?:passed|failed|pass|fail|passing|failing|skipped|pending|errors?|failures?|warnings?|problems?|tests?|suites?|xfailed|xpassed"
     r"|deselected|ignored|vulnerabilit(?:y|ies)|issues?|examples?|specs?|assertions?|todo)\b"
 )
+_TIME: Final = r"(?:\[?(?:\d{4}[-/]\d\d[-/]\d\d[t ,]{1,2})?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:z|[+-]\d\d:?\d\d)?\]? ?)?"
+_COLUMNS: Final = r"(?:[^\t]{1,80}\t[^\t]{1,80}\t\ufeff?(?=\d{4}-))?(?:[a-z][\w.-]{1,40} +\| )?"
+_STAMPED_START: Final = re.compile(rf"(?>{_TIME})(?:{_TELLING_START.pattern})")
+_COLUMNED_START: Final = re.compile(rf"(?>{_COLUMNS}{_TIME})(?:{_TELLING_START.pattern})")
 _SUMMARY: Final = re.compile(  # in lower case, without ornaments before it
     rf"\d[\d,]* (?:of \d+ |out of \d+ )?{_RESULT}"
     r"|(?:\w+\] )?(?:tests?|test suites|test files|suites|tests run|snapshots|found|ran|checked|total|pass|fail|skipped)\b:?\s{1,20}\d"
@@ -190,10 +194,17 @@ _ERROR_PHRASE: Final = re.compile(  # in lower case
 _WARNING: Final = re.compile(r"warn(?<![\w/.-]warn)(?:ing)?s?(?=[\s:\[(\]]|$)|\u26a0")  # in lower case
 _WARNING_NAME: Final = re.compile(r"Warning(?<=[a-z]Warning)(?!\w)")
 
+_ROUGH: Final = re.compile(
+    r"ERROR\b|FATAL\b|CRITICAL\b|SEVERE\b|PANIC\b|FAIL(?:ED|URE)?\b|[Ee]rror(?=:|\[| TS| in )|Exception\b|Traceback|fatal|panic|not ok\b"
+    r"|[Ff]ailed (?:to|with|in|at|after)|denied|refused|timed out|[Cc]annot|could not|unable to|[\u2717\u2718\u2716\u274c]"
+    r"|[Ww]arn(?:ing)?s?\b|WARN(?:ING)?\b|Warning\b|\u26a0"
+)
 _COUNTED: Final = re.compile(  # in lower case: where a number says whether there was an error
     r"\d (?:\w{1,20} )?(?:error|failure|failed|problem|issue|exception|warning)|(?:error|failure|failed|exception|err|warning|stderr|exc_info)s?\b[\"']?"
     r"\s{0,4}[:=]\s{0,4}\d|level\"?\s{0,4}[:=]\s{0,4}\"?\d"
 )
+_LONGEST_FORM: Final = 4 * LONGEST  # bytes
+ZEROS: Final = bytes.maketrans(b"23456789", b"11111111")  # all that counts of a number is whether it is 0
 _ALIKE: Final = bytes.maketrans(b"123456789", b"000000000")
 UNSURE: Final = 255  # a form whose numbers decide: `0 errors`
 
@@ -201,9 +212,12 @@ UNSURE: Final = 255  # a form whose numbers decide: `0 errors`
 _COUNTABLE: Final = ("err", "fail", "warn", "problem", "issue", "exc", "level")
 
 
-def form(line: str) -> bytes:
-    """The start of a line with its digits alike: lines of one form are of one class, so each form is looked at once."""
-    return line[:LONGEST].encode("utf-8", "surrogatepass").translate(_ALIKE)
+def forms_of(lines: Sequence[str]) -> list[bytes]:
+    """The start of each line with its digits alike: lines of one form are of one class, so each form is looked at once."""
+    if not lines:
+        return []
+    forms = "\n".join(lines).encode("utf-8", "surrogatepass").translate(_ALIKE).split(b"\n")
+    return [form[:_LONGEST_FORM] for form in forms] if max(map(len, lines), default=0) > LONGEST else forms
 
 
 def class_of_form(line: str) -> int:
@@ -216,18 +230,30 @@ def class_of_form(line: str) -> int:
     return UNSURE if any(word in low for word in _COUNTABLE) and _COUNTED.search(low) else found
 
 
-def calm(lines: Sequence[str]) -> bool:
-    """Whether no line of these is telling by what stands inside it: asked of many at once, since that is five times faster."""
+def telling(lines: Sequence[str], places: Iterable[int]) -> list[int]:
+    """Of the lines at these places those that may say anything of an outcome."""
     text = "\n".join(lines)
-    if not text.isascii() and _SYMBOLS.search(text):
-        return False
-    text = text.lower()
-    return not any(word in text for word in TELLING)
+    text = (_ANSI.sub("", text) if "\x1b" in text else text).lower()
+    lows = text.split("\n")
+    if len(lows) != len(lines):  # which takes a letter that is a line break in lower case
+        return list(places)
+    word = _TELLING.search
+    start = (_COLUMNED_START if "\t" in text or "| " in text else _STAMPED_START).match
+    found = [at for at in places if word(lows[at], 0, LONGEST) or start(lows[at])]
+    if text.isascii():
+        return found
+    symbols = [at for at in places if _SYMBOLS.search(lows[at], 0, LONGEST)]
+    return sorted({*found, *symbols})
 
 
-def telling_start(line: str) -> bool:
-    """Whether a line may be telling by how it begins."""
-    return line[:1] in _DIGITS or "\t" in line[1:82] or "| " in line[:50] or bool(_TELLING_START.match(line[:LONGEST].lower()))
+def roughly(line: str) -> int:
+    """The class of a line by its words, some ten times faster than `classified`: for logs in which no two telling lines are alike."""
+    if line.endswith(_PASSED_ENDS):
+        return PASSED
+    found = _ROUGH.search(line, 0, LONGEST)
+    if found is None:
+        return OTHER
+    return WARNING if found[0][0] in "wW\u26a0" else ERROR
 
 
 def classified(said: str) -> int:

@@ -6,11 +6,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import plural
+from tenure.clip.filling import NOTE, plural
 from tenure.clip.shape import weight
 
+ABREAST: Final = 4  # folders with their counts on a line
 DEEPEST: Final = 32  # folders of a path that are told apart
-HEAD: Final = 6  # estimated tokens of the words beside a folder's name
+HEAD: Final = 6 + NOTE  # estimated tokens of the words beside a folder's name
 
 
 class Named(Struct, frozen=True, kw_only=True, gc=False):
@@ -34,9 +35,10 @@ class Names:
         for at, path in enumerate(paths):
             edge = path.rfind("/", 0, -1) + 1 if "\\" not in path else len(parted(path)[0])
             folder = path[cut:edge]
-            if folder not in names:
-                names[folder], found[folder] = [], []
-            names[folder].append(path[edge:])
+            if folder in names:
+                names[folder].append(path[edge:])
+            else:
+                names[folder], found[folder] = [path[edge:]], []
             if counts:
                 found[folder].append(counts[at])
         self._sums = [(folder, len(some), sum(found[folder])) for folder, some in names.items()]
@@ -93,7 +95,7 @@ class Names:
             files[cut] += n
             found[cut] += hits
         rows = [_counted(folder, n, found[folder], self._what) for folder, n in files.most_common()]
-        self._depths[depth] = rows, sum(map(weight, rows))
+        self._depths[depth] = rows, sum(map(weight, rows)) + NOTE * (len(rows) // ABREAST + 1)
         return self._depths[depth]
 
     def _below(self, text: str) -> str:
@@ -141,12 +143,18 @@ def _upper(folder: str, depth: int) -> str:
 
 
 def _first(rows: list[str], budget: int) -> str:
+    """Rows as far as they fit, several on a line: each line of a note has its price."""
     left = budget - 10
-    for taken, row in enumerate(rows):
-        left -= weight(row)
+    taken = 0
+    for at, row in enumerate(rows):
+        left -= weight(row) + NOTE * (at % ABREAST == 0)
         if left < 0:
-            return "\n".join((*rows[:taken], f"and {plural(len(rows) - taken, 'more folder')}")) if taken else ""
-    return "\n".join(rows)
+            break
+        taken += 1
+    if not taken:
+        return ""
+    lines = ["; ".join(rows[at : min(at + ABREAST, taken)]) for at in range(0, taken, ABREAST)]
+    return "\n".join([*lines, *([f"and {plural(len(rows) - taken, 'more folder')}"] if taken < len(rows) else [])])
 
 
 def _counted(folder: str, files: int, hits: int, what: str) -> str:

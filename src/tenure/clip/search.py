@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import GAP, NOTE, fitted, plural, runs
+from tenure.clip.filling import GAP, GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
 from tenure.clip.naming import Names, name_weight, parted
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
@@ -28,6 +28,7 @@ LONGEST: Final = 0.25  # of the room for one line: a minified file's hit is coun
 MOST: Final = 0.2  # of the room for the lines with the highest counts, in a list of counts
 TOP: Final = 40  # such lines, at most
 PATIENCE: Final = 400  # lines that do not fit before the room counts as full
+TOGETHER: Final = 256  # lines of a list of counts that are read at once where they are all alike
 EDGES: Final = 4  # lines at either end that may be the tool's own words
 
 # A path: no control characters, no colon but a drive's, not a bare number; with blanks inside only when it ends in an extension.
@@ -389,9 +390,36 @@ def _read_alone(lines: Sequence[str]) -> Found:
 
 def _read_listed(lines: Sequence[str], mode: Mode) -> "_Listed":
     listed = _Listed()
-    paths, places, counts = listed.paths, listed.places, listed.counts
-    counted = mode is Mode.COUNTED
-    for n, line in enumerate(lines):
+    for first in range(0, len(lines), TOGETHER):
+        some = lines[first : first + TOGETHER]
+        if mode is not Mode.COUNTED or not _all_counts(some, first, listed):
+            _add_listed(some, first, listed, counted=mode is Mode.COUNTED)
+    return listed
+
+
+def _all_counts(lines: Sequence[str], first: int, listed: "_Listed") -> bool:
+    """Adds lines that are all counts above 0 with plain paths; false, and nothing added, when one is anything else."""
+    parts = [line.rpartition(":") for line in lines]
+    numbers = [number for _, _, number in parts]
+    digits = "".join(numbers)
+    if (
+        not (digits.isdecimal() and digits.isascii())
+        or min(map(len, numbers)) < 1
+        or max(map(len, numbers)) > 9
+        or "0" in numbers
+    ):
+        return False
+    paths = [path for path, _, _ in parts]
+    if not all("/" in path for path in paths) or any(line[0] in "Ff" and _FOUND.fullmatch(line) for line in lines):
+        return False
+    listed.paths += paths
+    listed.places += range(first, first + len(lines))
+    listed.counts += map(int, numbers)
+    return True
+
+
+def _add_listed(lines: Sequence[str], first: int, listed: "_Listed", *, counted: bool) -> None:
+    for n, line in enumerate(lines, first):
         path, _, number = line.rpartition(":") if counted else (line, "", "1")
         good = number.isdecimal() and len(number) <= 9 and number.isascii()
         if not good or not ("/" in path or _pathlike(path)) or (line[0] in "Ff" and _FOUND.fullmatch(line)):
@@ -400,11 +428,10 @@ def _read_listed(lines: Sequence[str], mode: Mode) -> "_Listed":
         elif number == "0":
             listed.empty += 1
         else:
-            paths.append(path)
-            places.append(n)
+            listed.paths.append(path)
+            listed.places.append(n)
             if counted:
-                counts.append(int(number))
-    return listed
+                listed.counts.append(int(number))
 
 
 # Choosing ----------------------------------------------------------------------------------------------------------------------------
@@ -501,9 +528,11 @@ class _Hits:
                 line = file.hits[turn]
                 weighs = weight(lines[line])
                 near = turn and file.hits[turn - 1] == line - 1
-                cost = weighs + (0 if near else GAP if line + 1 < len(context) and context[line + 1] else 2)
+                cost = weighs + (0 if near else GAP_ABOUT if line + 1 < len(context) and context[line + 1] else 2)
                 if not turn:
-                    cost += (weight(lines[file.heading]) if file.heading >= 0 else 0) + (NOTE + 8 if len(file.hits) > 1 else 0)
+                    cost += (weight(lines[file.heading]) if file.heading >= 0 else 0) + (
+                        NOTE_ABOUT + 8 if len(file.hits) > 1 else 0
+                    )
                     cost -= self.words[at] if names_given else 0
                 if weighs > self.longest or spent + cost > budget:
                     refused += 1
@@ -529,7 +558,7 @@ class _Hits:
                 while 0 <= n < len(context) and context[n] and n not in taken:
                     reach.append(n)
                     n += step
-            cost = sum(weight(lines[n]) for n in reach) - GAP
+            cost = sum(weight(lines[n]) for n in reach) - GAP_ABOUT
             if reach and cost <= budget:
                 budget -= cost
                 taken.update(reach)
@@ -580,7 +609,7 @@ class _Hits:
         """Lone lines left out that weigh less than the words that would stand for them; hits are counted elsewhere and stay out."""
         lines, found = self.lines, self.found
         lone = {n + 1 for n in kept if n + 2 in kept and n + 1 not in kept}
-        return {n for n in lone if (found.context[n] or lines[n] in ("", "--", "---")) and weight(lines[n]) <= GAP}
+        return {n for n in lone if (found.context[n] or lines[n] in ("", "--", "---")) and weight(lines[n]) <= GAP_ABOUT}
 
     def _end(self, line: int, kept: set[int]) -> int:
         """The last line of the context kept after a hit, so that a note does not stand inside it."""

@@ -6,7 +6,7 @@ Shapes that rank lines share this: they take what matters most first, and here i
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from tenure.clip.filling import GAP
+from tenure.clip.filling import GAP_ABOUT
 from tenure.clip.shape import Keep, Note, Piece, weight
 
 PATIENCE: Final = 50  # lines refused in a row before the room counts as full: a log may have a million more
@@ -53,7 +53,7 @@ class Selection:
         chosen = self._chosen
         if chosen[line]:
             return True
-        apart = 0 if chosen[line + 1] or (line and chosen[line - 1]) else GAP
+        apart = 0 if chosen[line + 1] or (line and chosen[line - 1]) else GAP_ABOUT
         cost = weight(self._lines[line]) + apart
         if self.used + cost > self._limit:
             self._refused += 1
@@ -96,7 +96,7 @@ class Selection:
             start = self._chosen.find(1, stop)
 
     def _small(self, start: int, stop: int) -> bool:
-        return stop - start <= GAP and sum(weight(self._lines[line]) for line in range(start, stop)) <= GAP
+        return stop - start <= GAP_ABOUT and sum(weight(self._lines[line]) for line in range(start, stop)) <= GAP_ABOUT
 
 
 def gaps(runs: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:

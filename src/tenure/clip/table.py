@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import NOTE, fitted, plural, runs
+from tenure.clip.filling import NOTE_ABOUT, fitted, plural, runs
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
 SAMPLE: Final = 300  # lines by which a table is recognised
@@ -315,7 +315,7 @@ def _counted(name: str, values: Counter[str]) -> str:
 
 def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Sequence[str], budget: int) -> tuple[Piece, ...]:
     kept = {*grid.above, *(n for n in grid.below if lines[n])}
-    left = budget - sum(weight(lines[n]) for n in kept) - 3 * (NOTE + 8)
+    left = budget - sum(weight(lines[n]) for n in kept) - 3 * (NOTE_ABOUT + 8)
     if left <= 0:
         return ()
     told: list[str] = []
@@ -325,7 +325,7 @@ def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Se
             left -= weight(words)
     spare = int(left * DIFFERING)
     for n in differing:
-        cost = weight(lines[n]) + NOTE + 6
+        cost = weight(lines[n]) + NOTE_ABOUT + 6
         if cost <= spare and n not in kept:
             spare -= cost
             left -= cost

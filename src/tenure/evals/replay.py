@@ -233,7 +233,7 @@ class _Run:
             self._hashes.append(entry.sha256)
             yield self._entry(entry, source)
         for commit in placed.commits:
-            self._count_left(commit)
+            self._count_left(commit, at_birth=True)
             yield self._committed(commit)
 
     def _before_call(self, draft: Draft) -> Iterator[Line]:
@@ -395,24 +395,28 @@ class _Run:
         self._carry_out(commit)
         yield self._committed(commit)
 
-    def _count_left(self, commit: Commit) -> None:
-        """What a commit removes, by kind; called while the view still shows it."""
+    def _count_left(self, commit: Commit, *, at_birth: bool = False) -> None:
+        """What a commit removes, by kind; called while the view still shows it, but of results that were never shown otherwise."""
         for edit in commit.edits:
             if not isinstance(edit, Drop | Replace):
                 continue
             self.evicted[edit.entry] = self._hashes[edit.entry]
             kind = self._kind((edit.entry, edit.block))
             stays = edit.tokens if isinstance(edit, Replace) else 0
-            self._left[kind] = self._left.get(kind, 0) + self.session.view.weight(edit.entry, edit.block) - stays
+            weight = (
+                self.session.index.weights(edit.entry)[edit.block]
+                if at_birth
+                else self.session.view.weight(edit.entry, edit.block)
+            )
+            self._left[kind] = self._left.get(kind, 0) + weight - stays
 
     def _stayed(self) -> dict[str, int]:
         """What the view shows at the end, by kind."""
         stayed: dict[str, int] = {}
         for row in self.session.view.rows():
-            weights = self.session.index.weights(row.entry)
             for block in row.blocks:
                 kind = self._kind((row.entry, block))
-                stayed[kind] = stayed.get(kind, 0) + weights[block]
+                stayed[kind] = stayed.get(kind, 0) + self.session.view.weight(row.entry, block)
         if residues := sum(insert.tokens for insert in self.session.view.inserts):
             stayed["residues"] = residues
         return dict(sorted(stayed.items(), key=lambda item: -item[1]))

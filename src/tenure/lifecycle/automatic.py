@@ -9,7 +9,7 @@ from tenure.lifecycle.budget import parse_tokens
 from tenure.lifecycle.gate import TRIGGER_SHARE
 from tenure.planners.handoff_due import Absolute, OfWindow, Threshold, Verdict, due
 
-GROWN: Final = 0.1  # of the limit: what must have come before a planner is asked again
+GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
 
 
 def threshold_of(text: str | int) -> Threshold:
@@ -23,24 +23,26 @@ def threshold_of(text: str | int) -> Threshold:
 
 
 class Automatic(Struct, frozen=True, kw_only=True):
-    """What was reported and asked so far. Tokens are the provider's, but of the record, which are o200k tokens."""
+    """What was reported and asked so far. All tokens are the provider's."""
 
     threshold: Threshold = OfWindow()
     prompt: int = 0  # of the newest call, as reported since the conversation was opened
     is_new: bool = False  # whether that is news since history was last handed off, or that was tried
+    tried_at: int | None = None  # tokens of the record then
     planned_at: int | None = None  # tokens of the record when a planner was last asked
 
     def reported(self, prompt: int) -> "Automatic":
         """After a call whose prompt was of that size; 0 is no report."""
         return replace(self, prompt=prompt, is_new=True) if prompt > 0 else self
 
-    def handoff_is_due(self, window: int, *, queued: bool = False) -> Verdict:
-        """Whether history is to be handed off now."""
-        return due(self.prompt, window, self.threshold, queued=queued, new_usage=self.is_new)
+    def handoff_is_due(self, window: int, record: int, *, queued: bool = False) -> Verdict:
+        """Whether history is to be handed off now: on new usage, and when enough has come for a brief to be worth its price."""
+        grown = self.tried_at is None or record - self.tried_at >= GROWN * window
+        return due(self.prompt, window, self.threshold, queued=queued, new_usage=self.is_new and grown)
 
-    def tried(self) -> "Automatic":
+    def tried(self, record: int) -> "Automatic":
         """After a handoff, or one that came to nothing: the next waits for news."""
-        return replace(self, is_new=False)
+        return replace(self, is_new=False, tried_at=record)
 
     def plan_is_due(self, tokens: int, limit: int, record: int) -> bool:
         """Whether a planner is to be asked now, for a view of `tokens`: at 30 % of the limit, and when enough has come since the last time."""

@@ -8,6 +8,7 @@ import re
 from decimal import Decimal
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
@@ -64,6 +65,14 @@ class Budget(Struct, frozen=True, kw_only=True):
         limit = limits.get("ceiling") or limits.get("target") or size
         return cls(**limits, floor=None if floor is None else parse_tokens("floor", floor, of=limit), window=size)
 
+    @classmethod
+    def stored(cls, text: str) -> "Budget":
+        """The budget that a store keeps as JSON; the usual one where it has none that can be read."""
+        try:
+            return msgspec.json.decode(text, type=cls) if text else USUAL
+        except (msgspec.DecodeError, InputError):  # of another version
+            return USUAL
+
     @property
     def limit(self) -> int:
         """The lowest level at which anything may be evicted."""
@@ -72,6 +81,9 @@ class Budget(Struct, frozen=True, kw_only=True):
     def floor_of(self, limit: int) -> int:
         """How far down a batch goes that was called for by `limit`."""
         return self.floor if self.floor is not None and self.floor <= limit else int(limit * FLOOR_SHARE)
+
+
+USUAL: Final = Budget(target=80_000)  # CWL paper, section 5: where the cost fell and accuracy did not
 
 
 def parse_tokens(where: str, text: str | int, *, of: int | None) -> int:

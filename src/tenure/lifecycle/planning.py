@@ -117,12 +117,12 @@ def answer_handoff(
     reply: str,
     *,
     finished: bool | None = None,
-    rules: Iterable[Quoted] = (),
+    rules: Iterable[Quoted] | None = None,
     pinned: Iterable[Quoted] = (),
     at: str = "",
     planning_usd: float = 0.0,
 ) -> Answered:
-    """The brief in place of what came before the cut. A reply that is no brief, or not worth its room, leaves everything as it was."""
+    """The brief in place of what came before the cut. `rules` None: those of the brief before. A reply that is no brief, or not worth its room, leaves everything as it was."""
     if stale := _stale(session, asked):
         return Answered(decision=Stay(reason=stale))
     sections = read_brief(reply, transcript=asked.transcript, finished=finished)
@@ -132,9 +132,10 @@ def answer_handoff(
     earlier = parsed(old.text) if old else None
     since = old.before_entry if old else 0
     entries = list(_shown(session, situation, since, session.length))
-    facts = facts_of(
-        session.index, entries, cut=asked.cut, earlier=earlier.facts if earlier else None, rules=rules, pinned=pinned
-    )
+    told = earlier.facts if earlier else None
+    if rules is None:
+        rules = told.rules if told else ()
+    facts = facts_of(session.index, entries, cut=asked.cut, earlier=told, rules=rules, pinned=pinned)
     places = tuple((row.entry, block) for row in session.view.rows() if row.entry < asked.cut for block in row.blocks)
     action = Take(
         how="brief",

@@ -64,7 +64,7 @@ class Warmth(Struct, frozen=True, kw_only=True, gc=False):
             return replace(self, collapse=None)
         found = min(1.0, usage.cache_read / expected)
         is_cached = usage.cache_read > 0 or usage.cache_write > 0
-        if idle_s is not None and self.chance(idle_s, prices) < 1.0:  # a cold start is no evidence against the cache, a warm one is for it
+        if idle_s is not None and self.chance(idle_s, prices) < 1.0:  # a cold start speaks against no cache, a warm one for it
             longest = max(self.longest_s, idle_s) if found > HALF else self.longest_s
             return replace(self, longest_s=longest, is_cached=is_cached, collapse=None)
         lost = found < HALF and self.share >= HALF

@@ -34,7 +34,7 @@ class Reason(StrEnum):
     NO_USAGE = "no usage was reported yet"
     ESTIMATED = "the usage is an estimate"
     QUEUED = "messages are queued"
-    NOTHING_NEW = "no usage was reported since the last handoff"
+    NOTHING_NEW = "too little is new since the last handoff"
     BELOW = "the threshold is not reached"
     DUE = "the threshold is reached"
 

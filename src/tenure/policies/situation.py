@@ -63,7 +63,6 @@ def survey(
     """The situation now. One pass over the view, none over the record. What holds a call holds its result: they only go together."""
     free: dict[int, list[At]] = {}
     held: dict[int, list[At]] = {}
-    active = index.graph.open.ordinal if index.graph.open else NONE
     tied = guard.tied()
     for row in view.rows():
         entry = row.entry
@@ -81,7 +80,7 @@ def survey(
                 at, other = pair.call, pair.result
             else:
                 at, other = pair.result or (entry, block), pair.call
-            may_go = guard.why(at) is None if is_tied else guard.waived or not (fact.episode == active and entry >= guard.active_from)
+            may_go = guard.why(at) is None if is_tied else not guard.is_active(fact.episode, entry)
             if may_go and pair is not None:
                 may_go = _is_interrupted(index, pair) if other is None else other[0] not in tied or guard.why(other) is None
             (free if may_go else held).setdefault(fact.episode, []).append(at)

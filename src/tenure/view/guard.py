@@ -12,6 +12,7 @@ from tenure.record.recall import blocks_of
 from tenure.view.project import Projection
 
 At = tuple[int, int]  # (entry, block)
+HoldKind = Literal["pin", "approval", "handle"]
 Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode", "recall", "notes"]
 
 TAIL_EXCHANGES: Final = 4
@@ -25,7 +26,7 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
     """What the record cannot know and the host passes in: something that no policy may touch. Known by all but its `reason`."""
 
     object: str  # an object id or handle: read:12, user:3, step:17, episode:locate-auth, entry:40, entry:40/1
-    kind: Literal["pin", "approval", "handle"] = "pin"
+    kind: HoldKind = "pin"
     reason: str = ""
 
 
@@ -92,7 +93,7 @@ class Guard:
         return active is not None and episode == active.ordinal and entry >= self.active_from and not self.waived
 
     def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
-        keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]))
+        keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]), (f"block {at[1]}", at[0]))
         return next((self._held[key] for key in keys if key in self._held), None)
 
 
@@ -216,7 +217,8 @@ def held_keys(index: Index, hold: Hold) -> tuple[tuple[str, int], ...]:
         case "user":
             return (("turn", int(handle.name)),)
         case "entry":
-            return (("entry", places[0][0]),)
+            entry, block = places[0]
+            return ((f"block {block}" if "/" in handle.name else "entry", entry),)
         case "skill":  # the load in force; what the harness said with it has no call of its own
             said = dict.fromkeys(("entry", entry) for entry, block in places if index.block((entry, block)).span == NONE)
             return ("span", index.block(places[0]).span), *said

@@ -1,0 +1,147 @@
+"""The models that help a conversation: planner, summariser, digest (an edge: they are called). Promise: one that fails changes nothing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from tenure.errors import InputError, ModelError, TenureError
+from tenure.lifecycle.automatic import Automatic
+from tenure.lifecycle.decision import Stay
+from tenure.lifecycle.session import Placed, Session
+from tenure.meter.ledger import CallRole, Spent
+from tenure.policies.situation import Count, Read
+from tenure.record.entry import Usage
+
+if TYPE_CHECKING:  # wanted only by those who hand in a model
+    from tenure.lifecycle.planning import Answered
+    from tenure.models.model import Model
+    from tenure.models.question import Answer, Question
+
+DIGEST_S: Final = 60.0  # that one digest may take; a message is not stored before
+
+
+class Helpers(Struct, frozen=True, kw_only=True):
+    """Who is asked without anybody's word; None is not."""
+
+    planner: "Model | None" = None
+    summariser: "Model | None" = None
+    digest: "Model | None" = None
+    digest_above: int = 8_000  # o200k tokens of a clipped result
+
+
+class Asking:
+    """Asks, and says what became of it; what it cost is noted. Mutable: it knows when it asked last. The session is only read."""
+
+    def __init__(
+        self,
+        session: Session,
+        helpers: Helpers,
+        automatic: Automatic,
+        *,
+        rules: Mapping[str, str] | None,
+        read: Read,
+        count: Count,
+        note: Callable[[Spent], None],
+    ) -> None:
+        self._session, self._helpers, self._automatic = session, helpers, automatic
+        self._rules = None if rules is None else dict(rules)
+        self._read, self._count, self._note = read, count, note
+
+    def reported(self, prompt: int) -> None:
+        """A call was answered; its prompt, in tokens as the provider reports them, 0 for no report."""
+        self._automatic = self._automatic.reported(prompt)
+
+    def due(self, prefix: bytes, *, head_tokens: int, queued: bool) -> "Iterator[Answered | Stay]":
+        """What comes of those who are to be asked now. Each answer is to be carried out before the next is asked for.
+
+        One that fails is told of, and is not asked again for the same. A planner is only asked behind a request (`prefix`): it would plan blindly.
+        """
+        session, helpers = self._session, self._helpers
+        record = int(session.index.tokens * session.ratio)
+        if helpers.summariser is not None and self._automatic.handoff_is_due(
+            session.setup.budget.window, record=record, queued=queued
+        ):
+            self._automatic = self._automatic.tried(record)
+            yield from self._tried(partial(self.handoff, helpers.summariser), "the summariser")
+        total = int((session.view.tokens + head_tokens) * session.ratio)
+        if helpers.planner is not None and prefix and self._automatic.plan_is_due(total, session.setup.budget.limit, record):
+            self._automatic = self._automatic.planned(record)
+            yield from self._tried(partial(self.collect, helpers.planner, prefix), "the planner")
+
+    def collect(self, model: "Model", prefix: bytes, *, aim: int = 0) -> "Answered | None":
+        """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
+        from tenure.lifecycle.planning import answer_selfgc, ask_selfgc
+        from tenure.models.question import Question
+
+        asked = ask_selfgc(self._session, aim=aim)
+        if asked is None:
+            return None
+        said = self._paid("planner", model, Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=prefix))
+        return answer_selfgc(self._session, asked, said.text, planning_usd=said.cost_usd or 0.0)
+
+    def handoff(
+        self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
+    ) -> "Answered | None":
+        """A brief of earlier history; `rules` are kept for the next one. Raises ModelError when the model fails."""
+        from tenure.lifecycle.planning import answer_handoff, ask_handoff
+        from tenure.models.question import Question
+        from tenure.planners.handoff_facts import Quoted
+
+        self._rules = self._rules if rules is None else dict(rules)
+        asked = ask_handoff(self._session, room=room, focus=focus)
+        if asked is None:
+            return None
+        question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
+        said = self._paid("summariser", model, question)
+        quoted = None if self._rules is None else [Quoted(label=label, text=text) for label, text in self._rules.items()]
+        cost = said.cost_usd or 0.0
+        return answer_handoff(self._session, asked, said.text, finished=True, rules=quoted, planning_usd=cost)
+
+    def digested(self, placed: Placed) -> Placed:
+        """The messages with a digest beside each clip that a model gives one for. A model that fails leaves the plain clip."""
+        if self._helpers.digest is None:
+            return placed
+        from tenure.lifecycle.digesting import answer_digest, ask_digests
+        from tenure.models.question import Question
+
+        above = self._helpers.digest_above
+        for asked in ask_digests(self._session.index, placed, self._read, self._count, above=above):
+            stop = monotonic() + DIGEST_S
+            question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
+            try:
+                said = self._paid("digest", self._helpers.digest, question, cancel=lambda stop=stop: monotonic() > stop)
+            except (ModelError, InputError, OSError):  # OSError: a broken connection of a callable that is no model of ours
+                continue
+            placed = answer_digest(placed, asked, said.text, self._count, by=said.model)
+        return placed
+
+    def _tried(self, ask: "Callable[[], Answered | None]", who: str) -> "Iterator[Answered | Stay]":
+        try:
+            answered = ask()
+        except (TenureError, OSError) as failed:  # OSError: a broken connection of a callable that is no model of ours
+            yield Stay(reason=f"{who} failed: {failed}")
+        else:
+            if answered is not None:
+                yield answered
+
+    def _paid(
+        self, role: CallRole, model: "Model", question: "Question", *, cancel: Callable[[], bool] | None = None
+    ) -> "Answer":
+        """A helper model's answer, its cost noted; so is what a failure is known to have cost."""
+        try:
+            said = model(question) if cancel is None else model(question, cancel=cancel)
+        except ModelError as failed:
+            if failed.usage is not None or failed.cost_usd is not None:
+                self._note(Spent(role=role, model=_name_of(model), usage=failed.usage or Usage(), usd=failed.cost_usd))
+            raise
+        self._note(Spent(role=role, model=said.model or _name_of(model), usage=said.usage or Usage(), usd=said.cost_usd))
+        return said
+
+
+def _name_of(model: object) -> str:
+    """What a model is called by whoever handed it in; empty when it has no name."""
+    name = getattr(model, "name", "")
+    return name if isinstance(name, str) else ""

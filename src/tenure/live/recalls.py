@@ -1,0 +1,84 @@
+"""Answering an agent's calls of `recall` in a live conversation (an edge: it reads the store). Promise: nothing is lost."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Final
+
+from tenure.dialects.answers import answered, beside
+from tenure.dialects.media import Source, source_in
+from tenure.lifecycle.session import Session
+from tenure.meter.media import MediaKind, media_tokens
+from tenure.policies.situation import Count
+from tenure.record.entry import Entry, ToolCall
+from tenure.record.episodes import Answer
+from tenure.record.index import NONE
+from tenure.record.medium import described
+from tenure.record.recall import media_of, respond
+from tenure.store.records import Records
+from tenure.view.guard import RECALL_SHARE
+
+LEAST: Final = 1_000  # o200k tokens of an answer, however small the budget
+CALL: Final = 60  # set aside for its call, which is kept with it
+PAGE: Final = 32  # entries read at once from a store
+
+
+class Recalls:
+    """What the record has, as an agent asks for it. The session is only read."""
+
+    def __init__(
+        self, session: Session, store: Records, conversation: str, *, dialect: str, media: MediaKind, count: Count, cap: int
+    ) -> None:
+        self._session, self._store, self._conversation = session, store, conversation
+        self._dialect, self._media, self._count, self._cap = dialect, media, count, cap
+
+    def answered(self, at: tuple[int, int], made: ToolCall) -> dict[str, Any]:
+        """The answer to the call at that place, as the dialect's result: text, and media where it can carry them."""
+        told = self._told(at, made.arguments)
+        media, said = self._beside(told, made.arguments)
+        return answered(self._dialect, made.call_id, told.text + said, error=told.error, media=media)
+
+    def _told(self, at: tuple[int, int], arguments: str) -> Answer:
+        index = self._session.index
+        ordinal = index.block(at).span
+        assert ordinal != NONE
+        return respond(
+            index,
+            self.history(),
+            index.spans[ordinal],
+            arguments,
+            stands=self._stands,
+            count=self._count,
+            cap=self._room(),
+            now=monotonic,
+        )
+
+    def _room(self) -> int:
+        limit = self._session.setup.budget.limit / self._session.ratio
+        return max(LEAST, min(self._cap, int(limit * RECALL_SHARE) - CALL))
+
+    def _beside(self, told: Answer, arguments: str) -> tuple[tuple[Source, ...], str]:
+        """The images and documents that an answer brings back as such, and what is said of the others."""
+        found = media_of(self._session.index, self.history(), arguments, told)
+        if not found:
+            return (), ""
+        kind = self._media
+        named = [(described(media), source_in(entry, media), media_tokens(media, kind)) for entry, media in found]
+        return beside(self._dialect, named, self._room() - self._count(told.text))
+
+    def _stands(self, at: tuple[int, int]) -> bool:
+        """Whether a block is shown as the record has it."""
+        row = self._session.view.row(at[0])
+        return row is not None and at[1] in row.blocks and at[1] not in dict(row.replaced)
+
+    def history(self) -> Callable[[int], Entry]:
+        """Entries by number, for reading many in a row: from the store by the page, of which two are kept."""
+        pages: dict[int, tuple[Entry, ...]] = {}
+
+        def read(n: int) -> Entry:
+            page = n // PAGE
+            if page not in pages:
+                pages.pop(next(iter(pages)) if len(pages) > 1 else NONE, None)
+                pages[page] = tuple(self._store.entries(self._conversation, page * PAGE, (page + 1) * PAGE))
+            return pages[page][n % PAGE]
+
+        return read
