@@ -9,7 +9,7 @@ from tenure.policies.cwl import Cwl
 from tenure.record.entry import Draft, Usage
 from tenure.rules.rules import Rules
 from tenure.testing.builders import call, harness, human, reply, result, results, returned, session
-from tenure.view.guard import Hold
+from tenure.view.guard import Guard, Hold
 from tenure.view.project import Row
 
 RULES = Rules(provider="t", dialect="openai-chat")
@@ -335,3 +335,11 @@ def test_what_was_restored_and_pinned_stays_through_the_next_commit() -> None:
         started.append(draft)
     committed(started)
     assert started.view.shows(2, 0)
+
+
+def test_a_policy_that_does_not_keep_to_what_is_held_gets_no_commit() -> None:
+    kept = opened(Budget(ceiling=1_000), *steps(20))
+    kept.hold(Hold(object="read:3"))
+    kept.guard = lambda **_: Guard(kept.index, tail=frozenset(), opening=frozenset())  # type: ignore[method-assign]  # forgets the hold
+    assert isinstance(decision := kept.decide(), Stay)
+    assert decision.reason == "cwl would touch read:3, which is held"

@@ -320,6 +320,8 @@ class Session:
         rehearsal, view = self._fitted(policy, 0, None)
         if not rehearsal.edits or rehearsal.saved <= 0:
             return Stay(reason="nothing of the plan may leave now")
+        if touched := self._touched(view):
+            return Stay(reason=f"the plan would touch {touched}, which is held")
         priced = self._priced(rehearsal, at, planning_usd)
         if not forced and not pays(self.setup.gate, priced, self._round(self._provider(self.view.tokens), moment, at)):
             self._waiting = _Waiting(
@@ -376,6 +378,8 @@ class Session:
         if not rehearsal.edits or rehearsal.saved <= 0 or self._is_futile(rehearsal, after, limit, forced=forced):
             self._is_over(commits=len(self.commits))
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
+        if touched := self._touched(view):  # the guard keeps policies from it; nothing is proposed that proves it wrong
+            return Stay(reason=f"{policy.name} would touch {touched}, which is held")
         if rehearsal.exhausted:
             self._is_over(commits=len(self.commits) + 1)
         priced = self._priced(rehearsal, at)
@@ -389,6 +393,14 @@ class Session:
             return proposal
         self._misses = min(self._misses + 1, _MOST_MISSES)  # ever more must come before the prefix is broken in vain again
         return self._unmet(after, limit, extra, proposal)
+
+    def _touched(self, after: Projection) -> str:
+        """A held object of which a view would show less, or otherwise, than this one does; empty when there is none. O(what is held)."""
+        for hold in self.holds if not self.setup.faithful else ():
+            for at in blocks_of(self.index, parse_handle(hold.object)):
+                if self.view.shows(*at) and not (after.shows(*at) and self.view.instead(*at) == after.instead(*at)):
+                    return hold.object
+        return ""
 
     def _is_futile(self, rehearsal: Rehearsal, after: int, limit: int, *, forced: bool) -> bool:
         """Whether a plan would break the cache for next to nothing: it misses its limit all the same, or a limit that can wait."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from tenure.errors import InputError, ModelError, TenureError
 from tenure.lifecycle.automatic import Automatic
 from tenure.lifecycle.decision import Stay
+from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Placed, Session
 from tenure.meter.ledger import CallRole, Spent
 from tenure.policies.situation import Count, Read
@@ -67,7 +68,9 @@ class Asking:
             self._automatic = self._automatic.tried(record)
             yield from self._tried(partial(self.handoff, helpers.summariser), "the summariser")
         total = int((session.view.tokens + head_tokens) * session.ratio)
-        if helpers.planner is not None and prefix and self._automatic.plan_is_due(total, session.setup.budget.limit, record):
+        budget, by_paper = session.setup.budget, session.setup.gate is Rule.SELFGC_PAPER
+        limit = budget.window if by_paper else budget.limit
+        if helpers.planner is not None and prefix and self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.planned(record)
             yield from self._tried(partial(self.collect, helpers.planner, prefix), "the planner")
 

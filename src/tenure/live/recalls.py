@@ -29,7 +29,8 @@ class Recalls:
         self, session: Session, store: Records, conversation: str, *, dialect: str, media: MediaKind, count: Count, cap: int
     ) -> None:
         self._session, self._store, self._conversation = session, store, conversation
-        self._dialect, self._media, self._count, self._cap = dialect, media, count, cap
+        self._dialect, self._count, self._cap = dialect, count, cap
+        self._media: MediaKind = media
 
     def answered(self, at: tuple[int, int], made: ToolCall) -> dict[str, Any]:
         """The answer to the call at that place, as the dialect's result: text, and media where it can carry them."""
@@ -61,8 +62,7 @@ class Recalls:
         found = media_of(self._session.index, self.history(), arguments, told)
         if not found:
             return (), ""
-        kind = self._media
-        named = [(described(media), source_in(entry, media), media_tokens(media, kind)) for entry, media in found]
+        named = [(described(media), source_in(entry, media), media_tokens(media, self._media)) for entry, media in found]
         return beside(self._dialect, named, self._room() - self._count(told.text))
 
     def _stands(self, at: tuple[int, int]) -> bool:

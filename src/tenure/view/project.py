@@ -127,12 +127,17 @@ class Projection:
         row = self._rows.get(entry)
         return row is not None and (row.whole or block in row.blocks)
 
+    def instead(self, entry: int, block: int) -> Shown | None:
+        """What a shown block is replaced by; None for one that is shown as it is."""
+        row = self._rows.get(entry)
+        return next((shown for number, shown in row.replaced if number == block), None) if row is not None else None
+
     def weight(self, entry: int, block: int) -> int:
         """What a shown block weighs as it is shown; 0 for one that is not."""
         row = self._rows.get(entry)
         if row is None or block not in row.blocks:
             return 0
-        shown = next((shown for number, shown in row.replaced if number == block), None)
+        shown = self.instead(entry, block)
         return shown.tokens if shown is not None else self._weights.weights(entry)[block]
 
     def insert(self, key: str) -> Insert | None:
