@@ -118,7 +118,7 @@ def test_what_only_looks_like_a_search_is_not_taken_for_one(other: str) -> None:
 def test_two_hundred_files_are_all_named() -> None:
     files = {f"src/part{n % 9}/module_{n}.py": n % 7 + 1 for n in range(200)}
     shaped, text = shown(hits(files), 2_500)
-    assert shaped.why == "every file with its first hits"
+    assert shaped.why == "every file named, first hits where there is room"
     assert all(path.rpartition("/")[2] in text for path in files)
 
 
@@ -216,7 +216,7 @@ def test_laws_of_a_shaped_search(counts: list[int], around: bool, room: int, wor
     there = [lines[n] for n in kept(shaped)]
     said = notes(shaped)
     assert said.startswith(f"{sum(counts):,} hit")
-    if shaped.why == "every file with its first hits":
+    if shaped.why == "every file named, first hits where there is room":
         text = "\n".join((*there, said))
         assert all(path.rpartition("/")[2] in text for path in files)
         direct = sum(line.startswith(f"{path}:") for path in files for line in there)

@@ -1,4 +1,4 @@
-"""Both SDKs against a provider on this machine, as one table."""
+"""Both SDKs and all their APIs against a provider on this machine, as one table."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,11 +17,18 @@ def chat(url: str, **settings: Any) -> Model:
     return OpenAIModel("gpt-5-mini", base_url=f"{url}/v1", **({"api_key": KEY, "patience": Patience(retries=0)} | settings))
 
 
+def responses(url: str, **settings: Any) -> Model:
+    return OpenAIModel(
+        "gpt-5-mini", api="responses", base_url=f"{url}/v1", **({"api_key": KEY, "patience": Patience(retries=0)} | settings)
+    )
+
+
 def messages(url: str, **settings: Any) -> Model:
     return AnthropicModel("claude-opus-4-5", base_url=url, **({"api_key": KEY, "patience": Patience(retries=0)} | settings))
 
 
-BOTH: dict[str, Made] = {"openai-chat": chat, "anthropic": messages}
+EVERY: dict[str, Made] = {"openai-chat": chat, "openai-responses": responses, "anthropic": messages}
+HALF = {"openai-chat": 2, "openai-responses": 5, "anthropic": 3}  # events until the first half of the words has come
 
 
 @contextmanager

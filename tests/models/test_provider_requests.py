@@ -7,23 +7,25 @@ from hypothesis import strategies as st
 
 from tenure.dialects import DIALECTS
 from tenure.errors import InputError
+from tenure.models.prefix import dialects_of
 from tenure.models.question import Question
-from tenure.models.requests import chat_body, in_words, is_strict, messages_body
+from tenure.models.requests import DETACHED, LEAST_OUTPUT, chat_body, in_words, is_strict, messages_body, responses_body
 from tenure.record.entry import Media, Origin
 from tenure.rules.tables import rules_for
 from tenure.testing.builders import call, harness, human, reply, result, system
 from tenure.testing.validity import violations
 
-BODIES: dict[str, Any] = {"openai-chat": chat_body, "anthropic": messages_body}
+BODIES: dict[str, Any] = {"openai-chat": chat_body, "openai-responses": responses_body, "anthropic": messages_body}
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 texts = st.text(max_size=12)
 spaces = st.sampled_from(["", " ", "\n", " \t "])
 contents = st.one_of(texts, st.lists(texts.map(lambda text: {"type": "text", "text": text}), min_size=1, max_size=3))
 spoken = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": contents})
 settings = st.dictionaries(
-    st.sampled_from(["system", "tools", "temperature", "metadata", "stream", "max_tokens", "max_completion_tokens", "n"]),
+    st.sampled_from(["user", "tools", "temperature", "metadata", "stream", "instructions", *LIMITS, "n"]),
     st.one_of(texts, st.integers(), st.booleans(), st.none()),
 )
-OURS = ("stream", "stream_options", "max_tokens", "max_completion_tokens")
+OURS = ("stream", "stream_options", *LIMITS)
 
 
 @given(
@@ -42,22 +44,24 @@ def test_what_the_model_reads_of_a_prefix_keeps_its_bytes_and_order(
 
     after = {key: value for key, value in after.items() if key not in before}
     messages = f",{space}".join(json.dumps(message, ensure_ascii=ascii_) for message in said)
-    opening = '"messages":[' + space + messages
+    key = "input" if name == "openai-responses" else "messages"
+    opening = f'"{key}":[' + space + messages
     prefix = "{" + ",".join([*members(before), opening + space + "]", *members(after)]) + "}"
     sent = BODIES[name](Question(prefix=prefix.encode("utf-8", "surrogatepass"), messages=("go on",)), "m").decode(
         "utf-8", "surrogatepass"
     )
     assert f'{opening},{{"role":"user","content":' in sent
-    kept = [part for part in members(before) if json.loads("{" + part + "}").keys().isdisjoint(OURS)]
+    ours = OURS if name != "openai-responses" else ("stream", "max_output_tokens")
+    kept = [part for part in members(before) if json.loads("{" + part + "}").keys().isdisjoint(ours)]
     at = [sent.index(part) for part in kept]
     assert at == sorted(at)
     head = sent[: sent.index(opening)]
-    if not set(before) & set(OURS):
+    if not set(before) & set(ours):
         assert head == prefix[: prefix.index(opening)]
     body = json.loads(sent)
     assert body["stream"] is True
-    assert {key: value for key, value in body.items() if key not in (*OURS, "messages", "model")} == {
-        key: value for key, value in (before | after).items() if key not in OURS
+    assert {key: value for key, value in body.items() if key not in (*ours, "messages", "input", "model")} == {
+        key: value for key, value in (before | after).items() if key not in ours
     }
 
 
@@ -90,6 +94,62 @@ def test_a_prefix_that_names_its_limit_keeps_the_name() -> None:
         prefix = json.dumps({key: 9, "messages": [{"role": "user", "content": "x"}]}).encode()
         sent = json.loads(chat_body(Question(prefix=prefix, messages=("y",), max_output=7), "m"))
         assert {name: value for name, value in sent.items() if name.startswith("max")} == {key: 7}
+
+
+RESPONSE = {"input": [{"role": "user", "content": "x"}]}
+
+
+def sent_behind(fields: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    question = Question(prefix=json.dumps(RESPONSE | fields).encode(), messages=("y",), max_output=9)
+    return json.loads(responses_body(question, "m", **settings))
+
+
+def test_tools_of_a_prefix_are_forbidden_only_where_that_is_asked_for_and_there_are_any() -> None:
+    tools = [{"type": "web_search"}]
+    assert "tool_choice" not in sent_behind({}, forbid_calls=True)
+    assert sent_behind({"tools": tools, "tool_choice": "required"})["tool_choice"] == "required"
+    forbidden = sent_behind({"tools": tools, "tool_choice": "required"}, forbid_calls=True)
+    assert (forbidden["tools"], forbidden["tool_choice"]) == (tools, "none")
+
+
+def test_a_question_is_not_left_running_in_the_background() -> None:
+    body = sent_behind({"background": True, "background_options": {"completion_window": "2h"}})
+    assert not set(DETACHED) & body.keys()
+
+
+def test_a_question_is_not_written_into_a_conversation_that_the_provider_keeps() -> None:
+    with pytest.raises(InputError, match="a conversation that the provider keeps"):
+        sent_behind({"conversation": "conv_1"})
+
+
+def test_the_output_limit_is_never_below_what_the_responses_api_takes() -> None:
+    assert sent_behind({})["max_output_tokens"] == LEAST_OUTPUT
+
+
+def test_a_prefix_whose_input_is_a_string_is_continued_behind_it_as_it_is_spelled() -> None:
+    prefix = b'{"input": "caf\\u00e9", "n":1}'
+    sent = responses_body(Question(prefix=prefix, messages=("y",)), "m")
+    assert sent.startswith(b'{"input": [{"role":"user","content":"caf\\u00e9"},{"role":"user","content":"y"}], "n":1')
+
+
+SAID: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "dialects"),
+    [
+        (RESPONSE, ("openai-responses",)),
+        ({"input": "x"}, ("openai-responses",)),
+        (SAID, ("openai-chat", "anthropic")),
+        (SAID | {"tools": "odd", "system": 3}, ("openai-chat", "anthropic")),
+        (SAID | {"tools": [7, {"type": "function", "function": {"name": "read"}}]}, ("openai-chat",)),
+        ({"messages": [{"role": "system", "content": "x"}]}, ("openai-chat",)),
+        (SAID | {"system": "x"}, ("anthropic",)),
+        (SAID | {"tools": [{"name": "read", "input_schema": {}}]}, ("anthropic",)),
+    ],
+)
+def test_a_request_says_by_its_head_in_which_dialect_it_is(fields: dict[str, Any], dialects: tuple[str, ...]) -> None:
+    assert dialects_of(json.dumps(fields).encode()) == dialects
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])

@@ -1,11 +1,16 @@
 import asyncio
 import json
+from functools import partial
 from threading import Event
 from threading import enumerate as threads
 from typing import Any
 
 import pytest
-from asking import BOTH, HI, KEY, Made, chat, messages, provided
+from asking import EVERY, HALF, HI, KEY, Made, chat, messages, provided, responses
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from tenure.dialects import DIALECTS
 from tenure.dialects.cache_markers import place_markers
@@ -15,9 +20,10 @@ from tenure.meter.price import Prices
 from tenure.models import AnthropicModel, OpenAIModel, Patience, Question, model_named
 from tenure.record.entry import Usage
 from tenure.testing.builders import human, reply
+from tenure.testing.provider import serve
 from tenure.testing.script import Broken, Call, Fault, Reply
 
-both = pytest.mark.parametrize("made", BOTH.values(), ids=BOTH)
+every = pytest.mark.parametrize("made", EVERY.values(), ids=EVERY)
 SCHEMA = {"type": "object", "properties": {"plan": {"type": "string"}}, "required": ["plan"], "additionalProperties": False}
 
 
@@ -33,7 +39,7 @@ def failed(made: Made, *replies: Reply | Fault | Broken, question: Question = HI
 # --- Answers
 
 
-@both
+@every
 def test_an_answer_has_text_usage_and_price(made: Made) -> None:
     prices = Prices(uncached=1.0, write=0.0, read=0.0, output=100.0)
     with provided(Reply(text="Hello, you.", thinking="hm")) as (provider, url):
@@ -42,7 +48,7 @@ def test_an_answer_has_text_usage_and_price(made: Made) -> None:
     assert (answer.text, answer.usage) == ("Hello, you.", seen.usage)
     assert answer.usage
     assert answer.cost_usd == answer.usage.uncached + 100 * answer.usage.output
-    assert answer.stop in ("stop", "end_turn")
+    assert answer.stop in ("stop", "completed", "end_turn")
     assert json.loads(seen.body)["stream"] is True
 
 
@@ -55,28 +61,31 @@ def test_a_price_is_known_by_the_provider_and_by_nothing_else() -> None:
     assert known.cost_usd > 0
 
 
-@both
+@every
 def test_system_messages_and_limit_reach_the_provider(made: Made) -> None:
     question = Question(system="Be brief.", messages=(human("hi"), reply("yes?"), "what is it?"), max_output=77)
     with provided(Reply(text="ok")) as (provider, url):
         made(url)(question)
     body = json.loads(provider.seen[0].body)
-    assert body["max_tokens"] == 77
-    told = body.get("system") or body["messages"][0]
+    assert body.get("max_tokens", body.get("max_output_tokens")) == 77
+    spoken = body.get("messages") or body["input"]
+    told = body.get("system") or body.get("instructions") or spoken[0]
     assert "Be brief." in json.dumps(told)
-    assert [message["role"] for message in body["messages"]][-3:] == ["user", "assistant", "user"]
+    assert [message["role"] for message in spoken][-3:] == ["user", "assistant", "user"]
 
 
 def test_a_key_comes_from_the_environment_as_the_sdk_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    with provided(Reply(text="a"), Reply(text="b")) as (provider, url):
-        for name, base in (("openai:gpt-5-mini", f"{url}/v1"), ("anthropic:claude-opus-4-5", url)):
+    with provided(*[Reply(text="a")] * 4) as (provider, url):
+        for name in ("openai:gpt-5-mini", "openai-chat:gpt-5-mini", "openai-responses:gpt-5-mini", "anthropic:claude-opus-4-5"):
+            base = f"{url}/v1" if name.startswith("openai") else url
             model = model_named(name, base_url=base)
             model(HI)
             assert KEY not in repr(model)
             assert KEY not in repr(vars(model))
     assert all(any(KEY in value for value in seen.headers.values()) for seen in provider.seen)
+    assert [seen.dialect for seen in provider.seen] == ["openai-chat", "openai-chat", "openai-responses", "anthropic"]
 
 
 def test_a_missing_key_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +110,7 @@ def test_a_missing_key_of_anthropic_shows_with_the_first_question(monkeypatch: p
 
 @pytest.mark.parametrize("name", ["gpt-5-mini", "gemini:x", "openai:", ""])
 def test_a_name_says_which_api_is_spoken(name: str) -> None:
-    with pytest.raises(InputError, match="openai:NAME or anthropic:NAME"):
+    with pytest.raises(InputError, match="openai:NAME or anthropic:NAME or openai-chat:NAME or openai-responses:NAME"):
         model_named(name)
 
 
@@ -109,34 +118,85 @@ def test_a_name_says_which_api_is_spoken(name: str) -> None:
 
 HEAD = {
     "openai-chat": '{ "model": "gpt-5-mini",\n "tools":[{"type":"function","function":{"name":"read","parameters":{"n":1E2}}}], "messages" : [',
+    "openai-responses": '{ "model": "gpt-5-mini",\n "tools":[{"type":"function","name":"read","parameters":{"n":1E2}}], "instructions":"Caf\\u00e9", "include":[], "store":false, "input" : [',
     "anthropic": '{ "model": "claude-opus-4-5",\n "system":"Caf\\u00e9 1E2", "messages" : [',
 }
+LIMIT = {"openai-chat": "max_tokens", "openai-responses": "max_output_tokens", "anthropic": "max_tokens"}
 SPOKEN = '{"role":"user",  "content":"go \\u2713"} , {"content":"yes?","role":"assistant"}'
 
 
-@pytest.mark.parametrize("name", BOTH)
-@pytest.mark.parametrize("rest", ["]}", ' ], "temperature": 1e0 }', '\n],"max_tokens":5,"stream":false}'])
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("rest", ["]}", ' ], "temperature": 1e0 }', '\n],"LIMIT":5,"stream":false}'])
 def test_a_prefix_goes_out_as_exactly_its_bytes_with_the_tail_behind_it(name: str, rest: str) -> None:
-    prefix = (HEAD[name] + SPOKEN + rest).encode()
+    prefix = (HEAD[name] + SPOKEN + rest.replace("LIMIT", LIMIT[name])).encode()
     question = Question(prefix=prefix, messages=("what can go?",), max_output=50, schema=SCHEMA)
     with provided(Reply(text='{"plan":"all"}')) as (provider, url):
-        answer = BOTH[name](url, structured=True)(question)
+        answer = EVERY[name](url, structured=True)(question)
     sent = provider.seen[0].body
     assert sent.startswith((HEAD[name] + SPOKEN).encode() + b',{"role":"user","content":')
     body = json.loads(sent)
-    assert (body["stream"], body["max_tokens"]) == (True, 50)
-    assert "response_format" not in body
-    assert "output_config" not in body
+    assert (body["stream"], body[LIMIT[name]]) == (True, 50)
+    assert not {"response_format", "output_config", "text", "tool_choice"} & body.keys()
     assert answer.text == '{"plan":"all"}'
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", EVERY)
 def test_settings_before_the_messages_are_set_where_they_stand_and_all_that_the_model_reads_stays(name: str) -> None:
-    prefix = (HEAD[name].replace("{ ", '{ "stream": false, "max_tokens":9000, ', 1) + SPOKEN + "]}").encode()
+    def opened(stream: str, limit: int) -> str:
+        return HEAD[name].replace("{ ", f'{{ "stream": {stream}, "{LIMIT[name]}":{limit}, ', 1) + SPOKEN
+
     with provided(Reply(text="ok")) as (provider, url):
-        BOTH[name](url)(Question(prefix=prefix, messages=("what can go?",), max_output=50))
-    expected = (HEAD[name].replace("{ ", '{ "stream": true, "max_tokens":50, ', 1) + SPOKEN).encode()
-    assert provider.seen[0].body.startswith(expected)
+        prefix = (opened("false", 9000) + "]}").encode()
+        EVERY[name](url)(Question(prefix=prefix, messages=("what can go?",), max_output=50))
+    assert provider.seen[0].body.startswith(opened("true", 50).encode())
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses"])
+def test_a_prefix_is_continued_by_the_api_it_was_rendered_for(name: str) -> None:
+    prefix = (HEAD[name] + SPOKEN + "]}").encode()
+    with provided(Reply(text="a"), Reply(text="b")) as (provider, url):
+        model = chat(url, api=None)
+        assert model(Question(prefix=prefix, messages=("what can go?",))).text == "a"
+        assert model(HI).text == "b"
+    assert [seen.dialect for seen in provider.seen] == [name, "openai-chat"]
+
+
+ONLY: dict[str, Made] = EVERY | {"openai-chat": partial(chat, api="chat"), "openai-chat or openai-responses": chat}
+
+
+@pytest.mark.parametrize(
+    ("spoken", "found"), [(spoken, found) for spoken in ONLY for found in EVERY if found not in spoken.split(" or ")]
+)
+def test_a_prefix_of_another_api_is_refused_in_words_and_never_sent(spoken: str, found: str) -> None:
+    prefix = (HEAD[found] + SPOKEN + "]}").encode()
+    words = f"a request in {found}, expected one in {spoken}, which this model speaks"
+    with provided() as (provider, url), pytest.raises(InputError, match=words):
+        ONLY[spoken](url)(Question(prefix=prefix, messages=("x",)))
+    assert provider.seen == []
+
+
+def test_an_api_that_does_not_exist_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match="'chat' or 'responses'"):
+        OpenAIModel("m", api="completions", api_key=KEY)  # type: ignore[arg-type]
+
+
+def test_responses_are_not_kept_at_the_provider_unless_the_prefix_keeps_them() -> None:
+    prefixes = (b"", b'{"input":"x"}', b'{"input":"x","store":true}')
+    with provided(*[Reply(text="ok")] * 3) as (provider, url):
+        for prefix in prefixes:
+            responses(url)(Question(prefix=prefix, messages=("y",)))
+    assert [json.loads(seen.body).get("store") for seen in provider.seen] == [False, None, True]
+
+
+def test_the_provider_reads_a_prefix_of_items_from_its_cache() -> None:
+    items = [{"role": "user", "content": "word " * 20_000}, {"role": "assistant", "content": "yes?"}]
+    prefix = json.dumps({"model": "gpt-5-mini", "instructions": "Be brief.", "input": items}).encode()
+    with provided(Reply(text="first"), Reply(text="second")) as (_, url):
+        model = responses(url)
+        model(Question(prefix=prefix, messages=("one?",)))
+        answer = model(Question(prefix=prefix, messages=("two?",)))
+    assert answer.usage
+    assert answer.usage.cache_read > 20_000
 
 
 def test_the_provider_reads_a_prefix_from_its_cache() -> None:
@@ -161,6 +221,7 @@ def test_the_provider_reads_a_prefix_from_its_cache() -> None:
         (b"\xff{}", "UTF-8"),
         (b'{"messages":[]}', "no messages"),
         (b'{"model":"gpt-5-mini"}', "no messages"),
+        (b'{"messages":"hi"}', "prefix, messages"),
         (b'{"model":"gpt-4","messages":[{"role":"user","content":"x"}]}', "a cache belongs to one model"),
         (b'{"messages":' + b"[" * 100_000, "prefix"),
     ],
@@ -174,21 +235,22 @@ def test_a_prefix_that_cannot_be_continued_is_never_sent(prefix: bytes, found: s
 # --- JSON
 
 
-@both
+@every
 def test_a_schema_is_a_setting_where_the_provider_takes_it_and_words_elsewhere(made: Made) -> None:
     question = Question(messages=("plan",), schema=SCHEMA)
     with provided(Reply(text='{"plan":"x"}'), Reply(text='Sure:\n```json\n{"plan":"x"}\n```')) as (provider, url):
         answers = [made(url, structured=structured)(question).text for structured in (True, False)]
     setting, words = (json.loads(seen.body) for seen in provider.seen)
     assert answers == ['{"plan":"x"}'] * 2
-    assert SCHEMA in (
-        setting.get("output_config", {}).get("format", setting.get("response_format", {}).get("json_schema")).values()
+    where = (
+        setting.get("output_config") or setting.get("text") or {"format": setting.get("response_format", {}).get("json_schema")}
     )
-    assert "additionalProperties" not in json.dumps(setting["messages"])
-    assert "additionalProperties" in json.dumps(words["messages"])
+    assert SCHEMA in where["format"].values()
+    assert "additionalProperties" not in json.dumps(setting.get("messages") or setting["input"])
+    assert "additionalProperties" in json.dumps(words.get("messages") or words["input"])
 
 
-@both
+@every
 def test_an_answer_that_was_to_be_json_and_is_not_is_a_bad_reply(made: Made) -> None:
     error = failed(made, Reply(text='{"plan": '), question=Question(messages=("plan",), schema=SCHEMA))
     assert error.kind is Failure.BAD_REPLY
@@ -212,7 +274,7 @@ FAULTS = [
 ]
 
 
-@both
+@every
 @pytest.mark.parametrize(("fault", "kind"), FAULTS, ids=[f"{fault.status}-{kind}" for fault, kind in FAULTS])
 def test_an_error_of_the_provider_is_one_of_few_kinds(made: Made, fault: Fault, kind: Failure) -> None:
     error = failed(made, fault)
@@ -226,14 +288,14 @@ def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
 
 
 def test_a_provider_that_nobody_runs_is_unavailable() -> None:
-    for made in BOTH.values():
+    for made in EVERY.values():
         with pytest.raises(ModelError) as caught:
             made("http://name:password-of-mine@127.0.0.1:9")(HI)
         assert caught.value.kind is Failure.UNAVAILABLE
         assert "password-of-mine" not in str(caught.value)
 
 
-@both
+@every
 def test_the_sdk_tries_again_as_often_as_it_is_told(made: Made) -> None:
     busy = Fault(status=529, retry_after_s=0.001)
     with provided(busy, busy, Reply(text="at last")) as (provider, url):
@@ -256,21 +318,42 @@ BROKEN = [
 ]
 
 
-@both
+@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize(("how", "kind"), BROKEN)
-def test_a_stream_that_breaks_says_what_had_come(made: Made, how: Any, kind: Failure) -> None:
-    after = 3 if made is messages else 2  # half of the words
-    error = failed(made, Broken(reply=Reply(text="Hello, you."), how=how, after=after))
+def test_a_stream_that_breaks_says_what_had_come(name: str, how: Any, kind: Failure) -> None:
+    error = failed(EVERY[name], Broken(reply=Reply(text="Hello, you."), how=how, after=HALF[name]))
     assert error.kind is kind
     assert error.said == "Hello"
 
 
-@both
+@every
 @pytest.mark.parametrize("how", ["cut", "end", "malformed", "error"])
 def test_a_stream_that_breaks_before_a_word_is_no_answer(made: Made, how: Any) -> None:
     error = failed(made, Broken(reply=Reply(text="Hello, you."), how=how, after=0))
     assert error.kind in (Failure.UNAVAILABLE, Failure.CUT_SHORT, Failure.BAD_REPLY)
     assert error.said == ""
+
+
+SLOWLY = {"code": "rate_limit_exceeded", "message": f"Slowly, {KEY}."}
+FAILED = [
+    {"type": "error", **SLOWLY, "param": None},
+    {"type": "error", "error": {"type": "tokens", **SLOWLY, "param": None}},
+    {"type": "response.failed", "response": {"status": "failed", "error": SLOWLY, "usage": None}},
+]
+
+
+@pytest.mark.parametrize("event", FAILED, ids=["error", "error in an error", "response.failed"])
+def test_a_response_that_fails_in_its_midst_is_one_of_few_kinds(event: dict[str, Any]) -> None:
+    delta = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hello"}
+
+    async def answer(_: Request) -> Response:
+        lines = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in (delta, event))
+        return Response(lines, media_type="text/event-stream")
+
+    with serve(Starlette(routes=[Route("/v1/responses", answer, methods=["POST"])])) as url, pytest.raises(ModelError) as caught:
+        responses(url)(HI)
+    assert (caught.value.kind, caught.value.said) == (Failure.RATE_LIMITED, "Hello")
+    assert "Slowly, [key]" in str(caught.value)
 
 
 STOPS = [
@@ -283,7 +366,7 @@ STOPS = [
 ]
 
 
-@both
+@every
 @pytest.mark.parametrize(("said", "kind"), STOPS, ids=[f"{kind}-{n}" for n, (_, kind) in enumerate(STOPS)])
 def test_only_an_end_that_the_model_came_to_is_an_answer(made: Made, said: Reply, kind: Failure) -> None:
     error = failed(made, said)
@@ -295,17 +378,16 @@ def test_only_an_end_that_the_model_came_to_is_an_answer(made: Made, said: Reply
 # --- Time
 
 
-@both
-@pytest.mark.parametrize("after", [0, 3])
-def test_a_silent_stream_ends_when_time_is_up(made: Made, after: int) -> None:
-    error = failed(
-        made, Broken(reply=Reply(text="Hello, you."), how="stall", after=after), patience=Patience(retries=0, total_s=1)
-    )
-    assert error.kind is (Failure.CUT_SHORT if after else Failure.UNAVAILABLE)
+@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_silent_stream_ends_when_time_is_up(name: str, begun: bool) -> None:
+    stalled = Broken(reply=Reply(text="Hello, you."), how="stall", after=HALF[name] if begun else 0)
+    error = failed(EVERY[name], stalled, patience=Patience(retries=0, total_s=1))
+    assert error.kind is (Failure.CUT_SHORT if begun else Failure.UNAVAILABLE)
     assert "1 second" in str(error)
 
 
-@both
+@every
 def test_cancelling_closes_the_connection_in_the_midst_of_a_stream(made: Made) -> None:
     cancel = Event()
     with provided(Broken(reply=Reply(text="Hello, you."), how="stall", after=3)) as (provider, url):
@@ -320,7 +402,7 @@ def test_cancelling_closes_the_connection_in_the_midst_of_a_stream(made: Made) -
     assert not [thread for thread in threads() if thread.name == "tenure-model"]
 
 
-@both
+@every
 def test_cancelling_ends_the_wait_before_another_attempt(made: Made) -> None:
     with provided(Fault(status=529, retry_after_s=50)) as (provider, url), pytest.raises(ModelError) as caught:
         made(url, patience=Patience(retries=3))(HI, cancel=lambda: bool(provider.seen))
@@ -328,7 +410,7 @@ def test_cancelling_ends_the_wait_before_another_attempt(made: Made) -> None:
     assert len(provider.seen) == 1
 
 
-@both
+@every
 def test_what_is_cancelled_before_it_began_is_never_sent(made: Made) -> None:
     cancel = Event()
     cancel.set()
@@ -337,7 +419,7 @@ def test_what_is_cancelled_before_it_began_is_never_sent(made: Made) -> None:
     assert (caught.value.kind, provider.seen) == (Failure.CANCELLED, [])
 
 
-@both
+@every
 def test_an_error_of_the_callers_own_travels_and_leaves_nothing_open(made: Made) -> None:
     def broken() -> bool:
         if provider.seen:
@@ -349,7 +431,7 @@ def test_an_error_of_the_callers_own_travels_and_leaves_nothing_open(made: Made)
     assert not [thread for thread in threads() if thread.name == "tenure-model"]
 
 
-@both
+@every
 def test_a_model_can_be_asked_from_within_a_running_loop(made: Made) -> None:
     async def within() -> str:
         return made(url)(HI).text

@@ -7,22 +7,32 @@ from hypothesis import strategies as st
 
 from tenure.errors import Failure
 from tenure.models.question import Question
-from tenure.models.replies import ChatReader, Heard, MessageReader, answered, json_in, shortfall, spoken
+from tenure.models.replies import NO_END, ChatReader, Heard, MessageReader, ResponseReader, answered, json_in, shortfall, spoken
 from tenure.record.entry import Usage
 from tenure.rules.tables import rules_for
 from tenure.testing.script import Reply, wire
 from tenure.testing.streams import events
 
-READERS: dict[str, Any] = {"openai-chat": ChatReader, "anthropic": MessageReader}
+READERS: dict[str, Any] = {"openai-chat": ChatReader, "openai-responses": ResponseReader, "anthropic": MessageReader}
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=10,
 )
-KEYS = "choices delta content refusal usage message type text stop_reason finish_reason tool_calls function index error content_block model".split()
-KINDS = st.sampled_from(["message_start", "content_block_start", "content_block_delta", "message_delta", "error", "ping"])
+KEYS = (
+    "choices delta content refusal usage message type text stop_reason finish_reason tool_calls function index error content_block model "
+    "output_index item phase response status incomplete_details reason name prompt_tokens prompt_tokens_details input_tokens "
+    "input_tokens_details cached_tokens output_tokens"
+).split()
+KINDS = st.sampled_from(
+    [
+        *("message_start", "content_block_start", "content_block_delta", "message_delta", "error", "ping", "function_call"),
+        *("response.created", "response.output_item.added", "response.output_item.done", "response.output_text.delta", "message"),
+        *("response.refusal.delta", "response.completed", "response.incomplete", "response.failed", "commentary"),
+    ]
+)
 shaped = st.recursive(
-    json_values | KINDS,
+    json_values | KINDS | st.just(float("nan")) | st.just(float("inf")),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
     max_leaves=20,
 )
@@ -64,6 +74,81 @@ def test_events_of_any_shape_are_harmless(name: str, noise: list[Any]) -> None:
     found = heard(name, noise)
     assert found.text.encode().decode() == found.text
     assert isinstance(shortfall(found), tuple | None)
+
+
+def message(text: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "content": [{"type": "output_text", "text": text}], **fields}
+
+
+def over(status: str, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.{status}", "response": {"status": status, **fields}}
+
+
+def item(place: int, state: str, **fields: Any) -> dict[str, Any]:
+    return {"type": f"response.output_item.{state}", "output_index": place, "item": fields}
+
+
+def test_what_a_model_says_on_its_way_is_no_part_of_the_answer() -> None:
+    events_ = [
+        item(0, "added", type="message", phase="commentary"),
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "I am looking."},
+        item(1, "added", type="message", phase="final_answer"),
+        {"type": "response.output_text.delta", "output_index": 1, "delta": "Done."},
+        over("completed"),
+    ]
+    assert heard("openai-responses", events_).text == "Done."
+
+
+def test_an_item_that_comes_whole_is_heard_with_and_without_its_deltas() -> None:
+    delta = {"type": "response.output_text.delta", "output_index": 0, "delta": "Do"}
+    for before in ([], [delta]):
+        found = heard("openai-responses", [*before, item(0, "done", **message("Done.")), over("completed")])
+        assert (found.text, shortfall(found)) == ("Done.", None)
+
+
+@pytest.mark.parametrize(
+    ("event", "kind"),
+    [
+        (over("incomplete", incomplete_details={"reason": "max_output_tokens"}), Failure.CUT_SHORT),
+        (over("incomplete", incomplete_details={"reason": "content_filter"}), Failure.REFUSED),
+        (over("incomplete", incomplete_details={"reason": "a word of next year"}), Failure.CUT_SHORT),
+        (over("incomplete"), Failure.CUT_SHORT),
+        ({"type": "response.completed", "response": {"status": "incomplete"}}, Failure.CUT_SHORT),
+        ({"type": "response.incomplete", "response": {"status": "completed"}}, Failure.CUT_SHORT),
+        ({"type": "response.completed"}, None),
+        (item(1, "done", type="custom_tool_call", name="apply"), Failure.CUT_SHORT),
+        (item(1, "done", type="web_search_call"), Failure.CUT_SHORT),
+    ],
+)
+def test_a_response_is_an_answer_when_it_says_so(event: dict[str, Any], kind: Failure | None) -> None:
+    assert (shortfall(heard("openai-responses", [item(0, "done", **message("x")), event])) or (None,))[0] is kind
+
+
+@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call", "shell_call", "mcp_approval_request"])
+def test_an_item_that_waits_for_the_host_is_a_call_and_one_that_does_not_is_none(kind: str) -> None:
+    said = [item(0, "done", **message("x")), item(2, "done", type="web_search_call"), over("completed")]
+    assert shortfall(heard("openai-responses", said)) is None
+    found = shortfall(heard("openai-responses", [item(1, "added", type=kind), *said]))
+    assert found == (Failure.BAD_REPLY, f"the model called {kind!r}")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "error", "code": "rate_limit_exceeded", "message": "slowly", "param": None},
+        {"type": "error", "error": {"code": "rate_limit_exceeded", "message": "slowly"}},
+        over("failed", error={"code": "rate_limit_exceeded", "message": "slowly"}),
+    ],
+)
+def test_a_response_that_fails_says_why_however_it_is_put(event: dict[str, Any]) -> None:
+    found = heard("openai-responses", [event, over("failed", error={"code": "rate_limit_exceeded", "message": "slowly"})])
+    assert found.error
+    assert (found.error["code"], found.error["message"]) == ("rate_limit_exceeded", "slowly")
+
+
+def test_a_response_that_fails_without_a_word_has_failed() -> None:
+    assert heard("openai-responses", [over("failed", error=None)]).error
+    assert "failed" not in NO_END
 
 
 def test_a_lone_surrogate_becomes_a_sign_that_can_be_written() -> None:

@@ -17,7 +17,7 @@ from tenure.clip.selection import Selection, gaps, woven
 from tenure.clip.shape import Count, Piece, Shaped, weight
 
 NAME: Final = "diff"
-WHY: Final = "every file and hunk, changed lines first, files with their counts"
+WHY: Final = "files with their counts and hunks first, then changed lines"
 
 # What a line is; one byte each.
 OUTSIDE, COMMIT, MESSAGE, FILE, MODE, MINOR, HUNK, ADDED, REMOVED, CONTEXT, BINARY = range(11)

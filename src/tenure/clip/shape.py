@@ -35,7 +35,7 @@ class Shaped(Struct, frozen=True, kw_only=True):
     """
 
     pieces: tuple[Piece, ...]
-    why: str  # what was kept, in a few words for the marker: "every file with its first hits"
+    why: str  # what was kept, in a few words for the marker: "every file named, first hits where there is room"
 
 
 class Shape(Protocol):

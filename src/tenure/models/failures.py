@@ -31,17 +31,25 @@ CODES: Final[Mapping[str, Failure]] = {
     "request_too_large": Failure.TOO_LONG,
     "content_filter": Failure.REFUSED,
     "content_policy_violation": Failure.REFUSED,
+    "image_content_policy_violation": Failure.REFUSED,
+    "invalid_prompt": Failure.REFUSED,  # how a policy of OpenAI's is said to be violated, in the Responses API
+    "bio_policy": Failure.REFUSED,
+    "cyber_policy": Failure.REFUSED,
+    "misalignment_policy_violation": Failure.REFUSED,
     "insufficient_quota": Failure.NOT_ACCEPTED,  # comes as 429, and waiting does not help
     "billing_error": Failure.NOT_ACCEPTED,
     "authentication_error": Failure.NOT_ACCEPTED,
     "permission_error": Failure.NOT_ACCEPTED,
     "not_found_error": Failure.NOT_ACCEPTED,
+    "data_residency_mismatch": Failure.NOT_ACCEPTED,
     "rate_limit_error": Failure.RATE_LIMITED,
     "rate_limit_exceeded": Failure.RATE_LIMITED,
     "overloaded_error": Failure.UNAVAILABLE,
     "timeout_error": Failure.UNAVAILABLE,
     "api_error": Failure.UNAVAILABLE,
     "server_error": Failure.UNAVAILABLE,
+    "server_is_overloaded": Failure.UNAVAILABLE,
+    "slow_down": Failure.UNAVAILABLE,
 }
 
 STATUSES: Final[Mapping[int, Failure]] = {

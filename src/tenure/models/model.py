@@ -1,6 +1,7 @@
 """What every part that needs a model is handed: a callable. Edge."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -19,8 +20,13 @@ class Model(Protocol):
         ...
 
 
-_KINDS: Final[Mapping[str, type[OpenAIModel] | type[AnthropicModel]]] = MappingProxyType(
-    {"openai": OpenAIModel, "anthropic": AnthropicModel}
+_KINDS: Final[Mapping[str, Callable[..., Model]]] = MappingProxyType(
+    {
+        "openai": OpenAIModel,
+        "anthropic": AnthropicModel,
+        "openai-chat": partial(OpenAIModel, api="chat"),
+        "openai-responses": partial(OpenAIModel, api="responses"),
+    }
 )
 
 

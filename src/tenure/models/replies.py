@@ -1,9 +1,11 @@
 """What a stream brings, event by event, and whether its end is one. Pure.
 
-https://platform.openai.com/docs/api-reference/chat-streaming https://platform.claude.com/docs/en/build-with-claude/streaming
+https://platform.openai.com/docs/api-reference/chat-streaming https://platform.openai.com/docs/api-reference/responses-streaming
+https://platform.claude.com/docs/en/build-with-claude/streaming
 """
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -11,6 +13,7 @@ from msgspec import Struct
 from tenure.dialects.anthropic import Anthropic
 from tenure.dialects.json_text import clean, load
 from tenure.dialects.openai_chat import OpenAIChat
+from tenure.dialects.openai_responses import OpenAIResponses
 from tenure.errors import Failure, InputError
 from tenure.models.question import Question
 from tenure.record.entry import Usage
@@ -22,6 +25,9 @@ NO_END: Final[Mapping[str, tuple[Failure, str]]] = {
     "": (Failure.CUT_SHORT, "the stream broke off"),
     "length": (Failure.CUT_SHORT, "the output limit was reached"),
     "max_tokens": (Failure.CUT_SHORT, "the output limit was reached"),
+    "max_output_tokens": (Failure.CUT_SHORT, "the output limit was reached"),
+    "incomplete": (Failure.CUT_SHORT, "the provider says that it is incomplete"),
+    "cancelled": (Failure.CUT_SHORT, "the provider cancelled it"),
     "model_context_window_exceeded": (Failure.CUT_SHORT, "the model's window is full"),
     "pause_turn": (Failure.CUT_SHORT, "the model paused"),
     "insufficient_system_resource": (Failure.CUT_SHORT, "the provider ran out of resources"),
@@ -32,6 +38,19 @@ NO_END: Final[Mapping[str, tuple[Failure, str]]] = {
     "function_call": (Failure.BAD_REPLY, "the model called a tool"),
     "tool_use": (Failure.BAD_REPLY, "the model called a tool"),
 }
+
+# Items of a response that wait for an answer of the host's. Others a provider answers itself, and goes on.
+CALLS: Final = frozenset(
+    {
+        "function_call",
+        "custom_tool_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "computer_call",
+        "mcp_approval_request",
+    }
+)
 
 Fields = Mapping[str, Any]
 
@@ -74,7 +93,7 @@ class ChatReader:
         chunk = _object(event)
         self._model = self._model or _text(chunk, "model")
         if usage := _object(chunk.get("usage")):
-            self._usage = OpenAIChat().parse_usage(usage)
+            self._usage = OpenAIChat().parse_usage(_counts(usage))
         if error := chunk.get("error"):
             self._error = _object(error) or {"message": str(error)}
         first = [choice for each in _list(chunk.get("choices")) if not (choice := _object(each)).get("index")]
@@ -97,6 +116,77 @@ class ChatReader:
             usage=self._usage,
             error=self._error,
         )
+
+
+class ResponseReader:
+    """Reads the events of the Responses API. Reasoning is passed over, and so is what a model says to a user on its way to the answer."""
+
+    def __init__(self) -> None:
+        self._texts, self._refusals = dict[str, list[str]](), dict[str, list[str]]()  # by the item's place
+        self._calls, self._asides = dict[str, str](), set[str]()
+        self._stop = self._model = ""
+        self._usage: Usage | None = None
+        self._error: Fields | None = None
+
+    def take(self, event: object) -> None:
+        """Take an event. An item that is done is repeated in it whole, and counts; a response that is over brings the usage."""
+        fields = _object(event)
+        place = str(fields.get("output_index"))
+        match fields.get("type"):
+            case "response.output_item.added":
+                self._begun(place, _object(fields.get("item")))
+            case "response.output_item.done":
+                self._begun(place, _object(fields.get("item")))
+                self._done(place, _object(fields.get("item")))
+            case "response.output_text.delta":
+                self._texts.setdefault(place, []).append(_text(fields, "delta"))
+            case "response.refusal.delta":
+                self._refusals.setdefault(place, []).append(_text(fields, "delta"))
+            case "response.created" | "response.in_progress":
+                self._model = self._model or _text(_object(fields.get("response")), "model")
+            case "response.completed" | "response.incomplete" | "response.failed":
+                self._over(_text(fields, "type").removeprefix("response."), _object(fields.get("response")))
+            case "error":
+                self._error = _object(fields.get("error")) or fields
+            case _:
+                pass
+
+    def heard(self) -> Heard:
+        """What the events taken so far come to."""
+        spoken = [text for place, text in self._texts.items() if place not in self._asides]
+        return Heard(
+            text=clean("".join(map("".join, spoken))),
+            refusal=clean("".join(map("".join, self._refusals.values()))),
+            calls=tuple(self._calls.values()),
+            stop=self._stop,
+            model=self._model,
+            usage=self._usage,
+            error=self._error,
+        )
+
+    def _begun(self, place: str, item: Fields) -> None:
+        kind = _text(item, "type")
+        if kind == "message" and item.get("phase") == "commentary":
+            self._asides.add(place)
+        elif kind in CALLS:
+            self._calls[place] = _text(item, "name") or kind
+
+    def _done(self, place: str, item: Fields) -> None:
+        parts = [_object(part) for part in _list(item.get("content"))] if item.get("type") == "message" else []
+        for texts, key in ((self._texts, "text"), (self._refusals, "refusal")):
+            if whole := "".join(_text(part, key) for part in parts):
+                texts[place] = [whole]
+
+    def _over(self, how: str, response: Fields) -> None:
+        self._model = self._model or _text(response, "model")
+        if usage := _object(response.get("usage")):
+            self._usage = OpenAIResponses().parse_usage(_counts(usage))
+        # Some servers say "completed" in the event's name whatever became of it.
+        status = (_text(response, "status") or how) if how == "completed" else how
+        reason = _text(_object(response.get("incomplete_details")), "reason")
+        self._stop = reason if status == "incomplete" and reason in NO_END else status
+        if status == "failed":
+            self._error = self._error or _object(response.get("error")) or {"message": "the response failed"}
 
 
 class MessageReader:
@@ -138,7 +228,7 @@ class MessageReader:
             calls=tuple(self._calls),
             stop=self._stop,
             model=self._model,
-            usage=Anthropic().parse_usage(self._usage) if self._usage else None,
+            usage=Anthropic().parse_usage(_counts(self._usage)) if self._usage else None,
             error=self._error,
         )
 
@@ -185,6 +275,12 @@ def json_in(text: str) -> str | None:
             continue
         return candidate
     return None
+
+
+def _counts(usage: Fields, *, deep: bool = True) -> dict[str, Any]:
+    """Reported usage without what is no count, and no group of counts."""
+    groups = {key: _counts(group, deep=False) for key, value in usage.items() if (group := _object(value))} if deep else {}
+    return groups | {key: value for key, value in usage.items() if isinstance(value, int | float) and isfinite(value)}
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A question as the body of a provider's request. Pure, and byte-stable: what a cache has read is sent as it was.
 
-https://platform.openai.com/docs/api-reference/chat/create https://platform.claude.com/docs/en/api/messages
+https://platform.openai.com/docs/api-reference/chat/create https://platform.openai.com/docs/api-reference/responses/create
+https://platform.claude.com/docs/en/api/messages
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,20 +9,11 @@ from typing import Any, Final, Literal
 
 from tenure.dialects.anthropic import Anthropic
 from tenure.dialects.dialect import Dialect, Head, Piece
-from tenure.dialects.json_text import (
-    Json,
-    dump,
-    elements,
-    encoded,
-    load,
-    members,
-    number_of,
-    source,
-    value_of,
-    with_members,
-)
+from tenure.dialects.json_text import Json, dump, load, number_of, source
 from tenure.dialects.openai_chat import OpenAIChat
+from tenure.dialects.openai_responses import OpenAIResponses
 from tenure.errors import InputError
+from tenure.models.prefix import Prefix, continued, read_prefix
 from tenure.models.question import Question
 from tenure.record.entry import NEUTRAL, Draft, Origin, Role, Text
 from tenure.rules.tables import rules_for
@@ -29,6 +21,12 @@ from tenure.view.request import alternating
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
 Fields = Mapping[str, Any]
+
+# "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16": github.com/earendil-works/pi issue 6265
+LEAST_OUTPUT: Final = 16
+
+# What makes the Responses API go on when nobody listens any more; a question is over when it is cancelled.
+DETACHED: Final = ("background", "background_options")
 
 SCHEMA_IN_WORDS: Final = (
     "Answer with one JSON value and nothing else: no words around it, no code fence. This JSON schema describes it:\n"
@@ -42,13 +40,36 @@ def chat_body(question: Question, model: str, *, limit: Limit = "max_completion_
     """
     settings: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
     if question.prefix:
-        known = _fields(question.prefix)
-        own = next((key for key in ("max_completion_tokens", "max_tokens") if key in known), limit)
-        return _continued(question, model, OpenAIChat(), known, settings | {own: question.max_output})
+        prefix = read_prefix(question.prefix, OpenAIChat.name)
+        own = next((key for key in ("max_completion_tokens", "max_tokens") if key in prefix.settings), limit)
+        return _continued(question, model, OpenAIChat(), prefix, settings | {own: question.max_output})
     if question.schema is not None and structured:
-        form = {"name": "answer", "schema": question.schema, "strict": is_strict(question.schema)}
-        settings["response_format"] = {"type": "json_schema", "json_schema": form}
+        settings["response_format"] = {"type": "json_schema", "json_schema": _form(question.schema)}
     return _body(question, model, OpenAIChat(), settings | {limit: question.max_output}, in_words=not structured)
+
+
+def responses_body(question: Question, model: str, *, structured: bool = True, forbid_calls: bool = False) -> bytes:
+    """The body of `POST /responses`. Without a prefix nothing is stored at the provider; with one, what is stored is as the prefix has it.
+
+    With `structured` a schema is given as a setting, without it in words. `forbid_calls` says that a prefix's tools are not to be called,
+    hosted ones included, which act by themselves: for a provider whose cache is read all the same. Raises InputError.
+    """
+    settings: dict[str, Any] = {"stream": True, "max_output_tokens": max(question.max_output, LEAST_OUTPUT)}
+    if question.prefix:
+        prefix = read_prefix(question.prefix, OpenAIResponses.name)
+        if prefix.settings.get("conversation"):
+            raise InputError(
+                "prefix",
+                "a conversation that the provider keeps, and would write this question into",
+                "its messages in the request",
+            )
+        if forbid_calls and prefix.settings.get("tools"):
+            settings["tool_choice"] = "none"
+        return _continued(question, model, OpenAIResponses(), prefix, settings, DETACHED)
+    settings["store"] = False
+    if question.schema is not None and structured:
+        settings["text"] = {"format": {"type": "json_schema", **_form(question.schema)}}
+    return _body(question, model, OpenAIResponses(), settings, in_words=not structured)
 
 
 def messages_body(question: Question, model: str, *, structured: bool = True) -> bytes:
@@ -58,11 +79,11 @@ def messages_body(question: Question, model: str, *, structured: bool = True) ->
     """
     settings: dict[str, Any] = {"max_tokens": question.max_output, "stream": True}
     if question.prefix:
-        known = _fields(question.prefix)
-        thinking = known.get("thinking")
+        prefix = read_prefix(question.prefix, Anthropic.name)
+        thinking = prefix.settings.get("thinking")
         if isinstance(thinking, dict):
             settings["max_tokens"] += number_of(thinking, "budget_tokens")
-        return _continued(question, model, Anthropic(), known, settings)
+        return _continued(question, model, Anthropic(), prefix, settings)
     if question.schema is not None and structured:
         settings["output_config"] = {"format": {"type": "json_schema", "schema": question.schema}}
     return _body(question, model, Anthropic(), settings, in_words=not structured)
@@ -105,23 +126,19 @@ def _body(question: Question, model: str, dialect: Dialect, settings: Fields, *,
     return dialect.join(Head(system=prompt, fields={"model": model, **settings}), messages)
 
 
-def _continued(question: Question, model: str, dialect: Dialect, known: Mapping[str, Json], settings: Fields) -> bytes:
-    if known.get("model", model) != model:
-        raise InputError("prefix", f"model {known['model']!r}", f"{model!r}: a cache belongs to one model")
+def _continued(
+    question: Question, model: str, dialect: Dialect, prefix: Prefix, settings: Fields, dropped: Sequence[str] = ()
+) -> bytes:
+    named = prefix.settings.get("model", model)
+    if named != model:
+        raise InputError("prefix", f"model {named!r}", f"{model!r}: a cache belongs to one model")
     tail = _messages(_drafts(question, in_words=True), model, dialect)
-    text = _with_messages(source(question.prefix, "prefix"), [source(message, "message") for message in tail])
-    named = {} if "model" in known else {"model": model}
-    return encoded(with_members(text, {key: dump(value) for key, value in {**named, **settings}.items()}))
+    own = {} if "model" in prefix.settings else {"model": model}
+    return continued(prefix, [source(message, "message") for message in tail], {**own, **settings}, dropped)
 
 
-def _with_messages(prefix: str, tail: Sequence[str]) -> str:
-    """The request with more messages directly behind its last; not one byte before them changes."""
-    held = next((item for item in reversed(members(prefix, "prefix")) if item.key == "messages"), None)
-    spoken = elements(held.text, "prefix, messages") if held else []
-    if held is None or not spoken:
-        raise InputError("prefix", "no messages", "a request that was rendered for this provider")
-    at = held.end - len(held.text) + spoken[-1].end
-    return prefix[:at] + "".join(f",{message}" for message in tail) + prefix[at:]
+def _form(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": "answer", "schema": schema, "strict": is_strict(schema)}
 
 
 def _messages(drafts: Sequence[Draft], model: str, dialect: Dialect) -> tuple[bytes, ...]:
@@ -148,10 +165,3 @@ def _piece(draft: Draft) -> Piece:
         return Piece(role=draft.role, blocks=draft.blocks)
     kept = tuple(range(len(draft.blocks)))
     return Piece(role=draft.role, blocks=draft.blocks, dialect=draft.dialect, payload=draft.payload, kept=kept)
-
-
-def _fields(prefix: bytes) -> dict[str, Json]:
-    """A request's settings; its messages are not decoded."""
-    items = members(source(prefix, "prefix"), "prefix")
-    settings = ("model", "thinking", "max_tokens", "max_completion_tokens")
-    return {key: load(value) for key in settings if (value := value_of(items, key)) is not None}

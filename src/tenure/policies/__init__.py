@@ -60,7 +60,8 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
     known = {**POLICIES, **PEERS}
     names = name.split("+")
     if wrong := [each for each in names if each not in known]:
-        raise InputError("policy", repr(wrong[0]), "one of " + ", ".join([*known, UNBOUNDED]) + ", or several joined by +")
+        alone = [] if len(names) > 1 else [UNBOUNDED]
+        raise InputError("policy", repr(wrong[0]), "one of " + ", ".join([*known, *alone]) + ", or several joined by +")
     first, *others = (known[each] for each in names)
     return chain(first, *others) if others else first
 

@@ -39,7 +39,9 @@ def error_event(dialect: str) -> bytes:
         case "anthropic":
             return _named(error)
         case "openai-responses":
-            return _named({"type": "error", "sequence_number": 0, **error["error"]})
+            said = error["error"]
+            code = said["code"] or said["type"]
+            return _named({"type": "error", "code": code, "message": said["message"], "param": None, "sequence_number": 0})
         case _:
             return f"data: {dump(error)}\n\n".encode()
 
