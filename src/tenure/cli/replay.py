@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Annotated, Final
+from typing import IO, TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
@@ -15,22 +15,30 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.cli.helped import Helped, briefs, of_it, plans
 from tenure.clip.setting import Clip
 from tenure.errors import InputError, StoreError
 from tenure.evals import replay as evals_replay
-from tenure.evals.lines import CallLine, CommitLine, Line, ReplayLine, SkippedLine, SummaryLine, UnmetLine
+from tenure.evals.lines import CallLine, CommitLine, Line, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.evals.loading import source
 from tenure.evals.replay import Options, Source
+from tenure.lifecycle.automatic import threshold_of
 from tenure.lifecycle.budget import Budget, parse_tokens
 from tenure.lifecycle.gate import Rule
 from tenure.meter.tokens import o200k
 from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.view.edit import Insert
 
+if TYPE_CHECKING:  # wanted only by those who name a model
+    from tenure.models.model import Model
+
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 COMMITS_SHOWN: Final = 12
+STAND_IN: Final = "stand-in"  # for a planner or a summariser, where no model is at hand
 _STDOUT: Final = "-"
-_WHY: Final = {"recorded": "", "admission": "clipped"}  # of commits that no limit forced
+_WHY: Final = {"recorded": "", "admission": "clipped", "handoff": "brief"}  # of commits that no limit forced
+_WHOLE: Final = ("fold", "prune")  # kinds of actions that take all of an object
+_MODELS: Final = f"{STAND_IN}, openai:NAME or anthropic:NAME"
 _DECIDES: Final = f"What decides: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
 
 
@@ -44,6 +52,8 @@ class Run(msgspec.Struct, kw_only=True):
     windows: list[int] = []  # provider tokens at each call
     skipped: list[SkippedLine] = []
     unmet: UnmetLine | None = None
+    plans: Helped = msgspec.field(default_factory=Helped)
+    briefs: Helped = msgspec.field(default_factory=Helped)
     entries: int = 0
     record_tokens: int = 0
     recallable: str = ""  # a handle of something that left
@@ -61,6 +71,9 @@ def replay(
     clip: Annotated[str, typer.Option(help="Show results above this many tokens clipped from their birth, such as 4k.")] = "",
     faithful: Annotated[bool, typer.Option("--faithful", help="Follow a peer's rule without our protection.")] = False,
     gate: Annotated[Rule, typer.Option(help="When a target acts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
+    planner: Annotated[str, typer.Option(metavar="MODEL", help=f"Who is asked what may leave (Self-GC): {_MODELS}.")] = "",
+    summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"Who writes the briefs of handoffs: {_MODELS}.")] = "",
+    handoff_at: Annotated[str, typer.Option(help="When history is handed off: a share of the window, or tokens.")] = "85%",
     cache_life: Annotated[str, typer.Option(help="How long requests ask for a cached prefix, such as 1h.")] = "",
     head_tokens: Annotated[str, typer.Option(help="Tokens of system prompt and tools, which most logs leave out.")] = "0",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
@@ -83,6 +96,9 @@ def replay(
         faithful=faithful,
         gate=gate,
         cache_life=cache_life,
+        planner=_model("--planner", planner),
+        summariser=_model("--summariser", summariser),
+        handoff_at=threshold_of(handoff_at),
     )
     console = words.screen(stderr=json == _STDOUT, quiet=quiet)
     groups = [[one] for one in sessions] if each else [sessions]
@@ -103,6 +119,21 @@ def replay(
             )
     if any(run.summary and run.summary.violations for run in done):
         raise typer.Exit(1)
+
+
+def _model(option: str, name: str) -> "Model | None":
+    """The model of that name, or what stands in for one. Raises InputError for another name, ModelError when there is no key."""
+    if not name:
+        return None
+    if name == STAND_IN:
+        from tenure.evals.stand_ins import PLANNER, SUMMARISER
+
+        return PLANNER if option == "--planner" else SUMMARISER
+    from tenure.models.model import model_named
+
+    if ":" not in name:
+        raise InputError(option, repr(name), _MODELS)
+    return model_named(name)
 
 
 def _clip(above: str) -> Clip | None:
@@ -179,7 +210,7 @@ def comparison(runs: Sequence[Run]) -> Table:
 def together(runs: Sequence[Run]) -> str:
     """What several replays come to."""
     done = [run.summary for run in runs if run.summary is not None]
-    usd, uncapped = sum(each.usd for each in done), sum(each.usd_uncapped for each in done)
+    usd, uncapped = sum(each.bill_usd for each in done), sum(each.usd_uncapped for each in done)
     calls, commits = sum(each.calls for each in done), sum(each.commits for each in done)
     bill = f"{words.money(usd)} against {words.money(uncapped)} without eviction ({words.change(usd, uncapped)}), simulated"
     return f"{len(done)} sessions, {calls:,} calls, {commits:,} commits: {bill}"
@@ -187,7 +218,7 @@ def together(runs: Sequence[Run]) -> str:
 
 def _bill(summary: SummaryLine) -> tuple[str, ...]:
     commits, left, reuse = str(summary.commits), words.short(summary.evicted_tokens), words.share(summary.prefix_reuse)
-    return commits, left, reuse, words.money(summary.usd), words.money(summary.usd_uncapped)
+    return commits, left, reuse, words.money(summary.bill_usd), words.money(summary.usd_uncapped)
 
 
 def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console) -> Run:
@@ -231,6 +262,11 @@ def _note(run: Run, line: Line) -> None:
             run.entries, run.record_tokens = line.entries, line.record_tokens
         case SkippedLine():
             run.skipped.append(line)
+        case PlanLine():
+            if "handoff" in line.policy.split("+"):
+                run.briefs.note(line)
+            elif line.asked or "selfgc" in line.policy.split("+"):
+                run.plans.note(line)
         case UnmetLine():
             run.unmet = run.unmet or line
         case _:
@@ -263,7 +299,8 @@ def _titles(run: Run, header: ReplayLine) -> Iterator[Text]:
     budget = header.budget
     named = [("ceiling", budget.ceiling), ("target", budget.target), ("floor", budget.floor), ("window", budget.window)]
     limits = ", ".join(f"{name} {words.tokens(value)}" for name, value in named if value is not None)
-    yield Text(f"policy {header.policy}, {limits} tokens", style="dim")
+    asked = "".join(f", {role} {name}" for role in ("planner", "summariser") if (name := header.settings.get(role)))
+    yield Text(f"policy {header.policy}{words.plain(asked)}, {limits} tokens", style="dim")
 
 
 def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
@@ -281,16 +318,18 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
     table.add_row("left", f"{words.tokens(summary.evicted_tokens)} tokens: {words.kinds(summary.evicted_by_kind)}")
     table.add_row("recoverable", f"{words.share(summary.recoverable_share)} of what left, read again and hash-equal")
     table.add_row("stayed", words.kinds(summary.stayed_by_kind))
+    for name, told in (("plans", plans(run.plans)), ("briefs", briefs(run.briefs))):
+        if told:
+            table.add_row(name, told)
     if run.header is not None and run.header.settings.get("faithful"):
         table.add_row("faithful", _waived(summary.waived))
     table.add_row(
         "cache",
         f"{words.share(summary.prefix_reuse)} of prompt tokens read from it, {words.share(summary.prefix_reuse_uncapped)} without eviction",
     )
-    cheaper = words.change(summary.usd, summary.usd_uncapped)
-    table.add_row(
-        "bill", f"{words.money(summary.usd)} against {words.money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
-    )
+    cheaper = words.change(summary.bill_usd, summary.usd_uncapped)
+    bill = f"{words.money(summary.bill_usd)} against {words.money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
+    table.add_row("bill", bill + of_it(run.plans, run.briefs))
     if run.skipped:
         table.add_row("left out", _skipped(run.skipped))
     return table
@@ -318,7 +357,7 @@ def _commits(run: Run) -> Table:
         if len(shown) < len(run.commits) and number == len(shown) - 2:
             table.add_row("…", "", "", "", f"{len(run.commits) - len(shown)} more commits (--json has all)", style="dim")
         before, after = (int(tokens * commit.ratio) for tokens in (commit.tokens_before, commit.tokens_after))
-        over = commit.reason.split(" ", 1)[0] if commit.forced else _WHY.get(commit.moment, "pays")
+        over = _WHY.get(commit.policy) or (commit.reason.split(" ", 1)[0] if commit.forced else _WHY.get(commit.moment, "pays"))
         table.add_row(f"{commit.before_call:,}", words.short(before), words.short(after), over, _what(commit))
     return table
 
@@ -327,7 +366,9 @@ def _what(commit: CommitLine) -> str:
     """The objects of a commit in a few words: what left whole, and how many were only stripped."""
     if not commit.actions:
         return "what the agent's own compaction took" if commit.moment == "recorded" else str(commit.moment)
-    whole = dict.fromkeys(act.object for act in commit.actions if act.level == "episode")
+    if commit.policy == "handoff":
+        return f"what came before {commit.actions[0].object}, now told in a brief"
+    whole = dict.fromkeys(act.object for act in commit.actions if act.level == "episode" or act.kind in _WHOLE)
     parts = dict.fromkeys(act.object for act in commit.actions if act.object not in whole)
     said = [_objects(each, prefix) for each, prefix in ((whole, ""), (parts, "parts of ")) if each]
     return " and ".join(said)

@@ -8,6 +8,8 @@ from tenure.view.edit import Act, Edit, Moment, Price
 
 VERSION = 1
 
+Outcome = Literal["committed", "pending", "dropped"]
+
 
 class SourceFile(Struct, frozen=True, kw_only=True):
     """A session file that was read."""
@@ -112,14 +114,16 @@ class ProtectLine(Struct, frozen=True, kw_only=True, tag="protect", tag_field="t
 
 
 class PlanLine(Struct, frozen=True, kw_only=True, tag="plan", tag_field="type"):
-    """What became of a plan."""
+    """What became of a plan. One that was `pending` has a second line once it is carried out or dropped."""
 
     before_call: int
     policy: str
-    outcome: Literal["committed", "pending", "dropped"]
+    outcome: Outcome
     commit: int | None
     reason: str
     refused: tuple[dict[str, str], ...] = ()
+    asked: bool = False  # a model was asked just now, and this became of its answer
+    usd: float = 0.0  # what asking it cost
 
 
 class CommitLine(Struct, frozen=True, kw_only=True, tag="commit", tag_field="type"):
@@ -208,7 +212,13 @@ class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="t
     prefix_reuse_uncapped: float
     prompt_tokens: int
     prompt_tokens_uncapped: int
+    helpers_usd: float = 0.0  # of planners and summarisers; no part of `usd`, which is the sum of the calls
     waived: dict[str, int] = {}  # of a faithful replay: protected blocks that were changed, by what would have protected them
+
+    @property
+    def bill_usd(self) -> float:
+        """What the calls cost, and those who helped."""
+        return self.usd + self.helpers_usd
 
 
 Line = ReplayLine | EntryLine | SkippedLine | ProtectLine | PlanLine | CommitLine | HoldLine | UnmetLine | CallLine | SummaryLine

@@ -1,7 +1,8 @@
 """Replaying a recorded session under a budget. Promise: nothing costs more than it saves, and anyone can check it.
 
 A recorded session has a call for every assistant message. The replay takes its messages in one by one, lets the engine decide before each
-call as it would have live, and yields what happened as REPLAY.md's lines. No model is asked and nothing is written.
+call as it would have live, and yields what happened as REPLAY.md's lines. No model is asked but those that are handed in, and nothing is
+written.
 """
 
 from collections import Counter
@@ -10,12 +11,13 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from tenure.clip.setting import Clip
 from tenure.evals import lines as line_of
+from tenure.evals.helping import Helped, Helping
 from tenure.evals.lines import Line
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.evals.recorded import Recorded
@@ -26,6 +28,9 @@ from tenure.meter.cache import Call, PrefixCache
 from tenure.meter.media import media_tokens
 from tenure.meter.price import Prices, prices_for
 from tenure.meter.tokens import FRAMING, Tokenizer, weigh
+from tenure.planners.handoff_due import Threshold
+from tenure.planners.selfgc import Refused
+from tenure.policies.planned import Planned
 from tenure.policies.policy import Policy
 from tenure.record.chain import neutral_payload
 from tenure.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
@@ -34,10 +39,14 @@ from tenure.record.tools import is_delimiter
 from tenure.rules.rules import Rules
 from tenure.rules.tables import rules_for
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
+from tenure.view.action import Action, Shorten, Take
 from tenure.view.edit import Commit, Drop, Replace
 from tenure.view.laws import never_larger, protection, structural, touched
 from tenure.view.project import View
 from tenure.view.shared import shared_prefix
+
+if TYPE_CHECKING:  # wanted only by those who hand in a model
+    from tenure.models.model import Model
 
 _PEEK: Final = 64  # messages looked ahead for the model's name
 _DEFAULT_MODEL: Final = "claude-sonnet-4-5"
@@ -52,7 +61,10 @@ class Source(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to replay. `learn`: the provider's tokens per o200k token are learned from the usage that the log reports."""
+    """How to replay. `learn`: the provider's tokens per o200k token are learned from the usage that the log reports.
+
+    A `planner` is asked what may leave (Self-GC) and a `summariser` for briefs whenever a live conversation would ask them.
+    """
 
     budget: Budget
     policy: Policy | None
@@ -63,6 +75,9 @@ class Options(Struct, frozen=True, kw_only=True):
     cache_life: str = ""  # that the requests ask for, such as "1h"; empty: the provider's default
     learn: bool = True
     like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
+    planner: "Model | None" = None
+    summariser: "Model | None" = None
+    handoff_at: Threshold | None = None  # when history is handed off; None: as live, at 85 % of the window
     settings: dict[str, str | int | float | bool | None] = {}
     faithful: bool = False  # the policy is a peer's, and protection is waived for it; what it touched of it is counted apart
 
@@ -117,6 +132,13 @@ class _Sent(Struct):
     usd: float = 0.0
 
 
+class _Pending(Struct, frozen=True, kw_only=True):
+    """A model's plan that waits in the session, and the turns of a person when it was made."""
+
+    plan: Planned
+    turns: int
+
+
 class _Run:
     """One replay in progress. Mutable; yields lines."""
 
@@ -135,9 +157,19 @@ class _Run:
             faithful=options.faithful,
         )
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
-        self._texts: dict[int, Entry] = {}  # of the entries that are in the view
+        self._texts: dict[int, Entry] = {}  # of the entries that are in the view; with helpers of all, as a store has them
         self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)
         self.recorded = Recorded(self.session.index, tokenizer)
+        self._helping = Helping(
+            self.session,
+            planner=options.planner,
+            summariser=options.summariser,
+            handoff_at=options.handoff_at,
+            read=self._texts.__getitem__,
+            count=tokenizer,
+        )
+        self._pending: _Pending | None = None
+        self._helpers_usd = 0.0
         self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
         self._sent = _Sent(PrefixCache(prices=self.prices))
         self._uncapped = _Sent(PrefixCache(prices=self.prices))
@@ -157,7 +189,7 @@ class _Run:
         return line_of.ReplayLine(
             sources=sources,
             policy=self.options.policy.name if self.options.policy else "none",
-            settings={"faithful": self.options.faithful} | self.options.settings | _settings(self.options.policy),
+            settings=self._conduct() | self.options.settings | _settings(self.options.policy),
             model=self.model,
             model_known=model_known,
             budget=line_of.BudgetLine(
@@ -222,6 +254,7 @@ class _Run:
             prefix_reuse_uncapped=_share(self._uncapped.read, self._uncapped.prompt),
             prompt_tokens=self._sent.prompt,
             prompt_tokens_uncapped=self._uncapped.prompt,
+            helpers_usd=self._helpers_usd,
             waived=dict(self._waived.most_common()),
         )
 
@@ -236,7 +269,63 @@ class _Run:
             self._count_left(commit, at_birth=True)
             yield self._committed(commit)
 
+    def _conduct(self) -> dict[str, str | int | float | bool | None]:
+        """Whether protection is waived, and who is asked, by name."""
+        asked = (("planner", self.options.planner), ("summariser", self.options.summariser))
+        names = {role: str(getattr(model, "name", "") or "a function") for role, model in asked if model is not None}
+        return {"faithful": self.options.faithful, **names}
+
     def _before_call(self, draft: Draft) -> Iterator[Line]:
+        for helped in self._helping.due(extra=self.options.head_tokens, at=draft.at):
+            yield from self._planned(helped)
+        yield from self._decided(draft)
+        yield from self._overdue()
+
+    def _planned(self, helped: Helped) -> Iterator[Line]:
+        """What a model answered, carried out, kept for later or dropped."""
+        self._helpers_usd += helped.usd
+        decision = helped.decision
+        taken = isinstance(decision, Propose) or (isinstance(decision, Stay) and decision.price is not None)
+        if taken and helped.who == "selfgc" and self._pending is not None:
+            yield self._plan(self._pending.plan.name, "dropped", "overtaken by the next plan")
+            self._pending = None
+        match decision:
+            case Propose():
+                yield from self._commit(decision, helped)
+            case Stay():
+                waiting = self.session.waiting if decision.price is not None else None
+                if waiting is not None:
+                    self._pending = _Pending(plan=waiting, turns=len(self.session.index.turns))
+                yield self._plan(helped.who, "dropped" if waiting is None else "pending", decision.reason, helped=helped)
+            case Unmet():  # of a limit; no answer of a model is one
+                raise AssertionError(decision)
+            case _:
+                assert_never(decision)
+
+    def _overdue(self) -> Iterator[Line]:
+        """A plan that waited and does not any more, though nothing came of it."""
+        if self._pending is None or self.session.waiting is not None:
+            return
+        late = len(self.session.index.turns) - self._pending.turns > 1
+        why = "forgotten at the second turn of a person after it was made" if late else "nothing of it may leave any more"
+        yield self._plan(self._pending.plan.name, "dropped", why)
+        self._pending = None
+
+    def _plan(
+        self, policy: str, outcome: line_of.Outcome, reason: str, *, commit: int | None = None, helped: Helped | None = None
+    ) -> line_of.PlanLine:
+        return line_of.PlanLine(
+            before_call=self._calls,
+            policy=policy,
+            outcome=outcome,
+            commit=commit,
+            reason=reason,
+            refused=tuple(map(_refusal, helped.refused)) if helped is not None else (),
+            asked=helped is not None,
+            usd=helped.usd if helped is not None else 0.0,
+        )
+
+    def _decided(self, draft: Draft) -> Iterator[Line]:
         decision = self.session.decide(extra=self.options.head_tokens, at=draft.at)
         match decision:
             case Stay(price=None):
@@ -255,7 +344,7 @@ class _Run:
             case _:
                 assert_never(decision)
 
-    def _commit(self, proposal: Propose) -> Iterator[Line]:
+    def _commit(self, proposal: Propose, helped: Helped | None = None) -> Iterator[Line]:
         yield from self._protect()
         commit, guard, governed = proposal.commit, self.session.guard(), self.session.guard(governed=True)
         before, after = self._carry_out(commit)
@@ -268,18 +357,28 @@ class _Run:
             structural(after, index, self.rules, self.session.situation().loop_start),
         )
         self._violations += [f"commit {commit.n}: {wrong}" for wrong in found]
-        yield line_of.PlanLine(
-            before_call=self._calls, policy=commit.policy, outcome="committed", commit=commit.n, reason=commit.reason
-        )
+        yield from self._settled(commit)
+        yield self._plan(commit.policy, "committed", commit.reason, commit=commit.n, helped=helped)
         yield self._committed(commit)
+
+    def _settled(self, commit: Commit) -> Iterator[Line]:
+        """A plan that waited and was to begin with when a limit was passed, but of which nothing is in the commit."""
+        pending = self._pending
+        if pending is None or pending.plan.name not in commit.policy.split("+"):
+            return
+        self._pending = None
+        wanted = {_named(action, self.session) for action in pending.plan.actions}
+        if not any((act.kind, act.object) in wanted for act in commit.actions):
+            yield self._plan(pending.plan.name, "dropped", "nothing of it was left to leave when a limit was passed")
 
     def _carry_out(self, commit: Commit) -> tuple[View, View]:
         before = self.session.freeze()
         self._count_left(commit)
         self.session.commit(commit)
         after = self.session.freeze()
-        for entry in [entry for entry in self._texts if self.session.view.row(entry) is None]:
-            del self._texts[entry]
+        if self.options.planner is None and self.options.summariser is None:
+            for entry in [entry for entry in self._texts if self.session.view.row(entry) is None]:
+                del self._texts[entry]
         self._break(self._sent, before, after)
         return before, after
 
@@ -365,9 +464,22 @@ class _Run:
         return charge.usage
 
     def _learn(self, answer: Draft) -> None:
-        if self.options.learn and not self.options.like_pi:
+        learns = self.options.learn and not self.options.like_pi
+        if learns:
             self.recorded.learn(answer.usage)
         self.session.observe(at=answer.at, ratio=self.recorded.ratio.value)
+        self._helping.reported(self._prompt(answer.usage if learns else None))
+
+    def _prompt(self, usage: Usage | None) -> int:
+        """Provider tokens of the request that was answered: as reported, less what has left of it here; counted where no report is.
+
+        Live no history is handed off on an estimate, lest somebody at work be surprised. Nobody is at work in a replay, all of whose figures
+        are simulated and say so; and a report is of the recorded agent's window, so what it says of ours is an estimate in any case.
+        """
+        session = self.session
+        if usage is None or not usage.prompt:
+            return int((session.view.tokens + self.options.head_tokens) * session.ratio)
+        return usage.prompt - int((self.recorded.view.tokens - session.view.tokens) * session.ratio)
 
     def _rewritten(self, event: Rewritten) -> Iterator[Line]:
         """The recorded agent changed its own window: the same happens to the view, and to the window without us."""
@@ -470,6 +582,22 @@ class _Run:
             tokens=sum(media_tokens(item, self.rules.media) for item in items),
             all=tuple(item.sha256 for item in items) if len(items) > 1 else UNSET,
         )
+
+
+def _refusal(refused: Refused) -> dict[str, str]:
+    told = {"object": refused.object, "why": refused.why}
+    return told | {"action": refused.action} if refused.action else told
+
+
+def _named(action: Action, session: Session) -> tuple[str, str]:
+    """What a commit's account calls an action of a plan."""
+    match action:
+        case Take(how=how, object=object_):
+            return how, object_
+        case Shorten(how=how, span=span):
+            return how, session.index.spans[span].object
+        case _:
+            return "", ""
 
 
 def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | None]:

@@ -102,6 +102,7 @@ class _Offer(Struct, frozen=True, kw_only=True):
 
     commit: Commit
     view: Projection
+    missed: bool = False  # the limit that called for it is passed all the same
 
 
 class CommitLog(Protocol):
@@ -158,6 +159,11 @@ class Session:
         """Entries in the record."""
         return len(self.index)
 
+    @property
+    def waiting(self) -> Planned | None:
+        """The plan that waits for its time."""
+        return None if self._waiting is None else self._waiting.policy
+
     def propose(self, drafts: Iterable[Draft]) -> "Placed":
         """Place messages without taking them in, so that an edge can store them first. Its commits belong into the same transaction."""
         chain = self._chain.copy()
@@ -191,6 +197,8 @@ class Session:
         self._break(commit.edits)
         if self._offer is not None and self._offer.commit is commit:
             self.view = self._offer.view
+            # Ever more must come before the prefix is broken in vain again.
+            self._misses = min(self._misses + 1, _MOST_MISSES) if self._offer.missed else 0
         else:
             self.view.apply(commit.edits)
         self.rewrites += commit.moment != "admission"
@@ -382,16 +390,16 @@ class Session:
             return Stay(reason=f"{policy.name} would touch {touched}, which is held")
         if rehearsal.exhausted:
             self._is_over(commits=len(self.commits) + 1)
-        priced = self._priced(rehearsal, at)
+        planning = self._waiting.price.g if forced and self._waiting is not None else 0.0  # it goes first, so it is paid for here
+        priced = self._priced(rehearsal, at, planning)
         if not forced and not pays(self.setup.gate, priced, now):
             self._is_over(commits=len(self.commits), price=priced)  # priced again before every call
             return Stay(reason=_stays(priced), price=priced)
         why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
         proposal = self._offered(rehearsal, view, priced, policy.name, moment, why, forced=forced)
         if not forced or after <= limit:
-            self._misses = 0
             return proposal
-        self._misses = min(self._misses + 1, _MOST_MISSES)  # ever more must come before the prefix is broken in vain again
+        self._offer = _Offer(commit=proposal.commit, view=view, missed=True)
         return self._unmet(after, limit, extra, proposal)
 
     def _touched(self, after: Projection) -> str:

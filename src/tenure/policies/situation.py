@@ -80,9 +80,9 @@ def survey(
                 at, other = pair.call, pair.result
             else:
                 at, other = pair.result or (entry, block), pair.call
-            may_go = guard.why(at) is None if is_tied else not guard.is_active(fact.episode, entry)
+            may_go = _may_go(index, guard, at, tied=is_tied)
             if may_go and pair is not None:
-                may_go = _is_interrupted(index, pair) if other is None else other[0] not in tied or guard.why(other) is None
+                may_go = _is_interrupted(index, pair) if other is None else _may_go(index, guard, other, tied=other[0] in tied)
             (free if may_go else held).setdefault(fact.episode, []).append(at)
     return Situation(
         index=index,
@@ -97,6 +97,11 @@ def survey(
         read=read,
         limit=limit,
     )
+
+
+def _may_go(index: Index, guard: Guard, at: At, *, tied: bool) -> bool:
+    """Whether a block that no human wrote may go; one in an entry that nothing else ties is held by the open episode alone."""
+    return guard.why(at) is None if tied else not guard.is_active(index.block(at).episode, at[0])
 
 
 def _is_interrupted(index: Index, span: Span) -> bool:

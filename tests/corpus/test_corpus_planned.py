@@ -1,0 +1,62 @@
+"""Recorded sessions with stand-ins for a planner and a summariser: no law is broken, and what leaves comes back byte for byte.
+
+The corpus is no part of this repository; without it these tests are skipped. All sessions go through both models beside a policy, and a
+third of them through each model alone; `bench/planned.py` takes all through everything.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tenure.evals.lines import PlanLine, SummaryLine
+from tenure.evals.loading import source
+from tenure.evals.replay import Options, replay
+from tenure.evals.stand_ins import PLANNER, SUMMARISER
+from tenure.lifecycle.budget import Budget
+from tenure.meter.tokens import o200k
+from tenure.planners.handoff_due import Absolute
+from tenure.policies import POLICIES
+
+CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
+SESSIONS = sorted(path for path in CORPUS.glob("*/*") if path.is_file() and path.parent.name != "LICENSES")
+BOTH = Options(
+    budget=Budget(ceiling=30_000),
+    policy=POLICIES["tiered"],
+    planner=PLANNER,
+    summariser=SUMMARISER,
+    handoff_at=Absolute(tokens=20_000),
+)
+ALONE = {
+    "planner": Options(budget=Budget(window=30_000), policy=None, planner=PLANNER),
+    "summariser": Options(budget=Budget(window=30_000), policy=None, summariser=SUMMARISER),
+}
+
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not beside this repository")
+
+
+def replayed(path: Path, options: Options) -> Counter[str]:
+    """What became of plans and briefs; the laws are held to, and what left is read again."""
+    told: Counter[str] = Counter()
+    for line in replay([source(str(path))], options, o200k()):
+        if isinstance(line, PlanLine) and line.asked:
+            told[f"{line.policy} {line.outcome}"] += 1
+        if isinstance(line, SummaryLine):
+            assert line.violations == (), path.name
+            assert line.recoverable_share == 1.0, path.name
+    return told
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent.name for path in SESSIONS}))
+def test_plans_and_briefs_beside_a_policy_keep_the_laws(folder: str) -> None:
+    for path in SESSIONS:
+        if path.parent.name == folder:
+            replayed(path, BOTH)
+
+
+@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("name", ALONE)
+def test_plans_alone_and_briefs_alone_keep_the_laws(name: str, part: int) -> None:
+    chosen = SESSIONS[::3][part::5]
+    told = sum((replayed(path, ALONE[name]) for path in chosen), Counter[str]())
+    assert told["selfgc committed" if name == "planner" else "handoff committed"] > 0
