@@ -161,7 +161,7 @@ class Context:
         helpers = Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above)
         automatic = Automatic(threshold=threshold_of(handoff_at))
         self._asking = Asking(
-            self.session, helpers, automatic, rules=instructions, read=self._read, count=self._count, note=self._note
+            self.session, helpers, automatic, rules=instructions, read=self._read, count=self._count, note=self._note, clock=clock
         )
         self._books = Books(self.session, model=self._sheet.model, provider=provider, life=cache_life)
         self._resume()

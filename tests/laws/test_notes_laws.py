@@ -20,9 +20,10 @@ from tenure.rules.rules import Rules
 from tenure.testing.builders import by_words, call, reply, results, returned, weigh_words
 from tenure.testing.transcripts import transcripts
 from tenure.view.action import Take
+from tenure.view.edit import Insert
 from tenure.view.guard import loop_start
 from tenure.view.laws import never_larger, notes_readable, protection, structural
-from tenure.view.project import View
+from tenure.view.project import View, project
 from tenure.view.request import pieces
 
 CALLS = st.sampled_from(
@@ -125,6 +126,9 @@ def test_notes_are_readable_after_a_plan_that_takes_everything_and_after_undoing
             run.check(before, guard)
         session.commit(session.undone(data.draw(st.integers(0, len(session.commits) - 1))))
         assert not list(notes_readable(session.freeze(), session.index))
+    keys = [edit.key for commit in session.commits for edit in commit.edits if isinstance(edit, Insert)]
+    assert len(keys) == len(set(keys))
+    assert project(session.index, session.length, session.commits) == session.freeze()
 
 
 @given(script=noting())

@@ -113,7 +113,10 @@ class Search:
         if pieces is None:
             return None
         every = hits.all_named
-        return Shaped(pieces=pieces, why="every file named, first hits where there is room" if every else "folders with counts, and first hits")
+        return Shaped(
+            pieces=pieces,
+            why="every file named, first hits where there is room" if every else "folders with counts, and first hits",
+        )
 
 
 # Recognising -------------------------------------------------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from msgspec import Struct
 
 from tenure.errors import ModelError, TenureError
-from tenure.lifecycle.automatic import Automatic
+from tenure.lifecycle.automatic import Automatic, planning_limit
 from tenure.lifecycle.decision import Decision, Stay
-from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.planning import Answered, Ask, answer_handoff, answer_selfgc, ask_handoff, ask_selfgc
 from tenure.lifecycle.session import Session
 from tenure.meter.price import prices_for
@@ -76,7 +75,7 @@ class Helping:
             self._automatic = self._automatic.tried(record)
             yield from self._handed_off(self._summariser, at)
         total = int((session.view.tokens + extra) * session.ratio)
-        limit = budget.window if session.setup.gate is Rule.SELFGC_PAPER else budget.limit
+        limit = planning_limit(budget, session.setup.gate)
         if self._planner is not None and self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.planned(record)
             yield from self._collected(self._planner, at)
@@ -93,7 +92,7 @@ class Helping:
         )
 
         def answer(reply: str, usd: float) -> Answered:
-            return answer_selfgc(self._session, asked, reply, at=at, planning_usd=usd)
+            return answer_selfgc(self._session, asked, reply, moment="before-call", at=at, planning_usd=usd)
 
         yield self._answered("selfgc", planner, asked, question, view.tokens, answer)
 
@@ -106,7 +105,7 @@ class Helping:
         question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
 
         def answer(reply: str, usd: float) -> Answered:
-            return answer_handoff(self._session, asked, reply, finished=True, at=at, planning_usd=usd)
+            return answer_handoff(self._session, asked, reply, finished=True, moment="before-call", at=at, planning_usd=usd)
 
         yield self._answered("handoff", summariser, asked, question, 0, answer)
 

@@ -5,8 +5,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.lifecycle.budget import parse_tokens
-from tenure.lifecycle.gate import TRIGGER_SHARE
+from tenure.lifecycle.budget import Budget, parse_tokens
+from tenure.lifecycle.gate import TRIGGER_SHARE, Rule
 from tenure.planners.handoff_due import Absolute, OfWindow, Threshold, Verdict, due
 
 GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
@@ -20,6 +20,11 @@ def threshold_of(text: str | int) -> Threshold:
     if plain.endswith("%"):
         return OfWindow(percent=parse_tokens("handoff", plain, of=100_000) / 1_000)
     return Absolute(tokens=parse_tokens("handoff", plain, of=None))
+
+
+def planning_limit(budget: Budget, gate: Rule) -> int:
+    """The limit of which a planner's trigger is a share: the paper means the window, we what the view is held to."""
+    return budget.window if gate is Rule.SELFGC_PAPER else budget.limit
 
 
 class Automatic(Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from tenure.policies.situation import Situation
 from tenure.record.entry import Entry, ToolResult
 from tenure.record.medium import described, media_in
 from tenure.view.action import Action, Shorten, Take
-from tenure.view.edit import Insert
+from tenure.view.edit import Insert, Moment
 
 MASK_HEAD: Final = 200  # o200k tokens kept of a masked result's beginning
 MASK_TAIL: Final = 300
@@ -76,7 +76,9 @@ def ask_selfgc(session: Session, *, aim: int = 0) -> Ask | None:
     )
 
 
-def answer_selfgc(session: Session, asked: Ask, reply: str, *, at: str = "", planning_usd: float = 0.0) -> Answered:
+def answer_selfgc(
+    session: Session, asked: Ask, reply: str, *, moment: Moment = "manual", at: str = "", planning_usd: float = 0.0
+) -> Answered:
     """What of the plan may be done now, and whether it pays. Never raises for what the reply holds."""
     if stale := _stale(session, asked):
         return Answered(decision=Stay(reason=stale))
@@ -84,7 +86,10 @@ def answer_selfgc(session: Session, asked: Ask, reply: str, *, at: str = "", pla
     proposed = read(reply)
     plan = screened(proposed, objects_in(situation, read=situation.read, within_cut=True))
     actions, exact = _compiled(situation, plan.actions)
-    decision = session.plan("selfgc", actions, reason="planned by a model", at=at, planning_usd=planning_usd)
+    if not proposed.targets:
+        decision: Decision = Stay(reason="the planner names nothing" if proposed.found else "the reply holds no plan")
+    else:
+        decision = session.plan("selfgc", actions, reason="planned by a model", moment=moment, at=at, planning_usd=planning_usd)
     return Answered(decision=decision, refused=(*plan.refused, *exact), summary=proposed.summary)
 
 
@@ -119,6 +124,7 @@ def answer_handoff(
     finished: bool | None = None,
     rules: Iterable[Quoted] | None = None,
     pinned: Iterable[Quoted] = (),
+    moment: Moment = "manual",
     at: str = "",
     planning_usd: float = 0.0,
 ) -> Answered:
@@ -146,7 +152,9 @@ def answer_handoff(
         inserted=True,
     )
     # A person asked, or a limit did: what it costs is said, and does not stop it.
-    decision = session.plan("handoff", (action,), reason="history handed off", forced=True, at=at, planning_usd=planning_usd)
+    decision = session.plan(
+        "handoff", (action,), reason="history handed off", moment=moment, forced=True, at=at, planning_usd=planning_usd
+    )
     return Answered(decision=decision)
 
 

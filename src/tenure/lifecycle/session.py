@@ -298,7 +298,8 @@ class Session:
         if limit is None:
             return Stay(reason=f"{total:,} tokens are within the limit", price=self._waiting.price if self._waiting else None)
         if (policy := self._acting(forced=forced)) is None:
-            return self._unmet(total, limit, extra, None)
+            free = Stay(reason=f"{total:,} tokens are above the target, and there is no policy")
+            return self._unmet(total, limit, extra, None) if forced else free
         if self._is_spent(limit, now, at, forced=forced):
             held = self._spent.price if self._spent is not None else None
             return self._unmet(total, limit, extra, None) if forced else Stay(reason=_stays(held), price=held)

@@ -48,7 +48,7 @@ def taken(situation: Situation, view: Projection, action: Take, key: str) -> tup
     pointers = [_inserted(situation, place, 0, key, Line(text=action.pointer, routes=action.routes))]
     if routes := [route for insert in removed if is_pointer(insert) for route in insert.routes]:
         line = stretch_line(situation.index, routes)  # what was folded before stays on the way back
-        pointers.append(_inserted(situation, place, 1, f"{STRETCH_LINE}{key[1:]}", line))
+        pointers.append(_inserted(situation, place, 1, f"{STRETCH_LINE}{key[1:]}.0", line))  # a key that no merged line has
     return (*edits, *pointers) if sum(insert.tokens for insert in pointers) < gained else ()
 
 

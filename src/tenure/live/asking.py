@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from tenure.errors import InputError, ModelError, TenureError
-from tenure.lifecycle.automatic import Automatic
+from tenure.lifecycle.automatic import Automatic, planning_limit
 from tenure.lifecycle.decision import Stay
-from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Placed, Session
 from tenure.meter.ledger import CallRole, Spent
 from tenure.policies.situation import Count, Read
 from tenure.record.entry import Usage
+from tenure.view.edit import Moment
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.lifecycle.planning import Answered
@@ -46,10 +46,11 @@ class Asking:
         read: Read,
         count: Count,
         note: Callable[[Spent], None],
+        clock: Callable[[], str],
     ) -> None:
         self._session, self._helpers, self._automatic = session, helpers, automatic
         self._rules = None if rules is None else dict(rules)
-        self._read, self._count, self._note = read, count, note
+        self._read, self._count, self._note, self._clock = read, count, note, clock
 
     def reported(self, prompt: int) -> None:
         """A call was answered; its prompt, in tokens as the provider reports them, 0 for no report."""
@@ -66,15 +67,14 @@ class Asking:
             session.setup.budget.window, record=record, queued=queued
         ):
             self._automatic = self._automatic.tried(record)
-            yield from self._tried(partial(self.handoff, helpers.summariser), "the summariser")
+            yield from self._tried(partial(self.handoff, helpers.summariser, moment="before-call"), "the summariser")
         total = int((session.view.tokens + head_tokens) * session.ratio)
-        budget, by_paper = session.setup.budget, session.setup.gate is Rule.SELFGC_PAPER
-        limit = budget.window if by_paper else budget.limit
+        limit = planning_limit(session.setup.budget, session.setup.gate)
         if helpers.planner is not None and prefix and self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.planned(record)
-            yield from self._tried(partial(self.collect, helpers.planner, prefix), "the planner")
+            yield from self._tried(partial(self.collect, helpers.planner, prefix, moment="before-call"), "the planner")
 
-    def collect(self, model: "Model", prefix: bytes, *, aim: int = 0) -> "Answered | None":
+    def collect(self, model: "Model", prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
         """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
         from tenure.lifecycle.planning import answer_selfgc, ask_selfgc
         from tenure.models.question import Question
@@ -83,10 +83,17 @@ class Asking:
         if asked is None:
             return None
         said = self._paid("planner", model, Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=prefix))
-        return answer_selfgc(self._session, asked, said.text, planning_usd=said.cost_usd or 0.0)
+        cost = said.cost_usd or 0.0
+        return answer_selfgc(self._session, asked, said.text, moment=moment, at=self._clock(), planning_usd=cost)
 
     def handoff(
-        self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
+        self,
+        model: "Model",
+        *,
+        focus: str = "",
+        room: int = 100_000,
+        rules: Mapping[str, str] | None = None,
+        moment: Moment = "manual",
     ) -> "Answered | None":
         """A brief of earlier history; `rules` are kept for the next one. Raises ModelError when the model fails."""
         from tenure.lifecycle.planning import answer_handoff, ask_handoff
@@ -100,8 +107,16 @@ class Asking:
         question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
         said = self._paid("summariser", model, question)
         quoted = None if self._rules is None else [Quoted(label=label, text=text) for label, text in self._rules.items()]
-        cost = said.cost_usd or 0.0
-        return answer_handoff(self._session, asked, said.text, finished=True, rules=quoted, planning_usd=cost)
+        return answer_handoff(
+            self._session,
+            asked,
+            said.text,
+            finished=True,
+            rules=quoted,
+            moment=moment,
+            at=self._clock(),
+            planning_usd=said.cost_usd or 0.0,
+        )
 
     def digested(self, placed: Placed) -> Placed:
         """The messages with a digest beside each clip that a model gives one for. A model that fails leaves the plain clip."""
