@@ -292,6 +292,8 @@ class Session:
         """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""
         total = self._provider(self.view.tokens + extra)
         limit, forced = self._limit_passed(total)
+        if limit is None and self._waiting is None:
+            return Stay(reason=f"{total:,} tokens are within the limit")
         now = self._round(total, moment, at)
         if not forced and (due := self._due(moment, now, at)) is not None:
             return due

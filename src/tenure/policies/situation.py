@@ -64,6 +64,7 @@ def survey(
     free: dict[int, list[At]] = {}
     held: dict[int, list[At]] = {}
     tied = guard.tied()
+    active, since = guard.active(), guard.active_from
     for row in view.rows():
         entry = row.entry
         facts = index.entries[entry].blocks
@@ -80,9 +81,14 @@ def survey(
                 at, other = pair.call, pair.result
             else:
                 at, other = pair.result or (entry, block), pair.call
-            may_go = _may_go(index, guard, at, tied=is_tied)
+            may_go = guard.why(at) is None if is_tied else active == NONE or fact.episode != active or entry < since
             if may_go and pair is not None:
-                may_go = _is_interrupted(index, pair) if other is None else _may_go(index, guard, other, tied=other[0] in tied)
+                if other is None:
+                    may_go = _is_interrupted(index, pair)
+                elif other[0] in tied:
+                    may_go = guard.why(other) is None
+                elif since:  # else a pair is on one side
+                    may_go = other[0] < since or index.block(other).episode != active
             (free if may_go else held).setdefault(fact.episode, []).append(at)
     return Situation(
         index=index,
@@ -97,11 +103,6 @@ def survey(
         read=read,
         limit=limit,
     )
-
-
-def _may_go(index: Index, guard: Guard, at: At, *, tied: bool) -> bool:
-    """Whether a block that no human wrote may go; one in an entry that nothing else ties is held by the open episode alone."""
-    return guard.why(at) is None if tied else not guard.is_active(index.block(at).episode, at[0])
 
 
 def _is_interrupted(index: Index, span: Span) -> bool:

@@ -77,7 +77,7 @@ class Guard:
             return "prologue"
         if at[0] in self.tail:
             return "tail"
-        if self.is_active(facts.episode, at[0]):
+        if facts.episode != NONE and facts.episode == self.active() and at[0] >= self.active_from:
             return "episode"
         if facts.span in self._recalled:
             return "recall"
@@ -87,10 +87,10 @@ class Guard:
             return self._held_why(at, facts.span, facts.episode, facts.turn)
         return None
 
-    def is_active(self, episode: int, entry: int) -> bool:
-        """Whether an entry of an episode is of what the agent is at, which no policy touches."""
+    def active(self) -> int:
+        """The open episode, which no policy touches from `active_from` on; NONE when there is none, or it may go."""
         active = self._index.graph.open
-        return active is not None and episode == active.ordinal and entry >= self.active_from and not self.waived
+        return NONE if active is None or self.waived else active.ordinal
 
     def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
         keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]), (f"block {at[1]}", at[0]))
