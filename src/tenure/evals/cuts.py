@@ -1,0 +1,144 @@
+"""Cut-point replay: every policy prunes the same session at the same place by the same share, and the real future judges it.
+
+Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Residues count as kept tokens. Promise: nothing is lost silently.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.evals.harm.cut import Uses, after_cut, uses_of
+from tenure.evals.harm.passage import of_line
+from tenure.evals.lines import EntryLine
+from tenure.evals.loading import load
+from tenure.evals.replay import Options, Source
+from tenure.evals.replay import replay as replayed
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.session import Session, Setup
+from tenure.meter.tokens import Tokenizer, weigh
+from tenure.policies.policy import Policy
+from tenure.record.entry import Entry, Role
+from tenure.rules.tables import rules_for
+
+POINTS: Final = 5  # cuts of a session, evenly spread over its calls
+PRUNE: Final = 0.45  # of the view's tokens
+LEAST_CALLS: Final = 12
+LEAST_TOKENS: Final = 8_000  # of a view at a cut: below there is little to choose from
+
+
+class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
+    """One policy at one cut, and what the session's future needed of what it took."""
+
+    source: str
+    policy: str
+    cut: int
+    before_call: int
+    entries: int
+    tokens: int  # of the view, in o200k tokens
+    target: float  # share that was to leave
+    pruned: float  # share that left, net of residues
+    visible: int  # needs that something removed held, and the view still shows
+    routed: int
+    lost: int
+
+    @property
+    def missed(self) -> int:
+        """Needs that the view does not show, with a way back or without."""
+        return self.routed + self.lost
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """A policy over many cuts."""
+
+    policy: str
+    cuts: int
+    pruned: float  # mean share
+    short: int  # cuts at which it took less than nine tenths of what it was to take
+    needs: int
+    routed: int
+    lost: int
+    untouched: int  # cuts after which nothing was missed
+
+    @property
+    def no_impact(self) -> float:
+        """Share of cuts after which nothing was missed."""
+        return self.untouched / self.cuts if self.cuts else 1.0
+
+
+def cuts(
+    one: Source, policies: Mapping[str, Policy], tokenizer: Tokenizer, *, points: int = POINTS, prune: float = PRUNE
+) -> Iterator[CutLine]:
+    """Every policy at every cut of a session; none for a session too short to be cut. Raises InputError when it cannot be read."""
+    loaded = load([one], tokenizer)
+    places = _places(loaded.entries, points)
+    if not places:
+        return
+    rules = rules_for("", next(iter(loaded.models), ""), "")
+    weigher = partial(weigh, tokenizer=tokenizer, media=rules.media)
+    uses = uses_of(of_line(line) for line in replayed([one], _whole(), tokenizer) if isinstance(line, EntryLine))
+    setup = Setup(budget=Budget(window=10**9), rules=rules, policy=None)
+    session = Session(setup, weigh=weigher, count=tokenizer, read=loaded.entries.__getitem__)
+    calls = 0
+    for entry in loaded.entries:
+        if entry.n in places and session.view.tokens >= LEAST_TOKENS:
+            for name, policy in policies.items():
+                yield _cut(session, uses, policy, name, (one.path, places[entry.n], calls), prune)
+        calls += entry.role is Role.ASSISTANT
+        session.follow(entry)
+
+
+def outcomes(lines: Iterable[CutLine]) -> tuple[Outcome, ...]:
+    """The lines of many sessions, by policy, in the order in which policies first appear."""
+    by_policy: dict[str, list[CutLine]] = {}
+    for line in lines:
+        by_policy.setdefault(line.policy, []).append(line)
+    return tuple(
+        Outcome(
+            policy=policy,
+            cuts=len(found),
+            pruned=sum(line.pruned for line in found) / len(found),
+            short=sum(line.pruned < 0.9 * line.target for line in found),
+            needs=sum(line.visible + line.missed for line in found),
+            routed=sum(line.routed for line in found),
+            lost=sum(line.lost for line in found),
+            untouched=sum(not line.missed for line in found),
+        )
+        for policy, found in by_policy.items()
+    )
+
+
+def _places(entries: Iterable[Entry], points: int) -> dict[int, int]:
+    """The entries before which a session is cut, each with its number."""
+    replies = [entry.n for entry in entries if entry.role is Role.ASSISTANT]
+    if len(replies) < LEAST_CALLS:
+        return {}
+    return {replies[len(replies) * (n + 1) // (points + 1)]: n for n in range(points)}
+
+
+def _cut(session: Session, uses: Uses, policy: Policy, name: str, at: tuple[str, int, int], prune: float) -> CutLine:
+    path, number, call = at
+    before = session.view.tokens
+    target = int(before * (1 - prune))
+    session.setup = replace(session.setup, policy=policy, budget=Budget(ceiling=target, floor=target, window=10**9))
+    plan = session.rehearse(policy, target, limit=target)
+    verdicts = [found.verdict for found in after_cut(uses, session.length, (), plan.edits) if found.part != "thinking"]
+    return CutLine(
+        source=path,
+        policy=name,
+        cut=number,
+        before_call=call,
+        entries=session.length,
+        tokens=before,
+        target=prune,
+        pruned=plan.saved / before,
+        visible=verdicts.count("visible"),
+        routed=verdicts.count("routed"),
+        lost=verdicts.count("lost"),
+    )
+
+
+def _whole() -> Options:
+    return Options(budget=Budget(window=10**9), policy=None)
