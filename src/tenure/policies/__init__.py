@@ -18,9 +18,10 @@ from tenure.policies.peers.tool_mask_prune import Hybrid, ToolMaskPrune
 from tenure.policies.peers.tool_prune import ToolPrune
 from tenure.policies.pi_cwl import PiCwl
 from tenure.policies.policy import Policy
+from tenure.policies.provenance import Provenance
 from tenure.policies.tiered import Tiered
 
-POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), Tiered())})
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), Tiered(), Provenance())})
 
 # Baselines and the published rules of others, for comparison.
 PEERS: Final[Mapping[str, Policy]] = MappingProxyType(
