@@ -29,6 +29,11 @@ _ALARM: Final = re.compile(r"\b(?:error|exception|fail(?:ed|ure)?|warning|traceb
 
 RARE: Final = 3  # results of the view that may hold an anchor before it says nothing
 LEAST: Final = 80  # tokens: less is not worth a placeholder
+NAMES: Final = 0.1  # of a result's tokens that a list of its names may weigh
+MOST_NAMES: Final = 300
+LONGEST_NAME: Final = 80
+LARGE: Final = 1_500  # tokens of a result that is shortened in two steps
+LARGEST: Final = 20_000  # tokens that one keeps in the first of them
 LONGEST: Final = 240  # characters of a line that is kept
 FADE: Final = 24.0  # steps after which a use counts a third
 
@@ -43,6 +48,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     name: str = "provenance"
     kept: float = 0.1
     most: int = 400
+    large: float = 0.4  # what a large result keeps before any goes down to `kept`
     conduct: Conduct = Conduct()
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
@@ -54,10 +60,12 @@ class Provenance(Struct, frozen=True, kw_only=True):
         episodes = sorted(situation.free)
         for ordinal in episodes:
             yield Strip(episode=ordinal, level=Level.REASONING)
-        for span in results.by_loss():
-            yield Shorten(
-                span=span.ordinal, how="clear", text=results.instead(span, self.kept, self.most), routes=(results.handle(span),)
-            )
+        spans = results.by_loss()
+        for span in spans:
+            if results.is_large(span):
+                yield results.shortened(span, self.large, LARGEST, fill=True)
+        for span in spans:
+            yield results.shortened(span, self.kept, self.most)
         for ordinal in episodes:
             if not results.wrote(ordinal):
                 yield Strip(episode=ordinal, level=Level.EPISODE)
@@ -97,14 +105,24 @@ class _Results:
         spans = [index.spans[ordinal] for ordinal in self._texts if self._may(index.spans[ordinal])]
         return sorted(spans, key=lambda span: (self._loss(span), span.ordinal))
 
-    def instead(self, span: Span, kept: float, most: int) -> str:
+    def is_large(self, span: Span) -> bool:
+        """Whether it is worth two steps: at once it might take far more than is wanted."""
+        return self._situation.view.weight(*_at(span)) >= LARGE
+
+    def shortened(self, span: Span, kept: float, most: int, *, fill: bool = False) -> Shorten:
+        """The action that leaves a share of a result; with `fill` lines that nothing speaks for take up what room is left."""
+        text = self.instead(span, kept, most, fill=fill)
+        return Shorten(span=span.ordinal, how="clear", text=text, routes=(self.handle(span),))
+
+    def instead(self, span: Span, kept: float, most: int, *, fill: bool = False) -> str:
         """The placeholder, and below it the lines that are most likely to be asked for, in their order and as they were."""
         text = self._texts[span.ordinal]
         tokens = self._situation.index.block(_at(span)).tokens
         failed = text if span.error else ""
         note = cleared(self.handle(span), span.cue, span.tool, span.kind, tokens, failed)
-        lines = self._lines(span, text.split("\n"), min(most, int(tokens * kept)))
-        return "\n".join([note, *lines])
+        lines = self._lines(span, text.split("\n"), min(most, int(tokens * kept)), fill=fill)
+        names = self._names(span, "\n".join(lines), min(MOST_NAMES, int(tokens * NAMES)))
+        return "\n".join([note, *([f"[names in it: {' '.join(names)}]"] if names else []), *lines])
 
     def handle(self, span: Span) -> str:
         """How the record names it."""
@@ -138,7 +156,20 @@ class _Results:
         known = NEEDED.get(tool_name(span.tool), OTHERS) * exp((step - self._now) / (4 * FADE))
         return known + 1_000 * uses / max(tokens, 1) / 8
 
-    def _lines(self, span: Span, lines: list[str], room: int) -> list[str]:
+    def _names(self, span: Span, shown: str, room: int) -> list[str]:
+        """What else a result names that hardly any other does: as much as there is room for, what it names most first."""
+        said = Counter(_found(self._texts[span.ordinal]))
+        kept: list[str] = []
+        for name, _ in said.most_common():
+            if self._holders[name] > RARE or len(name) > LONGEST_NAME or name in shown:
+                continue
+            room -= 2 + len(name) // 4
+            if room < 0:
+                break
+            kept.append(name)
+        return kept
+
+    def _lines(self, span: Span, lines: list[str], room: int, *, fill: bool) -> list[str]:
         step = self._situation.index.entries[span.call[0]].step
         worth: list[tuple[float, int]] = []
         for number, line in enumerate(lines):
@@ -148,7 +179,8 @@ class _Results:
             used = sum(1.0 for anchor in found if self._used.get(anchor, -1) > step and self._holders[anchor] <= RARE)
             rare = sum(0.1 for anchor in found if self._holders[anchor] == 1)
             alarm = 0.5 if _ALARM.search(line) else 0.0
-            if score := used + rare + alarm:
+            score = used + rare + alarm
+            if score or fill:
                 worth.append((score / (8 + len(line) / 4), number))
         kept: list[int] = []
         for _, number in sorted(worth, key=lambda each: (-each[0], each[1])):
@@ -165,4 +197,8 @@ def _at(span: Span) -> At:
 
 def _anchors(text: str) -> frozenset[str]:
     """The strings of a text that can be told apart later. Linear."""
-    return frozenset(found.rstrip(".:-/") for found in _ANCHOR.findall(text) if _TELLING.search(found))
+    return frozenset(_found(text))
+
+
+def _found(text: str) -> Iterator[str]:
+    return (found.rstrip(".:-/") for found in _ANCHOR.findall(text) if _TELLING.search(found))
