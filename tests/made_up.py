@@ -33,7 +33,7 @@ CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, typ
 
 
 def here(home: Path, **environment: str) -> Here:
-    current = home / "work"
+    current = home / "code"
     current.mkdir(parents=True, exist_ok=True)
     return Here(home=home, current=current, environment=environment, temporary=home / "tmp")
 
@@ -193,10 +193,10 @@ def padded(path: Path, content: Iterable[Json], age: int) -> Path:
 def home_of_ada(home: Path) -> Here:
     """A home with sessions of several tools, all of one morning but for the oldest."""
     where, minute = here(home), 60
-    api, site = str(home / "work/api"), str(home / "work/the-site-of-the-observatory/front")
+    api, site = str(home / "code/api"), str(home / "code/the-site-of-the-observatory/front")
     projects = home / ".claude/projects"
     path = projects / "-home-ada-work-api/5f0c2b1e-6f0d-4b7e-9a53-0d9f4f1f2c11.jsonl"
-    padded(path, claude("Fix the flaky login test, and say why it was flaky.\n\nThe log is in /tmp/ci.log.", api), 300 * minute)
+    padded(path, claude("Fix the flaky login test, and say why it was flaky.\n\nThe log is in logs/ci.log.", api), 300 * minute)
     put(path.with_suffix("") / "subagents/agent-1.jsonl", claude("Read the log."))
     put(path.with_suffix("") / "subagents/agent-2.jsonl", claude("Find other tests with clocks."))
     long = projects / "-home-ada-work-the-site-of-the-observatory-front/0b5d8c77-1c5b-4f0e-8a43-6f1e0c1d2e33.jsonl"

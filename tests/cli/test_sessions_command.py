@@ -68,8 +68,8 @@ def test_scripts_get_an_object_a_line(ada: Path, capsys: pytest.CaptureFixture[s
         "messages": None,
         "agents": 2,
         "modified": "1970-01-12T18:46:40Z",
-        "project": str(ada / "work/api"),
-        "words": "Fix the flaky login test, and say why it was flaky. The log is in /tmp/ci.log.",
+        "project": str(ada / "code/api"),
+        "words": "Fix the flaky login test, and say why it was flaky. The log is in logs/ci.log.",
     }
     assert second["words"].startswith("夜空")
     assert "\x1b" not in third["words"]

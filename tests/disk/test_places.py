@@ -32,14 +32,14 @@ FILES = {
     ".cline/data/tasks/20/api_conversation_history.json": "cline",
     ".cline/data/sessions/21/21.messages.json": "cline",
     ".config/mini-swe-agent/last_mini_run.traj.json": "mini-swe-agent",
-    "work/one.traj.json": "mini-swe-agent",
-    "work/trajectories/ada/run/task/task.traj": "swe-agent",
-    "work/.specstory/history/2026-03-01_10-00Z-login.md": "specstory",
-    "work/.aider.chat.history.md": "aider",
+    "code/one.traj.json": "mini-swe-agent",
+    "code/trajectories/ada/run/task/task.traj": "swe-agent",
+    "code/.specstory/history/2026-03-01_10-00Z-login.md": "specstory",
+    "code/.aider.chat.history.md": "aider",
     ".aider.chat.history.md": "aider",
-    "work/jobs/j/t/agent/trajectory.json": "atif",
-    "work/logs/2026-03-01_task.eval": "inspect",
-    "work/logs/2026-03-01_task.json": "",
+    "code/jobs/j/t/agent/trajectory.json": "atif",
+    "code/logs/2026-03-01_task.eval": "inspect",
+    "code/logs/2026-03-01_task.json": "",
 }
 # What lies beside them and is no session.
 BESIDE = (
@@ -52,9 +52,9 @@ BESIDE = (
     ".gemini/tmp/api/chats/1f/agent.jsonl",
     ".local/share/opencode/auth.json",
     ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/17/ui_messages.json",
-    "work/README.md",
-    "work/package.json",
-    "work/other.db",
+    "code/README.md",
+    "code/package.json",
+    "code/other.db",
 )
 
 
@@ -83,7 +83,7 @@ def test_a_home_without_sessions_has_none(tmp_path: Path) -> None:
 def test_tools_are_told_where_to_keep_sessions_by_variables(tmp_path: Path) -> None:
     put(tmp_path / "c/projects/-w/1.jsonl", "{}")
     put(tmp_path / "x/sessions/rollout-1.jsonl", "{}")
-    put(tmp_path / "work/evals/a.eval", "{}")
+    put(tmp_path / "code/evals/a.eval", "{}")
     put(tmp_path / "notes/aider.md", "{}")
     opencode_database(tmp_path / "data/opencode/opencode.db")
     where = here(
@@ -168,7 +168,7 @@ def test_conversations_of_openhands_are_folders(tmp_path: Path) -> None:
 
 
 def test_conversations_in_a_store_of_ours_are_listed_without_opening_it_as_one(tmp_path: Path) -> None:
-    work = tmp_path / "work"
+    work = tmp_path / "code"
     work.mkdir()
     said = Draft(role=Role.USER, blocks=(Text(text="Mend it.", origin=Origin.HUMAN),))
     store_drafts(work / "tenure.db", [said], o200k())
