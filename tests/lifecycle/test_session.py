@@ -133,7 +133,8 @@ def test_a_commit_of_ours_is_no_collapse() -> None:
 def test_every_decision_is_one_line_that_a_person_understands() -> None:
     kept = opened(Budget(target=400), *steps(7))
     waits = str(kept.decide())
-    assert waits.startswith("nothing leaves yet: would cost 0.00")
+    assert waits.startswith("nothing leaves yet: it spares $0.00")
+    assert ": loses $0.00" in waits
     assert "tokens again that are cached" in waits
     assert str(opened(Budget(target=50_000)).decide()) == "nothing leaves: 7 tokens are within the limit"
     done = str(opened(Budget(ceiling=1_000), *steps(20)).decide())

@@ -16,11 +16,10 @@ class Stay(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """One line."""
-        return (
-            f"nothing leaves: {self.reason}"
-            if self.price is None
-            else f"nothing leaves yet: {self.reason}; {account(self.price)}"
-        )
+        if self.price is None:
+            return f"nothing leaves: {self.reason}"
+        why = "" if self.price.gain_usd <= 0 else f"{self.reason}; "  # else the account says it
+        return f"nothing leaves yet: {why}{account(self.price)}"
 
 
 class Propose(Struct, frozen=True, kw_only=True):
@@ -71,7 +70,7 @@ def account(price: Price) -> str:
         if broken > 0
         else "nothing, as the cache is cold",
         *([f"{money(price.g)} for the plan"] if price.g > 0 else ()),
-        *([f"{money(price.misses * price.recall)} for {price.misses:.1f} recalls"] if price.misses * price.recall > 0 else ()),
+        *([f"{money(price.misses * price.recall)} for recalls to be expected"] if price.misses * price.recall > 0 else ()),
     ]
     return (
         f"it {spared} and costs {' and '.join(paid)}: {'gains' if price.gain_usd >= 0 else 'loses'} {money(abs(price.gain_usd))}"
