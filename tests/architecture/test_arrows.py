@@ -39,7 +39,7 @@ IMPURE = {
     "httpx",
     "uuid",
 }
-HEAVY = {"sqlalchemy", "tiktoken", "hypothesis", "genai_prices", "rich", "typer", "openai", "anthropic"}
+HEAVY = {"sqlalchemy", "tiktoken", "hypothesis", "genai_prices", "rich", "typer", "openai", "anthropic", "ray", "textual", "mcp"}
 
 
 def imports(path: Path) -> Iterator[str]:
