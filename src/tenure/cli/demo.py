@@ -9,7 +9,8 @@ import typer
 from rich.console import Console
 
 from tenure.cli import words
-from tenure.cli.replay import DEFAULT_CEILING, Run, play, report
+from tenure.cli.asked import DEFAULT_CEILING
+from tenure.cli.replay import Run, play, report
 from tenure.disk.here import Here, here
 from tenure.disk.places import usual_places
 from tenure.errors import InputError

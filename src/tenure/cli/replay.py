@@ -1,9 +1,8 @@
 """`tenure replay`: what the engine does to a recorded session under a budget, and what that costs and saves."""
 
-import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Final
 
@@ -15,15 +14,18 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.cli.asked import STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Target, Window, head_of, output
+from tenure.cli.asked import budget_of as budget_of
 from tenure.cli.helped import Helped, briefs, of_it, plans
 from tenure.clip.setting import Clip
-from tenure.errors import InputError, StoreError
+from tenure.errors import InputError
 from tenure.evals import replay as evals_replay
-from tenure.evals.lines import CallLine, CommitLine, Line, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
+from tenure.evals.bill import Watched, accounted
+from tenure.evals.lines import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.evals.loading import source
 from tenure.evals.replay import Options, Source
 from tenure.lifecycle.automatic import threshold_of
-from tenure.lifecycle.budget import Budget, parse_tokens
+from tenure.lifecycle.budget import parse_tokens
 from tenure.lifecycle.gate import Rule
 from tenure.meter.tokens import o200k
 from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
@@ -32,10 +34,8 @@ from tenure.view.edit import Insert
 if TYPE_CHECKING:  # wanted only by those who name a model
     from tenure.models.model import Model
 
-DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 COMMITS_SHOWN: Final = 12
 STAND_IN: Final = "stand-in"  # for a planner or a summariser, where no model is at hand
-_STDOUT: Final = "-"
 _WHY: Final = {"recorded": "", "admission": "clipped", "handoff": "brief"}  # of commits that no limit forced
 _WHOLE: Final = ("fold", "prune")  # kinds of actions that take all of an object
 _MODELS: Final = f"{STAND_IN}, openai:NAME or anthropic:NAME"
@@ -63,20 +63,25 @@ def replay(
     sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not; - for standard input.")],
     policy: Annotated[str, typer.Option(help=_DECIDES)] = "cwl",
     compat: Annotated[str, typer.Option(help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
-    target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
-    ceiling: Annotated[str, typer.Option(help="Never send more than this; 80k unless --target is given.")] = "",
-    floor: Annotated[str, typer.Option(help="How far down one batch goes; 60% of the limit by default.")] = "",
-    window: Annotated[str, typer.Option(help="The model's limit less its output reserve; 180k by default.")] = "",
-    model: Annotated[str, typer.Option(help="Price and count as this model; by default the one in the log.")] = "",
+    target: Target = "",
+    ceiling: Ceiling = "",
+    floor: Floor = "",
+    window: Window = "",
+    model: PricedAs = "",
     clip: Annotated[str, typer.Option(help="Show results above this many tokens clipped from their birth, such as 4k.")] = "",
     faithful: Annotated[bool, typer.Option("--faithful", help="Follow a peer's rule without our protection.")] = False,
     gate: Annotated[Rule, typer.Option(help="When a target acts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
     planner: Annotated[str, typer.Option(metavar="MODEL", help=f"Who is asked what may leave (Self-GC): {_MODELS}.")] = "",
     summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"Who writes the briefs of handoffs: {_MODELS}.")] = "",
     handoff_at: Annotated[str, typer.Option(help="When history is handed off: a share of the window, or tokens.")] = "85%",
-    cache_life: Annotated[str, typer.Option(help="How long requests ask for a cached prefix, such as 1h.")] = "",
-    head_tokens: Annotated[str, typer.Option(help="Tokens of system prompt and tools, which most logs leave out.")] = "0",
+    cache_life: Annotated[
+        str, typer.Option(help="How long requests ask for a cached prefix, such as 1h; else as the log says.")
+    ] = "",
+    head_tokens: HeadTokens = "0",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
+    harm: Annotated[
+        bool, typer.Option("--harm/--no-harm", help="Find what was needed later of what left; its recalls are billed.")
+    ] = True,
     each: Annotated[bool, typer.Option("--each", help="Replay several sessions apart, not as one after another.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -89,7 +94,7 @@ def replay(
         budget=budget_of(target, ceiling, floor, window, bounded=policy != UNBOUNDED or bool(compat)),
         policy=faithful_named(policy, compat) if faithful else policy_named(policy, compat),
         model=model,
-        head_tokens=0 if head_tokens.strip() == "0" else parse_tokens("--head-tokens", head_tokens, of=None),
+        head_tokens=head_of(head_tokens),
         clip=_clip(clip),
         like_pi=compat == "pi-cwl",
         settings={"compat": compat or None, "clip": clip or None, "gate": gate.value, "cache_life": cache_life or None},
@@ -100,11 +105,11 @@ def replay(
         summariser=_model("--summariser", summariser),
         handoff_at=threshold_of(handoff_at),
     )
-    console = words.screen(stderr=json == _STDOUT, quiet=quiet)
+    console = words.screen(stderr=json == STDOUT, quiet=quiet)
     groups = [[one] for one in sessions] if each else [sessions]
     if each and json and len(groups) > 1:
         raise InputError("--json", "one file for several replays", "--json without --each, or one session at a time")
-    done = [_one([source(name) for name in group], tuple(group), options, json, console) for group in groups]
+    done = [_one([source(name) for name in group], tuple(group), options, json, console, harm=harm) for group in groups]
     for run in done if len(done) == 1 else ():
         console.print(report(run))
     if len(done) > 1:
@@ -144,21 +149,25 @@ def _clip(above: str) -> Clip | None:
     return Clip(above=size, room=size)
 
 
-def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bool = True) -> Budget:
-    """The budget of the options; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
-    limit = ceiling or ("" if target or not bounded else DEFAULT_CEILING)
-    return Budget.parse(target=target or None, ceiling=limit or None, floor=floor or None, window=window or None)
-
-
 def play(
-    sources: Sequence[Source], names: tuple[str, ...], options: Options, console: Console, out: IO[bytes] | None = None
+    sources: Sequence[Source],
+    names: tuple[str, ...],
+    options: Options,
+    console: Console,
+    out: IO[bytes] | None = None,
+    *,
+    harm: bool = True,
 ) -> Run:
-    """Replay, showing a gauge where there is a terminal, and writing every line to `out`."""
+    """Replay, showing a gauge where there is a terminal, and writing every line to `out`.
+
+    `harm`: what was needed of what left is found too, which takes from a quarter to all of a replay's time again.
+    """
     run = Run(names=names)
     encode = msgspec.json.Encoder().encode
     live = Live(console=console, refresh_per_second=12, transient=True) if _moves(console) else nullcontext()
+    lines = evals_replay.replay(sources, options, o200k())
     with live as screen:
-        for line in evals_replay.replay(sources, options, o200k()):
+        for line in accounted(lines) if harm else lines:
             if out is not None:
                 out.write(encode(line) + b"\n")
             _note(run, line)
@@ -221,34 +230,16 @@ def _bill(summary: SummaryLine) -> tuple[str, ...]:
     return commits, left, reuse, words.money(summary.bill_usd), words.money(summary.usd_uncapped)
 
 
-def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console) -> Run:
-    with _output(json) as out:
-        return play(sources, names, options, console, out)
-
-
-@contextmanager
-def _output(path: str) -> Generator[IO[bytes] | None]:
-    """The file for JSON lines; a disk that is full is said, and what was written before stays."""
-    if not path:
-        yield None
-    elif path == _STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    else:
-        try:
-            with Path(path).open("wb") as file:
-                yield file
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
+def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console, *, harm: bool) -> Run:
+    with output(json) as out:
+        return play(sources, names, options, console, out, harm=harm)
 
 
 def _moves(console: Console) -> bool:
     return console.is_terminal and not console.quiet
 
 
-def _note(run: Run, line: Line) -> None:
+def _note(run: Run, line: Watched) -> None:
     match line:
         case ReplayLine():
             run.header = line
@@ -327,12 +318,21 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
         "cache",
         f"{words.share(summary.prefix_reuse)} of prompt tokens read from it, {words.share(summary.prefix_reuse_uncapped)} without eviction",
     )
+    if needs := sum(summary.needs.values()):
+        table.add_row("needed later", _needed(summary, needs))
     cheaper = words.change(summary.bill_usd, summary.usd_uncapped)
     bill = f"{words.money(summary.bill_usd)} against {words.money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
     table.add_row("bill", bill + of_it(run.plans, run.briefs))
     if run.skipped:
         table.add_row("left out", _skipped(run.skipped))
     return table
+
+
+def _needed(summary: SummaryLine, needs: int) -> str:
+    """What became of what the session itself needed of what had left."""
+    visible, routed, lost = (summary.needs[verdict] for verdict in ("visible", "routed", "lost"))
+    recalls = f" (recalls {words.money(summary.recalls_usd)})" if routed else ""
+    return f"{needs:,} need{_s(needs)}: {visible:,} visible, {routed:,} routed{recalls}, {lost:,} lost"
 
 
 def _waived(counts: Mapping[str, int]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tenure.evals.kinds import LABELS
 from tenure.meter.figures import first_line as first_line
 from tenure.meter.figures import money as money
 from tenure.meter.figures import plain as plain
@@ -30,22 +31,9 @@ def change(now: float, before: float) -> str:
     return f"{'+' if percent > 0 else '−' if percent < 0 else '±'}{abs(percent)} %"
 
 
-# What REPLAY's summary calls by kind, in the words of people.
-_KINDS = {
-    "results of intermediate tools": "reads and command output",
-    "results of bulk tools": "search output",
-    "results of durable tools": "results of edits",
-    "calls of intermediate tools": "calls of reads and commands",
-    "calls of bulk tools": "searches",
-    "calls of durable tools": "edits and writes",
-    "calls of delimiter tools": "episode marks",
-    "results of delimiter tools": "answers to episode marks",
-}
-
-
 def kinds(counts: Mapping[str, int], most: int = 5) -> str:
     """Tokens by kind, the largest first."""
-    parts = [f"{_KINDS.get(kind, kind)} {short(count)}" for kind, count in list(counts.items())[:most]]
+    parts = [f"{LABELS.get(kind, kind)} {short(count)}" for kind, count in list(counts.items())[:most]]
     rest = sum(list(counts.values())[most:])
     return ", ".join([*parts, *([f"other {short(rest)}"] if rest else [])]) or "nothing"
 

@@ -191,6 +191,15 @@ class CallLine(Struct, frozen=True, kw_only=True, tag="call", tag_field="type"):
     reported: ReportedLine | None = None
 
 
+class RecallLine(Struct, frozen=True, kw_only=True, tag="recall", tag_field="type"):
+    """What a routed need brings back. It is accounting: the view is as recorded."""
+
+    call: int  # before which it is brought back
+    handle: str
+    by: Literal["handle", "path", "pattern", "words", "lines"]
+    tokens: int  # o200k, of what it brings back
+
+
 class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """The last line."""
 
@@ -214,11 +223,14 @@ class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="t
     prompt_tokens_uncapped: int
     helpers_usd: float = 0.0  # of planners and summarisers; no part of `usd`, which is the sum of the calls
     waived: dict[str, int] = {}  # of a faithful replay: protected blocks that were changed, by what would have protected them
+    needs: dict[str, int] = {}  # of what had left, by what became of them; where the replay was watched
+    recalls: int = 0
+    recalls_usd: float = 0.0  # the extra calls of routed needs, and carrying what they bring back; no part of `usd`
 
     @property
     def bill_usd(self) -> float:
-        """What the calls cost, and those who helped."""
-        return self.usd + self.helpers_usd
+        """What the calls cost, those who helped, and the recalls."""
+        return self.usd + self.helpers_usd + self.recalls_usd
 
 
 Line = ReplayLine | EntryLine | SkippedLine | ProtectLine | PlanLine | CommitLine | HoldLine | UnmetLine | CallLine | SummaryLine

@@ -127,7 +127,7 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
                 case Rewritten():
                     rewritten.append(event)
                     if recorded is not None:
-                        recorded.view.apply(recorded.edits(recorded.view, event))
+                        recorded.rewrite(event)
                 case Agent():
                     agents.append(event)
                 case _:

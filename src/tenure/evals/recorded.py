@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import FRAMING, Tokenizer
@@ -75,6 +76,18 @@ class Recorded:
             if view.shows(*at) and not (at[0] < stop and event.drop_before and at[0] not in kept):
                 found.append(Replace(entry=at[0], block=at[1], text=CLEARED, tokens=self._cleared + FRAMING * (at[1] == 0)))
         return tuple(found)
+
+    def rewrite(self, event: Rewritten) -> tuple[Edit, ...]:
+        """Change its own window as the agent did.
+
+        The next report says nothing of the ratio: a compaction takes along what the log never held, and brings files and reminders that the
+        log does not hold either.
+        """
+        edits = self.edits(self.view, event)
+        self.view.apply(edits)
+        if edits:
+            self.ratio = replace(self.ratio, reported=0)
+        return edits
 
     def learn(self, usage: Usage | None) -> None:
         """What the provider reported for the call that saw the window as it now is."""

@@ -7,7 +7,7 @@ written.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -18,12 +18,14 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from tenure.clip.setting import Clip
 from tenure.evals import lines as line_of
 from tenure.evals.helping import Helped, Helping
+from tenure.evals.kinds import kind_name
 from tenure.evals.lines import Line
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.evals.recorded import Recorded
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
+from tenure.lifecycle.taking import shortens
 from tenure.meter.cache import Call, PrefixCache
 from tenure.meter.media import media_tokens
 from tenure.meter.price import Prices, prices_for
@@ -35,7 +37,6 @@ from tenure.policies.policy import Policy
 from tenure.record.chain import neutral_payload
 from tenure.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
 from tenure.record.index import NONE, kind_of
-from tenure.record.tools import is_delimiter
 from tenure.rules.rules import Rules
 from tenure.rules.tables import rules_for
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
@@ -48,7 +49,7 @@ from tenure.view.shared import shared_prefix
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.model import Model
 
-_PEEK: Final = 64  # messages looked ahead for the model's name
+_PEEK: Final = 64  # messages looked ahead for the model's name, and for how long its requests were to be cached
 _DEFAULT_MODEL: Final = "claude-sonnet-4-5"
 
 
@@ -72,8 +73,9 @@ class Options(Struct, frozen=True, kw_only=True):
     head_tokens: int = 0
     clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
     gate: Rule = Rule.PRICED
-    cache_life: str = ""  # that the requests ask for, such as "1h"; empty: the provider's default
+    cache_life: str = ""  # that the requests ask for, such as "1h"; empty: as the log says, else the provider's default
     learn: bool = True
+    ratio: float | None = None  # provider tokens per o200k token, where it is known beforehand; None: 1 until more is learned
     like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
     planner: "Model | None" = None
     summariser: "Model | None" = None
@@ -86,7 +88,8 @@ def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) ->
     """What happens when the sources run one after another in one conversation. Raises InputError when a source cannot be read at all."""
     readings = [_Reading(source, number) for number, source in enumerate(sources)]
     named = options.model or next((m for reading in readings if (m := reading.model)), "")
-    run = _Run(options, named or _DEFAULT_MODEL, tokenizer)
+    life = options.cache_life or next((reading.cache_life for reading in readings if reading.cache_life), "")
+    run = _Run(options, named or _DEFAULT_MODEL, life, tokenizer)
     yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
     for reading in readings:
         run.begin_source()
@@ -101,18 +104,18 @@ def beside(agent: Agent) -> str:
 
 
 class _Reading:
-    """One source as it is read: peeked at for its model."""
+    """One source as it is read: peeked at for its model, and how long its prompts were to be cached."""
 
     def __init__(self, source: Source, number: int) -> None:
         self.source, self.number = source, number
         self.format, events = source.events()
         peeked: list[Event] = []
-        self.model = ""
+        self.model = self.cache_life = ""
         for event in events:
             peeked.append(event)
-            if isinstance(event, Draft) and event.model:
-                self.model = event.model
-            if self.model or len(peeked) >= _PEEK:
+            if isinstance(event, Draft):
+                self.model, self.cache_life = self.model or event.model, self.cache_life or event.cache_life
+            if (self.model and self.cache_life) or len(peeked) >= _PEEK:
                 break
         self.events = chain(peeked, events)
 
@@ -126,6 +129,7 @@ class _Sent(Struct):
     """The bill of one window, and what of the request that was sent last still stands unchanged."""
 
     cache: PrefixCache
+    model: str = ""  # whose cache it is
     unbroken: int = 0  # o200k tokens
     read: int = 0
     prompt: int = 0
@@ -142,10 +146,10 @@ class _Pending(Struct, frozen=True, kw_only=True):
 class _Run:
     """One replay in progress. Mutable; yields lines."""
 
-    def __init__(self, options: Options, model: str, tokenizer: Tokenizer) -> None:
-        self.options, self.model = options, model
+    def __init__(self, options: Options, model: str, cache_life: str, tokenizer: Tokenizer) -> None:
+        self.options, self.model, self._cache_life = options, model, cache_life
         self.rules: Rules = rules_for("", model, "")
-        self.prices: Prices = prices_for(model, life=options.cache_life)
+        self.prices: Prices = prices_for(model, life=cache_life)
         self._tokenizer = tokenizer
         setup = Setup(
             budget=options.budget,
@@ -159,6 +163,7 @@ class _Run:
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
         self._texts: dict[int, Entry] = {}  # of the entries that are in the view; with helpers of all, as a store has them
         self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)
+        self.session.ratio = options.ratio or self.session.ratio
         self.recorded = Recorded(self.session.index, tokenizer)
         self._helping = Helping(
             self.session,
@@ -189,7 +194,7 @@ class _Run:
         return line_of.ReplayLine(
             sources=sources,
             policy=self.options.policy.name if self.options.policy else "none",
-            settings=self._conduct() | self.options.settings | _settings(self.options.policy),
+            settings=self._conduct() | self.options.settings | _settings(self.options.policy) | self._life(),
             model=self.model,
             model_known=model_known,
             budget=line_of.BudgetLine(
@@ -212,6 +217,7 @@ class _Run:
     def begin_source(self) -> None:
         """The next events come from another file; its reader counts its messages from 0."""
         self.recorded.begin_source(self.session.length)
+        self._sent.model = self._uncapped.model = ""
 
     def take(self, event: Event, source: int) -> Iterator[Line]:
         """One event of a reader."""
@@ -274,6 +280,9 @@ class _Run:
         asked = (("planner", self.options.planner), ("summariser", self.options.summariser))
         names = {role: str(getattr(model, "name", "") or "a function") for role, model in asked if model is not None}
         return {"faithful": self.options.faithful, **names}
+
+    def _life(self) -> dict[str, str | int | float | bool | None]:
+        return {"cache_life": self._cache_life} if self._cache_life else {}
 
     def _before_call(self, draft: Draft) -> Iterator[Line]:
         for helped in self._helping.due(extra=self.options.head_tokens, at=draft.at):
@@ -425,8 +434,8 @@ class _Run:
         output = answer.usage.output if answer.usage and answer.usage.output else sum(map(self._tokenizer, _texts(answer)))
         tokens = head + session.view.tokens
         shared = self._sent.unbroken
-        usage = self._send(self._sent, tokens, output, answer.at)
-        self._send(self._uncapped, head + self.recorded.view.tokens, output, answer.at)
+        usage = self._send(self._sent, tokens, output, answer)
+        self._send(self._uncapped, head + self.recorded.view.tokens, output, answer)
         self._peak = max(self._peak, tokens)
         made = line_of.CallLine(
             call=self._calls,
@@ -450,24 +459,31 @@ class _Run:
         self._learn(answer)
         return made
 
-    def _send(self, sent: _Sent, tokens: int, output: int, at: str) -> Usage:
-        """Bill one request against what still stands of the one before it."""
+    def _send(self, sent: _Sent, tokens: int, output: int, answer: Draft) -> Usage:
+        """Bill one request against what still stands of the one before it; a model finds nothing in the cache of another one."""
         ratio = self.session.ratio
-        call = Call(
-            prompt_tokens=round(tokens * ratio), shared_prefix_tokens=round(sent.unbroken * ratio), output=output, at=_seconds(at)
-        )
+        shared = round(sent.unbroken * ratio)
+        if self._is_other(sent, answer):
+            sent.cache = PrefixCache(prices=self.prices)
+        elif sent.cache.tokens:  # the same text weighs more once the ratio has risen, and none of it is written again for that
+            sent.cache = structs.replace(sent.cache, tokens=max(sent.cache.tokens, shared))
+        call = Call(prompt_tokens=round(tokens * ratio), shared_prefix_tokens=shared, output=output, at=seconds_of(answer.at))
         charge, sent.cache = sent.cache.send(call)
-        sent.unbroken = tokens
+        sent.unbroken, sent.model = tokens, answer.model or sent.model
         sent.read += charge.usage.cache_read
         sent.prompt += charge.usage.prompt
         sent.usd += charge.usd
         return charge.usage
 
+    def _is_other(self, sent: _Sent, answer: Draft) -> bool:
+        """Whether a session goes on with another model, and is not to be priced as one."""
+        return not self.options.model and "" not in (answer.model, sent.model) and answer.model != sent.model
+
     def _learn(self, answer: Draft) -> None:
         learns = self.options.learn and not self.options.like_pi
         if learns:
             self.recorded.learn(answer.usage)
-        self.session.observe(at=answer.at, ratio=self.recorded.ratio.value)
+        self.session.observe(at=answer.at, ratio=self.options.ratio or self.recorded.ratio.value)
         self._helping.reported(self._prompt(answer.usage if learns else None))
 
     def _prompt(self, usage: Usage | None) -> int:
@@ -484,9 +500,8 @@ class _Run:
     def _rewritten(self, event: Rewritten) -> Iterator[Line]:
         """The recorded agent changed its own window: the same happens to the view, and to the window without us."""
         edits, window = self.recorded.edits(self.session.view, event), self.recorded.view
-        if theirs := self.recorded.edits(window, event):
-            was = window.freeze()
-            window.apply(theirs)
+        was = window.freeze()
+        if self.recorded.rewrite(event):
             self._break(self._uncapped, was, window.freeze())
         if not edits:
             return
@@ -538,8 +553,8 @@ class _Run:
         facts = self.session.index.block(at)
         if facts.span != NONE:
             span = self.session.index.spans[facts.span]
-            return f"{facts.kind.removeprefix('tool_')}s of {'delimiter' if is_delimiter(span.tool) else span.kind} tools"
-        return f"{facts.origin} {facts.kind}" if facts.kind in ("text", "media") else facts.kind
+            return kind_name(facts.kind, str(facts.origin), span.tool, str(span.kind))
+        return kind_name(facts.kind, str(facts.origin))
 
     def _entry(self, entry: Entry, source: int) -> line_of.EntryLine:
         facts = self.session.index.entries[entry.n]
@@ -594,8 +609,8 @@ def _named(action: Action, session: Session) -> tuple[str, str]:
     match action:
         case Take(how=how, object=object_):
             return how, object_
-        case Shorten(how=how, span=span):
-            return how, session.index.spans[span].object
+        case Shorten(how=how):
+            return how, shortens(session.index, action)
         case _:
             return "", ""
 
@@ -640,10 +655,12 @@ def _reported(usage: Usage | None) -> line_of.ReportedLine | None:
     return line_of.ReportedLine(cache_read=usage.cache_read, cache_write=usage.cache_write, uncached=usage.uncached)
 
 
-def _seconds(at: str) -> float | None:
+def seconds_of(at: str) -> float | None:
+    """A time of a log as seconds since a fixed moment; None for none. One without a zone is in UTC, on every machine."""
     try:
-        return datetime.fromisoformat(at).timestamp() if at else None
-    except ValueError:
+        time = datetime.fromisoformat(at) if at else None
+        return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
 
 

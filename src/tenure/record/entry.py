@@ -123,6 +123,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     at: str = ""  # ISO 8601 in UTC with a Z; empty when the source has no time
     model: str = ""  # of an assistant message, when the source names it
     usage: Usage | None = None  # of the call that made this assistant message
+    cache_life: str = ""  # that its request asked for, such as "1h", when the source tells; `tenure.meter.price.LIVES`
     source: int = 0  # which file of several
     line: int = 0  # 1-based line in that file, 0 when it has none
 

@@ -38,11 +38,17 @@ ATTACHMENT: Final = "context added by the harness, whose wording for the model i
 UNQUEUED: Final = "prompt taken out of the queue: whether the model saw it is not in the log"
 
 
+class _Written(Struct, frozen=True, gc=False):
+    ephemeral_1h_input_tokens: int | None = 0
+    ephemeral_5m_input_tokens: int | None = 0
+
+
 class _Usage(Struct, frozen=True, gc=False):
     input_tokens: int | None = 0
     cache_creation_input_tokens: int | None = 0
     cache_read_input_tokens: int | None = 0
     output_tokens: int | None = 0
+    cache_creation: _Written | None = None
 
 
 class _Message(Struct, frozen=True, gc=False):
@@ -322,6 +328,7 @@ def _with_message(held: Held, kind: str, message: _Message, record: Record) -> H
         message=message.id or held.id,
         model=message.model or "",
         usage=_usage(message.usage),
+        cache_life=_life(message.usage),
     )
 
 
@@ -334,3 +341,11 @@ def _usage(usage: _Usage | None) -> Usage | None:
         cache_read=usage.cache_read_input_tokens or 0,
         output=usage.output_tokens or 0,
     )
+
+
+def _life(usage: _Usage | None) -> str:
+    """How long the request asked for what it wrote to be kept, as far as it wrote anything."""
+    written = usage.cache_creation if usage is not None else None
+    if written is None:
+        return ""
+    return "1h" if written.ephemeral_1h_input_tokens else "5m" if written.ephemeral_5m_input_tokens else ""

@@ -36,6 +36,7 @@ class Held(Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""  # the API's message id, shared by the lines of one message
     model: str = ""
     usage: Usage | None = None
+    cache_life: str = ""
     cleared: tuple[str, ...] = ()
 
 
@@ -151,6 +152,7 @@ class _Settling:
             at=first.at,
             model="" if first.model == SYNTHETIC else first.model,
             usage=max(usages, key=lambda usage: usage.output) if usages and first.model != SYNTHETIC else None,
+            cache_life=next((line.cache_life for line in lines if line.cache_life), ""),
             line=first.line,
         )
 

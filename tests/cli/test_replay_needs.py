@@ -1,0 +1,83 @@
+"""`tenure replay` says what the session itself needed later of what had left, and bills the recalls that this takes."""
+
+import io
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tenure.cli.main import main
+from tenure.cli.replay import play, report
+from tenure.evals.loading import source
+from tenure.evals.replay import Options
+from tenure.lifecycle.budget import Budget
+from tenure.policies.cwl import Cwl
+
+PARTS = 12
+
+
+def line(part: int, n: int) -> str:
+    return f"    {n}: gauge_{part}_{n} = turbine_{part}.pressure({n * 37 + part}, unit='mbar')"
+
+
+def session_file(path: Path) -> Path:
+    """Parts that are read one after another and edited in the same order at the end, from what was read of them."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": "Read every part, then mend them."}]
+
+    def step(id_: str, name: str, said: str, **arguments: str) -> None:
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        messages.append(
+            {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": function}]}
+        )
+        messages.append({"role": "tool", "tool_call_id": id_, "content": said})
+
+    for part in range(PARTS):
+        step(f"read_{part}", "read", "\n".join(line(part, n) for n in range(20)), path=f"src/turbine_{part}.py")
+    for part in range(PARTS):
+        step(f"edit_{part}", "edit", "ok", path=f"src/turbine_{part}.py", old_string=line(part, 7), new_string="    pass")
+    messages.append({"role": "assistant", "content": "All parts are mended."})
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_the_report_of_a_replay_says_what_was_needed_later(
+    width: int, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
+    options = Options(budget=Budget(ceiling=6_000), policy=Cwl(), model="gpt-5")
+    run = play([source(str(session_file(tmp_path / "session.json")))], ("session.json",), options, console)
+    console.print(report(run))
+    assert isinstance(console.file, io.StringIO)
+    golden(f"replay-needs-{width}.txt", "\n".join(each.rstrip() for each in console.file.getvalue().splitlines()) + "\n")
+
+
+def written(tmp_path: Path, *options: str) -> list[dict[str, object]]:
+    out = tmp_path / "out.jsonl"
+    path = str(session_file(tmp_path / "s.json"))
+    assert main(["replay", path, "--ceiling", "6k", "--model", "gpt-5", *options, "--json", str(out), "-q"]) == 0
+    return [json.loads(each) for each in out.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_lines_of_a_replay_have_the_needs_and_the_recalls(tmp_path: Path) -> None:
+    lines = written(tmp_path)
+    kinds = [each["type"] for each in lines]
+    assert "harm" in kinds
+    assert kinds[-1] == "summary"
+    for before, each in pairwise(lines):
+        if each["type"] == "harm" and before["type"] != "harm":
+            assert before["type"] in ("entry", "recall")
+        if each["type"] == "recall":
+            assert (before["type"], before["route"]) == ("harm", each["handle"])
+    assert lines[-1]["recalls"] == kinds.count("recall") > 0
+
+
+def test_a_replay_that_looks_for_no_harm_says_nothing_of_it(tmp_path: Path) -> None:
+    watched, plain = written(tmp_path), written(tmp_path, "--no-harm")
+    assert {each["type"] for each in watched} - {each["type"] for each in plain} == {"harm", "recall"}
+    assert plain[:-1] == [each for each in watched[:-1] if each["type"] not in ("harm", "recall")]
+    assert (plain[-1]["needs"], plain[-1]["recalls"], plain[-1]["recalls_usd"]) == ({}, 0, 0.0)
+    assert plain[-1]["usd"] == watched[-1]["usd"]
