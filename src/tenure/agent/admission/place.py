@@ -1,0 +1,103 @@
+"""Where an agent starts, and the little that admission asks of a file system. Promise: nothing is broken by what lies in a folder.
+
+A `Tree` only reads and never raises: what cannot be read is a value that says why. The disk is one (`admission.disk`); tests bring their own.
+"""
+
+from pathlib import PurePath
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from tenure.agent.admission.wording import one_line
+
+MARKDOWN: Final = frozenset({".md", ".mdc", ".markdown", ".txt"})  # what a link may lead to
+PATH_CHARS: Final = 160  # of a path that is shown
+
+
+class File(Struct, frozen=True, kw_only=True):
+    """The start of a file, and what it really is."""
+
+    data: bytes  # at most as much as was asked for
+    size: int  # bytes, of the whole file
+    real: PurePath  # where it lies once every link is followed: the same for one file under two names
+    owner: int = 0  # user id
+
+
+class Folder(Struct, frozen=True, kw_only=True):
+    """The names in a folder, sorted."""
+
+    files: tuple[str, ...] = ()  # and links to files
+    folders: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # those that lead to folders
+    more: bool = False  # there are others, later in the order
+
+
+class Closed(Struct, frozen=True, kw_only=True):
+    """There is something, and it cannot be read."""
+
+    why: str
+
+
+class Tree(Protocol):
+    """A file system to be looked at. None: there is nothing of that name."""
+
+    def file(self, path: PurePath, most: int, /) -> File | Closed | None:
+        """The first `most` bytes of a file, links followed. What is no regular file is `Closed`: a pipe would never end."""
+        ...
+
+    def folder(self, path: PurePath, most: int, /) -> Folder | Closed | None:
+        """The first `most` names in a folder."""
+        ...
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """A folder to work in, and what is known of the machine around it. Words that are empty are not said."""
+
+    folder: PurePath  # absolute
+    home: PurePath
+    tree: Tree
+    owners: frozenset[int] = frozenset()  # whose files above the folder are believed; empty: everybody's
+    platform: str = ""
+    shell: str = ""
+    today: str = ""  # to the day, so that the same morning gives the same prompt
+
+    @property
+    def outward(self) -> tuple[PurePath, ...]:
+        """The folder and all above it, up to home or the root, nearest first; then home, where that is none of them."""
+        chain = (self.folder, *self.folder.parents)
+        if self.home in chain:
+            return chain[: chain.index(self.home) + 1]
+        return (*chain, self.home)
+
+    def read(self, path: PurePath, most: int) -> File | Closed | None:
+        """The start of a file that may be believed.
+
+        A link must lead to a text: in a strange repository it may lead to a key. Above the folder, where others may write as well (a shared
+        temporary folder), a file must belong to someone who is believed.
+        """
+        found = self.tree.file(path, most)
+        if not isinstance(found, File):
+            return found
+        if found.real.name != path.name and found.real.suffix.lower() not in MARKDOWN:
+            return Closed(why=f"a link to {shown(found.real)}, which is no text")
+        inside = self.folder == path.parent or self.folder in path.parents
+        if self.owners and not inside and found.owner not in self.owners:
+            return Closed(why="it belongs to another user")
+        return found
+
+
+def shown(path: PurePath) -> str:
+    """A path as it is said: one line, nothing in it that a terminal or a model would obey, and the end rather than the start of a long one."""
+    text = one_line(path.as_posix())
+    return text if len(text) <= PATH_CHARS else "…" + text[1 - PATH_CHARS :]
+
+
+def framed(tag: str, path: PurePath, text: str, also: str = "") -> str:
+    """The words of a file between two marks, which its own headings cannot be taken for. They must not hold the second: `unending`."""
+    same = f' also="{also}"' if also else ""
+    return f'\n\n<{tag} from="{shown(path)}"{same}>\n{text}\n</{tag}>'
+
+
+def unending(tag: str, text: str) -> str:
+    """A text with every mark broken that would end its frame."""
+    return text.replace(f"</{tag}", f"<\\/{tag}")

@@ -1,0 +1,122 @@
+"""What the agent is told at the tail while it holds. Promise: nothing is broken by a limit that came as a surprise.
+
+Pure, and short: a reminder says the same words as long as the same is true, so that a host which must write it into the past (`prefix_bound`)
+writes it once. How serious something is, `meter.gauge.severity` alone decides.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tenure.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
+from tenure.record.episodes import EpisodeType
+from tenure.record.index import Index
+from tenure.view.guard import ACTIVE_SHARE
+from tenure.view.project import Projection
+
+OPEN_CALLS: Final = 40  # replies that one episode may take before that is critical by itself
+
+About = Literal["gauge", "episode"]
+
+
+class OpenEpisode(Struct, frozen=True, kw_only=True):
+    """How far the open episode has grown."""
+
+    name: str
+    type: EpisodeType
+    replies: int  # of the model, since it was started
+    percent: float  # of what an open episode may keep (`guard.ACTIVE_SHARE` of the limit); may be more than 100
+
+    @property
+    def severity(self) -> Severity:
+        """By its size or its length, whichever is worse."""
+        return severity(max(self.percent, 100.0 * self.replies / OPEN_CALLS))
+
+
+class Reminder(Struct, frozen=True, kw_only=True):
+    """Something that the agent should act on."""
+
+    about: About
+    severity: Severity
+    text: str
+
+
+def open_episode(index: Index, view: Projection, limit: int) -> OpenEpisode | None:
+    """The episode that is open now; None without one. `limit` is in o200k tokens. O(its rows that are shown)."""
+    episode = index.graph.open
+    if episode is None:
+        return None
+    start = episode.start[0]
+    shown = sum(row.tokens for row in view.rows_from(start))
+    replies = (
+        len(index.steps) - bisect_left(index.steps, start, key=lambda step: step.entry) - 1
+    )  # the one that starts it is none
+    room = limit * ACTIVE_SHARE
+    return OpenEpisode(
+        name=episode.name,
+        type=episode.type,
+        replies=max(0, replies),
+        percent=100.0 * shown / room if room > 0 else float("inf"),
+    )
+
+
+def reminders(gauge: Gauge, episode: OpenEpisode | None, *, unmet: bool = False, alone: bool = False) -> tuple[Reminder, ...]:
+    """What is to be said now, the most serious first; nothing while all is well.
+
+    `unmet`: the last decision could not keep the limit, so that no eviction helps. `alone`: nobody is there to hand anything off to.
+    """
+    found: list[Reminder] = []
+    if unmet:
+        found.append(Reminder(about="gauge", severity="critical", text=FULL_ALONE if alone else FULL))
+    elif text := GAUGE.get(gauge.severity):
+        found.append(Reminder(about="gauge", severity=gauge.severity, text=text))
+    if episode is not None and (text := EPISODE.get((episode.type, episode.severity))):
+        found.append(Reminder(about="episode", severity=episode.severity, text=text.format(name=episode.name)))
+    return tuple(sorted(found, key=lambda reminder: _ORDER[reminder.severity]))  # stable: the gauge before the episode
+
+
+def tail_note(git: str, said: Iterable[Reminder]) -> str:
+    """All that stands behind the view in one text; empty when there is nothing to say."""
+    return "\n".join(filter(None, (git, *(reminder.text for reminder in said))))
+
+
+_ORDER: Final[Mapping[Severity, int]] = {"critical": 0, "warn": 1, "ok": 2}
+
+GAUGE: Final[Mapping[Severity, str]] = {
+    "warn": (
+        f"[context: more than {WARN:g} % full. End the open episode once you have what it is for, so that it can leave when its turn comes; "
+        "begin no wide exploration.]"
+    ),
+    "critical": (
+        f"[context: more than {CRITICAL:g} % full. Finished episodes leave by themselves, an open one does not: finish the step in hand, and end "
+        "the open one with all that you will need of it.]"
+    ),
+}
+FULL: Final = (
+    "[context: full, and nothing more can leave. Finish the step in hand, end the open episode, and tell the user where the work stands: "
+    "/handoff goes on from a brief.]"
+)
+FULL_ALONE: Final = (
+    "[context: full, and nothing more can leave. Finish the step in hand, end the open episode, and write down where the work stands: what is "
+    "done, what is next, exact paths.]"
+)
+
+EPISODE: Final[Mapping[tuple[EpisodeType, Severity], str]] = {
+    (EpisodeType.EXPL, "warn"): (
+        '[episode "{name}" has been open for long. If you know enough to act, end it with what you found; if not, end it and start a '
+        "narrower one.]"
+    ),
+    (EpisodeType.EXPL, "critical"): (
+        '[episode "{name}" has grown too long: its oldest part may leave while it is open. End it now with a description of all you found, '
+        "and go on in a new one.]"
+    ),
+    (EpisodeType.ACT, "warn"): (
+        '[episode "{name}" has been open for long. End it when this change is done, and start another for the next.]'
+    ),
+    (EpisodeType.ACT, "critical"): (
+        '[episode "{name}" has grown too long: its oldest part may leave while it is open. End it now, and go on in a new act with the same '
+        "dependencies.]"
+    ),
+}
