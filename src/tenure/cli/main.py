@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import typer
 
 from tenure.cli import words
+from tenure.cli.audit import audit
 from tenure.cli.demo import demo
+from tenure.cli.evidence import evidence
+from tenure.cli.judge import judge
 from tenure.cli.recall import recall
 from tenure.cli.replay import replay
 from tenure.cli.sessions import sessions
@@ -28,6 +31,9 @@ app = typer.Typer(
 app.command()(replay)
 app.command()(show)
 app.command()(recall)
+app.command()(audit)
+app.command()(evidence)
+app.command()(judge)
 app.command()(demo)
 app.command()(sessions)
 

@@ -1,0 +1,30 @@
+"""A session that is read once and played several times. Promise: nothing is lost: what a replay reads again to prove it comes from the file."""
+
+from collections.abc import Callable, Iterator
+
+from tenure.errors import InputError
+from tenure.evals.replay import Source
+from tenure.record.entry import Draft
+from tenure.sessions.reader import Event
+
+
+class Held:
+    """The events of a source. Raises InputError when it cannot be read, or holds no message."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.format, events = source.events()
+        self._events: list[Event] = list(events)
+        self.path = readable(source.path)
+        if not any(isinstance(event, Draft) for event in self._events):
+            raise InputError(self.path, "a session without a message", "at least one")
+
+    def source(self, sha256: str) -> Source:
+        """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
+        readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (self.format, iter(self._events))])
+        return Source(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
+
+
+def readable(path: str) -> str:
+    """A path as text that can be written; names need not be Unicode."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
