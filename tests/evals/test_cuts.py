@@ -78,3 +78,22 @@ def test_a_session_too_short_to_be_cut_has_no_lines(tmp_path: Path) -> None:
 def test_the_same_session_is_judged_alike_twice(tmp_path: Path) -> None:
     path = recorded(tmp_path, wanted=2)
     assert judged(path, *POLICIES.values()) == judged(path, *POLICIES.values())
+
+
+def test_beside_each_policy_another_takes_just_the_share_that_it_took(tmp_path: Path) -> None:
+    path = recorded(tmp_path, wanted=2)
+    ours = POLICIES["provenance"]
+    lines = list(cuts(source(str(path)), {"tool-prune": PEERS["tool-prune"]}, TOKENIZER, beside={"provenance": ours}))
+    theirs = {line.cut: line for line in lines if not line.matched}
+    matched = [line for line in lines if line.matched]
+    assert {line.matched for line in matched} == {"tool-prune"}
+    assert all(abs(line.pruned - theirs[line.cut].pruned) < 0.03 for line in matched)
+
+
+def test_an_oracle_misses_what_it_can_keep_never(tmp_path: Path) -> None:
+    path = recorded(tmp_path, wanted=2)
+    lines = list(cuts(source(str(path)), {"tool-prune": PEERS["tool-prune"]}, TOKENIZER, oracles=True))
+    oracles = [line for line in lines if line.policy.startswith("oracle-")]
+    assert {line.policy for line in oracles} == {"oracle-objects", "oracle-lines"}
+    assert not any(line.missed for line in oracles)
+    assert all(line.pruned >= 0.9 * line.target for line in oracles)

@@ -3,8 +3,9 @@
 Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Residues count as kept tokens. Promise: nothing is lost silently.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
@@ -13,20 +14,24 @@ from msgspec.structs import replace
 from tenure.evals.harm.cut import Uses, after_cut, uses_of
 from tenure.evals.harm.passage import of_line
 from tenure.evals.lines import EntryLine
-from tenure.evals.loading import load
+from tenure.evals.loading import Loaded, load
+from tenure.evals.oracles import oracle_edits
 from tenure.evals.replay import Options, Source
 from tenure.evals.replay import replay as replayed
 from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.fit import Rehearsal
 from tenure.lifecycle.session import Session, Setup
 from tenure.meter.tokens import Tokenizer, weigh
 from tenure.policies.policy import Policy
 from tenure.record.entry import Entry, Role
 from tenure.rules.tables import rules_for
+from tenure.view.edit import Edit
 
 POINTS: Final = 5  # cuts of a session, evenly spread over its calls
 PRUNE: Final = 0.45  # of the view's tokens
 LEAST_CALLS: Final = 12
 LEAST_TOKENS: Final = 8_000  # of a view at a cut: below there is little to choose from
+_NOBODY: Final[Mapping[str, Policy]] = MappingProxyType({})
 
 
 class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
@@ -34,6 +39,7 @@ class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
 
     source: str
     policy: str
+    matched: str = ""  # the policy whose share was the target; empty: the target that all were given
     cut: int
     before_call: int
     entries: int
@@ -68,13 +74,22 @@ class Outcome(Struct, frozen=True, kw_only=True):
         return self.untouched / self.cuts if self.cuts else 1.0
 
 
-def cuts(
-    one: Source, policies: Mapping[str, Policy], tokenizer: Tokenizer, *, points: int = POINTS, prune: float = PRUNE
-) -> Iterator[CutLine]:
-    """Every policy at every cut of a session; none for a session too short to be cut. Raises InputError when it cannot be read."""
+class Ground(Struct, frozen=True):
+    """A session at a cut, and all that is known of its future. `session` moves on with the next cut: use it at once."""
+
+    session: Session
+    uses: Uses
+    path: str
+    number: int  # of the cut
+    call: int  # that would come next
+    whole: Loaded  # the session to its end
+
+
+def grounds(one: Source, tokenizer: Tokenizer, *, points: int = POINTS) -> Iterator[Ground]:
+    """The cuts of a session; none of one too short to be cut. Raises InputError when it cannot be read."""
     loaded = load([one], tokenizer)
-    places = _places(loaded.entries, points)
-    if not places:
+    at = places(loaded.entries, points)
+    if not at:
         return
     rules = rules_for("", next(iter(loaded.models), ""), "")
     weigher = partial(weigh, tokenizer=tokenizer, media=rules.media)
@@ -83,11 +98,37 @@ def cuts(
     session = Session(setup, weigh=weigher, count=tokenizer, read=loaded.entries.__getitem__)
     calls = 0
     for entry in loaded.entries:
-        if entry.n in places and session.view.tokens >= LEAST_TOKENS:
-            for name, policy in policies.items():
-                yield _cut(session, uses, policy, name, (one.path, places[entry.n], calls), prune)
+        if entry.n in at and session.view.tokens >= LEAST_TOKENS:
+            yield Ground(session, uses, one.path, at[entry.n], calls, loaded)
         calls += entry.role is Role.ASSISTANT
         session.follow(entry)
+
+
+def cuts(
+    one: Source,
+    policies: Mapping[str, Policy],
+    tokenizer: Tokenizer,
+    *,
+    points: int = POINTS,
+    prune: float = PRUNE,
+    beside: Mapping[str, Policy] = _NOBODY,
+    oracles: bool = False,
+) -> Iterator[CutLine]:
+    """Every policy at every cut of a session; with `oracles` those who know the future as well. Raises InputError when it cannot be read.
+
+    Few rules take exactly what they are told to. So each policy of `beside` takes, once for each other policy, just the share that that one
+    took there (`matched` names it).
+    """
+    for ground in grounds(one, tokenizer, points=points):
+        for name, policy in policies.items():
+            line = _cut(ground, policy, name, prune)
+            yield line
+            for ours, other in beside.items():
+                if ours != name and line.pruned > 0:
+                    yield _cut(ground, other, ours, line.pruned, matched=name)
+        if oracles:
+            for name, edits in oracle_edits(ground.session, ground.uses, int(ground.session.view.tokens * (1 - prune))):
+                yield _judged(ground, name, prune, edits, ground.session.view.tokens)
 
 
 def outcomes(lines: Iterable[CutLine]) -> tuple[Outcome, ...]:
@@ -110,7 +151,7 @@ def outcomes(lines: Iterable[CutLine]) -> tuple[Outcome, ...]:
     )
 
 
-def _places(entries: Iterable[Entry], points: int) -> dict[int, int]:
+def places(entries: Iterable[Entry], points: int = POINTS) -> dict[int, int]:
     """The entries before which a session is cut, each with its number."""
     replies = [entry.n for entry in entries if entry.role is Role.ASSISTANT]
     if len(replies) < LEAST_CALLS:
@@ -118,22 +159,35 @@ def _places(entries: Iterable[Entry], points: int) -> dict[int, int]:
     return {replies[len(replies) * (n + 1) // (points + 1)]: n for n in range(points)}
 
 
-def _cut(session: Session, uses: Uses, policy: Policy, name: str, at: tuple[str, int, int], prune: float) -> CutLine:
-    path, number, call = at
-    before = session.view.tokens
-    target = int(before * (1 - prune))
+def rehearsed(session: Session, policy: Policy, prune: float) -> Rehearsal:
+    """What a policy takes of a session as it is now, to leave `1 - prune` of its view; nothing changes but the session's setup."""
+    target = int(session.view.tokens * (1 - prune))
     session.setup = replace(session.setup, policy=policy, budget=Budget(ceiling=target, floor=target, window=10**9))
-    plan = session.rehearse(policy, target, limit=target)
-    verdicts = [found.verdict for found in after_cut(uses, session.length, (), plan.edits) if found.part != "thinking"]
+    return session.rehearse(policy, target, limit=target)
+
+
+def _cut(ground: Ground, policy: Policy, name: str, prune: float, *, matched: str = "") -> CutLine:
+    before = ground.session.view.tokens
+    plan = rehearsed(ground.session, policy, prune)
+    return _judged(ground, name, prune, plan.edits, before, matched=matched)
+
+
+def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], before: int, *, matched: str = "") -> CutLine:
+    """What the future needed of what edits take."""
+    session = ground.session
+    after = session.view.copy()
+    after.apply(edits)
+    verdicts = [found.verdict for found in after_cut(ground.uses, session.length, (), edits) if found.part != "thinking"]
     return CutLine(
-        source=path,
+        source=ground.path,
         policy=name,
-        cut=number,
-        before_call=call,
+        matched=matched,
+        cut=ground.number,
+        before_call=ground.call,
         entries=session.length,
         tokens=before,
         target=prune,
-        pruned=plan.saved / before,
+        pruned=1 - after.tokens / before,
         visible=verdicts.count("visible"),
         routed=verdicts.count("routed"),
         lost=verdicts.count("lost"),

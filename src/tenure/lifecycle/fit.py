@@ -11,14 +11,14 @@ from typing import Final, assert_never
 
 from msgspec import Struct
 
-from tenure.lifecycle.taking import shortened, taken
+from tenure.lifecycle.taking import shortened, shortens, taken
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Situation
 from tenure.record.entry import Origin
 from tenure.record.episodes import Episode, EpisodeType
 from tenure.record.index import NONE, Index, Span
 from tenure.view.action import Action, Level, Shorten, Strip, Take, Unstrip
-from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Restore
+from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.view.guard import At
 from tenure.view.levels import LEVELS, at_level
 from tenure.view.pointers import (
@@ -75,7 +75,7 @@ def fit(
 
     Keys of inserts start with `prefix`. Reluctant actions are applied only while the view is above `limit`, and not at all without one.
     """
-    draft = _Draft(situation, residues, prefix, in_one=policy.conduct.batch)
+    draft = _Draft(situation, residues, prefix, in_one=policy.conduct.batch and policy.conduct.escalates)
     actions = policy(situation)
     goal, exhausted = target, False
     while True:
@@ -153,9 +153,9 @@ class _Draft:
                 self._set_free(ordinal)
                 if edits:
                     self._actions.append(Act(kind="restore", object=self._object(ordinal)))
-            case Shorten(span=span, how=how):
+            case Shorten(how=how):
                 edits = shortened(self._situation, self._view, action)
-                self._carry_out(edits, Act(kind=how, object=self._situation.index.spans[span].object))
+                self._carry_out(edits, Act(kind=how, object=shortens(self._situation.index, action)))
             case Take(how=how, object=object_):
                 edits = taken(self._situation, self._view, action, f"{POINTER}{self._prefix[1:]}{len(self._actions)}")
                 self._carry_out(edits, Act(kind=how, object=object_))
@@ -500,12 +500,16 @@ def _by_entry(places: Sequence[At]) -> dict[int, list[int]]:
 
 
 def _net(edits: Sequence[Edit]) -> list[Edit]:
-    """The edits without what one of them inserts and a later one removes again."""
+    """The edits without what one of them inserts or replaces and a later one removes, replaces or drops again."""
     removed = {edit.key for edit in edits if isinstance(edit, Remove)}
     passing = {edit.key for edit in edits if isinstance(edit, Insert) and edit.key in removed}
-    if not passing:
-        return list(edits)
-    return [edit for edit in edits if not (isinstance(edit, Insert | Remove) and edit.key in passing)]
+    last = {(edit.entry, edit.block): number for number, edit in enumerate(edits) if isinstance(edit, Replace | Drop | Restore)}
+    return [
+        edit
+        for number, edit in enumerate(edits)
+        if not (isinstance(edit, Insert | Remove) and edit.key in passing)
+        and not (isinstance(edit, Replace) and last[edit.entry, edit.block] > number)
+    ]
 
 
 def _is_residue(insert: Insert) -> bool:

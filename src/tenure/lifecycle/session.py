@@ -283,10 +283,10 @@ class Session:
             active_from=active_of(self.index, self.view, limit),
         )
 
-    def situation(self) -> Situation:
-        """What a policy is shown now. One pass over the view."""
+    def situation(self, *, goal: int = 0) -> Situation:
+        """What a policy is shown now that is to bring the view to `goal` o200k tokens. One pass over the view."""
         limit = int(self.setup.budget.limit / self.ratio)
-        return survey(self.index, self.view, self.setup.rules, self.guard(), self._count, read=self._read, limit=limit)
+        return survey(self.index, self.view, self.setup.rules, self.guard(), self._count, read=self._read, limit=limit, goal=goal)
 
     def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "") -> Decision:
         """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""
@@ -349,7 +349,7 @@ class Session:
         conduct = policy.conduct
         budget = int(self.setup.budget.limit * RESIDUE_SHARE)
         residues = Residues(lines=conduct.lines, descriptions=conduct.descriptions, budget=budget)
-        return fit(self.situation(), policy, target, residues, f"r{len(self.commits)}.", limit=limit)
+        return fit(self.situation(goal=target), policy, target, residues, f"r{len(self.commits)}.", limit=limit)
 
     def _acting(self, *, forced: bool) -> Policy | None:
         """What decides what leaves: under force a plan that waits goes first."""

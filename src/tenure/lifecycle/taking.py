@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.policies.situation import Situation
-from tenure.record.index import NONE
+from tenure.record.index import NONE, Index, Span
 from tenure.view.action import Shorten, Take
 from tenure.view.edit import Drop, Edit, Insert, Remove, Replace
 from tenure.view.guard import At
@@ -22,8 +22,7 @@ FRAMING: Final = 4  # tokens an entry costs beside its text
 def shortened(situation: Situation, view: Projection, action: Shorten) -> tuple[Replace, ...]:
     """The text in place of what is shown now, where that may be touched, is longer, and carries no reasoning's seal."""
     index = situation.index
-    span = index.spans[action.span]
-    at = span.call if action.part == "arguments" else span.result
+    at = action.at or _part(index.spans[action.span], action)
     if at is None or not view.shows(*at) or not situation.is_free(at):
         return ()
     tokens = situation.count(action.text) + FRAMING * (at[1] == 0)
@@ -32,6 +31,18 @@ def shortened(situation: Situation, view: Projection, action: Shorten) -> tuple[
     if action.part == "arguments" and any(fact.signed for fact in index.entries[at[0]].blocks):
         return ()  # signed reasoning vouches for what follows it
     return (Replace(entry=at[0], block=at[1], text=action.text, tokens=tokens, routes=action.routes),)
+
+
+def shortens(index: Index, action: Shorten) -> str:
+    """The object that is shortened, as the log names it."""
+    if action.span != NONE:
+        return index.spans[action.span].object
+    assert action.at is not None
+    return f"entry:{action.at[0]}/{action.at[1]}"
+
+
+def _part(span: Span, action: Shorten) -> At | None:
+    return span.call if action.part == "arguments" else span.result
 
 
 def taken(situation: Situation, view: Projection, action: Take, key: str) -> tuple[Edit, ...]:

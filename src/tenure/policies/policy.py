@@ -14,6 +14,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     """How the shared loop is to carry out a policy's actions."""
 
     batch: bool = True  # down to the budget's floor at once, not just under the limit
+    escalates: bool = True  # an episode all of which would have to go goes in one action, not level by level
     lines: bool = True  # what leaves is named by bounded, merging residues; without, an expl leaves its description only
     whole: bool = False  # the policy's own rule says how much goes: all of it is carried out, whatever the target
     descriptions: bool = True  # without these and without lines, nothing stands for what left

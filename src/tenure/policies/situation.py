@@ -38,6 +38,7 @@ class Situation:
     alive: frozenset[int] = frozenset()  # episodes of which something is shown: those not fully evicted
     read: Read = no_texts
     limit: int = 0  # the limit in force in o200k tokens; 0 where none is known
+    goal: int = 0  # what the view is to weigh when the policy is done; 0 where that is not known
     _free_places: dict[int, frozenset[At]] = field(default_factory=dict[int, frozenset[At]])
     _layers: dict[int, dict[Level, list[At]]] = field(default_factory=dict[int, dict[Level, list[At]]])
 
@@ -58,7 +59,15 @@ class Situation:
 
 
 def survey(
-    index: Index, view: Projection, rules: Rules, guard: Guard, count: Count, *, read: Read = no_texts, limit: int = 0
+    index: Index,
+    view: Projection,
+    rules: Rules,
+    guard: Guard,
+    count: Count,
+    *,
+    read: Read = no_texts,
+    limit: int = 0,
+    goal: int = 0,
 ) -> Situation:
     """The situation now. One pass over the view, none over the record. What holds a call holds its result: they only go together."""
     free: dict[int, list[At]] = {}
@@ -102,6 +111,7 @@ def survey(
         alive=frozenset(free.keys() | held.keys()),
         read=read,
         limit=limit,
+        goal=goal,
     )
 
 

@@ -33,9 +33,13 @@ class Unstrip(Struct, frozen=True, kw_only=True, gc=False, tag="restore", tag_fi
 
 
 class Shorten(Struct, frozen=True, kw_only=True, tag="shorten", tag_field="kind"):
-    """Show `text` in place of a tool call's result, or of its arguments (`text` is JSON then). What would not be shorter is not done."""
+    """Show `text` in place of a tool call's result, or of its arguments (`text` is JSON then). What would not be shorter is not done.
 
-    span: int  # ordinal
+    With `at` it is the block there that is shortened: a tool's words that stand in a log without a call of which they are the result.
+    """
+
+    span: int  # ordinal; -1 with an `at` that belongs to no call
+    at: tuple[int, int] | None = None
     how: Literal["trim", "clear", "mask", "dedupe"]
     text: str
     routes: tuple[str, ...] = ()  # the handles that the text names
