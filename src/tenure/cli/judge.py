@@ -1,0 +1,193 @@
+"""`tenure judge`: whether what a policy takes at a cut is missed, by a model that reads what really came; and how good a judge that model is."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+from msgspec import Struct
+
+from tenure.cli import words
+from tenure.cli.asked import STDOUT, output
+from tenure.cli.judged import Asked, forecast, report
+from tenure.errors import InputError
+from tenure.evals.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
+from tenure.evals.judges.asking import Spent
+from tenure.evals.judges.book import Book
+from tenure.evals.judges.case import Case, name_of
+from tenure.evals.judges.contracts import AB, NO_IMPACT
+from tenure.evals.judges.figures import figures
+from tenure.evals.judges.making import cases
+from tenure.evals.judges.request import LEAST_ROOM, ROOM
+from tenure.evals.judges.running import Judge, Outcome, foreseen, run
+from tenure.evals.judges.stand_in import NAME as STAND_IN_NAME
+from tenure.evals.judges.stand_in import StandIn
+from tenure.evals.loading import source
+from tenure.evals.replay import Source
+from tenure.lifecycle.budget import parse_tokens
+from tenure.meter.tokens import o200k
+from tenure.policies import PEERS, POLICIES, policy_named
+from tenure.policies.policy import Policy
+
+if TYPE_CHECKING:  # wanted only by those who name one
+    from tenure.models.model import Model
+
+STAND_IN: Final = "stand-in"
+PAIRS: Final = 1  # of controls, in each session
+VERSION: Final = 1  # of the lines that --json writes
+_MODELS: Final = f"openai:NAME, anthropic:NAME or {STAND_IN}"
+_DECIDES: Final = f"Whose plans are judged: {', '.join(POLICIES)}; for comparison {', '.join(PEERS)}."
+
+
+class JudgeLine(Struct, frozen=True, kw_only=True, tag="judge", tag_field="type"):
+    """The first line of what --json writes; then a line for each outcome, and last the summary."""
+
+    version: int = VERSION
+    model: str
+    contracts: tuple[str, ...]
+    policies: tuple[str, ...]
+    sessions: tuple[str, ...]
+    cuts: int
+    prune: float
+    controls: int
+    room: int
+
+
+def judge(
+    sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not.")],
+    model: Annotated[str, typer.Option(metavar="MODEL", help=f"Who judges: {_MODELS} (a rule, no model).")],
+    policy: Annotated[str, typer.Option(help=_DECIDES)] = "cwl",
+    against: Annotated[str, typer.Option(help="A second policy; where verdicts differ, both plans are compared (A/B).")] = "",
+    cuts: Annotated[int, typer.Option(min=1, max=100, help="Cuts of each session, evenly spread over its calls.")] = POINTS,
+    prune: Annotated[str, typer.Option(help="The share of the view that is to leave at each cut.")] = str(PRUNE),
+    controls: Annotated[
+        int, typer.Option(min=0, max=100, help="Pairs of controls in each session, to measure the judge; 0 for none.")
+    ] = PAIRS,
+    room: Annotated[str, typer.Option(help="The most that a question may weigh, such as 100k tokens.")] = f"{ROOM // 1000}k",
+    verdicts: Annotated[
+        str, typer.Option(metavar="FILE", help="Keep verdicts here, and do not ask again for those it holds.")
+    ] = "",
+    json: Annotated[str, typer.Option(metavar="FILE", help="Write every outcome as JSON lines (- for standard output).")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Ask a model whether the future of recorded sessions still has what it needs after a policy's cut.
+
+    The no-impact and A/B judges of the Self-GC paper, held against the mechanical detector and against controls whose answer is known.
+
+    Exit codes: 0 done, 1 some case has no verdict or a file could not be written, 2 bad input.
+    """
+    policies = _policies(policy, against)
+    size = parse_tokens("--room", room, of=None)
+    if size < LEAST_ROOM:
+        raise InputError("--room", repr(room), f"at least {LEAST_ROOM:,} tokens")
+    share = _share(prune)
+    sources = [source(name) for name in sessions]
+    chosen = _model(model, dry_run=dry_run)
+    name = STAND_IN_NAME if model == STAND_IN else model
+    console = words.screen(stderr=json == STDOUT, quiet=quiet)
+    count = o200k()
+    asked = Asked(model=name, sessions=tuple(map(name_of, sessions)), cuts=cuts, prune=share, room=size)
+    held_against = (policy, against) if against else None
+    with Book(verdicts) as book, output(json) as out:
+        made = _Making(sources, policies, cuts, share, controls)
+        judging = Judge(model=chosen, name=name, count=count, room=size)
+        if dry_run:
+            console.print(forecast(asked, foreseen(made.cases(), judging, book), made.unread))
+            return
+        encode = msgspec.json.Encoder().encode
+        if out is not None:
+            out.write(encode(_header(asked, policies, controls, held_against)) + b"\n")
+        outcomes: list[Outcome] = []
+        spent = Spent()
+        with console.status("") if console.is_terminal and not quiet else nullcontext() as status:
+            for outcome in run(made.cases(), judging, book, against=held_against):
+                outcomes.append(outcome)
+                spent += outcome.spent
+                if out is not None:
+                    out.write(encode(outcome) + b"\n")
+                if status is not None:
+                    status.update(f"{len(outcomes)} judged, {words.money(spent.usd)} so far")
+        if not outcomes and not made.unread:
+            raise InputError(
+                "judge", "no session long enough to be cut", f"{LEAST_CALLS} calls, and {LEAST_TOKENS:,} tokens at a cut"
+            )
+        found = figures(outcomes, held_against)
+        if out is not None:
+            out.write(encode(found) + b"\n")
+        console.print(report(found, asked, made.unread, book))
+    if made.unread:
+        raise typer.Exit(2)
+    if any(outcome.failure is not None for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+class _Making:
+    """The cases of several sessions; one that cannot be read is noted, and does not cost the others their verdicts."""
+
+    def __init__(self, sources: Sequence[Source], policies: dict[str, Policy], points: int, prune: float, pairs: int) -> None:
+        self.unread: list[str] = []
+        self._sources, self._policies = sources, policies
+        self._points, self._prune, self._pairs = points, prune, pairs
+
+    def cases(self) -> Iterator[Case]:
+        """All of them, in order."""
+        for each in self._sources:
+            try:
+                yield from cases(each, self._policies, o200k(), points=self._points, prune=self._prune, pairs=self._pairs)
+            except InputError as error:
+                self.unread.append(name_of(str(error)))
+
+
+def _header(asked: Asked, policies: dict[str, Policy], controls: int, against: tuple[str, str] | None) -> JudgeLine:
+    return JudgeLine(
+        model=asked.model,
+        contracts=(NO_IMPACT.version, *((AB.version,) if against else ())),
+        policies=tuple(policies),
+        sessions=asked.sessions,
+        cuts=asked.cuts,
+        prune=asked.prune,
+        controls=controls,
+        room=asked.room,
+    )
+
+
+def _policies(first: str, second: str) -> dict[str, Policy]:
+    """The policies by name. Raises InputError for one that takes nothing, or twice the same."""
+    found: dict[str, Policy] = {}
+    for option, name in (("--policy", first), ("--against", second)):
+        if not name and option == "--against":
+            continue
+        policy = policy_named(name)
+        if policy is None:
+            raise InputError(option, repr(name), "a policy that takes something")
+        if name in found:
+            raise InputError(option, f"{name!r} again", "another policy than --policy")
+        found[name] = policy
+    return found
+
+
+def _share(text: str) -> float:
+    """A share such as 0.45 or 45%. Raises InputError for anything else."""
+    plain = text.strip()
+    try:
+        share = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise InputError("--prune", repr(text), "a share above 0 and below 1, such as 0.45 or 45%")
+    return share
+
+
+def _model(name: str, *, dry_run: bool) -> "Model":
+    """The model of that name, or the rule that stands in for one. Raises InputError for another name, ModelError when there is no key."""
+    if name == STAND_IN:
+        return StandIn()
+    if ":" not in name:
+        raise InputError("--model", repr(name), _MODELS)
+    if dry_run:
+        return StandIn()  # nobody is asked, so no key is wanted
+    from tenure.models.model import model_named
+
+    return model_named(name)
