@@ -1,7 +1,7 @@
 """The library's front door (an edge: it opens the store). Promise: nothing is lost, broken, or costs more than it saves.
 
     from tenure import Context, Budget
-    context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="cwl", store="sqlite:///agent.db")
+    context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="provenance", store="sqlite:///agent.db")
     context.extend(messages)                                     # dictionaries, as they are
     reply = client.messages.create(**context.request(model="…", tools=tools, max_tokens=4096))
     context.append(reply)                                        # also learns from reply.usage
@@ -34,13 +34,14 @@ from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
 from tenure.live.sdk import call_id, decoded, plain, undeclared
+from tenure.live.wire import Wire
 from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger, Spent
 from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
 from tenure.meter.warmth import Collapse
-from tenure.policies import policy_named
+from tenure.policies import DEFAULT, policy_named
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
 from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA
@@ -78,7 +79,7 @@ class Context:
         *,
         dialect: str = "anthropic",
         budget: Budget | None = None,
-        policy: str | Policy | None = "cwl",
+        policy: str | Policy | None = DEFAULT,
         compat: str = "",
         store: str | Records = "sqlite:///tenure.db",
         conversation: str = "",
@@ -155,6 +156,7 @@ class Context:
         self._sent = 0
         self._request = b""  # the newest, as JSON: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
+        self._wire = Wire(self._dialect, self.rules, ttl="1h" if cache_life == "1h" else "")
         self._recalls = Recalls(
             self.session, self.store, self._sheet.id, dialect=dialect, media=self.rules.media, count=self._count, cap=recall_cap
         )
@@ -184,9 +186,12 @@ class Context:
     def extend(self, messages: Iterable[Message | object]) -> None:
         """Take messages in: dictionaries as they are, raw JSON, or the SDK's own objects. All are stored, or none.
 
-        Raises InputError naming the first message that cannot be understood.
+        Drafts are taken as they are: words of the host, or what a model said before it was cut off. Raises InputError naming the first message
+        that cannot be understood.
         """
-        self._take(self._dialect.parse([plain(message) for message in messages]))
+        given = list(messages)
+        drafts = [each for each in given if isinstance(each, Draft)]
+        self._take(drafts if len(drafts) == len(given) else self._dialect.parse([plain(message) for message in given]))
 
     def append(self, reply: Message | object) -> None:
         """Take in a whole API response: its message joins the record, its usage teaches the ratio."""
@@ -209,23 +214,25 @@ class Context:
         What leaves is decided and stored first. `annotate` offers the tools `delimiter` and `recall` beside your own; answer their calls
         with `call`. When a limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
         """
-        offered = [dict(tool) for tool in tools]
-        self._declare(offered)
-        virtual = [self._dialect.tool(*each) for each in _VIRTUAL]  # the second redeems what markers name
-        own = [undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
-        head = fields | {"tools": own + (virtual if annotate else virtual[1:])}
-        head_tokens = self._head_tokens(head)
-        for came in self._asking.due(self._request, head_tokens=head_tokens, queued=self.queued):
-            self._told(came if isinstance(came, Stay) else self._done(came.decision))
-        self._decide(head_tokens)
-        if not annotate and not len(self.session.commits):
-            head = fields | ({"tools": own} if own else {})  # nothing left yet
-            self._head_tokens(head)
+        head = self._decided(tools, fields, annotate=annotate)
         body = self._body()
-        self._sent = self.session.view.tokens + self._head[1]
-        self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
+        self._sending()
         self._request = msgspec.json.encode(head | body, enc_hook=plain)
         return head | body  # what the caller passed goes on as it is, be it no JSON
+
+    def wire(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, notes: str = "", **fields: Any) -> bytes:
+        """What `request` gives, as the bytes of a body, for SDKs that send one: what stands in the record is joined, and validated by nobody.
+
+        `notes` stand last, for this request alone: what holds now and is no part of the past. Where a provider wants cache markers they are
+        placed, before the notes. Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside.
+        """
+        weight = self._count(notes) if notes else 0
+        head = self._decided(tools, fields, annotate=annotate, beside=weight)
+        system, messages = self._messages_now()
+        body = self._wire.body(system, head, messages, notes)
+        self._sending(beside=weight)
+        self._request = self._wire.plain
+        return body
 
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
@@ -401,14 +408,41 @@ class Context:
             self._done(answered.decision)
         return answered
 
-    def _body(self) -> dict[str, Any]:
-        """The view as the provider takes it: its messages, and the system prompt where the record has one."""
+    def _decided(
+        self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, beside: int = 0
+    ) -> dict[str, Any]:
+        """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
+        offered = [dict(tool) for tool in tools]
+        self._declare(offered)
+        virtual = [self._dialect.tool(*each) for each in _VIRTUAL]  # the second redeems what markers name
+        own = [undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
+        head = fields | {"tools": own + (virtual if annotate else virtual[1:])}
+        head_tokens = self._head_tokens(head)
+        for came in self._asking.due(self._request, head_tokens=head_tokens, queued=self.queued):
+            self._told(came if isinstance(came, Stay) else self._done(came.decision))
+        self._decide(head_tokens + beside)
+        if not annotate and not len(self.session.commits):
+            head = fields | ({"tools": own} if own else {})  # nothing left yet
+            self._head_tokens(head)
+        return head
+
+    def _sending(self, *, beside: int = 0) -> None:
+        self._sent = self.session.view.tokens + self._head[1] + beside
+        self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
+
+    def _messages_now(self) -> tuple[tuple[Draft, ...], tuple[bytes, ...]]:
+        """The view as the provider takes it: system prompts that stand apart, and its messages."""
         shown = self._messages.of(self.session.freeze())
         if self.rules.alternation:
             shown = alternating(shown)
-        instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
+        is_apart = self._dialect.name == "anthropic"
+        instructions = [piece for piece in shown if piece.role is Role.SYSTEM] if is_apart else []
         system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
-        messages = self._dialect.render([piece for piece in shown if piece not in instructions])
+        return system, self._dialect.render([piece for piece in shown if not (is_apart and piece.role is Role.SYSTEM)])
+
+    def _body(self) -> dict[str, Any]:
+        """The view as the provider takes it: its messages, and the system prompt where the record has one."""
+        system, messages = self._messages_now()
         body: dict[str, Any] = decoded(self._dialect.join(Head(system=system), ()))
         body["input" if "input" in body else "messages"] = [decoded(message) for message in messages]
         return body

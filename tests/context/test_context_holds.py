@@ -13,7 +13,7 @@ LINES = "\n".join(f"{n}: the value of part {n * n} is known" for n in range(120)
 
 
 def worked(store: MemoryStore, steps: int = 12) -> Context:
-    context = Context(dialect="openai-chat", store=store, budget=Budget(ceiling=8_000), clip=0)
+    context = Context(dialect="openai-chat", store=store, budget=Budget(ceiling=8_000), policy="cwl", clip=0)
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Mend it."}]
     for n in range(steps):
         function = {"name": "bash", "arguments": json.dumps({"command": f"make {n}"})}

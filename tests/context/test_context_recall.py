@@ -19,7 +19,7 @@ def estimate(text: str) -> int:
 
 def opened(store: Any = None, *, ceiling: int = 6_000, **settings: Any) -> Context:
     budget = Budget(ceiling=ceiling, window=50_000)
-    return Context(store=store or MemoryStore(), budget=budget, tokenizer=estimate, **settings)
+    return Context(store=store or MemoryStore(), budget=budget, policy="cwl", tokenizer=estimate, **settings)
 
 
 def work(context: Context, steps: int, start: int = 0, *, annotate: bool = True) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def audit(
 
         with output(html) as file:
             assert file is not None
-            file.write(page(done.audits).encode())
+            file.write(page(done.audits, done.total.unread).encode())
     _show(done, picked, asked, console)
     for line in unreadable(done.total.unread):
         words.screen(stderr=True).print(line, soft_wrap=True)

@@ -18,6 +18,7 @@ from tenure.evals.loading import load, source, store_drafts
 from tenure.evals.replay import Options, Source
 from tenure.lifecycle.budget import Budget, parse_tokens
 from tenure.meter.tokens import o200k
+from tenure.policies import DEFAULT, policy_named
 from tenure.policies.cwl import Cwl
 
 TRIED: Final = 20  # newest sessions looked at before making one
@@ -32,7 +33,7 @@ def demo(
     console = words.screen()
     chosen = (None if sample else _newest(here(), console)) or _made(console)
     ceiling = _ceiling(chosen)
-    options = Options(budget=Budget(ceiling=ceiling), policy=Cwl())
+    options = Options(budget=Budget(ceiling=ceiling), policy=Cwl() if _is_marked(chosen) else policy_named(DEFAULT))
     run = play([chosen], (chosen.path,), options, console)
     console.print(report(run))
     console.print(_next(run, chosen.path), soft_wrap=True)
@@ -76,6 +77,11 @@ def _ceiling(chosen: Source) -> int:
     usual = parse_tokens("ceiling", DEFAULT_CEILING, of=None)
     weight = load([chosen], o200k()).index.tokens
     return usual if weight > 1.5 * usual else max(FLOOR, weight // 2)
+
+
+def _is_marked(chosen: Source) -> bool:
+    """Whether the agent marked episodes: then the policy that reads the marks is the one to show."""
+    return any(episode.declared for episode in load([chosen], o200k()).index.episodes)
 
 
 def _next(run: Run, path: str) -> str:

@@ -27,7 +27,7 @@ from tenure.evals.loading import source
 from tenure.evals.replay import Source
 from tenure.lifecycle.budget import parse_tokens
 from tenure.meter.tokens import o200k
-from tenure.policies import PEERS, POLICIES, policy_named
+from tenure.policies import DEFAULT, PEERS, POLICIES, policy_named
 from tenure.policies.policy import Policy
 
 if TYPE_CHECKING:  # wanted only by those who name one
@@ -57,7 +57,7 @@ class JudgeLine(Struct, frozen=True, kw_only=True, tag="judge", tag_field="type"
 def judge(
     sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not.")],
     model: Annotated[str, typer.Option(metavar="MODEL", help=f"Who judges: {_MODELS} (a rule, no model).")],
-    policy: Annotated[str, typer.Option(help=_DECIDES)] = "cwl",
+    policy: Annotated[str, typer.Option(help=_DECIDES)] = DEFAULT,
     against: Annotated[str, typer.Option(help="A second policy; where verdicts differ, both plans are compared (A/B).")] = "",
     cuts: Annotated[int, typer.Option(min=1, max=100, help="Cuts of each session, evenly spread over its calls.")] = POINTS,
     prune: Annotated[str, typer.Option(help="The share of the view that is to leave at each cut.")] = str(PRUNE),

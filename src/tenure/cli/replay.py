@@ -28,7 +28,7 @@ from tenure.lifecycle.automatic import threshold_of
 from tenure.lifecycle.budget import parse_tokens
 from tenure.lifecycle.gate import Rule
 from tenure.meter.tokens import o200k
-from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
+from tenure.policies import COMPAT, DEFAULT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.view.edit import Insert
 
 if TYPE_CHECKING:  # wanted only by those who name a model
@@ -61,7 +61,7 @@ class Run(msgspec.Struct, kw_only=True):
 
 def replay(
     sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not; - for standard input.")],
-    policy: Annotated[str, typer.Option(help=_DECIDES)] = "cwl",
+    policy: Annotated[str, typer.Option(help=_DECIDES)] = DEFAULT,
     compat: Annotated[str, typer.Option(help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
     target: Target = "",
     ceiling: Ceiling = "",

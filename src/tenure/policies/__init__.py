@@ -47,6 +47,7 @@ COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
     {"paper": Cwl.paper(), "pi-cwl": PiCwl()}
 )  # published versions, followed exactly
 
+DEFAULT: Final = "provenance"  # needs no annotation and no model; docs/evidence says what it is better at, and what not
 UNBOUNDED: Final = "none"  # the policy that evicts nothing
 
 
@@ -77,4 +78,4 @@ def faithful_named(name: str, compat: str = "") -> Policy:
     return policy
 
 
-__all__ = ["COMPAT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "faithful_named", "policy_named"]
+__all__ = ["COMPAT", "DEFAULT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "faithful_named", "policy_named"]

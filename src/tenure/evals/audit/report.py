@@ -21,7 +21,7 @@ POINTS: Final = 400  # of a series
 REREADS: Final = 300  # the ones that cost most
 COMMITS: Final = 400  # the first half and the last half of more
 OBJECTS: Final = 24  # of one commit, the largest
-HARMS: Final = 120  # of one run: lost before routed before visible, each in the order of the calls
+HARMS: Final = 200  # of one run: lost before routed before visible, each in the order of the calls
 
 
 class Row(Struct, frozen=True, kw_only=True):

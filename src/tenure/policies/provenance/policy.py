@@ -44,7 +44,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
         for ordinal in episodes:
             yield Strip(episode=ordinal, level=Level.REASONING)
         work = _Work(situation, self.weights)
-        idle = [ordinal for ordinal in episodes if not work.wrote(ordinal)]
+        idle = [ordinal for ordinal in episodes if work.is_idle(ordinal)]
         goal = situation.goal
         gone: set[int] = set()
         if goal:
@@ -72,12 +72,16 @@ class _Work:
         self._counts: dict[str, int] = {}
         self._places = frozenset(piece.at for piece in self._sight.pieces)
 
-    def wrote(self, ordinal: int) -> bool:
-        """Whether anything of an episode that may go changed something, or is still open."""
+    def is_idle(self, ordinal: int) -> bool:
+        """Whether an episode made calls that changed nothing, and nothing builds on it.
+
+        Words alone stay: they are few, and a reply that ended a loop of calls must not go before them, or the loop would be open again.
+        """
         index = self._situation.index
-        spans = (index.block(at).span for at in self._situation.free[ordinal])
-        lasting = any(span != NONE and index.spans[span].kind is ToolKind.DURABLE for span in spans)
-        return lasting or not index.episodes[ordinal].closed or bool(index.episodes[ordinal].dependents)
+        calls = [span for at in self._situation.free[ordinal] if (span := index.block(at).span) != NONE]
+        if not calls or not index.episodes[ordinal].closed or index.episodes[ordinal].dependents:
+            return False
+        return not any(index.spans[span].kind is ToolKind.DURABLE for span in calls)
 
     def outweighing(self, idle: list[int], goal: int, share: float) -> Iterator[int]:
         """The oldest steps that changed nothing, as many as it takes for what cannot be shortened to take `share` of what may stay at all."""
