@@ -1,0 +1,109 @@
+"""What a person must agree to before it happens, as tables. Promise: nothing is broken: what cannot be undone is never done unasked.
+
+A tool says what a call would do (`Approval`, or None when it changes nothing); the mode and what the person said before in this session
+say whether it runs, asks or is refused. When unsure a tool says more rather than less.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct, structs
+
+
+class Act(StrEnum):
+    """What a call would do, least first."""
+
+    EDIT = "edit"  # a file in the workspace
+    COMMAND = "command"  # a program that may change the workspace or speak to the network
+    SERVER = "server"  # a tool of an MCP server, which may do anything
+    OUTSIDE = "outside"  # a change outside the workspace, or a look at what holds keys
+    DESTROY = "destroy"  # what cannot be undone
+
+
+class Mode(StrEnum):
+    """How much a person wants to be asked."""
+
+    ASK = "ask"
+    EDITS = "edits"
+    ALL = "all"
+    READ_ONLY = "read-only"
+
+
+class Verdict(StrEnum):
+    """What is to happen with a call."""
+
+    RUN = "run"
+    ASK = "ask"
+    REFUSE = "refuse"
+
+
+class Answer(StrEnum):
+    """What a person says when asked."""
+
+    ONCE = "once"
+    EXACT = "exact"  # and the same again in this session
+    BROAD = "broad"  # and the likes of it in this session
+    NO = "no"
+
+
+# What runs unasked in each mode. In read-only mode the rest is refused rather than asked for.
+UNASKED: Final[Mapping[Mode, frozenset[Act]]] = {
+    Mode.READ_ONLY: frozenset(),
+    Mode.ASK: frozenset(),
+    Mode.EDITS: frozenset({Act.EDIT}),
+    Mode.ALL: frozenset({Act.EDIT, Act.COMMAND, Act.SERVER}),
+}
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """What a call would change, and why a person must agree. `exact` and `broad` are what may be remembered; empty: asked every time."""
+
+    tool: str
+    act: Act
+    summary: str  # one line: `git push origin main`, `write src/a.py`
+    reason: str  # a clause: "it may change files", "src/link leads out of the workspace"
+    detail: str = ""  # more lines to look at: the whole command, a diff
+    exact: str = ""
+    broad: tuple[str, ...] = ()  # all of which must have been granted: `npm test`, `git commit`
+
+
+class Grants(Struct, frozen=True, kw_only=True):
+    """What a person has agreed to for the rest of a session."""
+
+    granted: frozenset[str] = frozenset()
+
+    def cover(self, approval: Approval) -> bool:
+        """Whether the person has agreed to this call, or to its likes."""
+        return bool(approval.exact in self.granted or (approval.broad and self.granted.issuperset(approval.broad)))
+
+    def after(self, approval: Approval, answer: Answer) -> "Grants":
+        """The grants once a person has answered."""
+        match answer:
+            case Answer.EXACT:
+                new = {approval.exact} - {""}
+            case Answer.BROAD:
+                new = set(approval.broad) or {approval.exact} - {""}
+            case Answer.ONCE | Answer.NO:
+                return self
+        return structs.replace(self, granted=self.granted | new)
+
+
+def verdict(approval: Approval | None, mode: Mode, grants: Grants) -> Verdict:
+    """Whether a call runs, asks or is refused."""
+    if approval is None or approval.act in UNASKED[mode]:
+        return Verdict.RUN
+    if mode is Mode.READ_ONLY:
+        return Verdict.REFUSE
+    return Verdict.RUN if grants.cover(approval) else Verdict.ASK
+
+
+def refused(approval: Approval) -> str:
+    """What the model reads when the mode forbids a call."""
+    return f"Not done: {approval.summary}: {approval.reason}, and this session is read-only. Look without changing, or say what you would do."
+
+
+def declined(approval: Approval, words: str = "") -> str:
+    """What the model reads when a person said no, perhaps with a word why."""
+    why = f" They say: {words.strip()}" if words.strip() else " Do not try it another way; go on without it, or ask."
+    return f"Not done: {approval.summary}: the user declined.{why}"

@@ -1,0 +1,139 @@
+"""The tool `glob`: files by name. Promise: nothing is left out unsaid, and what git ignores is left out."""
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from heapq import nsmallest
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from tenure.agent.approval import Approval
+from tenure.agent.tools.arguments import parsed, schema_of
+from tenure.agent.tools.globs import Globs, globs
+from tenure.agent.tools.ls import one_line
+from tenure.agent.tools.ripgrep import cut_short, searched
+from tenure.agent.tools.tool import Here, Limits, Outcome
+from tenure.agent.workspace import Workspace
+from tenure.errors import InputError
+from tenure.record.tools import ToolKind
+
+MOST: Final = 500_000  # files that are looked at
+_STEP: Final = 2_000  # files whose times are looked up before others have their turn
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `glob`."""
+
+    pattern: Annotated[str, Meta(description="such as *.py (in any folder), src/**/*.{ts,tsx} or docs/*.md")]
+    path: Annotated[str, Meta(description="the folder to look in; the workspace when left out")] = "."
+    hidden: Annotated[bool, Meta(description="also hidden files")] = False
+    limit: Annotated[int, Meta(description="how many", ge=1)] | None = None
+
+
+class Glob:
+    """Finds files by their names."""
+
+    name = "glob"
+    kind = ToolKind.BULK
+
+    def __init__(self, *, limits: Limits | None = None) -> None:
+        """`limits` only words the description."""
+        limits = limits or Limits()
+        self.schema: Mapping[str, Any] = schema_of(Asked)
+        self.description = (
+            f"Find files by name, the newest first, at most {limits.found} unless limit says otherwise. Files that .gitignore leaves out are not"
+            " found, and no folders. This is the cheapest look at an unknown project: begin with it rather than with broad reads."
+        )
+
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - names give nothing away
+        """Nothing."""
+        return None
+
+    async def run(self, arguments: str, here: Here) -> Outcome:
+        """The paths."""
+        asked = parsed(Asked, arguments, self.name)
+        if isinstance(asked, Outcome):
+            return asked
+        try:
+            return await _found(asked, here)
+        except InputError as error:
+            return Outcome(text=f"glob: {error}", error=True)
+
+
+async def _found(asked: Asked, here: Here) -> Outcome:
+    pattern = globs(asked.pattern)
+    folder = folder_of(asked.path, pattern.folder, here.workspace)
+    paths = Paths(pattern, hidden=asked.hidden)
+    if not folder.is_dir():
+        return Outcome(text=f"no file matches {asked.pattern}: there is no folder {here.workspace.shown(folder)}")
+    search = await searched(["--files", "--null", *depth_of(pattern)], folder, here, paths.take, hidden=asked.hidden)
+    limit = asked.limit or here.limits.found
+    lines = [one_line(here.workspace.shown(folder / path)) for path in await newest(folder, paths.found, limit)]
+    count = len(paths.found)
+    notes = [f"{count - limit:,} more of {count:,}: narrow the pattern, or set limit"] if count > limit else []
+    notes += [why] if (why := cut_short(search, here)) else []
+    notes += [f"only the first {MOST:,} files were looked at"] if search.enough else []
+    if not lines and not notes:
+        where = "" if folder == here.workspace.root else f" in {here.workspace.shown(folder)}"
+        apart = "ignored" if asked.hidden else "hidden and ignored"
+        return Outcome(text=f"no file matches {asked.pattern}{where} ({apart} files are left out)")
+    return Outcome(text="\n".join([*lines, *(f"[{note}]" for note in notes)]), error=not lines)
+
+
+def folder_of(path: str, folder: str, workspace: Workspace) -> Path:
+    """Where to search. Raises InputError for git's own folder."""
+    found = workspace.path(folder or ".", workspace.path(path))
+    if workspace.is_git(found):
+        raise InputError("path", f"{workspace.shown(found)} is git's own", "another folder; ask git itself about its data")
+    return found
+
+
+def depth_of(pattern: Globs | None) -> list[str]:
+    """How ripgrep is told not to go deeper than a pattern can."""
+    return [f"--max-depth={pattern.depth}"] if pattern and pattern.depth else []
+
+
+class Paths:
+    """Takes paths that end in NULs, and keeps those that a pattern holds for. Mutable."""
+
+    def __init__(self, pattern: Globs | None, *, hidden: bool) -> None:
+        self.found: list[str] = []
+        self._pattern, self._hidden = pattern, hidden
+        self._rest = b""
+        self._seen = 0
+
+    def take(self, chunk: bytes) -> bool:
+        """Take more; whether that is enough."""
+        *whole, self._rest = (self._rest + chunk).split(b"\0")
+        self._seen += len(whole)
+        self.found += self._wanted(whole)
+        return self._seen >= MOST
+
+    def _wanted(self, whole: list[bytes]) -> Iterator[str]:
+        for raw in whole:
+            path = raw.decode("utf-8", "surrogateescape").removeprefix("./")
+            if wanted(path, self._pattern, hidden=self._hidden):
+                yield path
+
+
+def wanted(path: str, pattern: Globs | None, *, hidden: bool) -> bool:
+    """Whether a path is one that is looked for."""
+    if not hidden and (path.startswith(".") or "/." in path):
+        return False
+    return pattern is None or pattern.match(path)
+
+
+async def newest(folder: Path, paths: list[str], most: int) -> list[str]:
+    """The paths that were changed last, the newest first; those that are gone come last."""
+    times: list[tuple[int, str]] = []
+    for n, path in enumerate(paths):
+        changed = 0
+        with suppress(OSError):
+            changed = os.lstat(f"{folder}/{path}").st_mtime_ns
+        times.append((-changed, path))
+        if n % _STEP == _STEP - 1:
+            await asyncio.sleep(0)
+    return [path for _, path in nsmallest(most, times)]

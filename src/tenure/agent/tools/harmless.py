@@ -1,0 +1,121 @@
+r"""Text of unknown origin that cannot act on a terminal or deceive a reader. Promise: nothing is broken by what a program prints.
+
+Escape sequences are taken out, a line that was written over and over (`\r`, backspaces) is left as it stood last, and what else has no
+shape of its own is shown by one: control characters as U+2400 and up, marks that turn the direction of text and invisible tags by their number.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_SEQUENCE: Final = re.compile(
+    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
+    r"|[\]PX^_][^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and the like: titles, links, clipboard
+    r"|[ -/]++[0-~]|[0-OQ-WYZ\\`-~])"  # character sets, single functions
+    r"|\x9b[0-?]*+[ -/]*+[@-~]"
+)
+_CUT: Final = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+|[\]PX^_][^\x07\x1b\x9c]*+\x1b?|[ -/]*+)?\Z|\x9b[0-?]*+[ -/]*+\Z")
+_SHAPELESS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_NO_TEXT: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
+_ACTS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd\U000e0000-\U000e007f]"
+)
+_LONGEST_SEQUENCE: Final = 4_096  # characters; a longer one is no sequence
+_LONGEST_LINE: Final = 2**16  # characters that are held back
+_BINARY_SHARE: Final = 0.2  # of a line's characters, from which on it is no text
+_BINARY_LEAST: Final = 8  # such characters, where no such line goes before
+
+
+def visible(text: str) -> str:
+    """The text with every character that has no shape shown by one; tabs and newlines stay."""
+    return text if text.isascii() and text.isprintable() else _SHAPELESS.sub(_picture, text)
+
+
+def plain(text: str) -> str:
+    """A whole text as it would be read on a terminal."""
+    return Cleaner().feed(text.encode("utf-8", "replace"), final=True)
+
+
+def _picture(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
+
+
+class Cleaner:
+    """Makes output harmless as it comes, in whatever pieces. Mutable: it holds the line that is being written, and half of a sequence."""
+
+    def __init__(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decode, self._undecoded = decoder.decode, lambda: decoder.getstate()[0]
+        self._held = ""  # the start of an escape sequence
+        self._line = ""  # what a carriage return may still take back
+        self._acts = False  # whether there is anything in that line that is no plain text
+        self._binary = 0  # characters of lines that are no text, since the last line that was
+
+    def feed(self, chunk: bytes, *, final: bool = False) -> str:
+        """The lines that are complete by now and were not given before; with `final` all the rest."""
+        text = self._held + self._decode(chunk, final)
+        self._held = ""
+        acts = _ACTS.search(text) is not None
+        if acts:
+            text = _SEQUENCE.sub("", text)
+            cut = _CUT.search(text, max(0, len(text) - _LONGEST_SEQUENCE))
+            if cut is not None and not final:
+                text, self._held = text[: cut.start()], text[cut.start() :]
+        whole, newline, last = text.rpartition("\n")
+        doubtful = acts or self._acts or self._binary > 0
+        if newline:
+            whole, self._line, self._acts = self._line + whole, "", False
+        if final or len(self._line) + len(last) > _LONGEST_LINE:
+            whole, newline, last, self._line, self._acts = whole + newline + self._line + last, "", "", "", False
+        self._acts = self._acts or (acts and bool(last))
+        self._line = _held(self._line + last) if self._acts else self._line + last
+        if not doubtful:
+            return whole + newline
+        said = "".join(self._shown(whole, newline)) if whole or newline else ""
+        return said + self._told() if final else said
+
+    def rest(self) -> bytes:
+        """What came and was not given, for another to go on with."""
+        return (self._told() + self._line + self._held).encode("utf-8", "replace") + self._undecoded()
+
+    def _shown(self, whole: str, newline: str) -> Iterator[str]:
+        """Lines as they are given; those that are no text are only counted."""
+        lines = whole.split("\n")
+        for n, line in enumerate(map(_written, lines)):
+            end = "\n" if n < len(lines) - 1 else newline
+            strange = len(_NO_TEXT.findall(line)) if _ACTS.search(line) else 0
+            least = 1 if self._binary else _BINARY_LEAST
+            if (strange >= least and strange >= _BINARY_SHARE * len(line)) or (self._binary and not line.strip()):
+                self._binary += len(line + end)
+            else:
+                yield self._told() + visible(line) + end
+
+    def _told(self) -> str:
+        count, self._binary = self._binary, 0
+        return f"[binary: {count:,} characters]\n" if count else ""
+
+
+def _held(line: str) -> str:
+    """An unfinished line as far as it can no longer change."""
+    return _written(line) + ("\r" if line.endswith("\r") else "")
+
+
+def _written(line: str) -> str:
+    """A line as it stands once it was written over."""
+    if "\r" in line:
+        line = next((part for part in reversed(line.split("\r")) if part), "")
+    if "\b" not in line:
+        return line
+    kept: list[str] = []
+    for sign in line:
+        if sign != "\b":
+            kept.append(sign)
+        elif kept:
+            kept.pop()
+    return "".join(kept)

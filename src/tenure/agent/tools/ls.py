@@ -1,0 +1,94 @@
+"""The tool `ls`: what is in a folder. Promise: nothing is left out unsaid."""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
+
+from tenure.agent.approval import Approval
+from tenure.agent.tools.arguments import parsed, schema_of
+from tenure.agent.tools.files import kind_of, near
+from tenure.agent.tools.harmless import visible
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.workspace import Workspace
+from tenure.errors import InputError
+from tenure.record.tools import ToolKind
+
+MOST: Final = 1_000  # entries shown
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `ls`."""
+
+    path: Annotated[str, Meta(description="the folder; the workspace when left out")] = "."
+
+
+class Ls:
+    """Lists a folder."""
+
+    name = "ls"
+    kind = ToolKind.BULK
+    description = (
+        "List one folder: its folders, then its files with their sizes in bytes, hidden ones too. To find files by name use glob."
+    )
+
+    def __init__(self) -> None:
+        self.schema: Mapping[str, Any] = schema_of(Asked)
+
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - names give nothing away
+        """Nothing."""
+        return None
+
+    async def run(self, arguments: str, here: Here) -> Outcome:
+        """The entries, folders first."""
+        asked = parsed(Asked, arguments, self.name)
+        if isinstance(asked, Outcome):
+            return asked
+        try:
+            path = here.workspace.path(asked.path)
+            if path.exists() and not path.is_dir():
+                return Outcome(
+                    text=f"ls: {here.workspace.shown(path)} is {kind_of(path.stat().st_mode) or 'a file'}, not a folder",
+                    error=True,
+                )
+            return Outcome(text=listing(path, here))
+        except InputError as error:
+            return Outcome(text=f"ls: {error}", error=True)
+        except FileNotFoundError:
+            names = near(here.workspace.path(asked.path), here.workspace)
+            hint = f". Did you mean {', '.join(names)}?" if names else ""
+            return Outcome(text=f"ls: there is no folder {asked.path}{hint}", error=True)
+        except OSError as error:
+            return Outcome(text=f"ls: {asked.path}: {(error.strerror or str(error)).lower()}", error=True)
+
+
+def listing(path: Path, here: Here) -> str:
+    """The entries of a folder as lines. Raises OSError."""
+    with os.scandir(path) as entries:
+        found = sorted((not entry.is_dir(), entry.name) for entry in entries)
+    bounds = here.workspace if here.workspace.holds(path) else None
+    lines = [_line(path / name, is_folder=not last, bounds=bounds) for last, name in found[:MOST]]
+    rest = [f"[{len(found) - MOST:,} more of {len(found):,}; glob finds by name]"] if len(found) > MOST else []
+    return "\n".join([*lines, *rest]) or "[empty folder]"
+
+
+def _line(path: Path, *, is_folder: bool, bounds: Workspace | None) -> str:
+    name = one_line(os.fsencode(path.name).decode("utf-8", "replace"))
+    try:
+        facts = path.lstat()
+    except OSError:
+        return f"{name} (gone)"
+    if stat.S_ISLNK(facts.st_mode):
+        target = one_line(os.fsencode(path.readlink()).decode("utf-8", "replace"))
+        outside = "" if bounds is None or bounds.holds(path) else ", outside the workspace"
+        return f"{name}{'/' * is_folder} -> {target}{outside}"
+    kind = kind_of(facts.st_mode)
+    return f"{name}/" if is_folder else f"{name} ({kind})" if kind else f"{name} {facts.st_size:,}"
+
+
+def one_line(name: str) -> str:
+    """A file's name, which may hold anything, as it can stand in a line."""
+    return visible(name).replace("\n", "\u240a").replace("\t", "\u2409")

@@ -1,0 +1,161 @@
+"""One MCP server and the connection to it (an edge), through the protocol's own SDK. Promise: a dead server is an error result, not a hang.
+
+https://modelcontextprotocol.io. A connection is opened and closed in one task of its own, which the SDK's cancel scopes need; calls come from
+other tasks. It is opened a second time when it breaks, and not a third.
+"""
+
+import asyncio
+import logging
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from tenure.agent.tools.servers.config import ServerConfig
+from tenure.errors import InputError
+
+if TYPE_CHECKING:
+    from anyio import CancelScope
+    from mcp import Client
+    from mcp.types import CallToolResult, Tool
+
+PAGES: Final = 20  # of a list of tools
+STOP_S: Final = 5.0  # for a server to end
+HTTP_S: Final = 30.0  # for a connection and what is sent, as the SDK has it
+HTTP_READ_S: Final = 300.0  # between two parts of an answer
+
+
+class Server:
+    """A server that is connected, or was. Mutable."""
+
+    def __init__(self, config: ServerConfig, *, folder: Path, log: Path | None = None) -> None:
+        """What a started server writes to its standard error goes to `log`, or nowhere."""
+        self.config = config
+        self.tools: tuple[Tool, ...] = ()
+        self._folder, self._log = folder, log
+        self._client: Client | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
+        self._scope: CancelScope | None = None
+        self._restarts = 0
+        self._again = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Connect, and ask for the tools. Raises InputError, and then nothing of it is left."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(lambda done: done.cancelled() or done.exception())  # it need not be waited for
+        self._stop = asyncio.Event()
+        self._task = asyncio.create_task(self._hold(ready), name=f"mcp {self.config.name}")
+        try:
+            await ready
+        except asyncio.CancelledError:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Begin to disconnect, whatever it was at; that ends by itself."""
+        self._client = None
+        self._stop.set()
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def stop(self) -> None:
+        """Disconnect, and end what was started; waits a moment for that."""
+        self.abandon()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=STOP_S)
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
+        """What a tool answers. Raises InputError for a server that is gone, and for what is no answer."""
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        client = self._client
+        if client is None:
+            raise InputError(self.config.name, "the server has ended" + await self._restarted())
+        try:
+            return await client.call_tool(tool, arguments)
+        except MCPError as error:
+            if error.code != CONNECTION_CLOSED:
+                raise InputError(self.config.name, str(error)) from error
+            if self._client is client:
+                self._client = None
+            raise InputError(self.config.name, "the server ended during the call" + await self._restarted()) from error
+        except Exception as error:  # whatever its transport raises is no answer
+            raise InputError(self.config.name, f"no valid answer ({type(error).__name__}: {error})") from error
+
+    async def _restarted(self) -> str:
+        """Start it a second time; what came of that."""
+        async with self._again:
+            if self._client is not None:
+                return "; it runs again, so the call can be repeated"
+            if self._restarts:
+                return ", and not for the first time: it is left alone for this session"
+            self._restarts += 1
+            await self.stop()
+            try:
+                await self.start()
+            except InputError as error:
+                return f", and could not be started again ({error.found})"
+            return "; it was started again, so the call can be repeated"
+
+    async def _hold(self, ready: "asyncio.Future[None]") -> None:
+        """Keep the connection open until it is to be closed."""
+        import anyio
+
+        try:
+            async with AsyncExitStack() as stack:
+                self._scope = stack.enter_context(anyio.CancelScope())
+                client = await stack.enter_async_context(await self._connection(stack))
+                self.tools = await _listed(client)
+                self._client = client
+                if not ready.done():
+                    ready.set_result(None)
+                await self._stop.wait()
+        except asyncio.CancelledError:
+            raise
+        except (Exception, BaseExceptionGroup) as error:  # a task group's too
+            if not ready.done():
+                ready.set_exception(InputError(self.config.name, f"cannot be reached ({_why(error)})"))
+        finally:
+            self._client = None
+            if not ready.done():
+                ready.set_exception(InputError(self.config.name, "it was stopped"))
+
+    async def _connection(self, stack: AsyncExitStack) -> "Client":
+        await asyncio.to_thread(__import__, "mcp")  # which takes a second
+        import httpx2
+        from mcp import Client, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+        from mcp.client.streamable_http import streamable_http_client
+
+        logging.getLogger("mcp").addHandler(logging.NullHandler())  # or its warnings are written over the screen
+        config = self.config
+        if config.url:
+            waits = httpx2.Timeout(HTTP_S, read=HTTP_READ_S)
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(config.headers), timeout=waits))
+            return Client(streamable_http_client(config.url, http_client=http), cache=None)
+        log = stack.enter_context((self._log or Path(os.devnull)).open("a", encoding="utf-8", errors="replace"))
+        place = str(self._folder / config.cwd)
+        parameters = StdioServerParameters(command=config.command, args=list(config.args), env=dict(config.env), cwd=place)
+        return Client(stdio_client(parameters, errlog=log), cache=None)
+
+
+async def _listed(client: "Client") -> "tuple[Tool, ...]":
+    tools: list[Tool] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tuple(tools)
+
+
+def _why(error: BaseException) -> str:
+    """The first cause of an error, in a line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
+    text = (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
+    return " ".join(text.split())[:200]

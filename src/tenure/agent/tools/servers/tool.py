@@ -1,0 +1,157 @@
+"""A tool of an MCP server as one of the agent's own. Promise: nothing is broken by what a server says of itself or answers."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+
+from tenure.agent.approval import Act, Approval
+from tenure.agent.tools.arguments import frozen
+from tenure.agent.tools.harmless import plain, visible
+from tenure.agent.tools.racing import End, ended
+from tenure.agent.tools.servers.server import Server
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.workspace import Workspace
+from tenure.dialects.json_text import Json, dump, load
+from tenure.dialects.media import Source
+from tenure.errors import InputError
+from tenure.record.tools import DECLARATION, Kinds, ToolKind
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+    from mcp.types import Tool as Offered
+
+LONGEST_NAME: Final = (
+    64  # characters: https://platform.claude.com/docs/en/api/messages, https://platform.openai.com/docs/api-reference
+)
+LONGEST_DESCRIPTION: Final = 2_000
+LONGEST_SCHEMA: Final = 30_000  # characters of its JSON
+MOST: Final = 100  # tools of one server
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_ANY: Final = {"type": "object"}
+
+
+class ServerTool:
+    """One tool of one server."""
+
+    def __init__(self, server: Server, offered: "Offered", name: str) -> None:
+        self.name = name
+        self.description = visible((offered.description or offered.title or offered.name)[:LONGEST_DESCRIPTION]).strip()
+        self.schema: Mapping[str, Any] = frozen(_schema(offered.input_schema))
+        self.kind = _kind(offered)
+        hints = offered.annotations
+        self._reads = server.config.trusted and hints is not None and hints.read_only_hint is True
+        self._server, self._own = server, offered.name
+
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - a server knows no workspace
+        """Agreement, unless the server is trusted and says that the tool only reads."""
+        if self._reads or _arguments(arguments) is None:
+            return None
+        shown = visible(arguments.strip())
+        return Approval(
+            tool=self.name,
+            act=Act.SERVER,
+            summary=f"{self.name} {shown[:80]}{'…' * (len(shown) > 80)}".strip(),
+            reason=f"the MCP server {self._server.config.name} may change anything",
+            detail=shown[:8_000],
+            exact=f"{self.name} {arguments}",
+            broad=(self.name,),
+        )
+
+    async def run(self, arguments: str, here: Here) -> Outcome:
+        """What the server answers."""
+        given = _arguments(arguments)
+        if given is None:
+            fields = ", ".join(cast(Mapping[str, object], self.schema.get("properties", {})))
+            expected = f"one JSON object{f' with {fields}' if fields else ''}"
+            return Outcome(text=f"{self.name}: arguments: found {arguments[:80]!r}, expected {expected}", error=True)
+        call = asyncio.ensure_future(self._server.call(self._own, given))
+        try:
+            end = await ended(call, here, here.limits.server_call_s)
+            if end is End.DONE:
+                return _outcome(call.result(), here)
+        except InputError as error:
+            return Outcome(text=f"{self.name}: {error}", error=True)
+        finally:
+            if not call.done():
+                call.cancel()
+                await asyncio.wait({call}, timeout=1)
+        why = "it was stopped by the user" if end is End.CANCELLED else f"no answer within {here.limits.server_call_s:g} s"
+        return Outcome(text=f"{self.name}: {why}", error=True)
+
+
+def tools_of(server: Server, taken: Iterable[str] = ()) -> Iterator[ServerTool]:
+    """The server's tools, by name; names are made legal, and apart from those that are taken."""
+    used = set(taken)
+    for offered in sorted(server.tools, key=lambda offered: offered.name)[:MOST]:
+        name = tool_name(server.config.name, offered.name)
+        if name in used:
+            name = _shortened(name, f"{server.config.name}\0{offered.name}")
+        if name not in used:
+            used.add(name)
+            yield ServerTool(server, offered, name)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """`server__tool` as every provider takes it."""
+    safe = f"{_UNSAFE.sub('_', server).strip('_') or 'server'}__{_UNSAFE.sub('_', tool) or 'tool'}"
+    return safe if len(safe) <= LONGEST_NAME else _shortened(safe, safe)
+
+
+def _shortened(name: str, told_by: str) -> str:
+    """The name with a mark of its own at the end."""
+    mark = sha256(told_by.encode("utf-8", "replace")).hexdigest()[:6]
+    return f"{name[: LONGEST_NAME - 7]}_{mark}"
+
+
+def _schema(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema as providers take it: an object, and no book."""
+    try:
+        fits = given.get("type") == "object" and len(dump(given)) <= LONGEST_SCHEMA
+    except (RecursionError, ValueError):
+        fits = False
+    return {key: value for key, value in given.items() if key != "$schema"} if fits else _ANY
+
+
+def _kind(offered: "Offered") -> ToolKind:
+    declared = offered.input_schema.get(DECLARATION)
+    return ToolKind(declared) if declared in tuple(ToolKind) else Kinds().of(offered.name)
+
+
+def _arguments(text: str) -> dict[str, Json] | None:
+    try:
+        value = load(text.strip() or "{}")
+    except InputError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _outcome(result: "CallToolResult", here: Here) -> Outcome:
+    """An answer as a result: its texts, and its images where they can be shown."""
+    texts: list[str] = []
+    media: list[Source] = []
+    for block in result.content:
+        match block.type:
+            case "text":
+                texts.append(block.text)
+            case "image" if block.mime_type in _IMAGES and len(block.data) * 3 // 4 <= here.limits.image_bytes:
+                media.append(Source(media_type=block.mime_type, data=block.data))
+            case "image" | "audio":
+                texts.append(f"[{block.mime_type or block.type}, {len(block.data) * 3 // 4:,} bytes, which cannot be shown]")
+            case "resource_link":
+                texts.append(f"[resource {block.name}: {block.uri}]")
+            case "resource":
+                texts.append(getattr(block.resource, "text", "") or f"[resource {block.resource.uri}, which is no text]")
+    if not texts and not media and result.structured_content is not None:
+        texts.append(msgspec.json.encode(result.structured_content).decode())
+    text = plain("\n".join(texts))
+    room = here.limits.output_chars
+    if len(text) > room:
+        left_out = len(text) - room
+        text = f"{text[: room // 2]}\n[left out: {left_out:,} characters of {len(text):,}]\n{text[-(room // 2) :]}"
+    return Outcome(text=text or ("" if media else "[no content]"), error=result.is_error, media=tuple(media))

@@ -1,0 +1,112 @@
+"""What a command does, as far as its words tell. Pure values: the rules of programs give them, the judge weighs them.
+
+No effect at all means that it only looks.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from tenure.agent.tools.shell.script import Word
+
+
+class Asks(Struct, frozen=True, kw_only=True, gc=False):
+    """It may change something. `key` is what a person can allow for the likes of it; empty: nothing."""
+
+    reason: str
+    key: str = ""
+
+
+class Reaches(Struct, frozen=True, kw_only=True, gc=False):
+    """It acts beyond the workspace."""
+
+    reason: str
+
+
+class Destroys(Struct, frozen=True, kw_only=True, gc=False):
+    """It cannot be undone, or it cannot be told beforehand what it does."""
+
+    reason: str
+
+
+class Writes(Struct, frozen=True, kw_only=True, gc=False):
+    """It changes what this word names."""
+
+    target: Word
+
+
+class Runs(Struct, frozen=True, kw_only=True):
+    """It runs another command."""
+
+    words: tuple[Word, ...]
+
+
+class RunsText(Struct, frozen=True, kw_only=True, gc=False):
+    """It runs a text as a script."""
+
+    text: Word
+
+
+class RunsInput(Struct, frozen=True, kw_only=True, gc=False):
+    """It runs what it reads from its input: a shell's `script`, or one in another language."""
+
+    script: bool
+
+
+class Moves(Struct, frozen=True, kw_only=True, gc=False):
+    """It goes to another folder; None: to one that cannot be told."""
+
+    folder: Word | None
+
+
+Effect = Asks | Reaches | Destroys | Writes | Runs | RunsText | RunsInput | Moves  # match on it, and close with assert_never
+Effects = tuple[Effect, ...]
+
+FREE: Effects = ()
+OPAQUE = Destroys(reason="what it runs can only be told when it runs")
+
+
+def texts(words: Sequence[Word]) -> list[str]:
+    """What words say."""
+    return [word.text for word in words]
+
+
+def positional(words: Sequence[Word], with_value: str = "") -> list[Word]:
+    """The words that are no options; `with_value` are the letters of options that take the next word."""
+    found: list[Word] = []
+    skip = options_over = False
+    for word in words:
+        if skip:
+            skip = False
+        elif options_over or not word.text.startswith("-") or word.text == "-":
+            found.append(word)
+        elif word.text == "--":
+            options_over = True
+        else:
+            skip = not word.text.startswith("--") and word.text[-1] in with_value
+    return found
+
+
+def has_option(words: Sequence[Word], letters: str = "", names: Sequence[str] = ()) -> bool:
+    """Whether one of these options is given: a letter alone or among others, a name in full, shortened or with a value."""
+    for word in words:
+        text = word.text
+        if text == "--":
+            return False
+        if text.startswith("--"):
+            given = text[2:].partition("=")[0]
+            if any(name.startswith(given) for name in names):
+                return True
+        elif text.startswith("-") and any(letter in text for letter in letters):
+            return True
+    return False
+
+
+def may_be_option(words: Sequence[Word]) -> bool:
+    """Whether a word that is only known when it runs could turn out to be an option."""
+    for word in words:
+        if word.text == "--":
+            return False
+        if not word.plain and word.text[:1] in "*?[":
+            return True
+    return False

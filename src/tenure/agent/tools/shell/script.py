@@ -1,0 +1,47 @@
+"""What a shell script is made of, as far as it must be known before it runs. Pure values."""
+
+from msgspec import Struct
+
+
+class Word(Struct, frozen=True, kw_only=True, gc=False):
+    """One word of a command, its quotes taken away.
+
+    `plain`: the shell takes it as it is. Otherwise `text` has `*` for whatever is only known when it runs; `glob` says that only file names
+    are.
+    """
+
+    text: str
+    plain: bool = True
+    glob: bool = False
+    quoted: bool = False  # some of it was: it is no keyword then
+
+
+class Redirect(Struct, frozen=True, kw_only=True, gc=False):
+    """Where a command reads from or writes to."""
+
+    sign: str  # `>`, `>>`, `<`, `<<<`, ...
+    target: Word
+    body: str | None = None  # of a here-document, when nothing in it is expanded
+
+
+class Assignment(Struct, frozen=True, kw_only=True, gc=False):
+    """A variable that is set."""
+
+    name: str
+    value: Word
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """A simple command, wherever it stands: in a pipeline, a loop, a substitution."""
+
+    words: tuple[Word, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+
+
+class Script(Struct, frozen=True, kw_only=True):
+    """All commands of a script in the order in which they stand."""
+
+    commands: tuple[Command, ...]
+    odd: tuple[str, ...] = ()  # what of it was not understood: there may be more commands
+    unknown: tuple[str, ...] = ()  # what was, but has a value that can only be told when it runs

@@ -1,0 +1,103 @@
+"""What a tool of the agent is: the one seam between the loop and everything it can do (an edge). Promise: nothing is broken.
+
+    tools = toolbox(...)                                  # tenure.agent.tools.toolbox
+    tool = tools.find(call.name)                          # None: `await tools.run(...)` answers with near names
+    approval = tool.needs(call.arguments, workspace)      # None: changes nothing, so it is free and may run beside others
+    outcome = await tools.run(call.name, call.arguments, here)
+
+`run` gives an Outcome whatever the model sent: malformed arguments, a missing file, a time-out are results that say so. Only the
+cancellation of the asyncio task travels out of it, and by then everything it started is gone. `here.cancel` is the gentle way: the tool
+stops and answers with what it had.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from tenure.agent.approval import Approval
+from tenure.agent.workspace import Workspace
+from tenure.dialects.media import Source
+from tenure.record.tools import ToolKind
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What came of a call, as its result tells the model. The bytes of `media` are in it, as `dialects.answers.answered` takes them."""
+
+    text: str
+    error: bool = False
+    media: tuple[Source, ...] = ()
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How much a tool may give and take. Characters are what a result holds; the window's own clip comes after, and the record keeps all."""
+
+    output_chars: int = 64_000  # of one result
+    line_chars: int = 2_000  # of one line of a file
+    read_lines: int = 2_000  # of one read without a limit
+    image_bytes: int = 3_750_000  # 5 MB in base64 is what providers take
+    write_chars: int = 10_000_000
+    found: int = 200  # paths or matches of one search
+    search_s: float = 20.0
+    command_s: float = 120.0  # unless the call says otherwise
+    command_most_s: float = 600.0
+    spill_bytes: int = 64 * 2**20  # of a command's output kept in a file
+    server_start_s: float = 10.0
+    server_call_s: float = 60.0
+
+
+def _unheard(chunk: str) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Here:
+    """Where and how one call runs: made by the loop, one for each call."""
+
+    workspace: Workspace
+    call: str = ""  # the call's id, by which the record knows it
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])  # before it is scrubbed of keys
+    limits: Limits = field(default_factory=Limits)
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)  # set: stop now, and answer with what there is
+    say: Callable[[str], None] = _unheard  # output as it comes, harmless to a terminal; never blocks
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # seconds; a test hands in another
+    now: Callable[[], float] = time.monotonic  # seconds, for durations that are shown
+
+
+# Answers a call that the conversation itself answers, by the call's id, under which the record has it, and its arguments.
+Answering = Callable[[str, str], Outcome]
+
+
+class Tool(Protocol):
+    """One thing the agent can do."""
+
+    @property
+    def name(self) -> str:
+        """As the model calls it."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """As the model reads it; the same all session long."""
+        ...
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON Schema of the arguments; frozen, and rendered to the same bytes every time."""
+        ...
+
+    @property
+    def kind(self) -> ToolKind:
+        """What its results are worth once they are used."""
+        ...
+
+    def needs(self, arguments: str, workspace: Workspace, /) -> Approval | None:
+        """What the call would change; None when nothing, or when its arguments cannot be read, so that `run` does nothing. Changes nothing itself."""
+        ...
+
+    async def run(self, arguments: str, here: Here, /) -> Outcome:
+        """Do it. Never raises but asyncio.CancelledError."""
+        ...

@@ -1,0 +1,95 @@
+"""All tools of a session, in an order that never changes. Promise: every call gets a result, whatever was called and whatever goes wrong."""
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from tenure.agent.approval import Act, Approval
+from tenure.agent.tools.bash import Bash
+from tenure.agent.tools.delimiter import Delimiter
+from tenure.agent.tools.edit import Edit
+from tenure.agent.tools.glob import Glob
+from tenure.agent.tools.grep import Grep
+from tenure.agent.tools.ls import Ls
+from tenure.agent.tools.read import Read
+from tenure.agent.tools.read_skill import ReadSkill
+from tenure.agent.tools.recall import Recall
+from tenure.agent.tools.sandbox import Sandbox
+from tenure.agent.tools.tool import Answering, Here, Limits, Outcome, Tool
+from tenure.agent.tools.write import Write
+from tenure.agent.workspace import Workspace
+from tenure.record.episodes import Answer
+
+_NAME_CHARS: Final = 80
+
+
+class Toolbox:
+    """The tools by name."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self.tools = tuple(tools)
+        self._by_name = {tool.name: tool for tool in self.tools}
+        assert len(self._by_name) == len(self.tools), "two tools of one name"
+        self._by_key = {tool.name.casefold(): tool for tool in reversed(self.tools)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in order."""
+        return tuple(self._by_name)
+
+    def find(self, name: str) -> Tool | None:
+        """The tool that a model called, in whatever case."""
+        return self._by_name.get(name) or self._by_key.get(name.strip().casefold())
+
+    def needs(self, name: str, arguments: str, workspace: Workspace) -> Approval | None:
+        """What a call would change; None for one that changes nothing, and may run beside others. Never raises."""
+        tool = self.find(name)
+        if tool is None:
+            return None
+        try:
+            return tool.needs(arguments, workspace)
+        except Exception as error:  # when unsure, a person is asked
+            return Approval(tool=name, act=Act.DESTROY, summary=name, reason=f"it could not be judged ({type(error).__name__})")
+
+    async def run(self, name: str, arguments: str, here: Here) -> Outcome:
+        """What came of a call. Never raises but asyncio.CancelledError."""
+        tool = self.find(name)
+        if tool is None:
+            return Outcome(text=self._unknown(name), error=True)
+        try:
+            return await tool.run(arguments, here)
+        except Exception as error:  # a defect of ours, or the disk's: the model is told, and the session goes on
+            return Outcome(text=f"{tool.name}: failed ({type(error).__name__}: {error})", error=True)
+
+    def _unknown(self, name: str) -> str:
+        near = get_close_matches(name[:_NAME_CHARS].casefold(), self._by_key, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(self.names)}"
+        return f"There is no tool {name[:_NAME_CHARS]!r}; {hint}"
+
+
+def toolbox(
+    *,
+    answer: Answering | None = None,
+    read_skill: Callable[[str], Answer] | None = None,
+    sandbox: Sandbox | None = None,
+    keys: frozenset[str] = frozenset(),
+    limits: Limits | None = None,
+    more: Iterable[Tool] = (),
+) -> Toolbox:
+    """The usual tools and `more`, such as those of MCP servers.
+
+    `answer` answers `delimiter` and `recall`, `read_skill` gives a skill's body; without them these tools are not there. `keys` are variables
+    that hold keys to models under names of their own, which no command may see.
+    """
+    own: list[Tool] = [
+        Read(limits=limits),
+        Glob(limits=limits),
+        Grep(limits=limits),
+        Ls(),
+        Edit(),
+        Write(),
+        Bash(sandbox=sandbox, keys=keys, limits=limits),
+    ]
+    own += [Delimiter(answer), Recall(answer)] if answer else []
+    own += [ReadSkill(read_skill)] if read_skill else []
+    return Toolbox([*own, *more])

@@ -1,0 +1,108 @@
+"""The tool `write`: a whole file. Promise: nothing is lost: a file that was not seen as it is now is not overwritten."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, structs
+
+from tenure.agent.approval import Approval
+from tenure.agent.tools.arguments import parsed, readable, schema_of
+from tenure.agent.tools.change import approval, difference
+from tenure.agent.tools.text_file import TextFile, loaded, stored
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.workspace import Workspace, sighted
+from tenure.errors import InputError
+from tenure.record.tools import ToolKind
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `write`."""
+
+    path: Annotated[str, Meta(description="the file; folders on the way are made")]
+    content: Annotated[str, Meta(description="all that it will hold")]
+
+
+class Write:
+    """Writes a file."""
+
+    name = "write"
+    kind = ToolKind.DURABLE
+    description = (
+        "Write a whole file: a new one, or one that you have read and that has not changed since. To change a part of a file use edit."
+        " Encoding, line ends and mode of a file that is there stay as they are."
+    )
+
+    def __init__(self) -> None:
+        self.schema: Mapping[str, Any] = schema_of(Asked)
+
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+        """Agreement, with the difference to look at; also where it cannot be done now, for by then it may be."""
+        asked = readable(Asked, arguments)
+        if asked is None:
+            return None
+        try:
+            path = workspace.path(asked.path)
+        except InputError:
+            return None
+        shown = workspace.shown(path)
+        try:
+            before = loaded(path, shown).text
+        except InputError:
+            before = ""
+        return approval(self.name, path, workspace, difference(before, asked.content, shown))
+
+    async def run(self, arguments: str, here: Here) -> Outcome:
+        """What was written."""
+        asked = parsed(Asked, arguments, self.name)
+        if isinstance(asked, Outcome):
+            return asked
+        try:
+            return _written(asked, here)
+        except InputError as error:
+            return Outcome(text=f"write: {error}", error=True)
+
+
+def _written(asked: Asked, here: Here) -> Outcome:
+    workspace = here.workspace
+    path = workspace.path(asked.path)
+    shown = workspace.shown(path)
+    if len(asked.content) > here.limits.write_chars:
+        raise InputError(shown, f"{len(asked.content):,} characters", f"at most {here.limits.write_chars:,}")
+    before = _before(path, workspace)
+    data, note = _data(asked.content, before, shown)
+    stored(path, data, shown)
+    if (sight := sighted(path)) is not None:
+        workspace.see(path, sight)
+    lines = asked.content.count("\n") + (not asked.content.endswith("\n") and bool(asked.content))
+    verb = "Overwrote" if before else "Wrote"
+    return Outcome(text=f"{verb} {shown}: {lines:,} line{'s' * (lines != 1)}, {len(data):,} bytes{note}.")
+
+
+def _before(path: Path, workspace: Workspace) -> TextFile | None:
+    """The file that would be overwritten; None when there is none. Raises InputError when it must be read first."""
+    shown = workspace.shown(path)
+    if path.is_dir():
+        raise InputError(shown, "this is a folder", "a file")
+    if not path.exists():
+        return None
+    why = workspace.unseen(path)
+    if why == "was not read":
+        raise InputError(shown, "it exists, and you have not read it in this session", "it to be read first, or edit")
+    if why:
+        raise InputError(shown, "it has changed since you read it", "it to be read again first")
+    try:
+        return loaded(path, shown)
+    except InputError:  # an image that was looked at, and will be a text
+        return TextFile(text="")
+
+
+def _data(content: str, before: TextFile | None, shown: str) -> tuple[bytes, str]:
+    """The bytes to write, and what is to be said of them."""
+    if before is None:
+        return content.encode(), ""
+    new = structs.replace(before, text=content)
+    try:
+        return new.written(shown), ", with CRLF line ends as before" if new.crlf else ""
+    except InputError:
+        return content.encode(), f", as UTF-8: {before.encoding.codec} cannot hold all of it"

@@ -1,0 +1,223 @@
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calling import at_once, here, workspace
+
+from tenure.agent.approval import Act
+from tenure.agent.tools.servers.config import ServerConfig, configured
+from tenure.agent.tools.servers.start import Servers, started
+from tenure.agent.tools.servers.tool import tool_name
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.record.tools import ToolKind
+
+WIRE = ServerConfig(name="wire", command=sys.executable, args=(str(Path(__file__).with_name("wire_server.py")),))
+
+
+def with_servers(folder: Path, use: Callable[[Servers], Awaitable[None]], *configs: ServerConfig, limit_s: float = 20) -> None:
+    """Start servers, use them, and stop them."""
+
+    async def run() -> None:
+        servers = await started(configs or (WIRE,), folder=folder, limit_s=limit_s, logs=folder)
+        try:
+            await use(servers)
+        finally:
+            await servers.stop()
+
+    asyncio.run(run())
+
+
+async def called(servers: Servers, name: str, at: Here, **arguments: Any) -> Outcome:
+    tool = next(tool for tool in servers.tools if tool.name == name)
+    return await tool.run(json.dumps(arguments), at)
+
+
+def test_tools_are_listed_page_by_page_with_legal_names_and_their_schemas(tmp_path: Path) -> None:
+    async def use(servers: Servers) -> None:
+        names = [tool.name for tool in servers.tools]
+        assert names[:4] == ["wire__die", "wire__echo", "wire__env", "wire__fail"]
+        assert len(names) == 9
+        assert all(len(name) <= 64 for name in names)
+        tools = {tool.name: tool for tool in servers.tools}
+        assert tools["wire__echo"].schema == {"type": "object", "properties": {"text": {"type": "string"}}}
+        assert tools["wire__echo"].description == "Says it again ␛[31m"
+        assert tools["wire__structured"].kind is ToolKind.BULK
+        assert tools["wire__echo"].kind is ToolKind.INTERMEDIATE
+        assert [tool.schema for tool in servers.tools if "provider" in tool.name] == [{"type": "object"}]
+        assert servers.notes == ()
+
+    with_servers(tmp_path, use)
+    assert (tmp_path / "mcp-1.log").read_text() == "a word for the log\n"
+
+
+def test_answers_come_as_text_and_images(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        assert await called(servers, "wire__echo", at, text="hi") == Outcome(text="hi")
+        mixed = await called(servers, "wire__mixed", at)
+        assert mixed.text == "red\n[image/tiff, 3 bytes, which cannot be shown]\n[resource doc: file:///doc]\nnoted"
+        assert [source.media_type for source in mixed.media] == ["image/png"]
+        assert await called(servers, "wire__fail", at) == Outcome(text="it failed", error=True)
+        assert await called(servers, "wire__structured", at) == Outcome(text='{"n":1}')
+        assert (await called(servers, "wire__junk", at)).text.startswith("wire__junk: wire: no valid answer")
+        long = await called(servers, "wire__echo", here(at.workspace, limits={"output_chars": 100}), text="x" * 5_000)
+        assert "\n[left out: 4,900 characters of 5,000]\n" in long.text
+        assert "KEY" not in (await called(servers, "wire__env", at)).text
+
+    with_servers(tmp_path, use)
+
+
+def test_malformed_arguments_never_reach_a_server(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        (tool,) = [tool for tool in servers.tools if tool.name == "wire__echo"]
+        outcome = await tool.run("nonsense", at)
+        assert outcome == Outcome(text="wire__echo: arguments: found 'nonsense', expected one JSON object with text", error=True)
+
+    with_servers(tmp_path, use)
+
+
+def test_a_silent_server_is_left_after_a_while_and_can_be_called_again(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path), wait=at_once(), limits={"server_call_s": 9})
+    impatient = here(at.workspace)
+    impatient.cancel.set()
+
+    async def use(servers: Servers) -> None:
+        assert await called(servers, "wire__hang", at) == Outcome(text="wire__hang: no answer within 9 s", error=True)
+        assert (await called(servers, "wire__hang", impatient)).text == "wire__hang: it was stopped by the user"
+        assert (await called(servers, "wire__echo", here(at.workspace), text="still here")).text == "still here"
+
+    with_servers(tmp_path, use)
+
+
+def test_a_dead_server_is_an_error_and_is_started_once_more(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        died = await called(servers, "wire__die", at)
+        assert died.error
+        assert died.text.endswith("the server ended during the call; it was started again, so the call can be repeated")
+        assert (await called(servers, "wire__echo", at, text="back")).text == "back"
+        again = await called(servers, "wire__die", at)
+        assert "not for the first time: it is left alone for this session" in again.text
+        after = await called(servers, "wire__echo", at, text="gone")
+        assert after.error
+        assert "the server has ended" in after.text
+
+    with_servers(tmp_path, use)
+
+
+def test_servers_that_do_not_come_up_are_named_and_hold_up_nobody(tmp_path: Path) -> None:
+    async def use(servers: Servers) -> None:
+        assert servers.tools == ()
+        assert [note.partition(":")[0] for note in servers.notes] == [
+            f"MCP server {name}" for name in ("missing", "quits", "web", "silent")
+        ]
+        assert "cannot be reached" in servers.notes[0]
+        assert "not ready within 1.5 s" in servers.notes[3]
+
+    with_servers(
+        tmp_path,
+        use,
+        ServerConfig(name="missing", command="/no/such/program"),
+        ServerConfig(name="quits", command="true"),
+        ServerConfig(name="web", url="http://127.0.0.1:9/mcp"),
+        ServerConfig(name="silent", command="sh", args=("-c", "cat > /dev/null")),
+        limit_s=1.5,
+    )
+
+
+def test_the_official_server_is_spoken_to_over_http(tmp_path: Path) -> None:
+    import uvicorn
+    from mcp.server.mcpserver import MCPServer
+
+    official = MCPServer("official")
+
+    @official.tool()
+    def add(a: int, b: int) -> int:
+        """Adds."""
+        return a + b
+
+    async def run() -> None:
+        config = uvicorn.Config(
+            official.streamable_http_app(), host="127.0.0.1", port=0, log_level="critical", lifespan="on", ws="none"
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        url = f"http://127.0.0.1:{port}/mcp"
+        servers = await started([ServerConfig(name="web", url=url, headers={"X-Key": "k"})], folder=tmp_path, limit_s=20)
+        at = here(workspace(tmp_path))
+        assert servers.notes == ()
+        assert (await called(servers, "web__add", at, a=2, b=3)).text == "5"
+        wrong = await called(servers, "web__add", at, a="two")
+        assert wrong.error
+        assert "validation error" in wrong.text
+        await servers.stop()
+        server.should_exit = True
+        await serving
+
+    asyncio.run(run())
+
+
+def test_a_server_asks_unless_it_is_trusted_and_says_that_it_only_reads(tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+
+    async def use(servers: Servers) -> None:
+        needs = {tool.name: tool.needs('{"a":1}', ws) for tool in servers.tools}
+        echo = needs["wire__echo"]
+        assert echo is not None
+        assert (echo.act, echo.exact, echo.broad) == (Act.SERVER, 'wire__echo {"a":1}', ("wire__echo",))
+        assert needs["wire__mixed"] is not None
+        assert needs["safe__mixed"] is None
+        assert needs["safe__echo"] is not None
+
+    trusted = ServerConfig(name="safe", command=WIRE.command, args=WIRE.args, trusted=True)
+    with_servers(tmp_path, use, WIRE, trusted)
+
+
+def test_names_are_made_legal_and_stay_apart() -> None:
+    assert tool_name("my server!", "do.it") == "my_server__do_it"
+    assert tool_name("é", "ü") == "server__tool".replace("tool", "_")
+    one, other = tool_name("s" * 70, "a"), tool_name("s" * 70, "b")
+    assert one != other
+    assert len(one) == len(other) == 64
+
+
+def test_settings_are_read_with_their_variables_and_wrong_ones_named() -> None:
+    text = json.dumps(
+        {
+            "mcpServers": {
+                "a": {"command": "npx", "args": ["-y", "${PKG}"], "env": {"T": "${TOKEN:-none}"}, "type": "stdio"},
+                "b": {"type": "http", "url": "https://${HOST}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "note": 1},
+                "off": {"command": "x", "disabled": True},
+                "both": {"command": "x", "url": "y"},
+                "none": {},
+                "old": {"url": "x", "type": "sse"},
+                "odd": "x",
+                "wrong": {"command": ["x"]},
+            }
+        }
+    )
+    found, notes = configured(text, {"PKG": "server", "HOST": "example.org", "TOKEN": "t"})
+    assert [config.name for config in found] == ["a", "b"]
+    assert found[0].args == ("-y", "server")
+    assert found[0].env == {"T": "t"}
+    assert found[1].url == "https://example.org/mcp"
+    assert found[1].headers == {"Authorization": "Bearer t"}
+    assert [note.split(": ")[1] for note in notes] == ["both", "none", "old", "odd", "wrong"]
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "3", '{"mcpServers": []}'])
+def test_settings_that_are_none_are_said_to_be(text: str) -> None:
+    found, notes = configured(text, {}, "settings.json")
+    assert found == ()
+    assert notes[0].startswith("settings.json: ")

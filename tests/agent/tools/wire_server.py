@@ -1,0 +1,86 @@
+"""An MCP server that speaks the wire format itself, line by line, and misbehaves on demand. Started by the tests as a program of its own."""
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "echo",
+        "description": "Says it again \x1b[31m",
+        "inputSchema": {"$schema": "x", "type": "object", "properties": {"text": {"type": "string"}}},
+    },
+    {"name": "die", "inputSchema": {"type": "object"}},
+    {"name": "hang", "inputSchema": {"type": "object"}},
+    {"name": "mixed", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
+    {"name": "fail", "inputSchema": {"type": "object"}},
+    {"name": "structured", "inputSchema": {"type": "object", "x-tenure-kind": "bulk"}},
+    {"name": "junk", "inputSchema": {"type": "object"}},
+    {"name": "far too long a name for any provider " * 4, "inputSchema": {"type": "object", "description": "d" * 50_000}},
+    {"name": "env", "inputSchema": {"type": "object"}},
+]
+MIXED = [
+    {"type": "text", "text": "\x1b[31mred\x1b[0m"},
+    {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+    {"type": "image", "data": "AAAA", "mimeType": "image/tiff"},
+    {"type": "resource_link", "name": "doc", "uri": "file:///doc"},
+    {"type": "resource", "resource": {"uri": "file:///note", "text": "noted"}},
+]
+
+
+def answered(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """What a call gives; None for no answer."""
+    match name:
+        case "echo":
+            return {"content": [{"type": "text", "text": arguments.get("text", "")}]}
+        case "mixed":
+            return {"content": MIXED}
+        case "fail":
+            return {"content": [{"type": "text", "text": "it failed"}], "isError": True}
+        case "structured":
+            return {"content": [], "structuredContent": {"n": 1}}
+        case "junk":
+            return {"content": "no list"}
+        case "env":
+            return {"content": [{"type": "text", "text": "\n".join(sorted(os.environ))}]}
+        case "die":
+            os._exit(3)
+        case _:
+            return None
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    time.sleep(float(os.environ.get("SLOW_S", "0")))
+    sys.stderr.write("a word for the log\n")
+    for line in sys.stdin:
+        asked = json.loads(line)
+        result: dict[str, Any] | None = None
+        match asked.get("method"):
+            case "initialize":
+                version = asked["params"]["protocolVersion"]
+                result = {
+                    "protocolVersion": version,
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "wire", "version": "1"},
+                }
+            case "tools/list":
+                page = asked.get("params", {}).get("cursor")
+                result = {"tools": TOOLS[4:]} if page else {"tools": TOOLS[:4], "nextCursor": "2"}
+            case "tools/call":
+                result = answered(asked["params"]["name"], asked["params"].get("arguments", {}))
+                if result is None:
+                    continue
+            case _ if "id" not in asked:
+                continue
+            case _:
+                pass
+        reply = {"result": result} if result is not None else {"error": {"code": -32601, "message": "no such method"}}
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
