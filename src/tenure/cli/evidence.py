@@ -1,0 +1,124 @@
+"""`tenure evidence`: every policy and peers' rules on a corpus of recorded sessions, as tables and figures that anyone can make again."""
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Final, Self
+
+import typer
+from rich import progress
+from rich.console import Console
+
+from tenure.cli import words
+from tenure.errors import InputError
+
+if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
+    from tenure.evals.evidence.gathered import Gathered
+    from tenure.evals.evidence.sections.detector import Label
+
+SECTIONS: Final = ("cuts", "whole", "accumulating", "sweep", "bounds", "bill", "detector", "sessions")
+OUT: Final = "docs/evidence"
+LABELS: Final = "labels.jsonl"
+FAILED: Final = 1  # exit codes
+INTERRUPTED: Final = 130  # as shells have it
+_SHOWN: Final = 10  # failures that are named on the screen; the index has all
+
+
+def evidence(
+    folder: Annotated[Path, typer.Argument(help="A folder of recorded sessions of any known agents.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where pages, figures and rows go.")] = Path(OUT),
+    engine: Annotated[str, typer.Option(metavar="NAME", help="Who does the work: local, processes or ray.")] = "local",
+    workers: Annotated[int, typer.Option(min=0, help="Processes at a time; as many as there are cores by default.")] = 0,
+    only: Annotated[list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this: {', '.join(SECTIONS)}.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Use what an interrupted run has finished.")] = False,
+    keep: Annotated[str, typer.Option(metavar="FOLDER", help="Where finished work is kept, by default in your cache.")] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Compare every policy and peers' rules on recorded sessions, and write the evidence.
+
+    The same sessions and code give the same files, to the byte, whoever does the work. Exit codes: 0 done, 1 some work failed or a file
+    could not be written, 2 bad input, 130 interrupted.
+    """
+    from tenure.evals.evidence.contents import KINDS, NAMES
+    from tenure.evals.evidence.corpus import corpus_of
+    from tenure.evals.evidence.gathered import EVERYTHING, gathered
+    from tenure.evals.evidence.written import files_of, write
+    from tenure.evals.spread import Keep, engine_named
+
+    wanted = tuple(dict.fromkeys(only or NAMES))
+    if wrong := [name for name in wanted if name not in NAMES]:
+        raise InputError("--only", repr(wrong[0]), "one of " + ", ".join(NAMES))
+    runner = engine_named(engine, workers)
+    kinds = [kind for kind in KINDS if kind.name in wanted]
+    needed = {need for kind in kinds for need in kind.needs}
+    console = words.screen(stderr=True, quiet=quiet)
+    corpus = corpus_of(folder)
+    kept = Keep(Path(keep) if keep else _cache(), reads=resume)
+    try:
+        with _Watched(console) as watched:
+            found = gathered(
+                corpus,
+                [what for what in EVERYTHING if what in needed],
+                runner,
+                keep=kept,
+                labels=_labels(out),
+                heard=watched.hear,
+            )
+    except KeyboardInterrupt:
+        console.print("interrupted; what was finished is kept: go on with --resume", style="yellow")
+        raise typer.Exit(INTERRUPTED) from None
+    kept.prune()
+    made = [section for kind in kinds if (section := kind.made(found)) is not None]
+    files = files_of(found, made, is_whole=not only)
+    write(out, files, is_whole=not only)
+    _say(found, out, len(files), console)
+    if any(failed.kind != InputError.__name__ for failed in found.failed):
+        raise typer.Exit(FAILED)
+
+
+def _labels(out: Path) -> "tuple[Label, ...]":
+    """What was read by hand and lies beside the pages. Raises InputError for a line that is none."""
+    from tenure.evals.evidence.sections.detector import labels_of
+
+    path = out / LABELS
+    return labels_of(path.read_bytes(), str(path)) if path.is_file() else ()
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "tenure" / "evidence"
+
+
+def _say(found: "Gathered", out: Path, files: int, console: Console) -> None:
+    for failed in found.failed[:_SHOWN]:
+        console.print(words.plain(f"{failed.name}: {failed.kind}: {failed.reason}"), style="yellow", soft_wrap=True)
+    if more := len(found.failed) - _SHOWN:
+        console.print(f"and {more} more", style="yellow") if more > 0 else None
+    console.print(f"{len(found.profiles)} sessions, {files} files in {words.plain(str(out))}", soft_wrap=True)
+
+
+class _Watched:
+    """How far the work is; shows nothing where nobody watches. Mutable."""
+
+    def __init__(self, console: Console) -> None:
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(bar_width=24),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def hear(self, what: str, done: int, of: int) -> None:
+        """So many of so many are done."""
+        self._bar.update(self._task, description=what, completed=done, total=of)
