@@ -15,6 +15,7 @@ from tenure.cli.recall import recall
 from tenure.cli.replay import replay
 from tenure.cli.sessions import sessions
 from tenure.cli.show import show
+from tenure.cli.why import why
 from tenure.errors import InputError, TenureError
 
 BAD_INPUT = 2  # exit code of what cannot be read or understood; also that of wrong usage
@@ -36,6 +37,7 @@ app.command()(evidence)
 app.command()(judge)
 app.command()(demo)
 app.command()(sessions)
+app.command()(why)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,13 +11,17 @@ from typing import Final
 
 from msgspec import Struct
 
+from tenure.policies.provenance.anchors import unlisted
 from tenure.policies.provenance.keeping import Keeping
-from tenure.policies.provenance.sight import Piece, Sight, Source
+from tenure.policies.provenance.sight import NAMES, Piece, Sight, Source
 from tenure.policies.provenance.weights import LEARNED, LINE_FEATURES, Weights, chance
 from tenure.policies.situation import Situation
 from tenure.view.guard import At
 
+_Columns = Mapping[str, Sequence[float]]  # of each feature its value in every line
+
 PER: Final = 1_000  # tokens for which a need is told
+_FEATURES: Final = tuple[str, ...](LINE_FEATURES)
 _LEAST: Final = 1e-9  # of a need, where its logarithm is taken
 _SPACES: Final = 24  # of indentation, beyond which the policy sees no more
 
@@ -69,12 +73,18 @@ def verdicts(situation: Situation, asked: frozenset[At], weights: Weights = LEAR
     )
 
 
+def names_in(text: str) -> tuple[str, ...]:
+    """The names that a shortened result lists beside its lines; none of a text that the policy did not write."""
+    head = text.split("\n", 2)[1:2]
+    return tuple(unlisted(head[0][len(NAMES) : -1])) if head and head[0].startswith(NAMES) and head[0].endswith("]") else ()
+
+
 class _Average:
     """What an average line of the view is like, and what sets a result apart from it."""
 
     def __init__(self, sight: Sight, keeping: Keeping, weights: Weights) -> None:
         self._sight, self._keeping, self._weights = sight, keeping, weights
-        sums = [0.0] * len(LINE_FEATURES)
+        sums = [0.0] * len(_FEATURES)
         lines, worth, named = 0, 0.0, 0.0
         for number, piece in enumerate(sight.pieces):
             for features in sight.line_features(piece):
@@ -92,35 +102,32 @@ class _Average:
         if not rows:
             return ()
         means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
-        pulls = {
-            name: weight * (mean - usual)
-            for name, weight, mean, usual in zip(LINE_FEATURES, self._weights.line, means, self._features, strict=True)
-        }
+        of_line = dict(zip(_FEATURES, self._weights.line, strict=True))
+        differences = dict(zip(_FEATURES, (mean - usual for mean, usual in zip(means, self._features, strict=True)), strict=True))
+        columns = dict(zip(_FEATURES, zip(*rows, strict=True), strict=True))
+        found = [
+            Reason(
+                name=name,
+                text=_SAID[name](piece, columns, differences[of[0]] > 0),
+                weight=sum(of_line[each] * differences[each] for each in of),
+            )
+            for name, of in _GROUPS.items()
+        ]
+        return tuple(sorted([self._by_name(number), *found], key=lambda reason: (-abs(reason.weight), reason.name)))
+
+    def _by_name(self, number: int) -> Reason:
+        """What its names add to its need, beside what names add elsewhere."""
+        piece = self._sight.pieces[number]
         count, named = self._named(piece)
-        worth = self._keeping.losses[number] * max(1, piece.weight)
-        names = Reason(
-            name="names", text=f"{_count(count, 'name')} that nothing else shows", weight=_factor(worth, named) - self._by_names
-        )
-        own = _Told(piece, dict(zip(LINE_FEATURES, zip(*rows, strict=True), strict=True)))
-        found = [Reason(name=name, text=own.say(name), weight=sum(pulls[each] for each in of)) for name, of in _GROUPS.items()]
-        return tuple(sorted([names, *found], key=lambda reason: (-abs(reason.weight), reason.name)))
+        weight = _factor(self._keeping.losses[number] * max(1, piece.weight), named) - self._by_names
+        beside = f", a {_than(weight > 0, 'larger', 'smaller')} part of its worth than elsewhere" if count else ""
+        return Reason(name="names", text=f"{_count(count, 'name')} that nothing else shows{beside}", weight=weight)
 
     def _named(self, piece: Piece) -> tuple[int, float]:
         """How many names stand only in what may be shortened, and the need that is expected of them."""
         names = {*piece.names, *(name for said in piece.said for name in said)} & self._sight.mentions.keys()
         weights, sight = self._weights, self._sight
         return len(names), sum(chance(weights.anchor, weights.anchor_bias, sight.anchor_features(name)) for name in sorted(names))
-
-
-class _Told:
-    """A result's features in words."""
-
-    def __init__(self, piece: Piece, columns: Mapping[str, Sequence[float]]) -> None:
-        self._piece, self._columns = piece, columns
-
-    def say(self, name: str) -> str:
-        """What a group of features says about the result."""
-        return _SAID[name](self._piece, self._columns)
 
 
 def _factor(worth: float, named: float) -> float:
@@ -140,47 +147,72 @@ def _marked(values: Sequence[float]) -> int:
     return sum(value > 0 for value in values)
 
 
-def _age(piece: Piece, _: Mapping[str, Sequence[float]]) -> str:
-    return f"{_VERB[piece.source]} {_steps(piece.age)} ago"
+def _age(piece: Piece, _: _Columns, more: bool) -> str:
+    return f"{_VERB[piece.source]} {_steps(piece.age)} ago, {_than(more, 'longer ago', 'later')} than most"
 
 
-def _quiet(piece: Piece, _: Mapping[str, Sequence[float]]) -> str:
+def _quiet(piece: Piece, _: _Columns, more: bool) -> str:
     if piece.quiet >= piece.age:
-        return "nothing named its file since"
-    return f"its file was last spoken of {_steps(piece.quiet)} ago"
+        return "no step since spoke of its file"
+    return f"its file was last spoken of {_steps(piece.quiet)} ago, {_than(more, 'longer ago', 'later')} than most"
 
 
-def _used(piece: Piece, columns: Mapping[str, Sequence[float]]) -> str:
+def _used(piece: Piece, columns: _Columns, more: bool) -> str:
     used = _marked(columns["used"])
-    return f"later steps named what {_of(used, piece)} name" if used else "no later step named anything in it"
+    if not used:
+        return "no later step named anything in it"
+    return f"later steps named what {_of(used, piece)} name, {_fewer(more)}"
 
 
-def _copies(piece: Piece, columns: Mapping[str, Sequence[float]]) -> str:
+def _copies(piece: Piece, columns: _Columns, more: bool) -> str:
     again = sum(value > log(2) + 1e-9 for value in columns["copies"])
-    return f"{_of(again, piece)} stand elsewhere too" if again else "its lines stand nowhere else"
+    return f"{_of(again, piece)} stand more than once, {_fewer(more)}" if again else "each of its lines stands only once"
 
 
-def _near(piece: Piece, columns: Mapping[str, Sequence[float]]) -> str:
+def _near(piece: Piece, columns: _Columns, more: bool) -> str:
     near = _marked(columns["near"])
-    return f"{_of(near, piece)} lie near what the agent wrote" if near else "no line lies near what the agent wrote"
+    return (
+        f"{_of(near, piece)} lie near what the agent wrote, {_fewer(more)}" if near else "no line lies near what the agent wrote"
+    )
 
 
-def _defines(piece: Piece, columns: Mapping[str, Sequence[float]]) -> str:
+def _defines(piece: Piece, columns: _Columns, more: bool) -> str:
     defining = _marked(columns["defines"])
-    return f"{_of(defining, piece)} define or import something" if defining else "no line defines anything"
+    return f"{_of(defining, piece)} define or import something, {_fewer(more)}" if defining else "no line defines anything"
 
 
-def _edits(piece: Piece, _: Mapping[str, Sequence[float]]) -> str:
-    return f"its file was edited {piece.edits:,} time{'' if piece.edits == 1 else 's'}" if piece.edits else "its file was not edited"
+def _edits(piece: Piece, _: _Columns, more: bool) -> str:
+    if not piece.edits:
+        return "its file was not edited"
+    return f"its file was edited {piece.edits:,} time{'' if piece.edits == 1 else 's'}, {_than(more, 'more often', 'less often')} than most"
 
 
-def _length(piece: Piece, _: Mapping[str, Sequence[float]]) -> str:
-    return f"lines of {round(sum(len(line.strip()) for line in piece.lines) / max(1, len(piece.lines))):,} characters on average"
+def _length(piece: Piece, _: _Columns, more: bool) -> str:
+    average = round(sum(len(line.strip()) for line in piece.lines) / max(1, len(piece.lines)))
+    return f"its lines have {average:,} characters on average, {_than(more, 'longer', 'shorter')} than elsewhere"
 
 
-def _indent(_: Piece, columns: Mapping[str, Sequence[float]]) -> str:
+def _indent(_: Piece, columns: _Columns, more: bool) -> str:
     spaces = round(_SPACES * sum(columns["indent"]) / max(1, len(columns["indent"])))
-    return f"lines indented by {spaces} on average" if spaces else "lines that are not indented"
+    if not spaces:
+        return "its lines are not indented"
+    return f"its lines are indented by {spaces} on average, {_than(more, 'more', 'less')} than elsewhere"
+
+
+def _size(piece: Piece, _: _Columns, more: bool) -> str:
+    return f"it has {_count(len(piece.lines), 'line')}, {_than(more, 'longer', 'shorter')} than most"
+
+
+def _kind(piece: Piece, _: _Columns, __: bool) -> str:
+    return f"it is {_NOUN[piece.source]}"
+
+
+def _than(more: bool, high: str, low: str) -> str:
+    return high if more else low
+
+
+def _fewer(more: bool) -> str:
+    return f"{_than(more, 'more', 'fewer')} than elsewhere"
 
 
 def _of(number: int, piece: Piece) -> str:
@@ -216,15 +248,15 @@ _GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "edits": ("edits",),
     }
 )
-_SAID: Final[Mapping[str, Callable[[Piece, Mapping[str, Sequence[float]]], str]]] = MappingProxyType(
+_SAID: Final[Mapping[str, Callable[[Piece, _Columns, bool], str]]] = MappingProxyType(
     {
         "length": _length,
         "age": _age,
         "near": _near,
-        "source": lambda piece, _: f"it is {_NOUN[piece.source]}",
+        "source": _kind,
         "quiet": _quiet,
         "indent": _indent,
-        "size": lambda piece, _: f"it has {_count(len(piece.lines), 'line')}",
+        "size": _size,
         "copies": _copies,
         "used": _used,
         "defines": _defines,

@@ -1,0 +1,132 @@
+"""`tenure why`: why something stands in the window as it does."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tenure.cli import words
+from tenure.cli.asked import Ceiling, Floor, PricedAs, Target, Window, budget_of
+from tenure.disk import stores
+from tenure.disk.files import STDIN
+from tenure.errors import InputError
+from tenure.evals.loading import source
+from tenure.evals.replay import Options
+from tenure.evals.why.account import Why
+from tenure.evals.why.explain import explain
+from tenure.evals.why.past import Past, kept, moment, replayed
+from tenure.evals.why.telling import facts, rows, title
+from tenure.meter.tokens import o200k
+from tenure.policies import DEFAULT, UNBOUNDED, policy_named
+from tenure.policies.policy import Policy
+from tenure.store.records import Conversation, Records
+from tenure.view.edit import Commit
+
+_LISTED: Final = 10  # conversations named in an error
+
+
+def why(
+    object_: Annotated[
+        str,
+        typer.Argument(
+            metavar="OBJECT",
+            help="What to ask about: read:12, read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release, entry:40 or entry:40/1.",
+        ),
+    ],
+    sessions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION...", help="Session files of any known agent, or a store of Tenure's own, whose commits are told."
+        ),
+    ],
+    policy: Annotated[
+        str, typer.Option(help=f"Whose decisions and opinion are told; {DEFAULT}, or the one that a store's commits name.")
+    ] = "",
+    target: Target = "",
+    ceiling: Ceiling = "",
+    floor: Floor = "",
+    window: Window = "",
+    model: PricedAs = "",
+    at_call: Annotated[
+        int | None, typer.Option(metavar="N", help="As it stood before call N, counted from 0; else at the end.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+) -> None:
+    """Say why an object stands in the window as it does: what happened to it, what protects it, what the policy thinks of it.
+
+    Of a store of ours, as it was; of any other session, as a replay under the policy and budget makes it. Exit codes: 0 done, 2 bad input.
+    """
+    past = _past(sessions, policy, (target, ceiling, floor, window), model)
+    found = explain(moment(past, o200k(), at_call), object_, shlex.join(sessions))
+    if json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+        sys.stdout.buffer.flush()
+        return
+    console = words.screen()
+    console.print(screen(found, console.width))
+
+
+def screen(found: Why, width: int) -> RenderableType:
+    """The whole answer."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows(found, width):
+        table.add_row(row.label, Text(words.plain(row.text), style="dim" if row.quoted else ""))
+    head = Text.assemble((words.plain(found.thing.handle), "bold"), "  ", title(found, width), no_wrap=True, overflow="ellipsis")
+    return Group("", head, Text(facts(found), style="dim"), "", table)
+
+
+def _past(sessions: list[str], policy: str, limits: tuple[str, str, str, str], model: str) -> Past:
+    if len(sessions) == 1 and (own := _own_store(sessions[0])) is not None:
+        from tenure.store.store import Store
+
+        path, id_ = own
+        with Store(f"sqlite:///{Path(path).resolve()}") as store:
+            held = _conversation(store, path, id_)
+            return kept(store, held, _whose(policy, store.commits(held.id)), budget_of(*limits) if any(limits) else None)
+    chosen = policy_named(policy or DEFAULT)
+    options = Options(budget=budget_of(*limits, bounded=policy != UNBOUNDED), policy=chosen, model=model)
+    return replayed([source(name) for name in sessions], options, o200k())
+
+
+def _whose(policy: str, commits: tuple[Commit, ...]) -> Policy | None:
+    """The policy that is asked: the one named, else that of the newest commit that a policy of ours made."""
+    for commit in () if policy else reversed(commits):
+        try:
+            return policy_named(commit.policy)
+        except InputError:  # by hand, a plan, an admission
+            continue
+    return policy_named(policy or DEFAULT)
+
+
+def _own_store(address: str) -> tuple[str, str] | None:
+    """The path of a store of ours and the conversation meant in it, if an address is of one; empty for the newest."""
+    if address == STDIN:
+        return None
+    path, inner = (address, "") if _is_file(address) else (address.rpartition("#")[0], address.rpartition("#")[2])
+    return (path, inner) if _is_file(path) and stores.store_of(Path(path)) == stores.OWN else None
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _conversation(store: Records, path: str, id_: str) -> Conversation:
+    """The conversation of that id; without one the newest. Raises InputError, naming those there are."""
+    found = store.conversations()
+    if not found:
+        raise InputError(path, "the store holds no conversation", "at least one")
+    chosen = next((held for held in found if not id_ or held.id == id_), None)
+    if chosen is None:
+        raise InputError(path, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:_LISTED]))
+    return chosen

@@ -1,0 +1,1 @@
+"""Why something stands in a window as it does: see explain.py."""
