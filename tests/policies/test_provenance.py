@@ -143,3 +143,10 @@ def test_what_the_agent_wrote_goes_after_what_it_read() -> None:
     )
     assert session.view.shows(1, 0)
     assert session.view.instead(4, 0) is not None
+
+
+def test_a_run_of_characters_without_end_is_read_in_linear_time() -> None:
+    for run in ("a" * 300_000, "a." * 150_000, " " * 300_000 + "x", "-" * 300_000, "/a" * 150_000):
+        text = f"{run}\n{FILLER}\n{code('other')}"
+        session, _ = worked(human("Go."), *read_of("used", text), *later(6), ceiling=900)  # hours, were it quadratic
+        assert session.view.tokens <= 900

@@ -13,7 +13,7 @@ LONGEST: Final = 80  # characters of a name that a list of names may hold
 # Paths, dotted and joined names, names with capitals inside, ids and larger numbers.
 _ANCHOR: Final = re.compile(r"[A-Za-z0-9_][\w./:@~-]{2,199}")
 _TELLING: Final = re.compile(r"[/_.:@]|[a-z][A-Z]|\d{3}")
-_FILE: Final = re.compile(r"[\w-][\w.-]*\.[A-Za-z]\w{0,5}\b")
+_FILE: Final = re.compile(r"(?<![\w.-])[\w-][\w.-]{0,119}\.[A-Za-z]\w{0,5}\b")  # tried once in each run, and bounded
 _ENDS: Final = ".:-/"
 
 

@@ -30,6 +30,7 @@ _DEFINES: Final = re.compile(
     r"\s*(?:\d+[\t→|: ]+)?\s*(?:(?:export|public|private|protected|static|async|pub|default|abstract) )*"
     r"(?:def|class|func|function|interface|type|const|let|var|struct|enum|trait|impl|fn|module|package|import|from|use)\b"
 )
+_START: Final = 160  # characters of a line in which it says that it defines something
 _NEAR: Final = 4  # lines
 _TELLING_LINE: Final = 15  # characters of a line that is no other's by accident
 _DEEPEST: Final = 24  # spaces
@@ -151,7 +152,7 @@ class Sight:
                 log1p(self._copies[bare]),
                 float(used > step),
                 log1p(self._now - used if used > step else _LONG_AGO),
-                float(_DEFINES.match(line) is not None),
+                float(_DEFINES.match(line[:_START]) is not None),
                 log1p(piece.edits),
             )
 
