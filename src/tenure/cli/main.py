@@ -8,11 +8,14 @@ import typer
 
 from tenure.cli import words
 from tenure.cli.audit import audit
+from tenure.cli.context_view import context
 from tenure.cli.demo import demo
 from tenure.cli.evidence import evidence
+from tenure.cli.interactive import interactive
 from tenure.cli.judge import judge
 from tenure.cli.recall import recall
 from tenure.cli.replay import replay
+from tenure.cli.run import run
 from tenure.cli.sessions import sessions
 from tenure.cli.show import show
 from tenure.cli.why import why
@@ -24,11 +27,11 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 app = typer.Typer(
     name="tenure",
     help="Manage the life of everything in an LLM agent's context window.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
+app.callback(invoke_without_command=True)(interactive)
 app.command()(replay)
 app.command()(show)
 app.command()(recall)
@@ -38,6 +41,8 @@ app.command()(judge)
 app.command()(demo)
 app.command()(sessions)
 app.command()(why)
+app.command()(run)
+app.command()(context)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -93,7 +93,7 @@ class ChatReader:
         chunk = _object(event)
         self._model = self._model or _text(chunk, "model")
         if usage := _object(chunk.get("usage")):
-            self._usage = OpenAIChat().parse_usage(_counts(usage))
+            self._usage = OpenAIChat().parse_usage(counts(usage))
         if error := chunk.get("error"):
             self._error = _object(error) or {"message": str(error)}
         first = [choice for each in _list(chunk.get("choices")) if not (choice := _object(each)).get("index")]
@@ -180,7 +180,7 @@ class ResponseReader:
     def _over(self, how: str, response: Fields) -> None:
         self._model = self._model or _text(response, "model")
         if usage := _object(response.get("usage")):
-            self._usage = OpenAIResponses().parse_usage(_counts(usage))
+            self._usage = OpenAIResponses().parse_usage(counts(usage))
         # Some servers say "completed" in the event's name whatever became of it.
         status = (_text(response, "status") or how) if how == "completed" else how
         reason = _text(_object(response.get("incomplete_details")), "reason")
@@ -228,7 +228,7 @@ class MessageReader:
             calls=tuple(self._calls),
             stop=self._stop,
             model=self._model,
-            usage=Anthropic().parse_usage(_counts(self._usage)) if self._usage else None,
+            usage=Anthropic().parse_usage(counts(self._usage)) if self._usage else None,
             error=self._error,
         )
 
@@ -277,9 +277,9 @@ def json_in(text: str) -> str | None:
     return None
 
 
-def _counts(usage: Fields, *, deep: bool = True) -> dict[str, Any]:
+def counts(usage: Fields, *, deep: bool = True) -> dict[str, Any]:
     """Reported usage without what is no count, and no group of counts."""
-    groups = {key: _counts(group, deep=False) for key, value in usage.items() if (group := _object(value))} if deep else {}
+    groups = {key: counts(group, deep=False) for key, value in usage.items() if (group := _object(value))} if deep else {}
     return groups | {key: value for key, value in usage.items() if isinstance(value, int | float) and isfinite(value)}
 
 

@@ -171,7 +171,9 @@ def test_what_a_result_may_hold_is_never_exceeded(tmp_path: Path) -> None:
 def test_a_search_ends_with_its_time_and_with_the_users_patience(tool: Glob | Grep, tmp_path: Path) -> None:
     ws = made(tmp_path)
     late = here(ws, wait=at_once(), limits={"search_s": 7})
-    tries = (called(tool, late, pattern="foo") for _ in range(50))  # on a busy machine the search may be done before its time is looked at
+    tries = (
+        called(tool, late, pattern="foo") for _ in range(50)
+    )  # on a busy machine the search may be done before its time is looked at
     assert next(found.text for found in tries if found.error) == "[stopped after 7 s: narrow it by path or glob]"
     impatient = here(ws)
     impatient.cancel.set()

@@ -1,0 +1,122 @@
+"""One call of the model, with everything that a person would do when it fails (an edge). Promise: nothing is broken by a provider's bad day."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from msgspec import Struct
+
+from tenure.agent.events import CallDelta, Event, Retrying, TextDelta, ThinkingDelta
+from tenure.agent.patience import wait_for
+from tenure.errors import Failure, ModelError
+from tenure.models.speaker import Speaker, Spoken, Whole
+
+EMPTY: Final = Failure.BAD_REPLY  # what a reply is that says and calls nothing
+
+
+class Cut(Struct, frozen=True, kw_only=True):
+    """The person stopped the call; `said` is what had come of the reply."""
+
+    said: str = ""
+
+
+class Asking:
+    """Asks one model. Mutable: it hears."""
+
+    def __init__(
+        self,
+        speaker: Speaker,
+        *,
+        say: Callable[[Event], None],
+        stop: asyncio.Event,
+        wait: Callable[[float], Awaitable[None]],
+        chance: Callable[[], float],
+    ) -> None:
+        """`stop` is set when the person has had enough; `wait` passes seconds."""
+        self._speaker, self._say, self._stop, self._wait, self._chance = speaker, say, stop, wait, chance
+        self._said: list[str] = []
+
+    async def reply(self, body: Callable[[], bytes], *, shrink: Callable[[ModelError], bool]) -> Whole | Cut:
+        """The reply to a request, which is made anew for each attempt. Raises the last ModelError when there is none.
+
+        `shrink` makes room when a provider says that the request is too long; False when there is nothing to be had. That is tried once.
+        """
+        failed, shrunk = Counter[Failure](), False
+        while True:
+            try:
+                whole = await self._once(body())
+            except ModelError as error:
+                if error.kind is Failure.TOO_LONG and not shrunk and shrink(error):
+                    shrunk = True
+                    self._say(Retrying(text=str(error), kind=error.kind, attempt=2, most=2, discard=bool(error.said)))
+                    continue
+                failed[error.kind] += 1
+                if not await self._may_go_on(error, failed[error.kind]):
+                    if self._stop.is_set():
+                        return Cut()
+                    raise
+                continue
+            if isinstance(whole, Cut) or not whole.is_empty or whole.ended != "done":
+                return whole
+            failed[EMPTY] += 1
+            empty = ModelError(EMPTY, f"{self._speaker.name}: the reply is empty")
+            if not await self._may_go_on(empty, failed[EMPTY]):
+                return whole
+
+    async def _may_go_on(self, error: ModelError, failed: int) -> bool:
+        """Wait as long as it is wise to; False to give up, or when the person has had enough."""
+        wait = wait_for(error.kind, failed, asked_s=error.retry_after_s, chance=self._chance())
+        if wait is None or self._stop.is_set():
+            return False
+        self._say(
+            Retrying(
+                text=str(error),
+                kind=error.kind,
+                attempt=wait.attempt,
+                most=wait.most,
+                wait_s=wait.seconds,
+                discard=bool(self._said),
+            )
+        )
+        waiting, stopped = asyncio.ensure_future(self._wait(wait.seconds)), asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({waiting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            stopped.cancel()
+        return not self._stop.is_set()
+
+    async def _once(self, body: bytes) -> Whole | Cut:
+        self._said.clear()
+        hearing, stopped = asyncio.ensure_future(self._heard(body)), asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({hearing, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if hearing.done():
+                return hearing.result()
+            return Cut(said="".join(self._said))
+        finally:
+            stopped.cancel()
+            hearing.cancel()
+            await asyncio.wait({hearing})
+
+    async def _heard(self, body: bytes) -> Whole:
+        stream = self._speaker.speak(body)
+        try:
+            async for piece in stream:
+                if isinstance(piece, Whole):
+                    return piece
+                self._tell(piece)
+        finally:
+            await stream.aclose()
+        raise ModelError(Failure.CUT_SHORT, f"{self._speaker.name}: the reply has no end")
+
+    def _tell(self, piece: Spoken) -> None:
+        match piece.kind:
+            case "text":
+                self._said.append(piece.text)
+                self._say(TextDelta(text=piece.text))
+            case "thinking":
+                self._say(ThinkingDelta(text=piece.text))
+            case "arguments":
+                self._say(CallDelta(place=piece.place, tool=piece.tool, text=piece.text))

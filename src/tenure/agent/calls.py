@@ -1,0 +1,207 @@
+"""Carrying out the calls of one reply (an edge). Promise: nothing is lost: every call gets a result, whatever goes wrong and whoever stops it.
+
+Calls that change nothing and stand next to each other run together; one that changes something runs alone, in its place. What ran together is
+recorded together, in the order of the calls, as soon as all of it is done: so the result of whatever changed the world is in the record before
+anything else happens.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from tenure.agent.approval import Answer, Approval, Verdict, declined, refused
+from tenure.agent.breaker import Breaker, Deed, note
+from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event
+from tenure.agent.permission import Permissions
+from tenure.agent.recorder import VIRTUAL, Done, Recorder
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.toolbox import Toolbox
+from tenure.models.speaker import Made
+from tenure.record.tools import cue_of
+
+TOGETHER: Final = 8  # calls that run at once
+GRACE_S: Final = 5.0  # a stopped tool may take to answer with what it had, before it is cut off
+CUE: Final = 160  # characters of a call's summary
+
+STOPPED: Final = "[interrupted: the user stopped this call before it was done; what it had done by then stays done]"
+NOT_BEGUN: Final = "[not run: the user stopped the turn before this call]"
+UNANSWERED: Final = "Not done: {}: {}. It needs the user's agreement, and nobody is there to give it."
+NOT_REACHED: Final = "[not run: a call before this one needs the user's agreement]"
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """A person's word on a call."""
+
+    answer: Answer
+    words: str = ""
+
+
+class Calls:
+    """Runs the calls of a session's replies. Mutable: it knows what waits for a person."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        toolbox: Toolbox,
+        permissions: Permissions,
+        *,
+        here: Callable[[str], Here],
+        say: Callable[[Event], None],
+        stop: asyncio.Event,
+        alone: bool,
+        seconds: Callable[[], float],
+    ) -> None:
+        """`here` makes the place of a call, by its id; `stop` is set when the person wants everything to end."""
+        self._recorder, self._toolbox, self._permissions = recorder, toolbox, permissions
+        self._here, self._say, self._stop, self._alone, self._seconds = here, say, stop, alone, seconds
+        self._waiting: dict[str, asyncio.Future[Said]] = {}
+        self.wanted: Approval | None = None  # what nobody was there to agree to
+        self.changed = True  # something may have changed the folder since this was set to False
+
+    def approve(self, call: str, answer: Answer, words: str) -> bool:
+        """A person's word; False when nothing waits under that id."""
+        waiting = self._waiting.get(call)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(Said(answer=answer, words=words))
+        return True
+
+    async def run(self, made: Sequence[Made], breaker: Breaker, *, cut: bool) -> Breaker:
+        """Carry out the calls of the newest reply and record what came of them. `cut`: the reply was cut short, its last call perhaps with it."""
+        self.wanted = None
+        deeds: list[Deed] = []
+        at = 0
+        while at < len(made):
+            wave = self._wave(made, at)
+            came = await (self._together(wave, cut=cut) if wave else self._alone_in_its_place(made[at]))
+            at += len(came)
+            deeds += [Deed(tool=each.made.tool, arguments=each.made.arguments, result=each.text) for each in came]
+            if at == len(made):
+                breaker = breaker.after(deeds)
+                came[-1] = self._recorder.noted(came[-1], note(breaker.cycle)) if breaker.cycle.tells else came[-1]
+            for event in self._recorder.results(came):
+                self._say(event)
+        return breaker
+
+    def _wave(self, made: Sequence[Made], at: int) -> Sequence[Made]:
+        """The calls from one on that may run together; none when the first changes something."""
+        end = at
+        while end < len(made) and (made[end].broken or self._is_free(made[end])):
+            end += 1
+        return made[at:end]
+
+    def _is_free(self, made: Made) -> bool:
+        if made.tool in VIRTUAL:
+            return True
+        tool = self._toolbox.find(made.tool)
+        if tool is not None and getattr(tool, "in_its_place", False):
+            return False
+        return self._toolbox.needs(made.tool, made.arguments, self._here("").workspace) is None
+
+    async def _together(self, wave: Sequence[Made], *, cut: bool) -> list[Done]:
+        room = asyncio.Semaphore(TOGETHER)
+
+        async def one(made: Made) -> Done:
+            async with room:
+                self._begin(made)
+                return await self._done(made, cut=cut)
+
+        return list(await asyncio.gather(*map(one, wave)))
+
+    async def _alone_in_its_place(self, made: Made) -> list[Done]:
+        self._begin(made)
+        if self.wanted is not None:
+            return [self._not_done(made, NOT_REACHED)]
+        here = self._here(made.call_id)
+        approval = self._toolbox.needs(made.tool, made.arguments, here.workspace)
+        episode = self._recorder.context.session.index.graph.open
+        verdict, asked = self._permissions.verdict(approval, episode, alone=self._alone)
+        if verdict is Verdict.REFUSE and asked is not None:
+            return [self._not_done(made, refused(asked))]
+        if verdict is Verdict.ASK and asked is not None and (no := await self._asked(made, asked)) is not None:
+            return [no]
+        done = await self._done(made)
+        self.changed = self.changed or approval is not None
+        return [done]
+
+    async def _asked(self, made: Made, approval: Approval) -> Done | None:
+        """What stands in for a call that may not run; None when the person agrees."""
+        if self._stop.is_set():
+            return self._not_done(made, NOT_BEGUN)
+        self._say(ApprovalAsked(call=made.call_id, approval=approval))
+        if self._alone:
+            self.wanted = approval
+            return self._not_done(made, _unanswered(approval))
+        waiting = self._waiting[made.call_id] = asyncio.get_running_loop().create_future()
+        stopped = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({waiting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            del self._waiting[made.call_id]
+        if not waiting.done():
+            waiting.cancel()
+            return self._not_done(made, NOT_BEGUN)
+        said = waiting.result()
+        self._say(ApprovalGiven(call=made.call_id, answer=said.answer, words=said.words))
+        self._permissions.answered(approval, said.answer)
+        return self._not_done(made, declined(approval, said.words)) if said.answer is Answer.NO else None
+
+    def _begin(self, made: Made) -> None:
+        self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
+
+    async def _done(self, made: Made, *, cut: bool = False) -> Done:
+        """One call, run to its result."""
+        if made.broken:
+            return self._recorder.outcome(made, Outcome(text=_broken(made, cut=cut), error=True))
+        if self._stop.is_set():
+            return self._recorder.outcome(made, Outcome(text=NOT_BEGUN, error=True), outcome="interrupted")
+        if made.tool in VIRTUAL:
+            return self._recorder.virtual(made)
+        began = self._seconds()
+        came = await self._ran(made)
+        took_s = self._seconds() - began
+        outcome = "interrupted" if self._stop.is_set() else "done"
+        return self._recorder.outcome(made, came, outcome=outcome, seconds=took_s)
+
+    async def _ran(self, made: Made) -> Outcome:
+        running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, self._here(made.call_id)))
+        stopped = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():  # a tool that listens answers with what it had
+                await asyncio.wait({running}, timeout=GRACE_S)
+            if not running.done():
+                running.cancel()
+                await asyncio.wait({running})
+        except asyncio.CancelledError:
+            running.cancel()
+            await asyncio.wait({running})
+            raise
+        finally:
+            stopped.cancel()
+        return Outcome(text=STOPPED, error=True) if running.cancelled() else running.result()
+
+    def _not_done(self, made: Made, text: str) -> Done:
+        outcome = "interrupted" if text in (NOT_BEGUN, NOT_REACHED) else "declined"
+        return self._recorder.outcome(made, Outcome(text=text, error=True), outcome=outcome)
+
+
+def _unanswered(approval: Approval) -> str:
+    return UNANSWERED.format(approval.summary, approval.reason)
+
+
+def _broken(made: Made, *, cut: bool) -> str:
+    if cut:
+        return (
+            f"{made.tool}: not run: your reply reached its output limit within this call. Make it again in smaller parts: a long file is best "
+            "written in several edits."
+        )
+    return f"{made.tool}: not run: its arguments are no JSON object ({made.broken}). Make the call again with one."
+
+
+def _summary(made: Made) -> str:
+    cue = cue_of(made.arguments)
+    return f"{made.tool} {cue}"[:CUE].strip()

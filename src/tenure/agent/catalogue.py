@@ -1,0 +1,167 @@
+"""Which models there are to talk with: their API, window, output and prices. Promise: nothing is broken by a limit nobody knew.
+
+Windows and prices come from the data of `genai-prices`, what is legal from `rules`; what neither knows is assumed small rather than large. A model is
+named `openai:gpt-5-mini`: the API, and what the provider calls it.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tenure.errors import InputError
+from tenure.models.listen import PROVIDERS, host_of
+
+UNKNOWN_WINDOW: Final = 128_000  # provider tokens; most models of the last years take as much
+OUTPUT: Final = 16_384  # tokens of one reply, where the model allows as many
+MARGIN: Final = 2_000  # tokens of the window that stay free: counts are estimates until a provider has reported
+
+# The most that one reply may have, where that is less than OUTPUT; a larger limit is refused by the provider. The first match counts.
+# platform.claude.com/docs/en/about-claude/models/overview, platform.openai.com/docs/models
+_OUTPUTS: Final = (
+    (re.compile(r"claude-3-(opus|sonnet|haiku)"), 4_096),
+    (re.compile(r"claude-3[-.]5"), 8_192),
+    (re.compile(r"gpt-4-turbo|gpt-4-\d"), 4_096),
+    (re.compile(r"gpt-4$"), 2_048),
+    (re.compile(r"gpt-3\.5"), 4_096),
+    (re.compile(r"deepseek-chat"), 8_192),
+)
+# Models that reason, whose sealed reasoning has to be asked for: platform.openai.com/docs/guides/reasoning
+_REASONS: Final = re.compile(r"^(?:o\d|gpt-[5-9]|codex)")
+_REASONING: Final = "reasoning.encrypted_content"
+
+# What may stand before the colon -> the API; where "openai" speaks depends on who is at the other end.
+_KINDS: Final = {
+    "openai": "",
+    "anthropic": "anthropic",
+    "openai-chat": "openai-chat",
+    "openai-responses": "openai-responses",
+    "scripted": "",
+}
+_OWN: Final = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
+EXAMPLES: Final = ("anthropic:claude-opus-4-5", "openai:gpt-5", "scripted:FILE")
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """A model as it was asked for, and what is known of it. `window` and `output` in provider tokens."""
+
+    spec: str  # as `--model` takes it
+    kind: str  # what stands before the colon
+    name: str  # as the provider calls it; of a script the file
+    api: str  # "openai-chat", "openai-responses", "anthropic"; empty for a script, which says so itself
+    base_url: str = ""  # empty: the provider's own
+    provider: str = ""  # whose prices and rules hold; empty: not known
+    window: int = UNKNOWN_WINDOW
+    output: int = OUTPUT
+    known: bool = False  # window and prices are listed
+
+    @property
+    def reserve(self) -> int:
+        """Tokens of the window that a reply may take, and a margin."""
+        return self.output + MARGIN
+
+    @property
+    def host(self) -> str:
+        """Whom requests go to."""
+        return host_of(self.base_url) if self.base_url else _OWN.get(self.kind.partition("-")[0], "")
+
+
+def chosen(spec: str, *, base_url: str = "") -> Chosen:
+    """The model of a name such as "openai:gpt-5". Raises InputError for another kind, or no name."""
+    kind, colon, name = spec.partition(":")
+    if not colon or kind not in _KINDS or not name.strip():
+        raise InputError(
+            "model", repr(spec), " or ".join(f"{each}:{'FILE' if each == 'scripted' else 'NAME'}" for each in _KINDS)
+        )
+    if kind == "scripted":
+        return Chosen(spec=spec, kind=kind, name=name, api="")
+    host = host_of(base_url) if base_url else _OWN[kind.partition("-")[0]]
+    provider = PROVIDERS.get(host, "")
+    window = _window(name, provider)
+    api = _KINDS[kind] or ("openai-responses" if host == _OWN["openai"] else "openai-chat")
+    size = window or UNKNOWN_WINDOW
+    return Chosen(
+        spec=spec,
+        kind=kind,
+        name=name,
+        api=api,
+        base_url=base_url,
+        provider=provider,
+        window=size,
+        output=min(_output(name), max(1_024, size // 4)),
+        known=window is not None,
+    )
+
+
+def spec_of(dialect: str, name: str) -> str:
+    """How a model that a session was held with is asked for again. Empty when it cannot be."""
+    return f"{dialect}:{name}" if dialect in _KINDS and name else ""
+
+
+def is_scripted(spec: str) -> bool:
+    """Whether a name stands for a script."""
+    return spec.startswith("scripted:")
+
+
+def script_path(choice: Chosen, folder: Path) -> Path:
+    """The file of a scripted model, from the folder it was named in."""
+    return folder / Path(choice.name).expanduser()
+
+
+def fields_of(choice: Chosen, session: str = "") -> dict[str, Any]:
+    """What requests to a model say beside the conversation. `session` tells a provider's cache which requests belong together."""
+    own = choice.host == _OWN["openai"]
+    keyed = {"prompt_cache_key": session} if own and session else {}
+    match choice.api:
+        case "anthropic":
+            return {"model": choice.name, "max_tokens": choice.output, "stream": True}
+        case "openai-responses":
+            sealed = {"include": [_REASONING]} if _REASONS.match(choice.name) else {}
+            return {
+                "model": choice.name,
+                "max_output_tokens": choice.output,
+                "stream": True,
+                "store": False,
+                **sealed,
+                **keyed,
+            }
+        case _:
+            limit = "max_completion_tokens" if own else "max_tokens"
+            return {
+                "model": choice.name,
+                limit: choice.output,
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                **keyed,
+            }
+
+
+def listed(provider: str = "") -> Iterator[Chosen]:
+    """The models that the price list knows of OpenAI and Anthropic, by name; for a picker. Needs no key and no network."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    for each in get_snapshot().providers:
+        if each.id in _OWN and provider in ("", each.id):
+            for model in sorted(each.models, key=lambda model: model.id):
+                if not model.deprecated and model.context_window:
+                    yield chosen(f"{each.id}:{model.id}")
+
+
+def _output(name: str) -> int:
+    return next((most for pattern, most in _OUTPUTS if pattern.search(name)), OUTPUT)
+
+
+def _window(name: str, provider: str) -> int | None:
+    """The listed window: at the provider; by the name alone; by the name without a router's prefix."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    for each, host in ((name, provider or None), (name, None), (name.rpartition("/")[2], None)):
+        try:
+            _, info = get_snapshot().find_provider_model(each, None, host, None)
+        except LookupError:
+            continue
+        if info.context_window:
+            return int(info.context_window)
+    return None

@@ -1,0 +1,111 @@
+"""Keys to models: from the environment, or from a file that only its owner can read (an edge). Promise: a key is never shown.
+
+    # ~/.config/tenure/keys.toml, mode 0600
+    anthropic = "sk-ant-…"
+    openai = "sk-…"
+    "llm.example.org:8000" = "…"       # a server of one's own, by host
+
+The environment counts before the file: the variable of the provider (`GROQ_API_KEY`), then of the API that is spoken. A file that others can read is
+not read at all.
+"""
+
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from tenure.agent.catalogue import Chosen
+from tenure.errors import InputError
+
+FILE: Final = "keys.toml"
+LARGEST: Final = 65_536  # bytes
+_LOCAL: Final = ("127.0.0.1", "localhost", "[::1]", "::1", "0.0.0.0")  # noqa: S104 - only compared
+_VARIABLES: Final[Mapping[str, str]] = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "x-ai": "XAI_API_KEY",
+    "google": "GEMINI_API_KEY",
+}
+
+
+def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path) -> str | None:
+    """The key for a model; None to leave it to the SDK, which has ways of its own. Raises InputError for a key file that cannot be trusted.
+
+    A server on this machine that nobody has a key for gets "-".
+    """
+    family = choice.kind.partition("-")[0]
+    own = _VARIABLES.get(choice.provider, "")
+    if own and environment.get(own):
+        return environment[own]
+    kept = _kept(configuration / FILE)
+    for name in (choice.host, choice.provider):
+        if name and kept.get(name):
+            return kept[name]
+    if not choice.base_url and kept.get(family):
+        return kept[family]
+    usual = environment.get(_VARIABLES.get(family, ""))
+    if usual:
+        return usual
+    return "-" if choice.host.rpartition(":")[0] in _LOCAL or choice.host in _LOCAL else None
+
+
+def configuration_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Where settings of this program lie."""
+    return _based(environment.get("XDG_CONFIG_HOME"), home / ".config") / "tenure"
+
+
+def state_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Where sessions lie."""
+    return _based(environment.get("XDG_STATE_HOME"), home / ".local" / "state") / "tenure"
+
+
+def _based(given: str | None, usual: Path) -> Path:
+    """A folder that a variable names; one that is not absolute does not count, says the standard."""
+    return Path(given) if given and Path(given).is_absolute() else usual
+
+
+def _kept(path: Path) -> Mapping[str, str]:
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror or error})", "a file of keys") from error
+    try:
+        _require_own(path, os.fstat(opened))
+        data = os.read(opened, LARGEST)
+    finally:
+        os.close(opened)
+    try:
+        held = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeError, RecursionError):
+        raise InputError(str(path), "no TOML", 'lines such as anthropic = "…"') from None  # its words may hold a key
+    return {name: value for name, value in held.items() if isinstance(value, str)} | _tables(held)
+
+
+def _require_own(path: Path, facts: os.stat_result) -> None:
+    """Raise InputError unless it is a file that nobody but its owner, who is the user, can read."""
+    if not stat.S_ISREG(facts.st_mode):
+        raise InputError(str(path), "not a file", "a file of keys")
+    if not hasattr(os, "geteuid"):
+        return
+    if stat.S_IMODE(facts.st_mode) & 0o077:
+        raise InputError(str(path), f"mode {stat.S_IMODE(facts.st_mode):04o}, so others can read it", f"0600: chmod 600 {path}")
+    if facts.st_uid not in (os.geteuid(), 0):
+        raise InputError(str(path), "a file of another user", "one of your own")
+
+
+def _tables(held: Mapping[str, object]) -> dict[str, str]:
+    """Keys that stand in a table of their own: `[openai]`, `api_key = "…"`."""
+    found: dict[str, str] = {}
+    for name, value in held.items():
+        if isinstance(value, dict):
+            key = cast(dict[str, object], value).get("api_key")
+            found |= {name: key} if isinstance(key, str) else {}
+    return found

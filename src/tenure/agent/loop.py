@@ -1,0 +1,159 @@
+"""A turn: the model is asked, its calls are carried out, until it has no more to do (an edge). Promise: whatever ends it, the record is valid.
+
+The order is what makes a kill harmless: a reply is in the record before its first call runs, a result before the next call or request.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tenure.agent.asking import Asking, Cut
+from tenure.agent.breaker import Breaker
+from tenure.agent.calls import Calls
+from tenure.agent.events import Event, Failed, Noticed, Reason, Requested, TurnDone, TurnStarted
+from tenure.agent.notes import Notes
+from tenure.agent.overflow import shrunk
+from tenure.agent.recorder import Recorder
+from tenure.agent.settings import Allowance
+from tenure.agent.spending import Spending
+from tenure.dialects.media import Source
+from tenure.errors import ModelError, TenureError
+from tenure.models.speaker import Whole
+
+BY_THE_USER: Final = "interrupted by the user"
+PAUSES: Final = 8  # times in a row that a provider may ask to be asked to go on
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """Why a turn is over."""
+
+    reason: Reason
+    why: str = ""
+
+
+class Loop:
+    """Plays the turns of one session. Mutable: it counts."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        asking: Asking,
+        calls: Calls,
+        notes: Notes,
+        spending: Spending,
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        fields: Mapping[str, Any],
+        allowance: Allowance,
+        reserve: int,
+        say: Callable[[Event], None],
+        stop: asyncio.Event,
+        seconds: Callable[[], float],
+        changed: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`tools` and `fields` are the same for every request; `reserve` are tokens that a reply may take; `changed` is told of a changed folder."""
+        self._recorder, self._asking, self._calls, self._notes, self._spending = recorder, asking, calls, notes, spending
+        self._tools, self._fields, self._allowance, self._reserve = tuple(tools), dict(fields), allowance, reserve
+        self._say, self._stop, self._seconds, self._changed = say, stop, seconds, changed
+        self._text = ""
+        self._steps = 0
+
+    async def turn(self, text: str, images: Sequence[Source] = ()) -> None:
+        """One turn, from what the person says to the event that ends it. Never raises but asyncio.CancelledError."""
+        began, before = self._seconds(), self._spending.spent
+        self._text, self._steps = "", 0
+        try:
+            entry = self._recorder.human(text, images) if text or images else -1
+            self._say(TurnStarted(text=text, entry=entry))
+            ended = await self._played()
+        except ModelError as error:
+            self._say(Failed(text=str(error), kind=error.kind))
+            ended = Ended(reason="failed", why=str(error))
+        except (TenureError, OSError) as error:
+            self._say(Failed(text=str(error)))
+            ended = Ended(reason="failed", why=str(error))
+        spent = self._spending.spent.since(before)
+        self._say(
+            TurnDone(
+                reason=ended.reason,
+                text=self._text,
+                why=ended.why,
+                steps=self._steps,
+                usage=spent.usage,
+                usd=spent.usd,
+                seconds=self._seconds() - began,
+            )
+        )
+
+    async def _played(self) -> Ended:
+        breaker, pauses = Breaker(), 0
+        self._calls.changed = True
+        while True:
+            if over := self._spending.over(self._allowance, self._steps):
+                return Ended(reason=over[0], why=over[1])
+            whole = await self._asked()
+            if isinstance(whole, Cut):
+                return self._cancelled(whole.said)
+            self._text = whole.text
+            pauses = pauses + 1 if whole.ended == "paused" else 0
+            if ended := self._ended(whole, pauses):
+                return ended
+            if whole.ended == "length" and whole.calls:
+                self._say(Noticed(text=f"the reply was cut short: {whole.why}"))
+            breaker = await self._calls.run(whole.calls, breaker, cut=whole.ended == "length")
+            if self._stop.is_set():
+                return self._cancelled("")
+            if wanted := self._calls.wanted:
+                return Ended(reason="needs approval", why=f"{wanted.summary}: {wanted.reason}")
+            if breaker.cycle.stops:
+                return Ended(reason="stuck", why=breaker.cycle.words)
+
+    async def _asked(self) -> Whole | Cut:
+        """The next reply, recorded."""
+        if self._calls.changed:
+            self._calls.changed = False
+            await self._changed()
+        self._steps += 1
+        began = self._seconds()
+        whole = await self._asking.reply(self._body, shrink=self._shrink)
+        if isinstance(whole, Cut):
+            return whole
+        self._spending.called(whole.usage, estimated=self._recorder.context.gauge.tokens)
+        if not whole.is_empty:
+            for event in self._recorder.reply(whole, self._seconds() - began):
+                self._say(event)
+        return whole
+
+    def _body(self) -> bytes:
+        notes = self._notes.now()
+        body, left = self._recorder.request(tools=self._tools, fields=self._fields, notes=notes)
+        for event in left:
+            self._say(event)
+        self._say(Requested(step=self._steps, tokens=self._recorder.context.gauge.tokens, notes=notes))
+        return body
+
+    def _shrink(self, error: ModelError) -> bool:
+        """Learn from a refusal how small the window is, so that the next request is evicted to its floor. False when nothing may leave."""
+        session = self._recorder.context.session
+        before = session.view.tokens
+        sent = self._recorder.context.gauge.tokens
+        for event in self._recorder.squeezed(shrunk(session.setup.budget, str(error), sent=sent, reserve=self._reserve)):
+            self._say(event)
+        return session.view.tokens < before
+
+    def _ended(self, whole: Whole, pauses: int) -> Ended | None:
+        """Whether the turn is over with this reply."""
+        if whole.ended == "refused":
+            return Ended(reason="refused", why=whole.why)
+        if whole.calls or (whole.ended == "paused" and pauses <= PAUSES):
+            return None
+        if whole.ended != "done":
+            return Ended(reason="cut short", why=whole.why)
+        return Ended(reason="done") if not whole.is_empty else Ended(reason="failed", why="the model said nothing")
+
+    def _cancelled(self, said: str) -> Ended:
+        for event in self._recorder.cut_off(said, BY_THE_USER):
+            self._say(event)
+        return Ended(reason="cancelled", why=BY_THE_USER)

@@ -1,0 +1,301 @@
+"""Opening a session: everything that is read, started and looked up before the first word (an edge).
+
+Promise: nothing is lost: a session that goes on stands where it was, and what was cut off by a kill has a result that says so.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from tenure.agent.admission.admitted import Admitted, admit
+from tenure.agent.admission.disk import place_on_disk
+from tenure.agent.admission.git_program import Repository
+from tenure.agent.admission.place import Place
+from tenure.agent.admission.prompt import Manner
+from tenure.agent.admission.skills import read_skill
+from tenure.agent.catalogue import EXAMPLES, Chosen, chosen, fields_of, spec_of
+from tenure.agent.keys import configuration_folder, state_folder
+from tenure.agent.overflow import bounded
+from tenure.agent.permission import Permissions
+from tenure.agent.recorder import VIRTUAL
+from tenure.agent.settings import Settings, World
+from tenure.agent.speaking import speaker_of
+from tenure.agent.tools.sandbox import Sandbox
+from tenure.agent.tools.servers.config import configured
+from tenure.agent.tools.servers.start import Servers, started
+from tenure.agent.tools.tool import Limits, Tool
+from tenure.agent.tools.toolbox import Toolbox, toolbox
+from tenure.agent.workspace import Workspace
+from tenure.context import Context
+from tenure.dialects import DIALECTS
+from tenure.errors import InputError, StoreError
+from tenure.lifecycle.budget import USUAL, Budget
+from tenure.lifecycle.decision import Decision
+from tenure.meter.price import prices_for
+from tenure.meter.tokens import o200k
+from tenure.models.speaker import Speaker
+from tenure.record.tools import DECLARATION
+from tenure.store.records import Conversation, Records
+
+STORE: Final = "sessions.db"
+PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shared:
+    """What a sub-agent has in common with the one that it works for."""
+
+    store: Records
+    choice: Chosen
+    speaker: Speaker
+    permissions: Permissions
+    tools: tuple[Tool, ...]  # of MCP servers
+    conversation: str = ""  # a fork that it begins with; empty: afresh
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """An open session's parts, before they are put together."""
+
+    settings: Settings
+    world: World
+    folder: Path
+    choice: Chosen
+    speaker: Speaker
+    context: Context
+    admitted: Admitted
+    place: Place
+    workspace: Workspace
+    repository: Repository | None
+    toolbox: Toolbox
+    permissions: Permissions
+    servers: Servers | None
+    notices: tuple[str, ...]
+    resumed: bool
+    decisions: list[Callable[[Decision], None]] = field(default_factory=list[Callable[[Decision], None]])
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The tools as requests declare them, without those that the conversation adds itself."""
+        dialect = DIALECTS[self.choice.api]
+        return tuple(
+            dialect.tool(tool.name, tool.description, tool.schema) | {DECLARATION: tool.kind.value} for tool in self.toolbox.tools
+        )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What requests say beside the conversation."""
+        return fields_of(self.choice, self.context.conversation) | dict(self.settings.fields)
+
+
+async def opened(
+    settings: Settings, world: World, *, shared: Shared | None = None, more: Callable[[], Sequence[Tool]] = tuple
+) -> Parts:
+    """Everything a session needs. `more` gives tools beside the usual ones. Raises InputError and StoreError; nothing stays open then."""
+    store = shared.store if shared is not None else await asyncio.to_thread(_store, settings, world)
+    scratch = Path(tempfile.mkdtemp(prefix="tenure-"))
+    servers: Servers | None = None
+    try:
+        sheet = _sheet(store, settings, shared)
+        folder = _folder(settings, sheet)
+        choice, speaker = (shared.choice, shared.speaker) if shared is not None else _speaking(settings, world, store, sheet)
+        manner = Manner.PART if shared is not None else Manner.ALONE if settings.alone else Manner.PERSON
+        place = place_on_disk(folder, home=world.home, environment=world.environment, today=world.today)
+        count = world.tokens or o200k()
+        admitted = await asyncio.to_thread(admit, place, count=count, manner=manner, work=settings.work)
+        servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch)
+        tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
+        heard: list[Callable[[Decision], None]] = []
+        return Parts(
+            settings=settings,
+            world=world,
+            folder=folder,
+            choice=choice,
+            speaker=speaker,
+            context=_context(settings, world, store, sheet, folder, choice, heard),
+            admitted=admitted,
+            place=place,
+            workspace=Workspace(folder, home=world.home, scratch=scratch),
+            repository=Repository(folder, environment=world.environment),
+            toolbox=_toolbox(settings, world, admitted, place, tools),
+            permissions=shared.permissions if shared is not None else Permissions(settings.mode),
+            servers=servers,
+            notices=(*admitted.notices, *wrong, *(servers.notes if servers is not None else ())),
+            resumed=sheet is not None and not (shared is not None and shared.conversation),
+            decisions=heard,
+        )
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if servers is not None:
+            await servers.stop()
+        if shared is None and world.store is None:
+            store.close()
+        raise
+
+
+async def closed(parts: Parts, *, shared: bool) -> None:
+    """End what was started, and let go of what was opened. With `shared` the rest belongs to another agent."""
+    if parts.servers is not None:
+        await parts.servers.stop()
+    if not shared:
+        await parts.speaker.close()
+        parts.context.close()
+    if parts.workspace.scratch is not None:
+        await asyncio.to_thread(shutil.rmtree, parts.workspace.scratch, ignore_errors=True)
+
+
+def with_model(parts: Parts, model: str, base_url: str) -> Parts:
+    """The same session with another model. Raises InputError for one that cannot be spoken to."""
+    settings = replace(parts.settings, model=model, base_url=base_url)
+    store, sheet = parts.context.store, parts.context.store.conversation(parts.context.conversation)
+    choice, speaker = _speaking(settings, parts.world, store, sheet)
+    heard: list[Callable[[Decision], None]] = []
+    return Parts(
+        settings=settings,
+        world=parts.world,
+        folder=parts.folder,
+        choice=choice,
+        speaker=speaker,
+        context=_context(settings, parts.world, store, sheet, parts.folder, choice, heard),
+        admitted=parts.admitted,
+        place=parts.place,
+        workspace=parts.workspace,
+        repository=parts.repository,
+        toolbox=parts.toolbox,
+        permissions=parts.permissions,
+        servers=parts.servers,
+        notices=(),
+        resumed=parts.resumed,
+        decisions=heard,
+    )
+
+
+def store_url(settings: Settings, world: World) -> str:
+    """Where a session's store is."""
+    if settings.store:
+        return settings.store if "://" in settings.store else f"sqlite:///{settings.store}"
+    return f"sqlite:///{state_folder(world.environment, world.home) / STORE}"
+
+
+def _store(settings: Settings, world: World) -> Records:
+    if world.store is not None:
+        return world.store
+    from tenure.store.store import Store
+
+    url = store_url(settings, world)
+    if not settings.store:
+        folder = state_folder(world.environment, world.home)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be made ({error.strerror or error})") from error
+    return Store(url, now=world.now)
+
+
+def _sheet(store: Records, settings: Settings, shared: Shared | None) -> Conversation | None:
+    """The cover sheet of the session that goes on; None for a new one. Raises InputError when there is none such."""
+    if shared is not None:
+        return store.conversation(shared.conversation) if shared.conversation else None
+    if not settings.newest and not settings.resume:
+        return None
+    folder = str(settings.folder.resolve())
+    here = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.title.startswith(PART)]
+    if settings.newest:
+        if not here:
+            raise InputError("session", f"none to go on with in {folder}", "one that was held here before")
+        return here[0]
+    found = [sheet for sheet in here if sheet.id.startswith(settings.resume)]
+    if len(found) > 1:
+        raise InputError("session", f"{settings.resume!r} begins the ids of {len(found)} sessions", "more of the id")
+    return found[0] if found else store.conversation(settings.resume)
+
+
+def _folder(settings: Settings, sheet: Conversation | None) -> Path:
+    """Where the agent works: a session that goes on, in its own folder."""
+    held = Path(sheet.tenant) if sheet is not None and sheet.tenant and not settings.newest else None
+    folder = (held if held is not None and held.is_absolute() and held.is_dir() else settings.folder).resolve()
+    if not folder.is_dir():
+        raise InputError("folder", f"{str(folder)!r} is no folder", "one to work in")
+    return folder
+
+
+def _speaking(settings: Settings, world: World, store: Records, sheet: Conversation | None) -> tuple[Chosen, Speaker]:
+    spec = settings.model or (spec_of(sheet.dialect, sheet.model) if sheet is not None else "")
+    if not spec:
+        raise InputError("model", "none", " or ".join(f"--model {each}" for each in EXAMPLES))
+    choice = chosen(spec, base_url=settings.base_url)
+    if settings.output:
+        choice = replace(choice, output=settings.output)
+    if world.speaker is not None:
+        speaker = world.speaker(choice)
+        choice = replace(choice, name=speaker.name, api=choice.api or speaker.dialect)
+    else:
+        done = len(store.usages(sheet.id)) if sheet is not None else 0
+        choice, speaker = speaker_of(
+            choice,
+            folder=settings.folder,
+            environment=world.environment,
+            home=world.home,
+            done=done,
+            seconds=world.seconds,
+            wait=world.wait,
+        )
+    if settings.allowance.usd and not prices_for(choice.name, choice.provider).known:
+        raise InputError("--max-usd", f"no price is known for {choice.spec}", "a model in the price list, or --max-tokens")
+    return choice, speaker
+
+
+def _context(
+    settings: Settings,
+    world: World,
+    store: Records,
+    sheet: Conversation | None,
+    folder: Path,
+    choice: Chosen,
+    heard: list[Callable[[Decision], None]],
+) -> Context:
+    asked = settings.budget or (Budget.stored(sheet.budget) if sheet is not None else USUAL)
+
+    def decided(decision: Decision) -> None:
+        for listener in heard:
+            listener(decision)
+
+    return Context(
+        dialect=choice.api,
+        budget=bounded(asked, choice.window - choice.reserve),
+        policy=settings.policy,
+        store=store,
+        conversation=sheet.id if sheet is not None else "",
+        model=choice.name,
+        provider=choice.provider,
+        tenant=str(folder),
+        clip=settings.clip,
+        tokenizer=world.tokens,
+        on_decision=decided,
+        clock=world.now,
+    )
+
+
+async def _servers(settings: Settings, world: World, folder: Path, scratch: Path) -> tuple[Servers | None, tuple[str, ...]]:
+    if settings.servers is None:
+        return None, ()
+    try:
+        text = settings.servers.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise InputError(str(settings.servers), f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    configs, wrong = configured(text, world.environment, str(settings.servers))
+    taken = {*VIRTUAL, *toolbox().names}
+    return await started(configs, folder=folder, limit_s=Limits().server_start_s, taken=taken, logs=scratch), wrong
+
+
+def _toolbox(settings: Settings, world: World, admitted: Admitted, place: Place, more: Sequence[Tool]) -> Toolbox:
+    hidden = (configuration_folder(world.environment, world.home),)
+    sandbox = Sandbox(network=settings.network, hidden=hidden) if settings.sandbox else None
+    skills = admitted.skills
+    return toolbox(read_skill=(lambda name: read_skill(skills, name, place)) if skills else None, sandbox=sandbox, more=more)

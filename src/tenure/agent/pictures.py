@@ -1,0 +1,41 @@
+"""Images that a person shows (an edge: files are read). Promise: nothing is broken by a file that is no image."""
+
+import base64
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from tenure.dialects.media import Source
+from tenure.errors import InputError
+
+LARGEST: Final = 3_750_000  # bytes: 5 MB in base64 is what providers take
+# How files of each kind begin.
+_KINDS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+)
+
+
+def read_pictures(paths: Iterable[Path]) -> tuple[Source, ...]:
+    """The images and documents in these files. Raises InputError for one that is too large, or none."""
+    return tuple(_read(path) for path in paths)
+
+
+def _read(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror or error})", "an image") from error
+    if len(data) > LARGEST:
+        raise InputError(str(path), f"more than {LARGEST:,} bytes", "a smaller image")
+    kind = next((kind for start, kind in _KINDS if data.startswith(start)), "")
+    if not kind and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind = "image/webp"
+    if not kind:
+        raise InputError(str(path), "another kind of file", "PNG, JPEG, GIF, WebP or PDF")
+    encoded = base64.b64encode(data).decode()
+    return Source(media_type=kind, data=encoded, name=path.name, image=kind.startswith("image/"))

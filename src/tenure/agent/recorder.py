@@ -1,0 +1,372 @@
+"""What is said and done, taken into the record, and what came of it as events (an edge). Promise: nothing is lost: first recorded, then told.
+
+The one place of the agent that changes a `Context`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.agent.events import (
+    CallDone,
+    Committed,
+    EpisodeEnded,
+    EpisodeStarted,
+    Event,
+    Gauged,
+    Left,
+    LimitUnmet,
+    Outcome,
+    Recalled,
+    Replied,
+)
+from tenure.agent.tools.tool import Outcome as Came
+from tenure.context import Context
+from tenure.dialects import DIALECTS
+from tenure.dialects.answers import answered, carries
+from tenure.dialects.json_text import dump
+from tenure.dialects.media import Source
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.decision import Decision, Propose, Unmet
+from tenure.models.speaker import Made, Whole
+from tenure.record.entry import Block, Draft, Origin, Role, Text, ToolCall
+from tenure.record.entry import Media as MediaBlock
+from tenure.record.index import NONE
+from tenure.record.tools import DELIMITER, is_delimiter
+
+VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """A call with what came of it, to be recorded. `message` is the result in the dialect's shape."""
+
+    made: Made
+    message: Mapping[str, Any]
+    text: str
+    outcome: Outcome = "done"
+    media: tuple[Source, ...] = ()  # that the message could not carry
+    pictures: int = 0  # images and documents in all
+    seconds: float = 0.0
+
+
+class Recorder:
+    """Takes in one conversation. Mutable: it knows what it has said before."""
+
+    def __init__(self, context: Context, dialect: str, *, price: Callable[[], float]) -> None:
+        """`price` gives what the session cost elsewhere, in USD: sub-agents."""
+        self.context, self.dialect = context, dialect
+        self._price = price
+        self._decisions: list[Decision] = []
+        self._unmet = False
+        self._cached = 0.0
+
+    # --- What comes in
+
+    def system(self, text: str) -> None:
+        """The prompt, as the record's first entry: so it is the same when the session goes on in a year."""
+        self.context.extend([{"role": "system", "content": text}])
+
+    def human(self, text: str, images: Sequence[Source] = ()) -> int:
+        """What a person says; its entry."""
+        parts = [_picture(self.dialect, image) for image in images]
+        word = "input_text" if self.dialect == "openai-responses" else "text"
+        listed = self.dialect == "anthropic" or parts
+        content: Any = [{"type": word, "text": text}, *parts] if listed else text
+        self.context.extend([{"role": "user", "content": content}])
+        return self.length - 1
+
+    def host(self, text: str) -> None:
+        """Words of this program that become a part of the past."""
+        self.context.extend([Draft(role=Role.USER, blocks=(Text(text=text, origin=Origin.HARNESS),))])
+
+    def reply(self, whole: Whole, seconds: float) -> Iterator[Event]:
+        """A complete reply."""
+        before = self.context.ledger.total
+        self.context.append(whole.reply)
+        after = self.context.ledger.total
+        usage = whole.usage
+        if usage is not None and usage.prompt:
+            self._cached = usage.cache_read / usage.prompt
+        spent = after.usd - before.usd if after.unpriced == before.unpriced and usage is not None else None
+        yield Replied(
+            entry=self.length - 1,
+            text=whole.text,
+            calls=len(whole.calls),
+            stop=whole.stop,
+            usage=usage,
+            usd=spent,
+            seconds=seconds,
+        )
+        yield from self._episodes(self.length - 1)
+        yield self.gauged()
+
+    def results(self, done: Sequence[Done]) -> Iterator[Event]:
+        """Results of calls, in their order, in one transaction."""
+        first = self.length
+        self.context.extend(self._messages(done))
+        places = [place for n in range(first, self.length) for place in self._results_in(n)]
+        for each, place in zip(done, places, strict=True):
+            yield self._called(each, place)
+            yield from self._recalled(place)
+        yield self.gauged()
+
+    def interrupted(self, text: str) -> tuple[str, ...]:
+        """Give every call of the newest reply that has no result one that says why. Their tools."""
+        index = self.context.session.index
+        waiting = [span for span in index.spans_in(index.reply, len(index)) if span.result is None]
+        made = [self._call_at(span.call) for span in waiting]
+        if made:
+            self.context.extend(self._messages([self.outcome(each, Came(text=text, error=True)) for each in made]))
+        return tuple(each.tool for each in made)
+
+    def cut_off(self, said: str, why: str) -> Iterator[Event]:
+        """A turn was aborted: what the model had said stays, and an open episode is closed in its name."""
+        episode = self.context.session.index.graph.open
+        words: tuple[Block, ...] = (Text(text=said, origin=Origin.MODEL),) if said.strip() else ()
+        if episode is None:
+            if words:
+                self.context.extend([Draft(role=Role.ASSISTANT, blocks=words)])
+            return
+        found = f"{why}, before it was done; it had looked at {self._looked_at(episode.start[0])}"
+        given = {"action": "end"} | ({"description": found} if episode.type == "expl" else {})
+        call_id = f"closed_{self.length}"
+        call = ToolCall(call_id=call_id, name=DELIMITER, arguments=dump(given))
+        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(*words, call))])
+        n = self.length - 1
+        told = self.context.call({"id": call_id})
+        if told is not None:
+            self.context.extend([self._wrapped([told])] if self.dialect == "anthropic" else [told])
+        # No provider takes a person's words behind a call that the model did not think about, unless the loop is closed.
+        self.context.extend(
+            [Draft(role=Role.ASSISTANT, blocks=(Text(text=f"({why[:1].upper()}{why[1:]}.)", origin=Origin.MODEL),))]
+        )
+        yield from (replace(event, aborted=True) if isinstance(event, EpisodeEnded) else event for event in self._episodes(n))
+        yield self.gauged()
+
+    # --- What goes out
+
+    def request(
+        self, *, tools: Iterable[Mapping[str, Any]], fields: Mapping[str, Any], notes: str
+    ) -> tuple[bytes, tuple[Event, ...]]:
+        """The body of the next request, and what left before it."""
+        body = self.context.wire(tools=tools, notes=notes, **fields)
+        return body, tuple(self.decided())
+
+    def squeezed(self, budget: Budget) -> tuple[Event, ...]:
+        """A smaller window than was known: what leaves at once. The record keeps the budget that the session was given."""
+        session = self.context.session
+        session.setup = replace(session.setup, budget=budget)
+        self.context.settle("before-call")
+        return tuple(self.decided())
+
+    def heard(self, decision: Decision) -> None:
+        """Told by the context of what it decides."""
+        self._decisions.append(decision)
+
+    def decided(self) -> Iterator[Event]:
+        """What was decided since, as far as anything came of it."""
+        waiting, self._decisions = self._decisions, []
+        for decision in waiting:
+            proposal = decision.proposal if isinstance(decision, Unmet) else decision
+            if isinstance(proposal, Propose):
+                yield _committed(proposal)
+                yield self.gauged()
+            if isinstance(decision, Unmet) and not self._unmet:
+                yield LimitUnmet(text=str(decision), tokens=decision.tokens, limit=decision.limit, held_by=dict(decision.held_by))
+            self._unmet = isinstance(decision, Unmet)
+
+    @property
+    def unmet(self) -> bool:
+        """Whether nothing more could leave, the last time it was looked at."""
+        return self._unmet
+
+    @property
+    def cached_share(self) -> float:
+        """Of the newest prompt what the provider read from its cache, 0 to 1."""
+        return self._cached
+
+    @property
+    def length(self) -> int:
+        """Entries in the record."""
+        return self.context.session.length
+
+    @property
+    def usd(self) -> float:
+        """What the session cost so far, sub-agents included, as far as prices are known."""
+        return self.context.ledger.total.usd + self._price()
+
+    def gauged(self) -> Gauged:
+        """How full the window is."""
+        gauge, total = self.context.gauge, self.context.ledger.total
+        return Gauged(
+            tokens=gauge.tokens,
+            limit=gauge.limit,
+            severity=gauge.severity,
+            estimated=gauge.estimated,
+            cached_share=self._cached,
+            usd=self.usd,
+            unpriced=total.unpriced,
+        )
+
+    # --- Results
+
+    def virtual(self, made: Made) -> Done:
+        """The conversation's own answer to a call."""
+        told = self.context.call({"id": made.call_id})
+        if told is None:
+            return self.outcome(made, Came(text=f"{made.tool}: not offered in this session", error=True))
+        text = _text_of(told)
+        is_error = bool(told.get("is_error")) or text.startswith(("delimiter refused", "recall:"))
+        return Done(made=made, message=told, text=text, outcome="error" if is_error else "done")
+
+    def outcome(self, made: Made, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
+        """What a tool answered, in the dialect's shape. Media that a result cannot carry here are said behind it."""
+        carried = [each for each in came.media if carries(self.dialect, each)]
+        said = "error" if came.error and outcome == "done" else outcome
+        return Done(
+            made=made,
+            message=answered(self.dialect, made.call_id, came.text, error=came.error, media=carried),
+            text=came.text,
+            outcome=said,
+            media=tuple(each for each in came.media if each not in carried),
+            pictures=len(came.media),
+            seconds=seconds,
+        )
+
+    def noted(self, done: Done, note: str) -> Done:
+        """A result with a note of this program behind it."""
+        key = "output" if self.dialect == "openai-responses" else "content"
+        content: object = done.message[key]
+        word = "input_text" if self.dialect == "openai-responses" else "text"
+        longer = content + note if isinstance(content, str) else [*_parts(content), {"type": word, "text": note.strip()}]
+        return replace(done, message={**done.message, key: longer}, text=done.text + note)
+
+    def _messages(self, done: Sequence[Done]) -> list[Any]:
+        if self.dialect == "anthropic":
+            messages: list[Any] = [self._wrapped([each.message for each in done])]
+        else:
+            messages = [each.message for each in done]
+        if not (beside := [(each, image) for each in done for image in each.media]):
+            return messages
+        content = [part for each, image in beside for part in (_words(self.dialect, each), _picture(self.dialect, image))]
+        parsed = DIALECTS[self.dialect].parse([*messages, {"role": "user", "content": content}])
+        return [*parsed[:-1], replace(parsed[-1], blocks=tuple(map(_of_host, parsed[-1].blocks)))]
+
+    def _wrapped(self, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return {"role": "user", "content": list(results)}
+
+    def _results_in(self, n: int) -> list[tuple[int, int]]:
+        facts = self.context.session.index.entries[n]
+        return [(n, number) for number, block in enumerate(facts.blocks) if block.kind == "tool_result"]
+
+    def _called(self, done: Done, place: tuple[int, int]) -> CallDone:
+        session = self.context.session
+        facts = session.index.block(place)
+        span = session.index.spans[facts.span] if facts.span != NONE else None
+        return CallDone(
+            call=done.made.call_id,
+            tool=done.made.tool,
+            text=done.text,
+            outcome=done.outcome,
+            handle=session.index.handle(span.object, span.call[0]) if span is not None else "",
+            tokens=facts.tokens,
+            shown=session.view.weight(*place),
+            media=done.pictures,
+            seconds=done.seconds,
+        )
+
+    def _recalled(self, place: tuple[int, int]) -> Iterator[Event]:
+        index = self.context.session.index
+        facts = index.block(place)
+        recalled = index.recalls.get(facts.span)
+        if recalled is not None and not index.spans[facts.span].error:
+            yield Recalled(objects=recalled.sources, tokens=facts.tokens)
+
+    def _call_at(self, at: tuple[int, int]) -> Made:
+        block = self.context.store.entry(self.context.conversation, at[0]).blocks[at[1]]
+        assert isinstance(block, ToolCall)
+        return Made(call_id=block.call_id, tool=block.name, arguments=block.arguments)
+
+    # --- Episodes
+
+    def _episodes(self, n: int) -> Iterator[Event]:
+        """What the delimiters of entry `n` began and ended, in their order."""
+        index = self.context.session.index
+        if not any(is_delimiter(span.tool) for span in index.spans_in(n, n + 1)):
+            return
+        found: list[tuple[int, Event]] = []
+        for episode in reversed(index.episodes):
+            if not episode.declared:
+                continue
+            if episode.end is not None and episode.end[0] == n:
+                ended = EpisodeEnded(name=episode.name, type=episode.type, description=episode.description)
+                found.append((episode.end[1], ended))
+            if episode.start[0] == n:
+                names = tuple(index.episodes[each].name for each in episode.dependencies)
+                found.append((episode.start[1], EpisodeStarted(name=episode.name, type=episode.type, dependencies=names)))
+            elif episode.start[0] < n:
+                break
+        yield from (event for _, event in sorted(found, key=lambda pair: pair[0]))
+
+    def _looked_at(self, start: int) -> str:
+        """What the calls from an entry on were about, in a line."""
+        index = self.context.session.index
+        cues = list(
+            dict.fromkeys(span.cue for span in index.spans_in(start, len(index)) if span.cue and not is_delimiter(span.tool))
+        )
+        return ", ".join(cues[:8]) + (f" and {len(cues) - 8} more" if len(cues) > 8 else "") or "nothing yet"
+
+
+def _committed(proposal: Propose) -> Committed:
+    commit = proposal.commit
+    return Committed(
+        n=commit.n,
+        policy=commit.policy,
+        reason=commit.reason,
+        account=str(proposal),
+        left=tuple(Left(action=act.kind, object=act.object, level=act.level) for act in commit.actions),
+        tokens_before=commit.tokens_before,
+        tokens_after=commit.tokens_after,
+        forced=commit.forced,
+        gain_usd=None if commit.price is None else commit.price.gain_usd,
+    )
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    """The text of a result in a dialect's shape."""
+    content: object = message.get("content", message.get("output", ""))
+    if isinstance(content, str):
+        return content
+    return "\n".join(text for part in _parts(content) if isinstance(text := part.get("text"), str))
+
+
+def _parts(content: object) -> list[dict[str, Any]]:
+    return [cast(dict[str, Any], part) for part in cast(list[object], content) if isinstance(part, dict)]
+
+
+def _of_host(block: Block) -> Block:
+    """A block that this program put beside results, and no person."""
+    return replace(block, origin=Origin.HARNESS) if isinstance(block, Text | MediaBlock) else block
+
+
+def _words(dialect: str, done: Done) -> dict[str, Any]:
+    word = "input_text" if dialect == "openai-responses" else "text"
+    return {"type": word, "text": f"[what {done.made.tool} showed:]"}
+
+
+def _picture(dialect: str, image: Source) -> dict[str, Any]:
+    """An image or document in a message of a user."""
+    match dialect:
+        case "anthropic":
+            kind = "image" if image.image else "document"
+            return {"type": kind, "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+        case "openai-responses":
+            if image.image:
+                return {"type": "input_image", "image_url": image.data_url}
+            return {"type": "input_file", "filename": image.name or "document.pdf", "file_data": image.data_url}
+        case _:
+            if image.image:
+                return {"type": "image_url", "image_url": {"url": image.data_url}}
+            return {"type": "file", "file": {"filename": image.name or "document.pdf", "file_data": image.data_url}}

@@ -1,0 +1,358 @@
+"""The session: what a screen, a command or a test holds of an agent. Promise: nothing is lost, whatever happens to whoever holds it.
+
+    agent = await Agent.open(settings)
+    async for event in agent.run("mend the parser"):
+        ...
+    await agent.close()
+
+One turn runs at a time. Whatever happens is in the record before it is told; leaving the loop early, cancelling the task or killing the process
+leaves a valid record, from which `Agent.open` goes on.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from tenure.agent.admission.admitted import Admitted
+from tenure.agent.approval import Answer, Mode
+from tenure.agent.asking import Asking
+from tenure.agent.calls import Calls
+from tenure.agent.catalogue import Chosen
+from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened
+from tenure.agent.loop import Loop
+from tenure.agent.notes import Notes
+from tenure.agent.opening import Parts, Shared, closed, opened, with_model
+from tenure.agent.pictures import read_pictures
+from tenure.agent.recorder import Recorder
+from tenure.agent.settings import Settings, World
+from tenure.agent.spending import Spending, Spent
+from tenure.agent.tools.tool import Here, Tool
+from tenure.context import Context
+from tenure.errors import InputError
+from tenure.meter.gauge import Gauge
+from tenure.meter.ledger import Ledger
+from tenure.record.entry import Role
+from tenure.record.episodes import Episode
+
+if TYPE_CHECKING:
+    from tenure.lifecycle.planning import Answered
+
+INTERRUPTED: Final = "[interrupted: this program was stopped while the call ran; whether it had an effect is not known, so look before you do it again]"
+
+
+class Agent:
+    """One conversation with a model, its folder and its tools. Mutable. Belongs to one event loop."""
+
+    def __init__(self, parts: Parts, *, shared: bool = False) -> None:
+        """Put the parts of an open session together; `Agent.open` is the way to get one."""
+        self._parts, self._shared = parts, shared
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._stop = asyncio.Event()
+        self._turn: asyncio.Task[None] | None = None
+        self._children: dict[str, Agent] = {}  # by the call of `task` that each works for
+        self._told = self._closed = False
+        self._spending = Spending(lambda: self.context.ledger.total.usd)
+        self._put_together()
+        self._interrupted = self._recorder.interrupted(INTERRUPTED)
+
+    @classmethod
+    async def open(cls, settings: Settings, world: World | None = None) -> "Agent":
+        """A new session, or an earlier one that goes on. Raises InputError for settings that cannot be, StoreError for a store that fails."""
+        made: list[Agent] = []
+        parts = await opened(settings, world or World(), more=lambda: _delegating(settings, made))
+        agent = cls(parts)
+        made.append(agent)
+        return agent
+
+    @classmethod
+    async def open_part(cls, settings: Settings, world: World, shared: Shared) -> "Agent":
+        """A sub-agent: its own window and folder, another agent's model, store and permissions. Only `subagent` asks for one."""
+        made: list[Agent] = []
+        parts = await opened(settings, world, shared=shared, more=lambda: _delegating(settings, made))
+        agent = cls(parts, shared=True)
+        made.append(agent)
+        return agent
+
+    async def run(self, text: str = "", *, images: Sequence[Path] = ()) -> AsyncGenerator[Event, None]:
+        """One turn: what the person says, and all that comes of it. Without a text the session goes on where it was interrupted.
+
+        Closing the iterator cancels the turn. Raises InputError for an image that cannot be read, when a turn runs already, and when there is
+        nothing to go on with.
+        """
+        self._require_idle()
+        pictures = await asyncio.to_thread(read_pictures, images)
+        self._require_idle()
+        if not text.strip() and not pictures and not self._can_go_on():
+            raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
+        self._stop.clear()
+        opening = self._opening()
+        if not self._recorder.length:
+            self._recorder.system(self._parts.admitted.system)
+        for event in opening:
+            yield event
+        turn = self._turn = asyncio.create_task(self._loop.turn(text, pictures))
+        turn.add_done_callback(lambda _: self._events.put_nowait(None))
+        try:
+            while (event := await self._events.get()) is not None:
+                yield event
+            await turn
+        finally:
+            await self._ended(turn)
+
+    def approve(self, call: str, answer: Answer, words: str = "") -> bool:
+        """A person's word on a call that waits for it; `words` go to the model with a no. False when nothing waits under that id.
+
+        A call of a sub-agent is named as its event names it: the call of `task`, a slash, and its own.
+        """
+        task, slash, inner = call.partition("/")
+        if slash and task in self._children:
+            return self._children[task].approve(inner, answer, words)
+        return self._calls.approve(call, answer, words)
+
+    def cancel(self) -> None:
+        """Stop the turn: the model's stream is closed, tools are ended, and the record is left valid. Nothing happens without a turn."""
+        if self.is_running:
+            self._stop.set()
+            for child in self._children.values():
+                child.cancel()
+
+    async def close(self) -> None:
+        """Cancel what runs, end what was started, and let go of the store. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._turn is not None:
+            self._stop.set()
+            await asyncio.wait({self._turn})
+        await closed(self._parts, shared=self._shared)
+
+    async def use(self, model: str, *, base_url: str = "") -> None:
+        """Go on with another model; the record stays. Raises InputError during a turn, and for a model that cannot be spoken to."""
+        self._require_idle()
+        before, self._parts = self._parts, with_model(self._parts, model, base_url)
+        await before.speaker.close()
+        self._put_together()
+
+    async def warm(self) -> None:
+        """Load what the first call needs while the person still types. Never raises."""
+        await self._parts.speaker.warm()
+
+    async def handoff(self, focus: str = "") -> "Answered | None":
+        """Hand earlier history off to a brief that this session's model writes; None when there is nothing new to hand off.
+
+        Raises InputError during a turn, ModelError when the model fails.
+        """
+        from tenure.agent.helping import helper_of
+
+        self._require_idle()
+        helper = helper_of(self._parts)
+        return await asyncio.to_thread(self.context.handoff, helper, focus=focus)
+
+    @property
+    def context(self) -> Context:
+        """The window: recall, pin, undo, restore, diff. Not to be changed during a turn."""
+        return self._parts.context
+
+    @property
+    def id(self) -> str:
+        """By which `--resume` finds it."""
+        return self.context.conversation
+
+    @property
+    def folder(self) -> Path:
+        """Where it works."""
+        return self._parts.folder
+
+    @property
+    def model(self) -> str:
+        """As `--model` takes it."""
+        return self._parts.choice.spec
+
+    @property
+    def choice(self) -> Chosen:
+        """The model, with its window and output limit."""
+        return self._parts.choice
+
+    @property
+    def mode(self) -> Mode:
+        """How much is asked; may be set at any time."""
+        return self._parts.permissions.mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._parts.permissions.mode = mode
+
+    @property
+    def gauge(self) -> Gauge:
+        """How full the window is."""
+        return self.context.gauge
+
+    @property
+    def cached_share(self) -> float:
+        """Of the newest prompt what the provider read from its cache, 0 to 1."""
+        return self._recorder.cached_share
+
+    @property
+    def ledger(self) -> Ledger:
+        """What its own calls cost, and what eviction saved."""
+        return self.context.ledger
+
+    @property
+    def spent(self) -> Spent:
+        """What was used since it was opened, sub-agents included."""
+        return self._spending.spent
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """What the agent declared, oldest first."""
+        return tuple(episode for episode in self.context.session.index.episodes if episode.declared)
+
+    @property
+    def episode(self) -> Episode | None:
+        """The one that is open."""
+        return self.context.session.index.graph.open
+
+    @property
+    def admitted(self) -> Admitted:
+        """What it was told at its start, by section; notices among it."""
+        return self._parts.admitted
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a turn runs."""
+        return self._turn is not None
+
+    # --- For `subagent`
+
+    @property
+    def parts(self) -> Parts:
+        """What it is made of."""
+        return self._parts
+
+    @property
+    def spending(self) -> Spending:
+        """What it has used, and may still use."""
+        return self._spending
+
+    def adopt(self, call: str, child: "Agent") -> Callable[[Event], None]:
+        """Let a sub-agent work for a call; what it says is to be handed to the callable."""
+        self._children[call] = child
+        if self._stop.is_set():
+            child.cancel()
+        folder = str(child.folder)
+        return lambda event: self._say(Delegated(call=call, folder=folder, of=_named(event, call)))
+
+    def release(self, call: str, spent: Spent) -> None:
+        """A sub-agent is done, and used so much in all."""
+        self._children.pop(call, None)
+        self._spending.delegated(spent)
+
+    # --- Inner
+
+    def _put_together(self) -> None:
+        parts = self._parts
+        world, alone = parts.world, parts.settings.alone
+        self._recorder = Recorder(parts.context, parts.choice.api, price=lambda: self._spending.delegated_usd)
+        parts.decisions.append(self._recorder.heard)
+        self._calls = Calls(
+            self._recorder,
+            parts.toolbox,
+            parts.permissions,
+            here=self._here,
+            say=self._say,
+            stop=self._stop,
+            alone=alone,
+            seconds=world.seconds,
+        )
+        bound = parts.context.rules.thinking == "prefix_bound"
+        notes = Notes(self._recorder, parts.repository, alone=alone, bound=bound)
+        self._loop = Loop(
+            self._recorder,
+            Asking(parts.speaker, say=self._say, stop=self._stop, wait=world.wait, chance=world.chance),
+            self._calls,
+            notes,
+            self._spending,
+            tools=parts.tools,
+            fields=parts.fields,
+            allowance=parts.settings.allowance,
+            reserve=parts.choice.reserve,
+            say=self._say,
+            stop=self._stop,
+            seconds=world.seconds,
+            changed=notes.ask_git,
+        )
+
+    def _here(self, call: str) -> Here:
+        parts = self._parts
+        return Here(
+            workspace=parts.workspace,
+            call=call,
+            environment=parts.world.environment,
+            cancel=self._stop,
+            say=lambda text: self._say(CallOutput(call=call, text=text)),
+            wait=parts.world.wait,
+            now=parts.world.seconds,
+        )
+
+    def _say(self, event: Event) -> None:
+        self._events.put_nowait(event)
+
+    def _opening(self) -> "list[Event]":
+        """What is said once, before the first turn."""
+        if self._told:
+            return []
+        self._told = True
+        parts = self._parts
+        opening: list[Event] = [
+            SessionOpened(
+                session=self.id,
+                folder=str(parts.folder),
+                model=self.model,
+                resumed=parts.resumed,
+                entries=self._recorder.length,
+                interrupted=len(self._interrupted),
+            )
+        ]
+        return opening + [Noticed(text=notice) for notice in parts.notices]
+
+    def _can_go_on(self) -> bool:
+        """Whether the model is to speak next without a further word: the record ends in a person's words, or in results."""
+        index = self.context.session.index
+        return bool(len(index)) and index.entries[-1].role in (Role.USER, Role.TOOL)
+
+    def _require_idle(self) -> None:
+        if self._closed:
+            raise InputError("session", "closed", "an open one")
+        if self._turn is not None:
+            raise InputError("session", "a turn is running", "one turn at a time: wait for it, or cancel it")
+
+    async def _ended(self, turn: "asyncio.Task[None]") -> None:
+        """Whoever listened is gone, or all is told: the turn is brought to its end before anything else begins."""
+        if not turn.done():
+            self.cancel()
+            await asyncio.wait({turn})
+        self._turn = None
+        self._events = asyncio.Queue()
+
+
+def _delegating(settings: Settings, made: list[Agent]) -> Sequence[Tool]:
+    """The tool that hands out parts of a task, where there may be another agent below."""
+    if not settings.depth:
+        return ()
+    from tenure.agent.subagent import Task
+
+    return (Task(lambda: made[0]),)
+
+
+def _named(event: Event, call: str) -> Event:
+    """A sub-agent's call that waits for a person, named so that `approve` finds it."""
+    match event:
+        case ApprovalAsked() | ApprovalGiven():
+            return replace(event, call=f"{call}/{event.call}")
+        case Delegated():
+            return replace(event, of=_named(event.of, call))
+        case _:
+            return event

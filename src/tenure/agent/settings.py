@@ -1,0 +1,82 @@
+"""How a session is to be held, as one value, and the world around it. Promise: nothing is broken by a default: the careful choice is the usual one."""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tenure.agent.approval import Mode
+from tenure.agent.catalogue import Chosen
+from tenure.errors import InputError
+from tenure.lifecycle.budget import Budget
+from tenure.models.speaker import Speaker
+from tenure.policies import DEFAULT
+from tenure.store.records import Now, Records, utc_now
+
+DEPTH: Final = 1  # agents below the first: those it hands a part of its task to, and no more
+CHILD_TOKENS: Final = 1_000_000  # that one sub-agent may process, prompts counted at every call
+CHILD_STEPS: Final = 60
+
+
+class Allowance(Struct, frozen=True, kw_only=True):
+    """What a session may use while it is open, sub-agents included; 0 is no limit. Looked at before every call of the model."""
+
+    steps: int = 0  # calls of the model, of one turn
+    usd: float = 0.0
+    tokens: int = 0  # provider tokens processed: of all prompts, cached or not, and of all replies
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What a person decides about a session. Empty means the usual."""
+
+    folder: Path
+    model: str = ""  # such as `openai:gpt-5`; empty: that of the session that goes on
+    base_url: str = ""
+    resume: str = ""  # the id of a session, or its start
+    newest: bool = False  # go on with the newest session of this folder
+    store: str = ""  # URL; empty: in the user's state folder
+    budget: Budget | None = None  # its window is bounded by the model's; None: the usual, or the resumed session's
+    policy: str = DEFAULT
+    clip: int = 4_000  # o200k tokens; 0: results are shown whole
+    mode: Mode = Mode.ASK
+    alone: bool = False  # nobody is there to ask
+    allowance: Allowance = Allowance()
+    sandbox: bool = False
+    network: bool = False  # in the sandbox
+    servers: Path | None = None  # a file of MCP servers
+    output: int = 0  # tokens of one reply; 0: as much as the model takes, within reason
+    fields: Mapping[str, Any] = {}  # that go with every request as they are, such as {"reasoning": {"effort": "low"}}
+    depth: int = DEPTH
+    work: str = ""  # a user's own words in place of ours on how to work
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if self.resume and self.newest:
+            raise InputError("session", "both a session to resume and the newest", "one of the two")
+        if min(self.allowance.steps, self.allowance.usd, self.allowance.tokens, self.output, self.clip, self.depth) < 0:
+            raise InputError("limit", "a number below 0", "0 for none, or more")
+        if taken := sorted({"messages", "input", "model", "stream", "tools"} & set(self.fields)):
+            raise InputError("fields", f"{taken[0]!r}, which the session sets itself", "further settings of the provider's API")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class World:
+    """All that a session takes from outside: time, chance, the environment; a test hands in others."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    home: Path = field(default_factory=Path.home)
+    today: date | None = field(default_factory=date.today)
+    now: Now = utc_now
+    seconds: Callable[[], float] = time.monotonic  # for durations
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random  # from 0 to 1, to spread attempts
+    speaker: Callable[[Chosen], Speaker] | None = None  # None: the official SDKs, or a script
+    store: Records | None = None  # None: as the settings say
+    tokens: Callable[[str], int] | None = None  # None: o200k

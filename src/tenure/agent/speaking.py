@@ -1,0 +1,35 @@
+"""From a chosen model to a speaker (an edge). Promise: nothing is loaded that is not spoken with."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tenure.agent.catalogue import Chosen, is_scripted, script_path
+from tenure.agent.keys import configuration_folder, key_for
+from tenure.models.speaker import Speaker
+from tenure.models.speakers import SdkSpeaker
+
+
+def speaker_of(
+    choice: Chosen,
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    home: Path,
+    done: int,
+    seconds: Callable[[], float],
+    wait: Callable[[float], Awaitable[None]],
+) -> tuple[Chosen, Speaker]:
+    """Who speaks for a model, and the model with what only that one knows. `done` replies of a script were heard before.
+
+    Raises InputError for a script or a key file that cannot be read.
+    """
+    if not is_scripted(choice.spec):
+        key = key_for(choice, environment, configuration_folder(environment, home))
+        return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key)
+    from tenure.models.scripted import ScriptedSpeaker, read_script
+
+    script = read_script(script_path(choice, folder))
+    speaker = ScriptedSpeaker(script, done=done, now=seconds, wait=wait)
+    return replace(choice, name=speaker.name, api=speaker.dialect), speaker

@@ -1,0 +1,87 @@
+"""What a session has used of what it may use, sub-agents included. Promise: nothing costs more than was agreed."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from tenure.agent.events import Reason
+from tenure.agent.settings import Allowance
+from tenure.meter.counterfactual import add
+from tenure.record.entry import Usage
+
+
+class Spent(Struct, frozen=True, kw_only=True):
+    """Tokens as reported, or as estimated where a provider reports none; money as far as prices are known."""
+
+    usage: Usage = Usage()
+    usd: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens processed: of all prompts, cached or not, and of all replies."""
+        return self.usage.prompt + self.usage.output
+
+    def plus(self, other: "Spent") -> "Spent":
+        """Both together."""
+        return Spent(usage=add(self.usage, other.usage), usd=self.usd + other.usd)
+
+    def since(self, before: "Spent") -> "Spent":
+        """What came since."""
+        was = before.usage
+        now = self.usage
+        return Spent(
+            usage=Usage(
+                uncached=now.uncached - was.uncached,
+                cache_write=now.cache_write - was.cache_write,
+                cache_read=now.cache_read - was.cache_read,
+                output=now.output - was.output,
+            ),
+            usd=self.usd - before.usd,
+        )
+
+
+class Spending:
+    """Counts, from when the session was opened. Mutable."""
+
+    def __init__(self, booked: Callable[[], float]) -> None:
+        """`booked` gives what the session's own calls cost in all its life, in USD."""
+        self._booked, self._before = booked, booked()
+        self._usage = Usage()
+        self._children = Spent()
+
+    @property
+    def spent(self) -> Spent:
+        """All so far."""
+        return Spent(usage=self._usage, usd=self._booked() - self._before).plus(self._children)
+
+    @property
+    def delegated_usd(self) -> float:
+        """What sub-agents cost."""
+        return self._children.usd
+
+    def called(self, usage: Usage | None, *, estimated: int) -> None:
+        """A call of the model was answered; `estimated` is what its prompt weighed for us, where nothing is reported."""
+        self._usage = add(self._usage, usage or Usage(uncached=estimated))
+
+    def delegated(self, spent: Spent) -> None:
+        """What a sub-agent used in all."""
+        self._children = self._children.plus(spent)
+
+    def left(self, allowance: Allowance) -> Allowance:
+        """What may still be used of an allowance; of a limit that is reached the least there is."""
+        spent = self.spent
+        return Allowance(
+            usd=max(1e-9, allowance.usd - spent.usd) if allowance.usd else 0.0,
+            tokens=max(1, allowance.tokens - spent.tokens) if allowance.tokens else 0,
+        )
+
+    def over(self, allowance: Allowance, steps: int) -> tuple[Reason, str] | None:
+        """The limit that is reached, and in words; None when there is room for another call."""
+        spent = self.spent
+        if allowance.steps and steps >= allowance.steps:
+            return "step limit", f"{steps:,} calls of the model, as many as were allowed"
+        if allowance.usd and spent.usd >= allowance.usd:
+            return "money limit", f"${spent.usd:,.4f} of ${allowance.usd:,.4f}"
+        if allowance.tokens and spent.tokens >= allowance.tokens:
+            return "token limit", f"{spent.tokens:,} tokens of {allowance.tokens:,}"
+        return None

@@ -1,0 +1,230 @@
+"""The tool `task`: one part of the work, done by another agent in a window of its own (an edge).
+
+Promise: nothing costs more than it saves: what the part read stays in its window; its findings, and the files that it changed, come back.
+
+It works in a folder, with that folder's SCOPE.md, and begins afresh, with what the ended explorations found (a brief made by code), or with everything
+that its parent knows (a branch, whose prefix the provider has cached). How deep agents may go and what each may use is bounded.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from uuid import uuid4
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from tenure.agent.admission.disk import place_on_disk
+from tenure.agent.admission.git import GitStatus
+from tenure.agent.admission.git_program import Repository
+from tenure.agent.admission.prompt import MANNERS, Manner
+from tenure.agent.admission.scope import Scope, scope_of, scope_section
+from tenure.agent.approval import Approval
+from tenure.agent.events import CallDone, CallStarted, Event, TurnDone
+from tenure.agent.opening import PART, Shared
+from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
+from tenure.agent.tools.arguments import parsed, schema_of
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.workspace import Workspace
+from tenure.errors import InputError, TenureError
+from tenure.record.episodes import EpisodeType
+from tenure.record.index import Index
+from tenure.record.tools import ToolKind, cue_of
+from tenure.store.records import Conversation
+
+if TYPE_CHECKING:
+    from tenure.agent.session import Agent
+
+SUMMARY_CHARS: Final = 16_000
+BRIEF_CHARS: Final = 8_000
+FINDINGS: Final = 24  # of the newest explorations
+FILES: Final = 40  # that are named
+_WRITING: Final = frozenset({"edit", "write"})
+
+
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `task`."""
+
+    task: Annotated[
+        str, Meta(description="what is to be done or found out, complete in itself: the other agent sees nothing else")
+    ]
+    folder: Annotated[str, Meta(description="where it works; nothing outside may be changed")] = "."
+    seed: Annotated[
+        Literal["fresh", "brief", "branch"],
+        Meta(
+            description="what it knows: fresh, the task alone; brief, also what your ended expl episodes found; branch, all that you know"
+        ),
+    ] = "fresh"
+
+
+class Task:
+    """Hands a part of the work to another agent."""
+
+    name = "task"
+    kind = ToolKind.DURABLE
+    in_its_place = True  # it may change something, which its own calls ask about
+    description = (
+        "Give one self-contained part of the work to another agent, which has a context of its own and the same tools, in a folder. Worth it where"
+        " much must be read for a short answer, or for a change within one folder; not for what takes a call or two. You get its last message and"
+        " the files it changed."
+    )
+
+    def __init__(self, parent: "Callable[[], Agent]") -> None:
+        """`parent` is the agent that offers it, once that is there."""
+        self.schema: Mapping[str, Any] = schema_of(Asked)
+        self._parent = parent
+
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - each of its calls is asked about
+        """Nothing by itself."""
+        return None
+
+    async def run(self, arguments: str, here: Here) -> Outcome:
+        """What the other agent said last, and what it changed."""
+        asked = parsed(Asked, arguments, self.name)
+        if isinstance(asked, Outcome):
+            return asked
+        try:
+            return await self._delegated(asked, _folder(asked, here.workspace), here)
+        except TenureError as error:
+            return Outcome(text=f"task: {error}", error=True)
+
+    async def _delegated(self, asked: Asked, folder: Path, here: Here) -> Outcome:
+        from tenure.agent.session import Agent
+
+        parent = self._parent()
+        shared = _shared(parent, asked, folder)
+        child = await Agent.open_part(_settings(parent, folder), parent.parts.world, shared)
+        tell = parent.adopt(here.call, child)
+        repository = Repository(folder, environment=here.environment)
+        before = await asyncio.to_thread(repository.status)
+        seen = _Seen()
+        try:
+            async for event in child.run(await asyncio.to_thread(_words, asked, parent, folder)):
+                tell(event)
+                seen.take(event)
+        finally:
+            parent.release(here.call, child.spent)
+            await child.close()
+        after = await asyncio.to_thread(repository.status)
+        return seen.outcome([*seen.written, *_newly_changed(before, after)])
+
+
+class _Seen:
+    """What is told of a sub-agent's turn. Mutable."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self._paths: dict[str, str] = {}
+        self._done: TurnDone | None = None
+
+    def take(self, event: Event) -> None:
+        match event:
+            case CallStarted(tool=tool) if tool in _WRITING:
+                self._paths[event.call] = cue_of(event.arguments)
+            case CallDone(outcome="done") if path := self._paths.get(event.call, ""):
+                self.written.append(path)
+            case TurnDone():
+                self._done = event
+            case _:
+                pass
+
+    def outcome(self, changed: list[str]) -> Outcome:
+        done = self._done
+        if done is None:
+            return Outcome(text="task: it was stopped before it could say anything", error=True)
+        files = list(dict.fromkeys(changed))
+        named = ", ".join(files[:FILES]) + (f" and {len(files) - FILES} more" if len(files) > FILES else "")
+        ended = "" if done.reason == "done" else f"; not finished: {done.reason}" + (f" ({done.why})" if done.why else "")
+        facts = f"[{done.steps} calls of the model, {done.usage.prompt + done.usage.output:,} tokens{ended}; changed: {named or 'nothing'}]"
+        said = done.text.strip() or "(it said nothing)"
+        cut = (
+            said
+            if len(said) <= SUMMARY_CHARS
+            else f"{said[:SUMMARY_CHARS]}\n[cut: {len(said) - SUMMARY_CHARS:,} more characters]"
+        )
+        return Outcome(text=f"{cut}\n\n{facts}", error=done.reason != "done")
+
+
+def _folder(asked: Asked, workspace: Workspace) -> Path:
+    folder = workspace.path(asked.folder)
+    if not folder.is_dir():
+        raise InputError("folder", f"{asked.folder!r} is no folder", "one in the workspace")
+    if not workspace.holds(folder):
+        raise InputError("folder", f"{asked.folder!r} is outside the workspace", "one in it")
+    return folder.resolve()
+
+
+def _settings(parent: "Agent", folder: Path) -> Settings:
+    """How the part is held: as its parent, in its folder, with what its parent may still use and not more than one part may."""
+    settings = parent.parts.settings
+    left = parent.spending.left(settings.allowance)
+    tokens = min(CHILD_TOKENS, left.tokens or CHILD_TOKENS)
+    return replace(
+        settings,
+        folder=folder,
+        resume="",
+        newest=False,
+        depth=settings.depth - 1,
+        allowance=Allowance(steps=CHILD_STEPS, usd=left.usd, tokens=tokens),
+    )
+
+
+def _shared(parent: "Agent", asked: Asked, folder: Path) -> Shared:
+    """What the part has in common with its parent, and the conversation that it begins with."""
+    parts, context = parent.parts, parent.context
+    store, id_, title = context.store, uuid4().hex, f"{PART}{' '.join(asked.task.split())[:60]}"
+    if asked.seed == "branch":
+        store.fork(context.conversation, context.session.index.reply, id_, title)
+    else:
+        budget = msgspec.json.encode(context.session.setup.budget).decode()
+        sheet = Conversation(
+            id=id_, tenant=str(folder), title=title, model=parts.choice.name, dialect=parts.choice.api, budget=budget
+        )
+        store.create(sheet)
+    return Shared(
+        store=store,
+        choice=parts.choice,
+        speaker=parts.speaker,
+        permissions=parts.permissions,
+        tools=parts.servers.tools if parts.servers is not None else (),
+        conversation=id_,
+    )
+
+
+def _words(asked: Asked, parent: "Agent", folder: Path) -> str:
+    """What the part is told."""
+    match asked.seed:
+        case "fresh":
+            return asked.task
+        case "brief":
+            return "\n\n".join([*_brief(parent.context.session.index), f"# Your task\n{asked.task}"])
+        case "branch":
+            world = parent.parts.world
+            page = scope_of(place_on_disk(folder, home=world.home, environment=world.environment))
+            scope = scope_section(page) if isinstance(page, Scope) else ""
+            place = f"You work in the folder {folder.as_posix()} now, and paths start there."
+            return "\n\n".join(filter(None, (asked.task, MANNERS[Manner.PART], place, scope)))
+
+
+def _brief(index: Index) -> Iterator[str]:
+    """What the ended explorations found, newest last, made by code."""
+    lines: list[str] = []
+    room = BRIEF_CHARS
+    for episode in reversed(index.episodes):
+        if not (episode.declared and episode.closed and episode.type is EpisodeType.EXPL):
+            continue
+        line = f"- {episode.name}: {episode.description}"
+        room -= len(line) + 1
+        if room < 0 or len(lines) == FINDINGS:
+            break
+        lines.append(line)
+    if lines:
+        yield "# What is known already\n" + "\n".join(reversed(lines))
+
+
+def _newly_changed(before: GitStatus | None, after: GitStatus | None) -> list[str]:
+    """What git tells of now and did not before."""
+    known = {change.path for change in before.changes} if before is not None else set[str]()
+    return [change.path for change in after.changes if change.path not in known] if after is not None else []

@@ -1,0 +1,248 @@
+"""A model that plays a script: for demos, tests and trying things out without a key. Edge.
+
+    {"model": "scripted", "dialect": "openai-chat", "pace_s": 0.02, "replies": [
+        {"text": "I look.", "thinking": "where?", "calls": [{"name": "grep", "arguments": {"pattern": "verify"}}]},
+        {"status": 529},
+        {"reply": {"text": "Found."}, "how": "cut", "after": 2}]}
+
+or one such reply a line. It speaks a provider's real events through the same assemblies as the SDKs, and bills a strict prefix cache, so that what a
+session shows with it is what it would show with a model that said the same.
+"""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal, NoReturn, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tenure.dialects.json_text import Json, dump, load, object_of
+from tenure.errors import Failure, InputError, ModelError
+from tenure.models.assembly.assembly import Assembly
+from tenure.models.failures import Trouble, sentence, told_trouble, trouble
+from tenure.models.speaker import Spoken, Whole
+from tenure.models.speakers import APIS
+from tenure.rules.tables import rules_for
+from tenure.testing.prefix import PrefixCache
+from tenure.testing.script import Broken, Call, Fault, Reply, output_text, wire, wire_error
+from tenure.testing.streams import events
+
+LARGEST: Final = 64 * 2**20  # bytes of a script
+CHUNK: Final = 24  # characters that come at once, where there is a pace
+
+Turn = Reply | Fault | Broken
+T = TypeVar("T", bound=Struct)
+
+
+class Playing(Struct, frozen=True, kw_only=True):
+    """How a script is played."""
+
+    model: str = "scripted"  # as which it is billed
+    dialect: str = "openai-chat"  # whose events it speaks
+    pace_s: float = 0.0  # between two pieces of a reply
+
+
+class Script(Struct, frozen=True, kw_only=True):
+    """What a scripted model says, in order."""
+
+    replies: tuple[Turn, ...]
+    playing: Playing = Playing()
+
+
+def read_script(path: Path) -> Script:
+    """The script in a file. Raises InputError for what is none."""
+    where = str(path)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(where, "a script of more than 64 MB", "a smaller one")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise InputError(where, f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    return parse_script(text, where)
+
+
+def parse_script(text: str, where: str = "script") -> Script:
+    """The script that a text is: one object with `replies`, or one reply a line. Raises InputError naming the reply that is none."""
+    settings: dict[str, Json] = {}
+    try:
+        whole = load(text, where)
+    except InputError:
+        listed: Json = [load(line, f"{where}:{n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    else:
+        settings = whole if isinstance(whole, dict) and "replies" in whole else {}
+        listed = whole if isinstance(whole, list) else settings.get("replies", [whole])
+    if not isinstance(listed, list):
+        raise InputError(where, "no list of replies", '{"replies": […]}, or one reply a line')
+    playing = _read(Playing, settings, where)
+    if playing.dialect not in APIS:
+        raise InputError(where, f"dialect {playing.dialect!r}", " or ".join(APIS))
+    return Script(replies=tuple(_turn(each, f"{where}: reply {n}") for n, each in enumerate(listed, 1)), playing=playing)
+
+
+def _turn(value: Any, where: str) -> Turn:
+    fields = object_of(value, where)
+    if "status" in fields:
+        return _read(Fault, fields, where)
+    if "reply" in fields:
+        inner = _turn(fields["reply"], where)
+        if not isinstance(inner, Reply):
+            raise InputError(where, "a fault in a broken reply", "a reply with text, thinking or calls")
+        return Broken(reply=inner, how=_read(_How, fields, where).how, after=_read(_How, fields, where).after)
+    calls = fields.get("calls")
+    if isinstance(calls, list):
+        fields = {**fields, "calls": [_call(each, where) for each in calls]}
+    return _read(Reply, fields, where)
+
+
+class _How(Struct, frozen=True, kw_only=True):
+    how: Literal["cut", "end", "malformed", "error", "stall"] = "cut"
+    after: int = 3
+
+
+def _call(value: Any, where: str) -> Any:
+    """A call's arguments may stand there as an object."""
+    fields = object_of(value, where)
+    given = fields.get("arguments")
+    return fields if given is None or isinstance(given, str) else {**fields, "arguments": dump(given)}
+
+
+def _read(kind: type[T], value: Any, where: str) -> T:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(where, str(error).replace("`", "")) from error
+
+
+class ScriptedSpeaker:
+    """Plays the replies of a script in turn. Mutable: it knows how far it is."""
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        done: int = 0,
+        tokens: Callable[[str], int] | None = None,
+        now: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`done` replies were recorded by an earlier process: it goes on behind them. `now` ages the cache, in seconds."""
+        self.name, self.dialect = script.playing.model, script.playing.dialect
+        self._script, self._now, self._wait = script, now, wait
+        self._next = _behind(script.replies, done)
+        self._count = tokens
+        self._cache: PrefixCache | None = None
+        self._rules = rules_for("", self.name, self.dialect)
+
+    async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
+        """The next reply of the script. Raises ModelError where it has a fault, and when it is over."""
+        if self._next >= len(self._script.replies):
+            raise self._failed(Trouble(kind=Failure.NOT_ACCEPTED, detail=f"the script has no more than {self._next} replies"))
+        n, turn = self._next, self._script.replies[self._next]
+        self._next += 1
+        if isinstance(turn, Fault):
+            self._fault(turn, n)
+        request = dict(object_of(load(body.decode("utf-8", "surrogatepass"), "request"), "request"))
+        reply = turn.reply if isinstance(turn, Broken) else turn
+        usage = self._billing().usage(request, self._rules, self._now(), self._tokens(output_text(reply)))
+        response = wire(reply, n, request, self._rules, usage)
+        assembly: Assembly = APIS[self.dialect].assembly()
+        for place, event in enumerate(_decoded(events(response, self.dialect, include_usage=True))):
+            if isinstance(turn, Broken) and place == turn.after:
+                await self._break(turn, assembly)
+            for spoken in assembly.take(event):
+                async for piece in self._paced(spoken):
+                    yield piece
+        whole = assembly.whole()
+        assert whole is not None, "a scripted reply has an end"
+        yield whole
+
+    async def warm(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    def _billing(self) -> PrefixCache:
+        if self._cache is None:
+            self._cache = PrefixCache(lru_cache(maxsize=8192)(self._tokens))
+        return self._cache
+
+    def _tokens(self, text: str) -> int:
+        if self._count is None:
+            from tenure.meter.tokens import o200k
+
+            self._count = o200k()
+        return self._count(text)
+
+    async def _paced(self, spoken: Spoken) -> AsyncGenerator[Spoken, None]:
+        pace_s, text = self._script.playing.pace_s, spoken.text
+        if pace_s <= 0 or not text:
+            yield spoken
+            return
+        for start in range(0, len(text), CHUNK):
+            await self._wait(pace_s)
+            yield msgspec.structs.replace(spoken, text=text[start : start + CHUNK])
+
+    def _fault(self, fault: Fault, n: int) -> NoReturn:
+        found = trouble(_Status(fault, wire_error(fault, self.dialect, n)))
+        assert found is not None
+        raise self._failed(msgspec.structs.replace(found, retry_after_s=fault.retry_after_s))
+
+    async def _break(self, turn: Broken, assembly: Assembly) -> None:
+        match turn.how:
+            case "stall":
+                await asyncio.Event().wait()  # until whoever listens has had enough
+            case "error":
+                told = wire_error(Fault(status=529), self.dialect, 0)["error"]
+                raise self._failed(told_trouble(told, begun=assembly.begun), assembly)
+            case "malformed":
+                raise self._failed(Trouble(kind=Failure.BAD_REPLY, detail="an event is no JSON"), assembly)
+            case "cut" | "end":
+                kind = Failure.CUT_SHORT if assembly.begun else Failure.UNAVAILABLE
+                raise self._failed(Trouble(kind=kind, detail="the stream broke off"), assembly)
+
+    def _failed(self, found: Trouble, assembly: Assembly | None = None) -> ModelError:
+        said = assembly.said if assembly is not None else ""
+        return ModelError(found.kind, sentence(self.name, found), said=said, retry_after_s=found.retry_after_s)
+
+
+class APIStatusError(Exception):
+    """A provider's refusal as the SDKs raise it; failures are told apart by this name."""
+
+    status_code: int
+    body: object
+
+
+class _Status(APIStatusError):
+    def __init__(self, fault: Fault, body: object) -> None:
+        super().__init__(fault.message)
+        self.status_code, self.body = fault.status, fault.raw or body
+
+
+def _behind(replies: tuple[Turn, ...], done: int) -> int:
+    """The place behind the first `done` replies that came to an end, and the troubles before them."""
+    if not done:
+        return 0
+    for place, turn in enumerate(replies):
+        done -= isinstance(turn, Reply)
+        if not done:
+            return place + 1
+    return len(replies)
+
+
+_DATA: Final = re.compile(rb"^data: (.*)$", re.MULTILINE)
+
+
+def _decoded(stream: Iterator[bytes]) -> Iterator[object]:
+    """The data of server-sent events."""
+    for event in stream:
+        found = _DATA.search(event)
+        if found is not None and found[1] != b"[DONE]":
+            yield load(found[1].decode("utf-8", "surrogatepass"))
+
+
+__all__ = ["Call", "Script", "ScriptedSpeaker", "parse_script", "read_script"]

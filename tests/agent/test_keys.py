@@ -1,0 +1,70 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tenure.agent.catalogue import chosen
+from tenure.agent.keys import configuration_folder, key_for, state_folder
+from tenure.errors import InputError
+
+SECRET = "sk-0123456789abcdef"
+
+
+def kept(folder: Path, text: str, mode: int = 0o600) -> Path:
+    path = folder / "keys.toml"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+    return folder
+
+
+def test_the_environment_counts_before_the_file_and_the_providers_variable_before_the_apis(tmp_path: Path) -> None:
+    kept(tmp_path, f'openai = "{SECRET}"\n')
+    gpt = chosen("openai:gpt-5")
+    groq = chosen("openai:llama", base_url="https://api.groq.com/openai/v1")
+    assert key_for(gpt, {"OPENAI_API_KEY": "sk-env"}, tmp_path) == "sk-env"
+    assert key_for(gpt, {}, tmp_path) == SECRET
+    assert key_for(groq, {"GROQ_API_KEY": "gsk-env", "OPENAI_API_KEY": "sk-env"}, tmp_path) == "gsk-env"
+
+
+def test_a_key_of_the_file_goes_to_its_own_host_only(tmp_path: Path) -> None:
+    kept(tmp_path, f'openai = "{SECRET}"\n"llm.example.org:8000" = "own"\n')
+    assert key_for(chosen("openai:m", base_url="http://llm.example.org:8000/v1"), {}, tmp_path) == "own"
+    assert key_for(chosen("openai:m", base_url="http://elsewhere.example.org/v1"), {}, tmp_path) is None
+
+
+def test_a_table_of_a_provider_is_read_too_and_a_server_of_this_machine_needs_no_key(tmp_path: Path) -> None:
+    kept(tmp_path, f'[anthropic]\napi_key = "{SECRET}"\n')
+    assert key_for(chosen("anthropic:claude-opus-4-5"), {}, tmp_path) == SECRET
+    assert key_for(chosen("openai:m", base_url="http://127.0.0.1:11434/v1"), {}, tmp_path) == "-"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660])
+def test_a_file_that_others_can_read_is_not_read(mode: int, tmp_path: Path) -> None:
+    kept(tmp_path, f'openai = "{SECRET}"\n', mode)
+    with pytest.raises(InputError, match="chmod 600") as caught:
+        key_for(chosen("openai:gpt-5"), {}, tmp_path)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [f'openai = "{SECRET}', f"{SECRET}", "\0", "a" * 70_000])
+def test_a_file_that_is_no_toml_is_said_without_what_is_in_it(text: str, tmp_path: Path) -> None:
+    kept(tmp_path, text)
+    with pytest.raises(InputError, match="no TOML") as caught:
+        key_for(chosen("openai:gpt-5"), {}, tmp_path)
+    assert SECRET not in f"{caught.value!r} {caught.getrepr(chain=True)}"
+
+
+def test_a_folder_or_a_pipe_in_place_of_the_file_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "folder" / "keys.toml").mkdir(parents=True)
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "keys.toml", 0o600)
+    for name in ("folder", "pipe"):
+        with pytest.raises(InputError, match="not a file"):
+            key_for(chosen("openai:gpt-5"), {}, tmp_path / name)
+
+
+def test_folders_follow_the_standard_and_only_absolute_ones_count() -> None:
+    home = Path("/home/ada")
+    assert configuration_folder({}, home) == home / ".config" / "tenure"
+    assert configuration_folder({"XDG_CONFIG_HOME": "/etc/ada"}, home) == Path("/etc/ada/tenure")
+    assert state_folder({"XDG_STATE_HOME": "here"}, home) == home / ".local" / "state" / "tenure"
