@@ -1,0 +1,265 @@
+"""The terminal interface: opens sessions, and obeys the slash commands (an edge). Promise: nothing is lost, whatever is pressed."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Final
+from uuid import uuid4
+
+from msgspec.structs import replace
+from textual import work
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from tenure.agent.approval import Mode
+from tenure.agent.session import Agent
+from tenure.agent.settings import Settings, World
+from tenure.errors import InputError, TenureError
+from tenure.lifecycle.budget import Budget
+from tenure.meter.tokens import o200k
+from tenure.tui import clean
+from tenure.tui.building import Builder
+from tenure.tui.chat import Chat
+from tenure.tui.exporting import export
+from tenure.tui.history import of_context
+from tenure.tui.pickers import NEW, model_picker, session_picker
+from tenure.tui.reading import Reading
+from tenure.tui.replies import budget_text, help_text, ledger_text, policy_text, why_text
+from tenure.tui.themes import DARK, LIGHT, OWN, THEMES
+from tenure.tui.viewer import ContextViewer
+
+RECALL_TOKENS: Final = 20_000  # that `/recall` shows
+
+
+class TenureApp(App[str]):
+    """One session at a time; returns the id of the last."""
+
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "tenure"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+t", "theme", "Theme", show=False, priority=True),
+        Binding("ctrl+q", "quit", "Leave", show=False, priority=True),
+    ]
+
+    def __init__(self, settings: Settings, world: World | None = None, *, theme: str = DARK, task: str = "") -> None:
+        """`task` is what the person said already, on the command line."""
+        super().__init__()
+        self._settings, self._world, self._opening_words = settings, world or World(), task
+        self._agent: Agent | None = None
+        self._commands: Final[dict[str, Callable[[str], Awaitable[None]]]] = {
+            "context": self._do_context,
+            "handoff": self._do_handoff,
+            "recall": self._do_recall,
+            "budget": self._do_budget,
+            "policy": self._do_policy,
+            "why": self._do_why,
+            "ledger": self._do_ledger,
+            "fork": self._do_fork,
+            "export": self._do_export,
+            "model": self._do_model,
+            "sessions": self._do_sessions,
+            "mode": self._do_mode,
+            "theme": self._do_theme,
+            "help": self._do_help,
+            "quit": self._do_quit,
+        }
+        for each in THEMES:
+            self.register_theme(each)
+        self.theme = theme
+        self.animation_level = "none"  # keys answer at once, and a picture is the same every time
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of ours that Textual does not have."""
+        return OWN
+
+    async def on_mount(self) -> None:
+        """Open what was asked for."""
+        self._chat = Chat()
+        await self.push_screen(self._chat)
+        self._begin()
+
+    @work(exclusive=True, group="opening")
+    async def _begin(self) -> None:
+        settings = self._settings
+        if not (settings.model or settings.newest or settings.resume):
+            chosen = await self.push_screen_wait(model_picker())
+            if not chosen:
+                self._chat.tell("no model: /model names one")
+                return
+            settings = replace(settings, model=chosen)
+        if await self._open(settings) and self._opening_words:
+            self._chat.draft.post_message(self._chat.draft.Submitted(self._opening_words))
+
+    async def _open(self, settings: Settings) -> bool:
+        """Another session in place of the one before; when it cannot be opened that one stays."""
+        try:
+            agent = await Agent.open(settings, self._world)
+        except TenureError as error:
+            self._chat.tell(str(error), "error")
+            return False
+        before, self._agent = self._agent, agent
+        self._settings = settings
+        await self._chat.hold(agent)
+        if before is not None:
+            await before.close()
+        return True
+
+    @property
+    def home(self) -> Path:
+        """The person's home folder."""
+        return self._world.home
+
+    async def obey(self, name: str, rest: str) -> None:
+        """A slash command. Raises TenureError for what cannot be."""
+        await self._commands[name](rest)
+
+    async def leave(self) -> None:
+        """Close the session, and end."""
+        agent, self._agent = self._agent, None
+        if agent is not None:
+            await agent.close()
+        self.exit(agent.id if agent is not None and len(agent.context.session.index) else "")
+
+    async def action_quit(self) -> None:
+        """Leave."""
+        await self.leave()
+
+    def action_theme(self) -> None:
+        """Dark to light and back."""
+        self.theme = LIGHT if self.theme == DARK else DARK
+
+    # --- Commands
+
+    @property
+    def _open_agent(self) -> Agent:
+        if self._agent is None:
+            raise InputError("session", "none is open", "/model or /sessions")
+        return self._agent
+
+    async def _do_context(self, _: str) -> None:
+        agent = self._open_agent
+        count = self._world.tokens or o200k()
+        builder = Builder(lambda: agent.context.store, agent.folder, count, keep=True)
+        again = partial(of_context, agent.context, title=agent.id[:8], model=agent.choice.name)
+        await self.push_screen(ContextViewer(again(), builder, again=again, busy=lambda: self._chat.is_busy), self._built)
+
+    def _built(self, conversation: str | None) -> None:
+        if conversation:
+            self._chat.tell(f"built session {conversation[:8]}: /sessions goes on with it")
+
+    async def _do_handoff(self, focus: str) -> None:
+        agent = self._open_agent
+        self._chat.tell("the model briefs what came before …")
+        self._hand_off(agent, focus)
+
+    @work(exclusive=True, group="handoff")
+    async def _hand_off(self, agent: Agent, focus: str) -> None:
+        try:
+            answered = await agent.handoff(focus)
+        except TenureError as error:
+            self._chat.tell(str(error), "error")
+            return
+        self._chat.tell(str(answered.decision) if answered is not None else "there is nothing new to hand off")
+
+    async def _do_recall(self, wanted: str) -> None:
+        if not wanted:
+            raise InputError("/recall", "nothing", "a handle such as read:12, or words")
+        context = self._open_agent.context
+        is_handle = ":" in wanted and " " not in wanted
+        found = context.recall(wanted if is_handle else "", words="" if is_handle else wanted, cap=RECALL_TOKENS)
+        await self.push_screen(Reading(f"recall {clean.line(wanted, 60)}", Content(clean.text(found))))
+
+    async def _do_budget(self, rest: str) -> None:
+        agent = self._open_agent
+        if not rest:
+            self._chat.tell(budget_text(agent))
+            return
+        window = agent.choice.window - agent.choice.reserve
+        await self._again(replace(self._settings, budget=Budget.parse(target=rest, window=window)))
+        self._chat.tell(budget_text(self._open_agent))
+
+    async def _do_policy(self, rest: str) -> None:
+        if rest:
+            await self._again(replace(self._settings, policy=rest))
+        self._chat.tell(policy_text(self._open_agent))
+
+    async def _again(self, settings: Settings) -> None:
+        """The same session, held otherwise."""
+        agent = self._open_agent
+        if len(agent.context.session.index):
+            settings = replace(settings, resume=agent.id, newest=False)
+        await self._open(replace(settings, model=agent.model))
+
+    async def _do_why(self, _: str) -> None:
+        await self.push_screen(Reading("why", why_text(self._open_agent)))
+
+    async def _do_ledger(self, _: str) -> None:
+        await self.push_screen(Reading("ledger", ledger_text(self._open_agent, min(110, self.size.width - 8))))
+
+    async def _do_fork(self, _: str) -> None:
+        agent = self._open_agent
+        length = len(agent.context.session.index)
+        if not length:
+            raise InputError("/fork", "an empty session", "one with something in it")
+        made = agent.context.store.fork(agent.id, length, uuid4().hex, f"fork of {agent.id[:8]}")
+        await self._open(replace(self._settings, resume=made.id, newest=False, model=agent.model))
+        self._chat.tell(f"this is {made.id[:8]}, a fork of {agent.id[:8]}, which stays as it was")
+
+    async def _do_export(self, rest: str) -> None:
+        agent = self._open_agent
+        if not rest:
+            raise InputError("/export", "no file", "a name that ends with .md or .json")
+        path = agent.folder / Path(rest).expanduser()
+        count = export(agent.context, path, agent.choice.api)
+        self._chat.tell(f"{count:,} entries are in {path}")
+
+    async def _do_model(self, rest: str) -> None:
+        self._change_model(rest)
+
+    @work(exclusive=True, group="opening")
+    async def _change_model(self, wanted: str) -> None:
+        chosen = wanted or await self.push_screen_wait(model_picker())
+        if not chosen:
+            return
+        if self._agent is None:
+            await self._open(replace(self._settings, model=chosen))
+            return
+        try:
+            await self._agent.use(chosen)
+        except TenureError as error:
+            self._chat.tell(str(error), "error")
+            return
+        self._settings = replace(self._settings, model=chosen)
+        self._chat.tell(f"{chosen} goes on from here; its provider has none of this cached")
+
+    async def _do_sessions(self, _: str) -> None:
+        self._change_session()
+
+    @work(exclusive=True, group="opening")
+    async def _change_session(self) -> None:
+        agent = self._agent
+        if agent is None:
+            self._chat.tell("no store is open yet: /model opens a session", "warning")
+            return
+        chosen = await self.push_screen_wait(session_picker(agent.context.store, str(agent.folder)))
+        if chosen:
+            resume = "" if chosen == NEW else chosen
+            await self._open(replace(self._settings, resume=resume, newest=False, model=agent.model))
+
+    async def _do_mode(self, rest: str) -> None:
+        agent = self._open_agent
+        if rest:
+            if rest not in tuple(Mode):
+                raise InputError("/mode", repr(rest), ", ".join(Mode))
+            agent.mode = Mode(rest)
+        self._chat.tell(f"mode: {agent.mode}; there are {', '.join(Mode)}")
+
+    async def _do_theme(self, _: str) -> None:
+        self.action_theme()
+
+    async def _do_help(self, _: str) -> None:
+        await self.push_screen(Reading("help", help_text()))
+
+    async def _do_quit(self, _: str) -> None:
+        await self.leave()

@@ -1,0 +1,172 @@
+"""A session as the viewer reads it: its record, and everything that changed what the model saw (an edge).
+
+Promise: nothing is lost: whatever left the window, by our commits or by the recorded agent's own compactions, is here with when and why.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tenure.disk import stores
+from tenure.errors import InputError
+from tenure.evals.loading import source
+from tenure.evals.recorded import Recorded
+from tenure.evals.replay import Source
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.session import Session, Setup
+from tenure.meter.tokens import Tokenizer, weigh
+from tenure.record.entry import Draft, Entry, Usage
+from tenure.record.index import Index
+from tenure.rules.tables import rules_for
+from tenure.sessions.reader import Event, Rewritten
+from tenure.view.edit import Commit
+from tenure.view.guard import Hold
+from tenure.view.project import View, project
+
+if TYPE_CHECKING:
+    from tenure.context import Context
+    from tenure.store.records import Records
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """A record with its commits. `context` is there while the session is live: only then can it be changed."""
+
+    title: str
+    format: str
+    model: str  # the newest that is named; empty when none is
+    index: Index
+    read: Callable[[int], Entry]
+    commits: Sequence[Commit]
+    usages: Mapping[int, Usage]  # by the entry of the answer
+    holds: tuple[Hold, ...] = ()
+    limit: int = 0  # provider tokens; 0: none is known
+    context: "Context | None" = None
+
+    @property
+    def calls(self) -> int:
+        """How many times the model was asked."""
+        return len(self.index.steps)
+
+    def view_at(self, call: int) -> View:
+        """What the model saw at its `call`-th call, from 0; at `calls`, what it would see next. Raises InputError beyond."""
+        if not 0 <= call <= self.calls:
+            raise InputError("call", str(call), f"0 to {self.calls}")
+        length = len(self.index) if call == self.calls else self.index.steps[call].entry
+        if call == self.calls:
+            return project(self.index, length, self.commits)
+        return project(self.index, length, [commit for commit in self.commits if commit.entries <= length])
+
+
+def of_context(context: "Context", *, title: str = "", model: str = "") -> History:
+    """A live session. What is committed later is seen in the next one that is made."""
+    store, name = context.store, context.conversation
+    return History(
+        title=title or name,
+        format="live",
+        model=model,
+        index=context.session.index,
+        read=lambda n: store.entry(name, n),
+        commits=tuple(context.session.commits),
+        usages={each.n: each.usage for each in store.usages(name)},
+        holds=context.session.holds,
+        limit=context.gauge.limit,
+        context=context,
+    )
+
+
+def of_address(address: str, count: Tokenizer) -> History:
+    """A session of any known agent, or a conversation in a store of ours. Raises InputError for what cannot be read."""
+    session = source(address)
+    format_, events = session.events()
+    if format_ == stores.OWN:
+        return _of_store(address)
+    return _of_events(session, format_, events, count)
+
+
+def of_records(store: "Records", conversation: str) -> History:
+    """A conversation of an open store."""
+    sheet = store.conversation(conversation)
+    entries = list(store.entries(conversation))
+    index = Index()
+    for entry in entries:
+        index.grow(entry)
+    return History(
+        title=sheet.title or sheet.id,
+        format=stores.OWN,
+        model=sheet.model,
+        index=index,
+        read=entries.__getitem__,
+        commits=store.commits(conversation),
+        usages={each.n: each.usage for each in store.usages(conversation)},
+        holds=store.holds(conversation),
+        limit=Budget.stored(sheet.budget).limit,
+    )
+
+
+def _of_store(address: str) -> History:
+    from tenure.store.store import Store
+
+    path, inner = (address, "") if Path(address).exists() else address.rpartition("#")[::2]
+    with Store(f"sqlite:///{Path(path).resolve()}") as store:
+        held = store.conversations() if not inner else (store.conversation(inner),)
+        if not held:
+            raise InputError(path, "the store holds no conversation", "at least one")
+        return of_records(store, held[0].id)
+
+
+def _of_events(session: Source, format_: str, events: Iterable[Event], count: Tokenizer) -> History:
+    """The record that a replay makes, and the agent's own compactions as commits where they happened."""
+    placing: Session | None = None
+    window: Recorded | None = None
+    entries: list[Entry] = []
+    commits: list[Commit] = []
+    usages: dict[int, Usage] = {}
+    model = ""
+    for event in events:
+        match event:
+            case Draft():
+                model = event.model or model
+                placing = placing or _placing(event.model, count)
+                window = window or Recorded(placing.index, count)
+                for entry in placing.append(event).entries:
+                    window.append(entry)
+                    entries.append(entry)
+                if event.usage is not None:
+                    usages[entries[-1].n] = event.usage
+            case Rewritten() if window is not None:
+                commits.extend(_rewritten(window, event, len(commits), len(entries)))
+            case _:
+                pass
+    return History(
+        title=Path(session.path).name,
+        format=format_,
+        model=model,
+        index=placing.index if placing is not None else Index(),
+        read=entries.__getitem__,
+        commits=commits,
+        usages=usages,
+    )
+
+
+def _rewritten(window: Recorded, event: Rewritten, n: int, length: int) -> Iterator[Commit]:
+    before = window.view.tokens
+    edits = window.rewrite(event)
+    if edits:
+        yield Commit(
+            n=n,
+            entries=length,
+            policy="recorded",
+            moment="recorded",
+            reason=event.reason,
+            tokens_before=before,
+            tokens_after=window.view.tokens,
+            edits=edits,
+        )
+
+
+def _placing(model: str, count: Tokenizer) -> Session:
+    rules = rules_for("", model, "")
+    setup = Setup(budget=Budget(), rules=rules, policy=None)
+    return Session(setup, weigh=lambda blocks: weigh(blocks, count, rules.media), count=count)

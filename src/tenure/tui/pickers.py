@@ -1,0 +1,146 @@
+"""Choosing a session or a model from a list that is narrowed by typing. Promise: nothing is lost: every session of the folder is there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label
+
+from tenure.agent.catalogue import EXAMPLES, listed
+from tenure.agent.opening import PART
+from tenure.meter import figures
+from tenure.meter.price import prices_for
+from tenure.record.entry import Origin, Role
+from tenure.store.records import Conversation, Records
+from tenure.tui import clean
+from tenure.tui.rows import Column, Row, RowList
+
+NEW: Final = "new"
+SESSIONS: Final = (
+    Column(title="session", width=8),
+    Column(title="begun", width=16, above=56),
+    Column(title="entries", width=7, right=True),
+    Column(title="model", width=20, above=90),
+    Column(title="about"),
+)
+MODELS: Final = (
+    Column(title="model"),
+    Column(title="window", width=6, right=True),
+    Column(title="in $/M", width=7, right=True, above=50),
+    Column(title="out $/M", width=7, right=True, above=60),
+)
+_OPENING: Final = 6  # entries in which a person's first words are looked for
+_SHOWN: Final = 200  # sessions
+
+
+class Picker(ModalScreen[str]):
+    """Rows, and words that narrow them. Dismissed with the key of a row, what was typed where nothing fits, or an empty text."""
+
+    DEFAULT_CSS = """
+    Picker {
+        align: center middle;
+        #box { width: 100%; max-width: 110; height: 80%; background: $surface; border: round $primary; padding: 0 1; }
+        #heading { text-style: bold; }
+        #narrow { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $panel; }
+        RowList { background: $surface; }
+        RowList .rows--cursor { background: $under-cursor; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Close", priority=True),
+        Binding("down", "row(1)", "Down", show=False, priority=True),
+        Binding("up", "row(-1)", "Up", show=False, priority=True),
+    ]
+
+    def __init__(self, heading: str, columns: Sequence[Column], rows: Callable[[], Sequence[Row]], *, free: bool = False) -> None:
+        """`free`: what was typed counts where no row fits it."""
+        super().__init__()
+        self._heading, self._columns, self._source, self._free = heading, columns, rows, free
+        self._every: Sequence[Row] = ()
+
+    def compose(self) -> ComposeResult:
+        """Heading, words, rows."""
+        with Vertical(id="box"):
+            yield Label(self._heading, id="heading", markup=False)
+            yield Input(id="narrow", placeholder="type to narrow", compact=True)
+            yield RowList(
+                *self._columns, id="choices", empty="nothing fits; Enter takes what is typed" if self._free else "nothing fits"
+            )
+
+    def on_mount(self) -> None:
+        """Fill it."""
+        self._every = self._source()
+        self._rows.show(self._every)
+        self.query_one("#narrow").focus()
+
+    @on(Input.Changed, "#narrow")
+    def _narrowed(self, event: Input.Changed) -> None:
+        words = event.value.casefold().split()
+        self._rows.show([row for row in self._every if _fits(row, words)])
+        self._rows.action_end(-1)
+
+    @on(Input.Submitted, "#narrow")
+    def _taken(self, event: Input.Submitted) -> None:
+        self.dismiss(self._rows.key or (event.value.strip() if self._free else ""))
+
+    @on(RowList.Chosen)
+    def _chosen(self, event: RowList.Chosen) -> None:
+        self.dismiss(event.key)
+
+    def action_row(self, by: int) -> None:
+        """Another row, while one types."""
+        self._rows.action_move(by)
+
+    def action_leave(self) -> None:
+        """Nothing was chosen."""
+        self.dismiss("")
+
+    @property
+    def _rows(self) -> RowList:
+        return self.query_one("#choices", RowList)
+
+
+def _fits(row: Row, words: Sequence[str]) -> bool:
+    text = " ".join((row.key, *row.cells)).casefold()
+    return all(word in text for word in words)
+
+
+def session_picker(store: Records, folder: str) -> Picker:
+    """The sessions of a folder, newest first, and a new one."""
+    return Picker("Sessions of this folder", SESSIONS, lambda: list(_sessions(store, folder)))
+
+
+def model_picker() -> Picker:
+    """The models of the price list; another may be typed."""
+    return Picker("Models: type a name, or " + ", ".join(EXAMPLES), MODELS, lambda: list(_models()), free=True)
+
+
+def _sessions(store: Records, folder: str) -> Iterator[Row]:
+    yield Row(key=NEW, cells=("new", "", "", "", "begin afresh"), tones=("mark", "", "", "", "mark"))
+    held = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.title.startswith(PART)]
+    for sheet in held[:_SHOWN]:
+        when = sheet.created[:16].replace("T", " ")
+        cells = (sheet.id[:8], when, f"{sheet.length:,}", clean.line(sheet.model, 40), title_of(store, sheet))
+        yield Row(key=sheet.id, cells=cells, tones=("mark", "dim", "dim", "dim", ""))
+
+
+def title_of(store: Records, sheet: Conversation) -> str:
+    """A session's title: its own, or the first words of its person."""
+    if sheet.title:
+        return clean.line(sheet.title, 120)
+    for entry in store.entries(sheet.id, 0, _OPENING):
+        for block in entry.blocks:
+            if entry.role is Role.USER and block.origin is Origin.HUMAN and block.text.strip():
+                return clean.line(block.text, 120)
+    return "(no words yet)"
+
+
+def _models() -> Iterator[Row]:
+    for each in listed():
+        prices = prices_for(each.name, each.provider)
+        cost = (f"{prices.uncached * 1e6:,.2f}", f"{prices.output * 1e6:,.2f}") if prices.known else ("", "")
+        yield Row(key=each.spec, cells=(each.spec, figures.short(each.window), *cost), tones=("", "dim", "dim", "dim"))

@@ -1,0 +1,81 @@
+"""What the slash commands that only tell have to say, as text. Promise: nothing costs more than it saves, and anyone can ask why."""
+
+from textual.content import Content
+
+from tenure.agent.session import Agent
+from tenure.lifecycle.decision import account
+from tenure.meter import figures, statement
+from tenure.tui import clean
+from tenure.tui.commands import COMMANDS
+
+_KEYS = (
+    ("Enter", "send; Shift+Enter, Ctrl+J or a final \\ for a new line"),
+    ("Up, Down", "what was typed before; or the commands, while one is being typed"),
+    ("Esc", "stop the turn"),
+    ("PageUp, PageDown", "scroll the transcript; Ctrl+End follows it again"),
+    ("Ctrl+O", "the context viewer"),
+    ("Ctrl+T", "dark or light"),
+    ("Ctrl+C", "stop the turn; twice, leave"),
+)
+
+
+def help_text() -> Content:
+    """Keys and commands."""
+    keys = [Content.assemble((f"{key:<18}", "bold"), about) for key, about in _KEYS]
+    commands = [
+        Content.assemble((f"{f'/{each.name} {each.arguments}':<34}", "bold $text-accent"), each.about) for each in COMMANDS
+    ]
+    return Content("\n").join([*keys, Content(""), *commands])
+
+
+def why_text(agent: Agent) -> Content:
+    """What was decided last, and the last commit with its account."""
+    context = agent.context
+    parts = [f"Last decision: {context.decision}" if context.decision is not None else "Nothing was decided yet."]
+    for commit in reversed(context.session.commits[-20:]):
+        if commit.moment == "admission":
+            continue
+        took = f"{figures.tokens(commit.tokens_before)} → {figures.tokens(commit.tokens_after)} tokens"
+        parts.append(f"\nCommit {commit.n} by {commit.policy} ({commit.moment}): {commit.reason}; {took}")
+        if commit.price is not None:
+            parts.append(account(commit.price))
+        parts += [f"  {act.kind} {act.level} {act.object}" for act in commit.actions[:40]]
+        if len(commit.actions) > 40:
+            parts.append(f"  … {len(commit.actions) - 40} more")
+        break
+    else:
+        parts.append("\nNothing has left the window.")
+    gauge = agent.gauge
+    parts.append(
+        f"\nGauge: {gauge.tokens:,} of {gauge.limit:,} provider tokens, {gauge.percent:.0f} %, {gauge.severity}"
+        f"{', estimated' if gauge.estimated else ''}."
+    )
+    return Content(clean.text("\n".join(parts)))
+
+
+def ledger_text(agent: Agent, width: int) -> Content:
+    """The statement of the session."""
+    ledger = agent.ledger
+    if not ledger.accounts:
+        return Content("No call has reported what it used.")
+    notes = [f"{note.label}: {note.text}" for note in statement.notes(ledger)]
+    return Content(clean.text("\n".join([statement.table(ledger, width), "", *notes])))
+
+
+def budget_text(agent: Agent) -> str:
+    """The limits in force."""
+    budget = agent.context.session.setup.budget
+    limits = [
+        f"{name} {value:,}"
+        for name, value in (("target", budget.target), ("ceiling", budget.ceiling), ("window", budget.window))
+        if value is not None
+    ]
+    return f"budget: {', '.join(limits)}; one batch goes down to {budget.floor_of(budget.limit):,}. /budget 60k sets a target"
+
+
+def policy_text(agent: Agent) -> str:
+    """Who decides what leaves."""
+    from tenure.policies import POLICIES
+
+    policy = agent.context.session.setup.policy
+    return f"policy: {policy.name if policy is not None else 'none'}; there are {', '.join(POLICIES)}"

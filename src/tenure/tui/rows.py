@@ -1,0 +1,202 @@
+"""A list of any length: only what is on the screen is drawn, and every row fits its width. Promise: nothing is broken by a session of any size."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Literal
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+Tone = Literal["", "dim", "good", "warn", "bad", "mark"]
+_GAP: Final = 2
+_LEAST: Final = 16  # cells of the column that takes what is left
+
+
+class Column(Struct, frozen=True, kw_only=True, gc=False):
+    """A column; width 0 takes what the others leave. Hidden where the list is narrower than `above` cells."""
+
+    title: str
+    width: int = 0
+    right: bool = False
+    above: int = 0
+
+
+class Row(Struct, frozen=True, kw_only=True, gc=False):
+    """Harmless texts, one per column, and the tones of those that have one. `key` says what the row stands for."""
+
+    key: str
+    cells: tuple[str, ...]
+    tones: tuple[Tone, ...] = ()
+
+
+class RowList(ScrollView, can_focus=True):
+    """Rows under a header, one of which is under the cursor."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "rows--head",
+        "rows--cursor",
+        "rows--dim",
+        "rows--good",
+        "rows--warn",
+        "rows--bad",
+        "rows--mark",
+    }
+    DEFAULT_CSS = """
+    RowList {
+        height: 1fr; background: $background; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
+        & .rows--head { color: $quiet; text-style: underline; }
+        & .rows--cursor { background: $panel; }
+        & .rows--dim { color: $quiet; }
+        & .rows--good { color: $text-success; }
+        & .rows--warn { color: $text-warning; }
+        & .rows--bad { color: $text-error; }
+        & .rows--mark { color: $text-accent; }
+        &:focus .rows--cursor { background: $under-cursor; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "end(-1)", "First", show=False),
+        Binding("end,G", "end(1)", "Last", show=False),
+        Binding("enter", "choose", "Open", show=False),
+    ]
+
+    cursor: reactive[int] = reactive(0)
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, rows: "RowList", key: str) -> None:
+            super().__init__()
+            self.rows, self.key = rows, key
+
+        @property
+        def control(self) -> "RowList":
+            """The list."""
+            return self.rows
+
+    class Chosen(Moved):
+        """Enter was pressed on a row."""
+
+    def __init__(self, *columns: Column, id: str | None = None, empty: str = "nothing here") -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._columns = columns
+        self._rows: Sequence[Row] = ()
+        self._places: dict[str, int] = {}
+        self._empty = empty
+
+    def show(self, rows: Sequence[Row], *, at: str = "") -> None:
+        """Put other rows in place; the cursor stays on its row where that is still there."""
+        wanted = at or self.key
+        self._rows = rows
+        self._places = {row.key: n for n, row in enumerate(rows)}
+        self.virtual_size = Size(0, len(rows) + 1)
+        self.cursor = self._places.get(wanted, min(self.cursor, max(0, len(rows) - 1)))
+        self.refresh()
+        self._told()
+
+    def go(self, key: str) -> bool:
+        """Put the cursor on a row; False when there is none such."""
+        if key not in self._places:
+            return False
+        self.cursor = self._places[key]
+        return True
+
+    @property
+    def key(self) -> str:
+        """Of the row under the cursor; empty when there is none."""
+        return self._rows[self.cursor].key if 0 <= self.cursor < len(self._rows) else ""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    def validate_cursor(self, cursor: int) -> int:
+        """Keep it on a row."""
+        return max(0, min(cursor, len(self._rows) - 1))
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Follow it."""
+        if before != now:
+            self.scroll_to_region(Region(0, now, 1, 2), animate=False, immediate=True)
+            self.refresh()
+            self._told()
+
+    def action_move(self, by: int) -> None:
+        """One row on."""
+        self.cursor += by
+
+    def action_page(self, by: int) -> None:
+        """As many rows as are seen."""
+        self.cursor += by * max(1, self.size.height - 2)
+
+    def action_end(self, way: int) -> None:
+        """To the first or the last."""
+        self.cursor = 0 if way < 0 else len(self._rows) - 1
+
+    def action_choose(self) -> None:
+        """Open what is under the cursor."""
+        if self.key:
+            self.post_message(self.Chosen(self, self.key))
+
+    def on_click(self, event: events.Click) -> None:
+        """A row that is clicked is the one."""
+        place = event.y - 1 + self.scroll_offset.y
+        if event.y > 0 and place < len(self._rows):
+            self.cursor = place
+            if event.chain == 2:
+                self.action_choose()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if y == 0:
+            head = base + self.get_component_rich_style("rows--head", partial=True)
+            return self._strip(tuple(column.title for column in self._columns), (), head, width)
+        place = y - 1 + self.scroll_offset.y
+        if place >= len(self._rows):
+            text = self._empty if not self._rows and y == 1 else ""
+            return Strip([Segment(set_cell_size(text, width), base + self._tone("dim"))], width)
+        row = self._rows[place]
+        if place == self.cursor:
+            base += self.get_component_rich_style("rows--cursor", partial=True)
+        return self._strip(row.cells, row.tones, base, width)
+
+    def _told(self) -> None:
+        if self.key:
+            self.post_message(self.Moved(self, self.key))
+
+    def _tone(self, tone: Tone) -> Style:
+        return self.get_component_rich_style(f"rows--{tone}", partial=True) if tone else Style()
+
+    def _strip(self, cells: Sequence[str], tones: Sequence[Tone], base: Style, width: int) -> Strip:
+        segments: list[Segment] = []
+        shown = [(n, column) for n, column in enumerate(self._columns) if width >= column.above]
+        fixed = sum(column.width for _, column in shown) + _GAP * (len(shown) - 1)
+        for n, column in shown:
+            room = column.width or max(_LEAST, width - fixed)
+            text = fitted(cells[n], room, right=column.right) + (" " * _GAP if n != shown[-1][0] else "")
+            tone = self._tone(tones[n]) if n < len(tones) else Style()
+            segments.append(Segment(text, base + tone))
+        return Strip(segments).adjust_cell_length(width, base)
+
+
+def fitted(text: str, room: int, *, right: bool = False) -> str:
+    """A line in exactly so many cells."""
+    wide = cell_len(text)
+    if wide > room:
+        return set_cell_size(text, max(0, room - 1)) + "…"
+    return " " * (room - wide) + text if right else text + " " * (room - wide)

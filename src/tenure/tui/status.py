@@ -1,0 +1,81 @@
+"""The line below: model, folder, gauge, cache, money, episode. Promise: nothing is broken by a limit that came as a surprise.
+
+How bad it is, `meter.gauge` alone says; here it only gets its colour and its words. Where there is no room the least needed goes first.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from textual.content import Content
+
+from tenure.meter import figures
+from tenure.meter.gauge import Gauge
+from tenure.tui import clean
+from tenure.tui.themes import TONES
+
+BAR: Final = 10  # cells of the gauge
+_GAP: Final = "  "
+_BUSY: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the line says. Money in USD; `cached_share` of the newest prompt, 0 to 1."""
+
+    model: str
+    folder: Path
+    gauge: Gauge
+    mode: str = "ask"
+    cached_share: float = 0.0
+    usd: float = 0.0
+    unpriced: int = 0
+    episode: str = ""  # such as "expl locate-auth"
+    tick: int = -1  # of a turn that runs; -1: none does
+
+
+class Part(Struct, frozen=True):
+    """A piece of the line, and how much it is needed: the smallest goes first."""
+
+    need: int
+    content: Content
+
+
+def line(facts: Facts, width: int) -> Content:
+    """The line in at most `width` cells."""
+    parts = list(_parts(facts))
+    while len(parts) > 1 and _length(parts) > width:
+        parts.remove(min(parts, key=lambda part: part.need))
+    return Content(_GAP).join([part.content for part in parts])
+
+
+def nudge(gauge: Gauge, *, can_hand_off: bool = True) -> Content | None:
+    """What a person should do now; None when all is well."""
+    if gauge.severity != "critical":
+        return None
+    way = "/handoff lets the model brief what came before" if can_hand_off else "what holds it is in /why"
+    return Content.styled(f"The window is {gauge.percent:.0f} % full: {way}.", TONES["critical"])
+
+
+def _parts(facts: Facts) -> Sequence[Part]:
+    gauge = facts.gauge
+    tone = TONES[gauge.severity]
+    full = min(BAR, round(BAR * min(gauge.percent, 100.0) / 100))
+    used = f"{'~' if gauge.estimated else ''}{figures.short(gauge.tokens)}/{figures.short(gauge.limit)}"
+    parts = [
+        Part(90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
+        Part(60, Content.styled(clean.line(facts.model.partition(":")[2] or facts.model, 28), "bold")),
+        Part(20, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
+        Part(30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
+        Part(10, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
+        Part(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
+        Part(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
+        Part(70, Content(f"{figures.money(facts.usd)}{'+' if facts.unpriced else ''}")),
+    ]
+    if facts.episode:
+        parts.append(Part(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
+    return parts
+
+
+def _length(parts: Sequence[Part]) -> int:
+    return sum(part.content.cell_length for part in parts) + len(_GAP) * (len(parts) - 1)

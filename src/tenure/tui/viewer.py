@@ -1,0 +1,360 @@
+"""The context viewer: what a session is made of, what the model saw at any call, and what to make of it (an edge).
+
+Promise: nothing is lost: the viewer changes a live session only by pins and commits, and a file never; what it builds is a new conversation.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
+
+from tenure.errors import TenureError
+from tenure.meter import figures
+from tenure.meter.price import prices_for
+from tenure.tui import clean, viewer_rows
+from tenure.tui.building import Builder, Picks
+from tenure.tui.finding import MOST, Found, find
+from tenure.tui.history import History
+from tenure.tui.listing import lists
+from tenure.tui.rows import RowList
+from tenure.tui.showing import commit_content, object_content, seen, seen_content
+
+TABS: Final[Mapping[str, str]] = {
+    "segments": "Segments",
+    "turns": "Turns",
+    "objects": "Objects",
+    "calls": "Calls",
+    "commits": "Commits",
+    "found": "Found",
+}
+
+
+class ContextViewer(Screen[str]):
+    """One session. Dismissed with the id of a conversation that was built, or an empty text."""
+
+    DEFAULT_CSS = """
+    ContextViewer {
+        #title { height: 1; padding: 0 1; background: $panel; color: $foreground; text-overflow: ellipsis; text-wrap: nowrap; }
+        #body { layout: vertical; height: 1fr; }
+        #lists { height: 3fr; }
+        #detail { height: 2fr; border-top: solid $panel; padding: 0 1; scrollbar-size-vertical: 1; background: $background; }
+        #detail:focus { border-top: solid $primary; }
+        #search { display: none; height: 1; border: none; padding: 0 1; background: $panel; }
+        #search.-open { display: block; }
+        TabPane { padding: 0 1; }
+        Footer { background: $panel; }
+        &.-wide {
+            #body { layout: horizontal; }
+            #lists { width: 3fr; height: 1fr; }
+            #detail { width: 2fr; height: 1fr; border-top: none; border-left: solid $panel; }
+            #detail:focus { border-left: solid $primary; }
+        }
+    }
+    """
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual declares it
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "Close"),
+        Binding("slash", "search", "Find", key_display="/"),
+        Binding("space", "pick", "Choose"),
+        Binding("b", "build", "Build"),
+        Binding("d", "changes", "Changes only"),
+        Binding("p", "pin", "Pin"),
+        Binding("r", "restore", "Restore"),
+        Binding("u", "undo", "Undo"),
+        *(Binding(str(n), f"tab('{name}')", title, show=False) for n, (name, title) in enumerate(TABS.items(), 1)),
+    ]
+
+    def __init__(
+        self,
+        history: History,
+        builder: Builder | None = None,
+        *,
+        again: Callable[[], History] | None = None,
+        busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`again` reads a live session anew once it was changed; `busy` says whether it may not be changed now."""
+        super().__init__()
+        self._history, self._builder, self._again, self._busy = history, builder, again, busy
+        self._lists = lists(history)
+        self._prices = prices_for(history.model)
+        self._picks = Picks()
+        self._found: tuple[Found, ...] = ()
+        self._only_changes = True
+        self._built = ""
+
+    def compose(self) -> ComposeResult:
+        """Title, lists, detail, search, keys."""
+        yield Static(id="title")
+        with Container(id="body"):
+            with TabbedContent(id="lists", initial="turns"):
+                for name, title in TABS.items():
+                    with TabPane(title, id=name):
+                        yield RowList(*getattr(viewer_rows, name.upper()), id=f"{name}-rows", empty=_EMPTY[name])
+            with VerticalScroll(id="detail"):
+                yield Static(id="text")
+        yield Input(id="search", placeholder="words to find in the whole record", compact=True)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Fill everything."""
+        self.query_one("#lists", TabbedContent).hide_tab("found")
+        self._fill()
+        calls = self._rows("calls")
+        calls.go(str(len(self._lists.life.calls) - 1))
+        self._rows("turns").focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what makes sense here is offered."""
+        del parameters
+        tab = self._tab
+        match action:
+            case "pin" | "restore":
+                return self._history.context is not None and tab in ("turns", "objects", "found")
+            case "undo":
+                return self._history.context is not None and tab == "commits"
+            case "pick":
+                return tab in ("turns", "segments")
+            case "build":
+                return self._builder is not None and tab in ("turns", "segments")
+            case "changes":
+                return tab == "calls"
+            case _:
+                return True
+
+    # --- What is shown
+
+    def _fill(self) -> None:
+        history, made = self._history, self._lists
+        self.query_one("#title", Static).update(self._title())
+        self._rows("segments").show(list(viewer_rows.segment_rows(made.segments, self._picks)))
+        self._rows("turns").show(list(viewer_rows.turn_rows(made.turns, self._picks, self._prices)))
+        self._rows("objects").show(list(viewer_rows.object_rows(made.objects, self._prices)))
+        self._rows("calls").show(list(viewer_rows.call_rows(history, made.life.calls)))
+        self._rows("commits").show(list(viewer_rows.commit_rows(history.commits)))
+
+    def _title(self) -> Content:
+        history, now = self._history, self._lists.life.now.tokens
+        size = f"{figures.short(now)} of {figures.short(history.index.tokens)} tokens shown"
+        chosen = len(self._picks.turns) + len(self._picks.briefs)
+        return Content.assemble(
+            (clean.line(history.title, 60), "bold"),
+            (f"  {chosen} chosen" if chosen else "", "$text-accent bold"),
+            f"  {size}",
+            (f"  {history.calls:,} calls  {len(history.index):,} entries", "$quiet"),
+            (f"  {history.format} {clean.line(history.model, 40)}", "$quiet"),
+        )
+
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
+        if event.rows.id == f"{self._tab}-rows":
+            self._show(self._tab, event.key)
+
+    @on(RowList.Chosen)
+    def _chosen(self) -> None:
+        self.query_one("#detail", VerticalScroll).focus()
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self) -> None:
+        rows = self._rows(self._tab)
+        self._show(self._tab, rows.key)
+        self.refresh_bindings()
+        if not self.query_one("#search").has_focus:
+            rows.focus()
+
+    def _show(self, tab: str, key: str) -> None:
+        self.query_one("#text", Static).update(self._detail(tab, key) if key else "")
+        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
+
+    def _detail(self, tab: str, key: str) -> Content:
+        history = self._history
+        match tab:
+            case "segments":
+                segment = self._lists.segments[int(key)]
+                turns = ", ".join(f"user:{number}" for number in segment.turns[:40])
+                words = clean.text(segment.text) if segment.text else f"turns {turns or 'none'}"
+                return Content.assemble((f"{clean.line(segment.title)}\n\n", "$text-accent bold"), words)
+            case "calls":
+                return self._call_detail(int(key))
+            case "commits":
+                return commit_content(next(commit for commit in history.commits if commit.n == int(key)))
+            case _:
+                return self._object_detail(key)
+
+    def _object_detail(self, key: str) -> Content:
+        listed = next((each for each in (*self._lists.turns, *self._lists.objects) if each.object == key), None)
+        if listed is None:
+            return object_content(self._history, key)
+        done = f"{listed.state}{f' ({listed.how})' if listed.how else ''}{', pinned' if listed.pinned else ''}"
+        cost = f"about {figures.money(listed.carried.usd(self._prices))} for {listed.carried.calls:,} calls"
+        size = f"{figures.tokens(listed.shown)} of {figures.tokens(listed.tokens)} tokens shown"
+        head = Content.assemble((clean.line(listed.handle), "bold"), (f"\n{done}, {size}, {cost}\n\n", "$quiet"))
+        return head + object_content(self._history, key)
+
+    def _call_detail(self, call: int) -> Content:
+        usual = (
+            "what changed since the call before" if self._only_changes else "all that the model saw, + − ~ since the call before"
+        )
+        head = Content.styled(f"call {call}: {usual}\n\n", "$text-accent bold")
+        lines = seen(self._history, call, call - 1 if call else None)
+        return head + seen_content(lines, only_changes=self._only_changes and call > 0)
+
+    # --- Keys
+
+    def action_leave(self) -> None:
+        """Back: from the search, from the detail, and out."""
+        search = self.query_one("#search", Input)
+        if search.has_focus:
+            search.remove_class("-open")
+            self._rows(self._tab).focus()
+        elif self.query_one("#detail").has_focus:
+            self._rows(self._tab).focus()
+        else:
+            self.dismiss(self._built)
+
+    def action_tab(self, name: str) -> None:
+        """Another list."""
+        if name != "found" or self._found:
+            self.query_one("#lists", TabbedContent).active = name
+
+    def action_search(self) -> None:
+        """Ask for words."""
+        search = self.query_one("#search", Input)
+        search.add_class("-open")
+        search.focus()
+
+    @on(Input.Submitted, "#search")
+    def _searched(self, event: Input.Submitted) -> None:
+        self._find(event.value)
+
+    @work(thread=True, exclusive=True, group="find")
+    def _find(self, words: str) -> None:
+        found = find(self._history, words)
+        self.app.call_from_thread(self._found_all, words, found)  # pyright: ignore[reportUnknownMemberType] - Textual's
+
+    def _found_all(self, words: str, found: tuple[Found, ...]) -> None:
+        self._found = found
+        self.query_one("#search", Input).remove_class("-open")
+        if not found:
+            self.notify(f"nothing in the record holds {clean.line(words, 60)!r}", markup=False)
+            self._rows(self._tab).focus()
+            return
+        lists_ = self.query_one("#lists", TabbedContent)
+        lists_.show_tab("found")
+        lists_.active = "found"
+        rows = self._rows("found")
+        rows.show(list(viewer_rows.found_rows(self._history, found)))
+        rows.focus()
+        if len(found) == MOST:
+            self.notify(f"the newest {MOST} places")
+
+    def action_pick(self) -> None:
+        """Choose a turn or a brief for a new conversation, or let go of it."""
+        key = self._rows(self._tab).key
+        if not key:
+            return
+        if self._tab == "turns":
+            self._picks = self._picks.turn(int(key.partition(":")[2]), self._lists.segments)
+        else:
+            segment = self._lists.segments[int(key)]
+            if not segment.key:
+                self.notify("only a segment that a brief stands for can be chosen; choose its turns", severity="warning")
+            self._picks = self._picks.brief(segment)
+        self._fill()
+        self._rows(self._tab).action_move(1)
+
+    def action_build(self) -> None:
+        """Make a conversation of what is chosen."""
+        if self._builder is None:
+            return
+        try:
+            self._built = self._builder(self._history, self._picks, self._lists.segments)
+        except TenureError as error:
+            self._say(error)
+            return
+        self.notify(f"built {self._built}: tenure --resume {self._built[:8]}", timeout=20, markup=False)
+        self._picks = Picks()
+        self._fill()
+
+    def action_changes(self) -> None:
+        """All that the model saw, or what changed."""
+        self._only_changes = not self._only_changes
+        self._show("calls", self._rows("calls").key)
+
+    def action_pin(self) -> None:
+        """Pin an object, or let it go."""
+        key, context = self._rows(self._tab).key, self._history.context
+        if context is None or not key or self._waits():
+            return
+        try:
+            released = context.unpin(key)
+            if not released:
+                context.pin(key)
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(f"{'unpinned' if released else 'pinned'} {key}")
+
+    def action_restore(self) -> None:
+        """Show an object whole again."""
+        key, context = self._rows(self._tab).key, self._history.context
+        if context is None or not key or self._waits():
+            return
+        try:
+            commit = context.restore(key)
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(f"{key} is shown whole" if commit is None else f"{key} restored: commit {commit.n}")
+
+    def action_undo(self) -> None:
+        """Put back what a commit changed."""
+        key, context = self._rows("commits").key, self._history.context
+        if context is None or not key or self._waits():
+            return
+        try:
+            commit = context.undo(int(key))
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(f"commit {key} undone: commit {commit.n}")
+
+    # --- Inner
+
+    def _anew(self, said: str) -> None:
+        self.notify(said, markup=False)
+        if self._again is not None:
+            self._history = self._again()
+            self._lists = lists(self._history)
+        self._fill()
+
+    def _waits(self) -> bool:
+        if self._busy():
+            self.notify("a turn is running: wait for it, or cancel it", severity="warning")
+            return True
+        return False
+
+    def _say(self, error: TenureError) -> None:
+        self.notify(clean.line(str(error)), severity="error", markup=False)
+
+    @property
+    def _tab(self) -> str:
+        return self.query_one("#lists", TabbedContent).active
+
+    def _rows(self, tab: str) -> RowList:
+        return self.query_one(f"#{tab}-rows", RowList)
+
+
+_EMPTY: Final = {
+    "segments": "no entries",
+    "turns": "no turns",
+    "objects": "no tool calls, no episodes",
+    "calls": "the model was not asked yet",
+    "commits": "nothing has left the window",
+    "found": "nothing found",
+}

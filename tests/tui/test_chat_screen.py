@@ -1,0 +1,334 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
+
+from tenure.agent.approval import Mode
+from tenure.testing.store import MemoryStore
+from tenure.tui.app import TenureApp
+from tenure.tui.asking import Question
+from tenure.tui.chat import Chat
+from tenure.tui.pickers import Picker
+from tenure.tui.reading import Reading
+from tenure.tui.themes import DARK, LIGHT
+from tenure.tui.viewer import ContextViewer
+
+TASK = (
+    says(
+        "I look for the parser first.",
+        call("delimiter", action="start", name="locate-parser", type="expl"),
+        call("bash", command="cat parser.py"),
+        thinking="where is the parser?",
+    ),
+    says(
+        "",
+        call("delimiter", action="end", description="parse() in parser.py drops comments in skip()"),
+        call("delimiter", action="start", name="keep-comments", type="act", dependencies=["locate-parser"]),
+        call("edit", path="parser.py", old="    return skip(text)", new="    return keep(text)"),
+    ),
+    says("**Comments** are kept now, see `parser.py`.", call("delimiter", action="end")),
+    says("All done."),
+)
+
+
+def chat_of(app: TenureApp) -> Chat:
+    assert isinstance(app.screen, Chat)
+    return app.screen
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_turn_shows_episodes_calls_diffs_and_words(
+    width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        golden(f"tui-turn-{width}-{theme}.txt", picture(app))
+
+    played(made(tmp_path, TASK, mode=Mode.ALL, theme=theme), play, (width, 44))
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize("width", [80, 160])
+def test_an_approval_shows_what_would_change(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "keep comments", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        shown = picture(app)
+        spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
+        golden(f"tui-approval-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
+        await pilot.press("n")
+        await until(pilot, lambda: not chat.is_busy)
+
+    played(made(tmp_path, TASK, theme=theme), play, (width, 30))
+
+
+def test_a_call_runs_once_a_person_agrees(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "keep comments", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        assert "skip" in (folder_of_app(app) / "parser.py").read_text()
+        await pilot.press("y")
+        await until(pilot, lambda: not chat.is_busy)
+        assert "keep" in (folder_of_app(app) / "parser.py").read_text()
+
+    played(made(tmp_path, TASK), play)
+
+
+def test_a_call_that_is_declined_with_words_does_nothing_and_the_model_reads_them(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "keep comments", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        await pilot.press("w")
+        chat.query_one("#words", Input).value = "leave it alone"
+        await pilot.press("enter")
+        await until(pilot, lambda: not chat.is_busy)
+        assert chat.agent is not None
+        record = chat.agent.context.store.entries(chat.agent.id)
+        assert any("leave it alone" in block.text for entry in record for block in entry.blocks)
+        assert "skip" in (folder_of_app(app) / "parser.py").read_text()
+
+    played(made(tmp_path, TASK), play)
+
+
+def test_escape_stops_a_turn_and_the_keys_come_back(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "wait", wait=False)
+        await until(pilot, lambda: "sleep" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: not chat.is_busy)
+        assert "cancelled" in text_of(app)
+        assert chat.draft.has_focus
+
+    played(made(tmp_path, [says("", call("bash", command="sleep 30")), says("never")], mode=Mode.ALL), play)
+
+
+def test_what_is_typed_during_a_turn_is_said_after_it(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "first", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        chat.draft.focus()
+        chat.draft.put("second")
+        await pilot.press("enter")
+        assert "1 waiting: second" in text_of(app)
+        chat.query_one("#answers").focus()
+        await pilot.press("n")
+        await until(pilot, lambda: "heard the second" in text_of(app))
+        assert "waiting:" not in text_of(app)
+
+    played(made(tmp_path, [says("", call("bash", command="touch built")), says("ok"), says("heard the second")]), play)
+
+
+def test_text_of_models_and_tools_is_never_obeyed(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "[red]my words[/red] \x1b[2J")
+        shown = text_of(app)
+        for kept in ("[red]my words[/red]", "[bold]words[/bold]", "[@click=app.quit]go[/]", "[blink]file[/blink]"):
+            assert kept in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+    hostile = "[bold]words[/bold] \x1b[31m [@click=app.quit]go[/] \u202eevil"
+    replies = [says(hostile, call("bash", command="printf '[blink]file[/blink] \\033]0;title\\007 \\033[2J'")), says("ok")]
+    played(made(tmp_path, replies, mode=Mode.ALL), play)
+
+
+def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await pilot.press("slash", "h")
+        await pilot.pause(0.05)
+        assert "/handoff" in text_of(app)
+        assert "/help" in text_of(app)
+        await pilot.press("down", "tab")
+        assert chat.draft.text == "/help "
+        await pilot.press("enter")
+        await pilot.pause(0.05)
+        assert isinstance(app.screen, Reading)
+        assert "/ledger" in text_of(app)
+        await pilot.press("escape")
+
+    played(made(tmp_path, []), play, (100, 40))
+
+
+def test_up_brings_back_what_was_typed_and_down_what_was_begun(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "one")
+        await said(pilot, app, "two")
+        chat.draft.put("begun")
+        await pilot.press("up")
+        assert chat.draft.text == "two"
+        await pilot.press("up")
+        assert chat.draft.text == "one"
+        await pilot.press("down", "down")
+        assert chat.draft.text == "begun"
+
+    played(made(tmp_path, [says("1"), says("2")]), play)
+
+
+def test_an_unknown_command_says_which_are_near(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/ledgr")
+        await pilot.pause(0.1)
+        assert "/ledger" in text_of(app)
+
+    played(made(tmp_path, []), play)
+
+
+def test_a_path_at_the_start_of_a_line_is_no_command(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/etc/hosts is what?")
+        assert "a file of names" in text_of(app)
+
+    played(made(tmp_path, [says("a file of names")]), play)
+
+
+@pytest.mark.parametrize("command", ["/why", "/ledger", "/recall parser", "/recall bash:1"])
+def test_a_command_that_tells_opens_a_page_that_escape_closes(command: str, tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        await said(pilot, app, command)
+        await until(pilot, lambda: isinstance(app.screen, Reading))
+        assert {"/why": "Gauge:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
+            command
+        ] in text_of(app).replace("scripted", "gpt-5-mini")
+        await pilot.press("escape")
+        assert isinstance(app.screen, Chat)
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
+
+
+def test_a_budget_and_a_policy_are_changed_within_the_session(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "one")
+        before = chat.agent
+        await said(pilot, app, "/budget 9k")
+        await until(pilot, lambda: chat.agent is not before)
+        await said(pilot, app, "/policy cwl")
+        await until(pilot, lambda: "policy: cwl" in text_of(app))
+        assert chat.agent is not None
+        assert before is not None
+        assert chat.agent.id == before.id
+        assert chat.agent.context.session.setup.budget.target == 9_000
+        await said(pilot, app, "two")
+        assert "still here" in text_of(app)
+
+    played(made(tmp_path, [says("1"), says("still here")]), play)
+
+
+def test_a_fork_goes_on_while_its_source_stays(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "one")
+        assert chat.agent is not None
+        source, length = chat.agent.id, len(chat.agent.context.session.index)
+        await said(pilot, app, "/fork")
+        await until(pilot, lambda: chat.agent is not None and chat.agent.id != source)
+        await said(pilot, app, "two")
+        assert store.conversation(source).length == length
+        assert chat.agent is not None
+        assert store.conversation(chat.agent.id).length > length
+
+    played(made(tmp_path, [says("1"), says("2"), says("3")], store=store), play)
+
+
+@pytest.mark.parametrize("name", ["all.md", "all.json"])
+def test_an_export_holds_everything_and_overwrites_nothing(name: str, tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        await said(pilot, app, f"/export {name}")
+        written = (folder_of_app(app) / name).read_text(encoding="utf-8")
+        assert all(words in written for words in ("keep comments", "I look for the parser", "# a parser", "All done."))
+        await said(pilot, app, f"/export {name}")
+        await until(pilot, lambda: "cannot be written" in text_of(app))
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play)
+
+
+def test_a_session_that_goes_on_shows_where_it_was(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        await until(pilot, lambda: "All done." in text_of(app))
+        assert "keep-comments" in text_of(app)
+        await pilot.press("up")
+        assert chat_of(app).draft.text == "keep comments"
+
+    played(made(tmp_path, TASK, mode=Mode.ALL, store=store), first)
+    played(made(tmp_path, TASK, mode=Mode.ALL, store=store, newest=True), then, (80, 44))
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+def test_the_session_picker_names_sessions_by_their_first_words(
+    theme: str, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "rename the module")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/sessions")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        sheet = next(sheet for sheet in store.conversations(str(folder_of(tmp_path))) if sheet.length)
+        golden(f"tui-sessions-80-{theme}.txt", picture(app).replace(sheet.id[:8], "01234567"))
+        await pilot.press("r", "e", "n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Chat) and "it is renamed" in text_of(app))
+
+    played(made(tmp_path, [says("it is renamed")], store=store), first)
+    played(made(tmp_path, [], store=store, theme=theme), then, (80, 24))
+
+
+def test_the_model_picker_takes_a_listed_model(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "/model", wait=False)
+        await until(pilot, lambda: isinstance(app.screen, Picker) and "claude" in text_of(app))
+        await pilot.press(*"sonnet-4-5", "enter")
+        await until(pilot, lambda: chat.agent is not None and "sonnet-4-5" in chat.agent.model)
+
+    played(made(tmp_path, []), play, (100, 40))
+
+
+def test_the_viewer_opens_on_the_live_session_and_closes_again(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, ContextViewer))
+        assert "keep comments" in text_of(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, Chat)
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (120, 40))
+
+
+def test_the_theme_changes_with_a_key(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await pilot.press("ctrl+t")
+        assert app.theme == LIGHT
+        await pilot.press("ctrl+t")
+        assert app.theme == DARK
+
+    played(made(tmp_path, []), play)
+
+
+def folder_of_app(app: TenureApp) -> Path:
+    agent = next(screen for screen in app.screen_stack if isinstance(screen, Chat)).agent
+    assert agent is not None
+    return agent.folder
