@@ -42,10 +42,12 @@ class Reading:
     name, kind, description = "read", ToolKind.INTERMEDIATE, "Read a file."
     schema: Mapping[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}}
 
-    def needs(self, arguments: str, workspace: Workspace, /) -> Approval | None:
+    def needs(self, _arguments: str, _workspace: Workspace, /) -> Approval | None:
+        """Nobody's leave."""
         return None
 
-    async def run(self, arguments: str, here: Here, /) -> Outcome:
+    async def run(self, arguments: str, _here: Here, /) -> Outcome:
+        """A text of a usual size."""
         size = (hash(arguments) % 900 + 200) * 4
         return Outcome(text=f"{arguments}\n" + (WORDS * (size // len(WORDS) + 1))[:size])
 
@@ -61,6 +63,7 @@ class AtOnce:
         self._rules = rules_for("", self.name, dialect)
 
     async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
+        """A call, and at last a word."""
         self.asked.append(time.perf_counter())
         n = len(self.asked)
         is_last = n >= self._calls

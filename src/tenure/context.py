@@ -10,7 +10,7 @@ Every message is stored before anything else happens, and a commit before the re
 moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,7 +21,7 @@ import msgspec
 from tenure.clip.setting import Clip
 from tenure.dialects import DIALECTS
 from tenure.dialects.answers import answered
-from tenure.dialects.dialect import Head, Message
+from tenure.dialects.dialect import Head, Message, Piece
 from tenure.errors import InputError
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.lifecycle.automatic import Automatic, threshold_of
@@ -228,8 +228,7 @@ class Context:
         """
         weight = self._count(notes) if notes else 0
         head = self._decided(tools, fields, annotate=annotate, beside=weight)
-        system, messages = self._messages_now()
-        body = self._wire.body(system, head, messages, notes)
+        body = self._wire.body(head, self._shown_now(), notes)
         self._sending(beside=weight)
         self._request = self._wire.plain
         return body
@@ -430,19 +429,17 @@ class Context:
         self._sent = self.session.view.tokens + self._head[1] + beside
         self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
 
-    def _messages_now(self) -> tuple[tuple[Draft, ...], tuple[bytes, ...]]:
-        """The view as the provider takes it: system prompts that stand apart, and its messages."""
+    def _shown_now(self) -> Sequence[Piece]:
+        """The messages of the view, in order."""
         shown = self._messages.of(self.session.freeze())
-        if self.rules.alternation:
-            shown = alternating(shown)
-        is_apart = self._dialect.name == "anthropic"
-        instructions = [piece for piece in shown if piece.role is Role.SYSTEM] if is_apart else []
-        system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
-        return system, self._dialect.render([piece for piece in shown if not (is_apart and piece.role is Role.SYSTEM)])
+        return alternating(shown) if self.rules.alternation else shown
 
     def _body(self) -> dict[str, Any]:
         """The view as the provider takes it: its messages, and the system prompt where the record has one."""
-        system, messages = self._messages_now()
+        shown = self._shown_now()
+        instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
+        system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
+        messages = self._dialect.render([piece for piece in shown if piece not in instructions])
         body: dict[str, Any] = decoded(self._dialect.join(Head(system=system), ()))
         body["input" if "input" in body else "messages"] = [decoded(message) for message in messages]
         return body

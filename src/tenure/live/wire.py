@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from tenure.dialects.anthropic import Anthropic, render_system
 from tenure.dialects.cache_markers import place_markers
-from tenure.dialects.dialect import Dialect, Head
+from tenure.dialects.dialect import Dialect, Head, Piece
 from tenure.dialects.json_text import (
     array_text,
     clean,
@@ -29,7 +30,9 @@ from tenure.dialects.json_text import (
     value_of,
     with_members,
 )
-from tenure.record.entry import Draft
+from tenure.live.rendering import Rendering
+from tenure.live.sdk import plain
+from tenure.record.entry import Draft, Role
 from tenure.rules.rules import Rules
 
 _RESULTS: Final = b'{"role":"user","content":[{"type":"tool_result"'  # how results of our own tools begin
@@ -43,21 +46,35 @@ class Wire:
     def __init__(self, dialect: Dialect, rules: Rules, *, ttl: str = "") -> None:
         """`ttl` is how long a marker asks the provider to keep a prefix: "" for its default, or "1h"."""
         self._dialect, self._rules, self._ttl = dialect, rules, ttl
+        self._rendering = Rendering(dialect)
+        self._fit: dict[bytes, bytes] = {}  # messages that went out last -> as any provider takes them
         self._before: tuple[bytes, ...] = ()
+        self._head: tuple[bytes, bytes] = (b"", b"")  # what it was made of, and the start of a body up to its first message
         self.plain = b""  # the newest body without notes: what a planner is asked behind
 
-    def body(self, system: Sequence[Draft], fields: Mapping[str, Any], messages: Sequence[bytes], notes: str = "") -> bytes:
-        """The body of the next request. `system` are prompts that stand apart from the messages."""
-        shown = tuple(_sendable(message) for message in messages)
-        if self._dialect.name == Anthropic.name:
-            shown = tuple(_joined(shown))
-        marked, prompts = shown, tuple(system)
-        if self._rules.cache_markers and self._dialect.name == Anthropic.name:
-            marked, prompts = self._marked(shown), _marked_system(prompts, self._ttl)
-        self._before = shown
-        head = Head(system=prompts, fields=fields)
-        self.plain = self._dialect.join(head, marked)
-        return self._dialect.join(head, self._noted(marked, notes)) if notes else self.plain
+    def body(self, fields: Mapping[str, Any], shown: Sequence[Piece], notes: str = "") -> bytes:
+        """The body of the next request: these fields, and the messages of a view."""
+        is_apart = self._dialect.name == Anthropic.name  # the prompt does not stand among the messages
+        prompts = tuple(piece for piece in shown if is_apart and piece.role is Role.SYSTEM)
+        rendered = self._rendering.of([piece for piece in shown if not (is_apart and piece.role is Role.SYSTEM)])
+        self._fit = {message: self._fit.get(message) or _sendable(message) for message in rendered}
+        messages = tuple(self._fit.values()) if len(self._fit) == len(rendered) else tuple(map(_sendable, rendered))
+        messages = tuple(_joined(messages)) if is_apart else messages
+        is_marked = is_apart and self._rules.cache_markers > 0
+        start = self._start(fields, prompts, is_marked=is_marked)
+        marked = self._marked(messages) if is_marked else messages
+        self._before = messages
+        self.plain = _body(start, marked)
+        return _body(start, self._noted(marked, notes)) if notes else self.plain
+
+    def _start(self, fields: Mapping[str, Any], prompts: Sequence[Piece], *, is_marked: bool) -> bytes:
+        """Everything before the first message."""
+        system = tuple(Draft(role=each.role, blocks=each.blocks, dialect=each.dialect, payload=each.payload) for each in prompts)
+        key = msgspec.json.encode([fields, [str(each) for each in system]], enc_hook=plain)
+        if key != self._head[0]:
+            head = Head(system=_marked_system(system, self._ttl) if is_marked else system, fields=fields)
+            self._head = key, self._dialect.join(head, ()).removesuffix(_END)
+        return self._head[1]
 
     def _marked(self, messages: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """With a marker on the newest message, and on the newest of those that went out before: a lookup does not reach far back."""
@@ -71,6 +88,11 @@ class Wire:
         if self._rules.alternation and messages and _is_users(messages[-1]):
             return (*messages[:-1], _beside(messages[-1], notes))
         return (*messages, note)
+
+
+def _body(start: bytes, messages: Sequence[bytes]) -> bytes:
+    """A body, whose messages every dialect puts last."""
+    return start + b",".join(messages) + _END
 
 
 def _note(dialect: str, text: str) -> str:
