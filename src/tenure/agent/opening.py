@@ -107,8 +107,9 @@ async def opened(
         choice, speaker = (shared.choice, shared.speaker) if shared is not None else _speaking(settings, world, store, sheet)
         manner = Manner.PART if shared is not None else Manner.ALONE if settings.alone else Manner.PERSON
         place = place_on_disk(folder, home=world.home, environment=world.environment, today=world.today)
-        count = world.tokens or o200k()
-        admitted = await asyncio.to_thread(admit, place, count=count, manner=manner, work=settings.work)
+        admitted = await asyncio.to_thread(
+            admit, place, count=_estimate, manner=manner, episodes=settings.episodes, work=settings.work
+        )
         servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch)
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
         heard: list[Callable[[Decision], None]] = []
@@ -148,6 +149,17 @@ async def closed(parts: Parts, *, shared: bool) -> None:
         parts.context.close()
     if parts.workspace.scratch is not None:
         await asyncio.to_thread(shutil.rmtree, parts.workspace.scratch, ignore_errors=True)
+
+
+def counted(admitted: Admitted, world: World) -> Admitted:
+    """What was admitted with its exact weights: the vocabulary takes longer to load than anything else, and nobody waits for it at the start."""
+    count = world.tokens or o200k()
+    return replace(admitted, sections=tuple(replace(each, tokens=count(each.text)) for each in admitted.sections))
+
+
+def _estimate(text: str) -> int:
+    """Tokens of a text, about: until it is counted."""
+    return len(text) // 4
 
 
 def with_model(parts: Parts, model: str, base_url: str) -> Parts:
@@ -279,6 +291,7 @@ def _context(
         tokenizer=world.tokens,
         on_decision=decided,
         clock=world.now,
+        notes=settings.notes,
     )
 
 

@@ -54,8 +54,9 @@ class Done(Struct, frozen=True, kw_only=True):
 class Recorder:
     """Takes in one conversation. Mutable: it knows what it has said before."""
 
-    def __init__(self, context: Context, dialect: str, *, price: Callable[[], float]) -> None:
-        """`price` gives what the session cost elsewhere, in USD: sub-agents."""
+    def __init__(self, context: Context, dialect: str, *, annotate: bool, price: Callable[[], float]) -> None:
+        """`annotate` offers the tool `delimiter`; `price` gives what the session cost elsewhere, in USD: sub-agents."""
+        self._annotate = annotate
         self.context, self.dialect = context, dialect
         self._price = price
         self._decisions: list[Decision] = []
@@ -151,7 +152,7 @@ class Recorder:
         self, *, tools: Iterable[Mapping[str, Any]], fields: Mapping[str, Any], notes: str
     ) -> tuple[bytes, tuple[Event, ...]]:
         """The body of the next request, and what left before it."""
-        body = self.context.wire(tools=tools, notes=notes, **fields)
+        body = self.context.wire(tools=tools, notes=notes, annotate=self._annotate, **fields)
         return body, tuple(self.decided())
 
     def squeezed(self, budget: Budget) -> tuple[Event, ...]:

@@ -24,7 +24,7 @@ from tenure.agent.catalogue import Chosen
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened
 from tenure.agent.loop import Loop
 from tenure.agent.notes import Notes
-from tenure.agent.opening import Parts, Shared, closed, opened, with_model
+from tenure.agent.opening import Parts, Shared, closed, counted, opened, with_model
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
@@ -49,6 +49,7 @@ class Agent:
     def __init__(self, parts: Parts, *, shared: bool = False) -> None:
         """Put the parts of an open session together; `Agent.open` is the way to get one."""
         self._parts, self._shared = parts, shared
+        self._admitted = parts.admitted
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._stop = asyncio.Event()
         self._turn: asyncio.Task[None] | None = None
@@ -91,6 +92,7 @@ class Agent:
         opening = self._opening()
         if not self._recorder.length:
             self._recorder.system(self._parts.admitted.system)
+            self._weigh()
         for event in opening:
             yield event
         turn = self._turn = asyncio.create_task(self._loop.turn(text, pictures))
@@ -138,6 +140,7 @@ class Agent:
 
     async def warm(self) -> None:
         """Load what the first call needs while the person still types. Never raises."""
+        await asyncio.to_thread(self._weigh)
         await self._parts.speaker.warm()
 
     async def handoff(self, focus: str = "") -> "Answered | None":
@@ -217,8 +220,8 @@ class Agent:
 
     @property
     def admitted(self) -> Admitted:
-        """What it was told at its start, by section; notices among it."""
-        return self._parts.admitted
+        """What it was told at its start, by section; notices among it. Weights are estimates before the first turn."""
+        return self._admitted
 
     @property
     def is_running(self) -> bool:
@@ -252,10 +255,15 @@ class Agent:
 
     # --- Inner
 
+    def _weigh(self) -> None:
+        self._admitted = counted(self._parts.admitted, self._parts.world)
+
     def _put_together(self) -> None:
         parts = self._parts
         world, alone = parts.world, parts.settings.alone
-        self._recorder = Recorder(parts.context, parts.choice.api, price=lambda: self._spending.delegated_usd)
+        self._recorder = Recorder(
+            parts.context, parts.choice.api, annotate=parts.settings.episodes, price=lambda: self._spending.delegated_usd
+        )
         parts.decisions.append(self._recorder.heard)
         self._calls = Calls(
             self._recorder,

@@ -54,6 +54,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     output: int = 0  # tokens of one reply; 0: as much as the model takes, within reason
     fields: Mapping[str, Any] = {}  # that go with every request as they are, such as {"reasoning": {"effort": "low"}}
     depth: int = DEPTH
+    episodes: bool = True  # the agent marks episodes
+    notes: bool = False  # it may write down what it must not lose
     work: str = ""  # a user's own words in place of ours on how to work
 
     def __post_init__(self) -> None:

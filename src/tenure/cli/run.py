@@ -77,6 +77,11 @@ def run(
     window: Annotated[
         str, typer.Option(help="The model's limit less its output reserve; by default as the catalogue knows it.")
     ] = "",
+    no_episodes: Annotated[bool, typer.Option("--no-episodes", help="Do not let the agent mark episodes.")] = False,
+    fields: Annotated[
+        str,
+        typer.Option(metavar="JSON", help='Further settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.'),
+    ] = "",
     max_steps: Annotated[int, typer.Option(min=0, help="Calls of the model; 0: no limit.")] = 0,
     max_usd: Annotated[float, typer.Option(min=0, help="Money, sub-agents included; 0: no limit.")] = 0.0,
     max_tokens: Annotated[int, typer.Option(min=0, help="Tokens processed, of all prompts and replies; 0: no limit.")] = 0,
@@ -111,6 +116,8 @@ def run(
         sandbox=sandbox,
         network=network,
         servers=mcp,
+        episodes=not no_episodes,
+        fields=fields_of(fields),
     )
     raise typer.Exit(asyncio.run(_played(settings, words, tuple(image or ()), json=json, quiet=quiet)))
 
@@ -126,6 +133,13 @@ def budget_of(model: str, base_url: str, target: str, ceiling: str, window: str)
         choice = chosen(model, base_url=base_url)
         window = str(choice.window - choice.reserve)
     return Budget.parse(target=target or None, ceiling=ceiling or None, window=window or None)
+
+
+def fields_of(text: str) -> dict[str, object]:
+    """Settings given as a JSON object. Raises InputError for what is none."""
+    from tenure.dialects.json_text import load, object_of
+
+    return dict(object_of(load(text, "--fields"), "--fields")) if text.strip() else {}
 
 
 def task_of(task: str) -> str:
