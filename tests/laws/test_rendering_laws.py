@@ -1,0 +1,40 @@
+"""What is kept between two requests is what would be made anew: byte for byte, under every policy, in every dialect."""
+
+import pytest
+from driving import NAMED, Case, Run, cases, proposal_of, quick
+from hypothesis import given
+from msgspec.structs import replace
+
+from tenure.dialects import DIALECTS
+from tenure.live.rendering import Rendering
+from tenure.policies.policy import Policy
+from tenure.record.entry import Draft
+from tenure.rules.tables import rules_for
+from tenure.view.request import Messages
+
+
+def spoken(case: Case, dialect: str) -> tuple[Draft, ...]:
+    """The record as a provider of this API would have it; every fourth message stays one of no provider's."""
+    whole = Run(Case(case.drafts, case.budget, case.rules, case.extra, case.ratio), NAMED["cwl"])
+    for _ in whole.replies():
+        pass
+    parsed = DIALECTS[dialect].parse(DIALECTS[dialect].render(whole.pieces()))
+    return tuple(replace(draft, payload=b"", dialect="tenure") if n % 4 == 3 else draft for n, draft in enumerate(parsed))
+
+
+@pytest.mark.parametrize(
+    "policy", [NAMED["cwl"], NAMED["tiered-eager"], NAMED["provenance"]], ids=["cwl", "tiered-eager", "provenance"]
+)
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@given(case=cases(longest=16))
+@quick
+def test_messages_that_are_kept_are_those_that_the_dialect_would_render(dialect: str, policy: Policy, case: Case) -> None:
+    rules = rules_for({"anthropic": "anthropic"}.get(dialect, "openai"), "", dialect)
+    run = Run(Case(spoken(case, dialect), case.budget, rules, case.extra, case.ratio), policy)
+    rendering, messages = Rendering(DIALECTS[dialect]), Messages(run.session.index, lambda n: run.entries[n])
+    for _ in run.replies():
+        if proposal := proposal_of(run.session.decide(extra=case.extra)):
+            run.session.commit(proposal.commit)
+        for _ in range(2):  # the second time nothing is new
+            shown = messages.of(run.session.freeze())
+            assert rendering.of(shown) == DIALECTS[dialect].render(shown)
