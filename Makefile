@@ -20,7 +20,7 @@ test: lint
 	@$(BIN)/pytest -n auto
 
 lint: $(READY)
-	@$(BIN)/ruff check
+	@$(BIN)/ruff check --no-cache
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
 

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from judge_scenes import INVALID, VALID, case, chosen, said
 
+from judge_scenes import INVALID, VALID, case, chosen, said
 from tenure.errors import Failure, InputError, ModelError
 from tenure.evals.judges import no_impact, preference
 from tenure.evals.judges.asking import Failed, Spent, Told, tell

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judge_scenes import TICKET, recorded
 
+from judge_scenes import TICKET, recorded
 from tenure.evals.cuts import cuts
 from tenure.evals.judges.case import INSERTED, Case
 from tenure.evals.judges.making import cases

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_scenes import INVALID, VALID, chosen, facts, need
 
+from judge_scenes import INVALID, VALID, chosen, facts, need
 from tenure.errors import Failure
 from tenure.evals.intervals import Share, wilson
 from tenure.evals.judges import no_impact, preference

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judge_scenes import BULK, TICKET, case, facts, harmless, need, piece, residue
 
+from judge_scenes import BULK, TICKET, case, facts, harmless, need, piece, residue
 from tenure.evals.judges import no_impact, preference
 from tenure.evals.judges.case import Case, Kind
 from tenure.evals.judges.contracts import AB, NO_IMPACT

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judge_scenes import INVALID, TICKET, VALID, blamed, chosen, said
 
+from judge_scenes import INVALID, TICKET, VALID, blamed, chosen, said
 from tenure.evals.harm.line import Category
 from tenure.evals.judges import no_impact, preference
 from tenure.evals.judges.contracts import AB, DIMENSIONS, NO_IMPACT
