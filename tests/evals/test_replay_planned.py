@@ -89,10 +89,10 @@ LONG = Budget(window=8_000)  # a planner is asked from 2,400 tokens on
 
 
 def test_a_plan_is_committed_with_its_reason_its_cost_and_what_was_refused() -> None:
-    said = plan(fold="read:1 | how part 0 was read", prune="bash:3-9, bash:99, user:1, system:1", mask="bash:2")
-    planner = ScriptedModel(*[plan()] * 4, Said(text=said, cost_usd=0.0001), then=Said(text=plan()))
+    said = plan(fold="read:6 | how part 15 was read", prune="bash:13-26, bash:99, user:1, system:1", mask="bash:12")
+    planner = ScriptedModel(*[plan()] * 13, Said(text=said, cost_usd=0.0001), then=Said(text=plan()))
     lines = run(worked(60), budget=Budget(window=20_000), planner=planner)
-    made = plans(lines)[4]
+    made = plans(lines)[13]
     assert (made.outcome, made.asked, made.usd) == ("committed", True, 0.0001)
     assert {each["object"]: each["why"] for each in made.refused} == {
         "bash:99": "no such object is shown",
@@ -102,7 +102,7 @@ def test_a_plan_is_committed_with_its_reason_its_cost_and_what_was_refused() -> 
     (commit,) = commits(lines)
     assert commit.price is not None
     assert commit.price.g == 0.0001
-    named = {("fold", "read:1"), ("mask", "bash:2"), *(("prune", f"bash:{n}") for n in range(3, 10))}
+    named = {("fold", "read:6"), ("mask", "bash:12"), *(("prune", f"bash:{n}") for n in range(13, 27))}
     assert {(act.kind, act.object) for act in commit.actions} == named
     assert made.commit == commit.commit
 
@@ -129,7 +129,7 @@ def test_no_planner_is_asked_of_a_small_window() -> None:
 def test_a_plan_that_does_not_pay_waits_and_is_committed_when_the_cache_is_cold() -> None:
     events = worked(10, minutes=1, lines=240)
     slept = [*events[:-1], reply("Good morning.", at="2026-01-03T08:00:00Z"), human("Go on."), reply("Done.")]
-    planner = ScriptedModel(Said(text=plan(prune="read:1-2"), usage=Usage(uncached=6_000, output=9)), then=Said(text=plan()))
+    planner = ScriptedModel(Said(text=plan(prune="read:1-2"), usage=Usage(uncached=3_000, output=9)), then=Said(text=plan()))
     lines = run(slept, budget=Budget(window=60_000), planner=planner)
     pending, committed = plans(lines)[0], next(line for line in plans(lines) if line.outcome == "committed")
     assert (pending.outcome, pending.commit, pending.asked) == ("pending", None, True)
@@ -139,7 +139,7 @@ def test_a_plan_that_does_not_pay_waits_and_is_committed_when_the_cache_is_cold(
     assert commit.commit == committed.commit
     assert commit.price is not None
     assert commit.price.p == 0.0
-    assert commit.price.g == pytest.approx(pending.usd) == pytest.approx(6_000 * 3e-6 + 9 * 1.5e-5)
+    assert commit.price.g == pytest.approx(pending.usd) == pytest.approx(3_000 * 3e-6 + 9 * 1.5e-5)
     assert any(isinstance(line, HoldLine) and line.price is not None for line in lines)
 
 

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.lifecycle.gate import (
+    CALLS_FEWEST,
     CALLS_MOST,
     MISS_RATE,
     Outlook,
@@ -28,6 +29,13 @@ def test_the_gain_is_the_designs_formula() -> None:
     assert (priced.d, priced.s, priced.n, priced.p, priced.g, priced.misses, priced.recall) == (
         31_000, 22_000, 40, 0.5, 0.01, 0.4, 0.02,
     )  # fmt: skip
+
+
+def test_in_a_warm_cache_a_commit_spares_reading_what_left_and_costs_writing_what_stands_behind_it() -> None:
+    priced = price(WARM, removed=1_000, suffix=500)
+    assert priced.spared_usd == pytest.approx(1_000 * 3e-7 * 40)
+    assert priced.broken_usd == pytest.approx(500 * (3.75e-6 - 3e-7))
+    assert priced.spared_usd - priced.broken_usd == pytest.approx(priced.gain_usd)
 
 
 def test_a_plan_that_does_not_pay_while_the_cache_is_warm_pays_once_it_is_cold() -> None:
@@ -67,21 +75,26 @@ def test_the_papers_rule_goes_by_the_share_that_leaves_whatever_the_price(remove
     assert pays(Rule.SELFGC_PAPER, price(WARM, removed=removed, suffix=10**9), now) is commits
 
 
-@pytest.mark.parametrize(("made", "expected"), [(0, 4), (3, 4), (40, 40), (10_000, 400)])
+@pytest.mark.parametrize(("made", "expected"), [(40, 40), (77, 77), (10_000, 400)])
 def test_without_experience_as_many_calls_again_are_expected(made: int, expected: int) -> None:
     assert expected_calls(made) == expected
 
 
+@pytest.mark.parametrize("made", [0, 3, 20, 39])
+def test_a_young_session_is_not_assumed_to_go_on(made: int) -> None:
+    assert expected_calls(made) == CALLS_FEWEST
+
+
 def test_sessions_that_went_on_for_longer_say_how_many_calls_follow() -> None:
     always_a_hundred = (100,) * 50
-    assert expected_calls(20, always_a_hundred) == pytest.approx(80, rel=0.1)
+    assert expected_calls(20, always_a_hundred) == pytest.approx(80, rel=0.1)  # though it is young
     assert expected_calls(90, always_a_hundred) < 20
     assert expected_calls(150, always_a_hundred) == 150  # none went so far
 
 
 @given(st.integers(0, 1_000), st.lists(st.integers(0, 1_000)))
 def test_expected_calls_stay_within_bounds(made: int, earlier: list[int]) -> None:
-    assert 4 <= expected_calls(made, sorted(earlier)) <= CALLS_MOST
+    assert CALLS_FEWEST <= expected_calls(made, sorted(earlier)) <= CALLS_MOST
 
 
 def test_recalls_that_were_seen_raise_the_rate_and_none_do_not_lower_it() -> None:

@@ -63,11 +63,10 @@ Decision = Stay | Propose | Unmet
 def account(price: Price) -> str:
     """How a gain comes about: what is spared, what is paid for it, and what is left of it."""
     calls = f"{price.n:,.0f} more calls"
-    spared = f"spares {money(price.d * (price.w + price.r * (price.n - 1)))} over {calls}"
-    broken = price.p * (price.w - price.r) * (price.s + price.d)
+    spared = f"spares {money(price.spared_usd)} over {calls}"
     paid = [
-        f"{money(broken)} to write {price.s:,} tokens again that {_held(price.p)}"
-        if broken > 0
+        f"{money(price.broken_usd)} to write {price.s:,} tokens again that {_held(price.p)}"
+        if price.p > 0
         else "nothing, as the cache is cold",
         *([f"{money(price.g)} for the plan"] if price.g > 0 else ()),
         *([f"{money(price.misses * price.recall)} for recalls to be expected"] if price.misses * price.recall > 0 else ()),

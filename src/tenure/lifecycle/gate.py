@@ -15,6 +15,7 @@ from tenure.view.edit import Price
 
 CALLS_FEWEST: Final = 4
 CALLS_MOST: Final = 400
+CALLS_YOUNG: Final = 40  # a session of fewer is not assumed to go on: many end before the break has paid
 CALLS_ASSUMED: Final = 5.0  # earlier sessions that the assumption "as many again" is worth
 MISS_RATE: Final = 0.02  # recalls per object that leaves, until more are seen
 RECALL_OUTPUT: Final = 60  # tokens of the call that asks
@@ -86,11 +87,12 @@ def pays(rule: Rule, priced: Price, now: Round) -> bool:
 def expected_calls(made: int, earlier: Sequence[int] = ()) -> float:
     """How many calls a session will still make that has made `made`.
 
-    As many again, for want of anything better: what lasts long is likely to last. `earlier` are the calls of finished sessions, ascending;
-    those that went beyond `made` say how many followed. O(log n) and the sessions beyond.
+    As many again, for want of anything better: what lasts long is likely to last. Of a young session only the fewest are assumed, so that short
+    sessions are left alone. `earlier` are the calls of finished sessions, ascending; those that went beyond `made` say how many followed.
+    O(log n) and the sessions beyond.
     """
     beyond = earlier[bisect_right(earlier, made) :]
-    assumed = min(max(made, CALLS_FEWEST), CALLS_MOST)
+    assumed = min(made, CALLS_MOST) if made >= CALLS_YOUNG else CALLS_FEWEST
     expected = (CALLS_ASSUMED * assumed + sum(beyond) - made * len(beyond)) / (CALLS_ASSUMED + len(beyond))
     return min(max(expected, CALLS_FEWEST), CALLS_MOST)
 
