@@ -261,6 +261,10 @@ class Context:
         """
         return self._carried_out(self._asking.handoff(model, focus=focus, room=room, rules=rules))
 
+    def bill(self, spent: Spent) -> None:
+        """Enter what a helper model cost that the host asked for this conversation's sake, such as for its title."""
+        self._note(spent)
+
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
         """The answer to a call of `delimiter`, `recall` or `notes`, as this dialect's result; None when the call is of another tool.
 

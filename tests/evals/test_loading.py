@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from made_up import everything, goose_database, old_opencode_folder, opencode_database, opencode_folder, put
+from tenure import Budget, Context
 from tenure.errors import InputError
-from tenure.evals.loading import load, source, store_drafts
+from tenure.evals.lines import EntryLine
+from tenure.evals.loading import kept_ledger, load, source, store_drafts
+from tenure.evals.replay import Options, replay
 from tenure.meter.tokens import o200k
 from tenure.record.entry import Text, ToolResult
 from tenure.testing.builders import human, reply
@@ -50,6 +53,19 @@ def test_what_is_not_there_is_refused_by_name(address: str, tmp_path: Path) -> N
     log(tmp_path / "log.jsonl")
     with pytest.raises(InputError, match=r"nobody|none\.jsonl|log\.jsonl#"):
         texts(str(tmp_path / address))
+
+
+def test_an_agents_session_is_read_from_its_store_with_the_handles_that_it_was_shown(tmp_path: Path) -> None:
+    path = tmp_path / "agent.db"
+    with Context(dialect="openai-chat", store=f"sqlite:///{path}", tenant="/home/me/project") as context:
+        context.extend([{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}])
+        shown = context.session.index.handle("user:1", 0)
+    found = source(str(path))
+    loaded = load([found], o200k())
+    assert loaded.index.handle("user:1", 0) == shown
+    lines = replay([found], Options(budget=Budget(), policy=None), o200k())
+    assert [line.id for line in lines if isinstance(line, EntryLine)] == [entry.id for entry in loaded.entries]
+    assert kept_ledger(str(path), o200k()) is not None
 
 
 def test_a_conversation_of_a_store_is_addressed_by_its_id(tmp_path: Path) -> None:

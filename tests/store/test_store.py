@@ -119,6 +119,7 @@ def test_conversations_of_a_tenant_come_newest_first(records: Records) -> None:
     ids = [records.create(Conversation(id=uuid4().hex, tenant=tenant)).id for _ in range(3)]
     created(records, tenant=uuid4().hex)
     assert [each.id for each in records.conversations(tenant)] == ids[::-1]
+    assert ids[0] in [each.id for each in records.conversations(None)]
 
 
 def test_an_id_that_is_taken_is_refused(records: Records) -> None:
@@ -128,6 +129,35 @@ def test_an_id_that_is_taken_is_refused(records: Records) -> None:
     with pytest.raises(Conflict):
         records.fork(taken, 0, taken)
     assert records.conversation(taken).length == 1
+
+
+def test_a_conversation_begins_with_its_first_entries_or_not_at_all(records: Records) -> None:
+    new, tenant = uuid4().hex, uuid4().hex
+    entries = placed([Draft(role=Role.USER, blocks=(Text(text=word, origin=Origin.HUMAN),)) for word in "abc"], tenant)
+    sheet = records.create(Conversation(id=new, tenant=tenant), entries)
+    assert records.conversation(new) == sheet
+    assert (sheet.length, sheet.head, list(records.entries(new))) == (3, entries[-1].id, entries)
+    assert records.verify(new) is None
+    for wrong in (entries[1:], entries[::2], said("of another tenant")):
+        with pytest.raises(InputError):
+            records.create(Conversation(id=uuid4().hex, tenant=tenant), wrong)
+    with pytest.raises(Conflict):
+        records.create(Conversation(id=new, tenant=tenant), entries[:1])
+    assert [each.id for each in records.conversations(tenant)] == [new]
+    assert list(records.entries(new)) == entries
+
+
+def test_a_title_is_given_once_and_changed_only_by_who_knows_it(records: Records) -> None:
+    new = created(records, "a")
+    before = records.conversation(new)
+    assert records.entitle(new, "First \N{PARTY POPPER}")
+    assert not records.entitle(new, "Too late")
+    assert records.conversation(new).title == "First \N{PARTY POPPER}"
+    assert records.entitle(new, "Better", instead="First \N{PARTY POPPER}")
+    after = records.conversation(new)
+    assert (after.title, after.head, after.length, after.created) == ("Better", before.head, before.length, before.created)
+    with pytest.raises(InputError, match="nowhere"):
+        records.entitle("nowhere", "A title")
 
 
 def test_what_is_unknown_is_said_to_be(records: Records) -> None:

@@ -12,8 +12,8 @@ from tenure.disk.here import Here
 from tenure.disk.places import FoundSession, below, usual_places
 from tenure.disk.stores import store_of
 from tenure.errors import InputError
-from tenure.evals.audit.held import readable
 from tenure.evals.audit.report import Unread
+from tenure.evals.lines import spelled
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def chosen(names: Sequence[str], newest: int, where: Here) -> Chosen:
             if why is None:
                 addresses[found_.address] = None
             elif why:
-                unread.append(Unread(path=readable(found_.address), why=why))
+                unread.append(Unread(path=spelled(found_.address), why=why))
             else:
                 passed_over += 1
     return Chosen(addresses=tuple(addresses), unread=tuple(unread), passed_over=passed_over)

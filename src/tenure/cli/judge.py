@@ -15,7 +15,7 @@ from tenure.errors import InputError
 from tenure.evals.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
 from tenure.evals.judges.asking import Spent
 from tenure.evals.judges.book import Book
-from tenure.evals.judges.case import Case, name_of
+from tenure.evals.judges.case import Case
 from tenure.evals.judges.contracts import AB, NO_IMPACT
 from tenure.evals.judges.figures import figures
 from tenure.evals.judges.making import cases
@@ -23,6 +23,7 @@ from tenure.evals.judges.request import LEAST_ROOM, ROOM
 from tenure.evals.judges.running import Judge, Outcome, foreseen, run
 from tenure.evals.judges.stand_in import NAME as STAND_IN_NAME
 from tenure.evals.judges.stand_in import StandIn
+from tenure.evals.lines import spelled
 from tenure.evals.loading import source
 from tenure.evals.replay import Source
 from tenure.lifecycle.budget import parse_tokens
@@ -88,7 +89,7 @@ def judge(
     name = STAND_IN_NAME if model == STAND_IN else model
     console = words.screen(stderr=json == STDOUT, quiet=quiet)
     count = o200k()
-    asked = Asked(model=name, sessions=tuple(map(name_of, sessions)), cuts=cuts, prune=share, room=size)
+    asked = Asked(model=name, sessions=tuple(map(spelled, sessions)), cuts=cuts, prune=share, room=size)
     held_against = (policy, against) if against else None
     with Book(verdicts) as book, output(json) as out:
         made = _Making(sources, policies, cuts, share, controls)
@@ -137,7 +138,7 @@ class _Making:
             try:
                 yield from cases(each, self._policies, o200k(), points=self._points, prune=self._prune, pairs=self._pairs)
             except InputError as error:
-                self.unread.append(name_of(str(error)))
+                self.unread.append(spelled(str(error)))
 
 
 def _header(asked: Asked, policies: dict[str, Policy], controls: int, against: tuple[str, str] | None) -> JudgeLine:

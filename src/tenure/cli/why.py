@@ -123,7 +123,7 @@ def _is_file(path: str) -> bool:
 
 def _conversation(store: Records, path: str, id_: str) -> Conversation:
     """The conversation of that id; without one the newest. Raises InputError, naming those there are."""
-    found = store.conversations()
+    found = store.conversations(None)
     if not found:
         raise InputError(path, "the store holds no conversation", "at least one")
     chosen = next((held for held in found if not id_ or held.id == id_), None)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tenure.evals.harm.cut import Uses, after_cut, uses_of
 from tenure.evals.harm.passage import of_line
-from tenure.evals.lines import EntryLine
+from tenure.evals.lines import EntryLine, spelled
 from tenure.evals.loading import Loaded, load
 from tenure.evals.oracles import oracle_edits
 from tenure.evals.replay import Options, Source
@@ -179,7 +179,7 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
     after.apply(edits)
     verdicts = [found.verdict for found in after_cut(ground.uses, session.length, (), edits) if found.part != "thinking"]
     return CutLine(
-        source=ground.path,
+        source=spelled(ground.path),
         policy=name,
         matched=matched,
         cut=ground.number,

@@ -11,6 +11,11 @@ VERSION = 1
 Outcome = Literal["committed", "pending", "dropped"]
 
 
+def spelled(path: str) -> str:
+    """A path as JSON can hold it: bytes that are no UTF-8 are spelled out."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 class SourceFile(Struct, frozen=True, kw_only=True):
     """A session file that was read."""
 

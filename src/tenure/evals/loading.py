@@ -17,7 +17,7 @@ from tenure.disk.files import STDIN, open_session
 from tenure.disk.stores import store_of
 from tenure.errors import InputError
 from tenure.evals.recorded import Recorded, Reported
-from tenure.evals.replay import Source
+from tenure.evals.replay import DEFAULT_MODEL, Reading, Source
 from tenure.lifecycle.books import Books, reopen
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Session, Setup
@@ -58,7 +58,7 @@ def source(address: str) -> Source:
         return Source(address, _events(lambda: iter((held,)), path, inner), lambda: sha256(held).hexdigest())
     match store_of(Path(path)):
         case stores.OWN:
-            return Source(address, lambda: (stores.OWN, iter(_own(path, inner))))
+            return Source(address, lambda: (stores.OWN, iter(_own(path, inner))), tenant=lambda: _tenant(path, inner))
         case "":
             pass
         case tool:
@@ -107,16 +107,17 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
     rewritten: list[Rewritten] = []
     agents: list[Agent] = []
     recorded: Recorded | None = None
-    for each in sources:
-        format_, events = each.events()
-        formats.append(format_)
+    readings = [Reading(source, number) for number, source in enumerate(sources)]
+    named = next((reading.model for reading in readings if reading.model), DEFAULT_MODEL)
+    for reading in readings:
+        formats.append(reading.format)
         if recorded is not None:
             recorded.begin_source(len(entries))
-        for event in events:
+        for event in reading.events:
             match event:
                 case Draft():
                     models |= {event.model: None} if event.model else {}
-                    session = session or _session(event.model, tokenizer)
+                    session = session or _session(named, tokenizer, tenant=reading.source.tenant())
                     recorded = recorded or Recorded(session.index, tokenizer)
                     recorded.learn(event.usage)
                     for entry in session.append(event).entries:
@@ -153,7 +154,7 @@ def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
 
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
         held = _chosen(store, path, inner)
-        session = _session(held.model, tokenizer, _budget_of(held))
+        session = _session(held.model, tokenizer, _budget_of(held), held.tenant)
         books = Books(session, model=held.model)
         reports = {each.n: each.spent for each in store.usages(held.id)}
         commits, helped = store.commits(held.id), store.asides(held.id)
@@ -169,10 +170,10 @@ def _budget_of(held: Conversation) -> Budget:
         return Budget()
 
 
-def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None) -> Session:
+def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None, tenant: str = "") -> Session:
     rules = rules_for("", model, "")
     return Session(
-        Setup(budget=budget or Budget(), rules=rules, policy=None),
+        Setup(budget=budget or Budget(), rules=rules, policy=None, tenant=tenant),
         weigh=lambda blocks: weigh(blocks, tokenizer, rules.media),
         count=tokenizer,
     )
@@ -207,9 +208,17 @@ def _own(path: str, id_: str) -> Iterator[Event]:
             )
 
 
+def _tenant(path: str, id_: str) -> str:
+    """Whose conversation it is: its chain begins with that, and so do the hashes in handles."""
+    from tenure.store.store import Store
+
+    with Store(f"sqlite:///{Path(path).resolve()}") as store:
+        return _chosen(store, path, id_).tenant
+
+
 def _chosen(store: Records, path: str, id_: str) -> Conversation:
     """The conversation of that id; without one the newest."""
-    found = store.conversations()
+    found = store.conversations(None)
     if not found:
         raise InputError(path, "the store holds no conversation", "at least one")
     chosen = next((held for held in found if not id_ or held.id == id_), None)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.model import Model
 
 _PEEK: Final = 64  # messages looked ahead for the model's name, and for how long its requests were to be cached
-_DEFAULT_MODEL: Final = "claude-sonnet-4-5"
+DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # where a log names none
 
 
 class Source(Struct, frozen=True):
@@ -59,6 +59,7 @@ class Source(Struct, frozen=True):
     path: str
     events: Callable[[], tuple[str, Iterator[Event]]]
     sha256: Callable[[], str] = lambda: ""  # of the unpacked bytes
+    tenant: Callable[[], str] = lambda: ""  # whose record it is, with which its chain of hashes begins
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -86,10 +87,11 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
     """What happens when the sources run one after another in one conversation. Raises InputError when a source cannot be read at all."""
-    readings = [_Reading(source, number) for number, source in enumerate(sources)]
+    readings = [Reading(source, number) for number, source in enumerate(sources)]
     named = options.model or next((m for reading in readings if (m := reading.model)), "")
     life = options.cache_life or next((reading.cache_life for reading in readings if reading.cache_life), "")
-    run = _Run(options, named or _DEFAULT_MODEL, life, tokenizer)
+    tenant = readings[0].source.tenant() if readings else ""
+    run = _Run(options, named or DEFAULT_MODEL, life, tokenizer, tenant)
     yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
     for reading in readings:
         run.begin_source()
@@ -103,7 +105,7 @@ def beside(agent: Agent) -> str:
     return f"sub-agent {agent.id!r}: {agent.messages} messages, a conversation of its own (replay SESSION#{agent.id})"
 
 
-class _Reading:
+class Reading:
     """One source as it is read: peeked at for its model, and how long its prompts were to be cached."""
 
     def __init__(self, source: Source, number: int) -> None:
@@ -122,7 +124,7 @@ class _Reading:
     @property
     def file(self) -> line_of.SourceFile:
         """As the replay's header names it."""
-        return line_of.SourceFile(path=self.source.path, format=self.format, sha256=self.source.sha256())
+        return line_of.SourceFile(path=line_of.spelled(self.source.path), format=self.format, sha256=self.source.sha256())
 
 
 class _Sent(Struct):
@@ -146,7 +148,7 @@ class _Pending(Struct, frozen=True, kw_only=True):
 class _Run:
     """One replay in progress. Mutable; yields lines."""
 
-    def __init__(self, options: Options, model: str, cache_life: str, tokenizer: Tokenizer) -> None:
+    def __init__(self, options: Options, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str) -> None:
         self.options, self.model, self._cache_life = options, model, cache_life
         self.rules: Rules = rules_for("", model, "")
         self.prices: Prices = prices_for(model, life=cache_life)
@@ -158,6 +160,7 @@ class _Run:
             policy=options.policy,
             gate=options.gate,
             clip=options.clip,
+            tenant=tenant,
             faithful=options.faithful,
         )
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
@@ -624,7 +627,7 @@ def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | Non
     return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}
 
 
-def _recoverable(readings: list[_Reading], evicted: dict[int, str], length: int) -> float:
+def _recoverable(readings: list[Reading], evicted: dict[int, str], length: int) -> float:
     """Share of the entries of which something left whose bytes, read again from the source, have the hash they had."""
     if not evicted:
         return 1.0
@@ -635,7 +638,7 @@ def _recoverable(readings: list[_Reading], evicted: dict[int, str], length: int)
     return again / len(evicted)
 
 
-def _drafts(readings: list[_Reading]) -> Iterator[Draft]:
+def _drafts(readings: list[Reading]) -> Iterator[Draft]:
     for reading in readings:
         _, events = reading.source.events()
         yield from (event for event in events if isinstance(event, Draft))

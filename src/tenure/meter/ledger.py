@@ -14,8 +14,9 @@ from tenure.meter.counterfactual import PICO, Counterfactual, Request, add, pico
 from tenure.meter.price import DEFAULT, Prices
 from tenure.record.entry import Usage
 
-CallRole = Literal["agent", "planner", "summariser", "digest", "judge"]
+CallRole = Literal["agent", "planner", "summariser", "digest", "judge", "title"]
 ROLES: Final[tuple[CallRole, ...]] = get_args(CallRole)
+_APART: Final = frozenset({"agent", "title", "all"})  # whose calls are not made for eviction's sake
 
 
 class Spent(Struct, frozen=True, kw_only=True, gc=False):
@@ -42,6 +43,11 @@ class Account(Struct, frozen=True, kw_only=True):
     def usd(self) -> float:
         """What they cost, apart from the unpriced ones."""
         return self.pico_usd / PICO
+
+    @property
+    def helps(self) -> bool:
+        """Whether the calls were made so that something may leave: eviction has to pay for them."""
+        return self.role not in _APART
 
     def plus(self, spent: Spent) -> "Account":
         """The account after one more call."""
@@ -115,7 +121,7 @@ class Ledger(Struct, frozen=True, kw_only=True):
     def savings(self) -> Savings:
         """What eviction saved, net of what it cost."""
         sent, whole = self.compared.sent, self.compared.whole
-        helpers = sum(account.pico_usd for account in self.accounts if account.role != "agent")
+        helpers = sum(account.pico_usd for account in self.accounts if account.helps)
         return Savings(
             without_usd=whole.pico_usd / PICO,
             with_usd=sent.pico_usd / PICO,

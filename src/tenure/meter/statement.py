@@ -26,7 +26,7 @@ def line(ledger: Ledger) -> str:
     used = total.usage
     cached = f" ({share(used.cache_read / used.prompt)} from the cache)" if used.prompt else ""
     spent = f"{_calls(total.calls)}, {short(used.prompt)} tokens in{cached}, {short(used.output)} out, {_amount(total)}"
-    helpers = [account for account in ledger.accounts if account.role != "agent"]
+    helpers = [account for account in ledger.accounts if account.helps]
     if helpers:
         spent += f", {money(ledger.savings.helpers_usd)} of it for {_calls(sum(each.calls for each in helpers))} of helper models"
     return spent + (f"; {_saved(ledger.savings)}" if _has_comparison(ledger) else "")
@@ -60,7 +60,7 @@ def notes(ledger: Ledger) -> tuple[Note, ...]:
 
 def _has_comparison(ledger: Ledger) -> bool:
     """Whether there is anything to tell: something left, or somebody was paid to say what might."""
-    return bool(ledger.compared.calls) and (ledger.compared.touched or any(each.role != "agent" for each in ledger.accounts))
+    return bool(ledger.compared.calls) and (ledger.compared.touched or any(each.helps for each in ledger.accounts))
 
 
 def _saved(saved: Savings) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
 from tenure.errors import Conflict, InputError
-from tenure.record.chain import Chain
+from tenure.record.chain import Chain, genesis
 from tenure.record.entry import Entry
-from tenure.store.records import Conversation
+from tenure.store.records import Conversation, Now
 from tenure.view.edit import Commit
 
 _HEX: Final = re.compile(r"[0-9a-f]{1,64}")
@@ -24,6 +26,23 @@ def require_order(entries: Sequence[Entry], commits: Sequence[Commit]) -> None:
     for n, commit in enumerate(commits, commits[0].n if commits else 0):
         if commit.n != n:
             raise InputError("store", f"commit {commit.n}", f"commit {n}")
+
+
+def opened(conversation: Conversation, entries: Sequence[Entry], now: Now) -> Conversation:
+    """The cover sheet of a new conversation that begins with these entries. Raises InputError unless they are a chain from its genesis."""
+    require_order(entries, ())
+    start = genesis(conversation.tenant)
+    if entries and (entries[0].n, entries[0].parent) != (0, start):
+        raise InputError("store", f"entry {entries[0].n} first", f"entry 0 with the parent {start[:12]}")
+    return replace(
+        conversation,
+        parent="",
+        forked_at=0,
+        head=entries[-1].id if entries else start,
+        length=len(entries),
+        commits=0,
+        created=conversation.created or now(),
+    )
 
 
 def require_hex(prefix: str) -> None:

@@ -55,22 +55,26 @@ class Observed(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Records(Protocol):
-    """Conversations, their entries, commits, usage and holds. Appending is all there is: only holds are ever taken away.
+    """Conversations, their entries, commits, usage and holds. Appending is all there is: only holds are ever taken away, and only titles change.
 
     An unknown conversation or entry raises InputError. A writer that was not first gets Conflict, and then nothing of its call
     is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
     """
 
-    def create(self, conversation: Conversation) -> Conversation:
-        """Open a new, empty conversation; Conflict when the id is taken."""
+    def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
+        """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
+        ...
+
+    def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
+        """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
         ...
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""
         ...
 
-    def conversations(self, tenant: str = "") -> tuple[Conversation, ...]:
-        """All conversations of a tenant, newest first."""
+    def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
+        """All conversations of a tenant, newest first; None: of every tenant."""
         ...
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:

@@ -16,7 +16,7 @@ from tenure.meter.ledger import Spent
 from tenure.record.chain import genesis
 from tenure.record.entry import Entry, Usage
 from tenure.store import rows, tables
-from tenure.store.contract import refusal, require_fork_point, require_hex, require_order, wrong_with
+from tenure.store.contract import opened, refusal, require_fork_point, require_hex, require_order, wrong_with
 from tenure.store.database import Cursor, Database, Synchronous
 from tenure.store.migrations import migrate
 from tenure.store.records import Conversation, Now, Observed, utc_now
@@ -66,20 +66,19 @@ class Store:
         """Let go of files and connections."""
         self._database.close()
 
-    def create(self, conversation: Conversation) -> Conversation:
-        """Open a new, empty conversation; Conflict when the id is taken."""
-        fresh = replace(
-            conversation,
-            parent="",
-            forked_at=0,
-            head=genesis(conversation.tenant),
-            length=0,
-            commits=0,
-            created=conversation.created or self._now(),
-        )
+    def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
+        """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
+        fresh = opened(conversation, entries, self._now)
         with self._database.writing() as cursor:
             self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(fresh)])
+            self._add(cursor, tables.ADD_ENTRY, [rows.entry_values(fresh.id, entry) for entry in entries])
         return fresh
+
+    def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
+        """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
+        self.conversation(conversation_id)
+        with self._database.writing() as cursor:
+            return self._run(cursor, tables.ENTITLE, of=conversation_id, old_title=instead, new_title=title) > 0
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""
@@ -88,9 +87,10 @@ class Store:
             raise InputError("store", f"no conversation {conversation_id!r}")
         return rows.conversation_of(found[0])
 
-    def conversations(self, tenant: str = "") -> tuple[Conversation, ...]:
-        """All conversations of a tenant, newest first."""
-        return tuple(map(rows.conversation_of, self._select(tables.CONVERSATIONS, of=tenant)))
+    def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
+        """All conversations of a tenant, newest first; None: of every tenant."""
+        found = self._select(tables.ALL_CONVERSATIONS) if tenant is None else self._select(tables.CONVERSATIONS, of=tenant)
+        return tuple(map(rows.conversation_of, found))
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
         """Add entries, and the commits that belong to them, all or none. They follow the head and the newest commit."""

@@ -22,6 +22,7 @@ CONVERSATION: Final = select(conversation).where(conversation.c.id == _of)
 CONVERSATIONS: Final = (
     select(conversation).where(conversation.c.tenant == _of).order_by(conversation.c.created.desc(), conversation.c.id.desc())
 )
+ALL_CONVERSATIONS: Final = select(conversation).order_by(conversation.c.created.desc(), conversation.c.id.desc())
 ENTRIES: Final = (
     select(*entry.c[1:])
     .where(entry.c.conversation == _of, entry.c.n >= _start, entry.c.n < _stop)
@@ -74,6 +75,11 @@ ADVANCE_COMMITS: Final = (
     update(conversation)
     .where(conversation.c.id == _of, conversation.c.commits == bindparam("old_commits"))
     .values(commits=bindparam("new_commits"))
+)
+ENTITLE: Final = (
+    update(conversation)
+    .where(conversation.c.id == _of, conversation.c.title == bindparam("old_title"))
+    .values(title=bindparam("new_title"))
 )
 
 DROP_USAGE: Final = delete(usage).where(usage.c.conversation == _of, usage.c.n == bindparam("at_n"))

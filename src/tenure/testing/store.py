@@ -11,7 +11,7 @@ from tenure.errors import Conflict, InputError
 from tenure.meter.ledger import Spent
 from tenure.record.chain import genesis
 from tenure.record.entry import Entry, Usage
-from tenure.store.contract import refusal, require_fork_point, require_hex, require_order, wrong_with
+from tenure.store.contract import opened, refusal, require_fork_point, require_hex, require_order, wrong_with
 from tenure.store.records import Conversation, Now, Observed
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
@@ -43,18 +43,17 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to let go of; what is kept stays readable."""
 
-    def create(self, conversation: Conversation) -> Conversation:
-        """Open a new, empty conversation; Conflict when the id is taken."""
-        fresh = replace(
-            conversation,
-            parent="",
-            forked_at=0,
-            head=genesis(conversation.tenant),
-            length=0,
-            commits=0,
-            created=conversation.created or self._now(),
-        )
-        return self._add(fresh, ())
+    def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
+        """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
+        return self._add(opened(conversation, entries, self._now), (), entries)
+
+    def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
+        """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
+        with self._lock:
+            sheet = self.conversation(conversation_id)
+            if sheet.title == instead:
+                self._conversations[conversation_id] = replace(sheet, title=title)
+            return sheet.title == instead
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""
@@ -63,10 +62,10 @@ class MemoryStore:
             raise InputError("store", f"no conversation {conversation_id!r}")
         return found
 
-    def conversations(self, tenant: str = "") -> tuple[Conversation, ...]:
-        """All conversations of a tenant, newest first."""
+    def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
+        """All conversations of a tenant, newest first; None: of every tenant."""
         with self._lock:
-            found = [each for each in self._conversations.values() if each.tenant == tenant]
+            found = [each for each in self._conversations.values() if tenant is None or each.tenant == tenant]
         return tuple(sorted(found, key=lambda each: (each.created, each.id), reverse=True))
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
@@ -185,12 +184,12 @@ class MemoryStore:
         conversation = self.conversation(conversation_id)
         return wrong_with(conversation, self.entries(conversation_id, 0, conversation.length))
 
-    def _add(self, conversation: Conversation, commits: Sequence[Commit]) -> Conversation:
+    def _add(self, conversation: Conversation, commits: Sequence[Commit], entries: Sequence[Entry] = ()) -> Conversation:
         with self._lock:
             if conversation.id in self._conversations:
                 raise Conflict(f"{conversation.id!r} is taken by another conversation")
             self._conversations[conversation.id] = conversation
-            self._entries[conversation.id] = []
+            self._entries[conversation.id] = list(entries)
             self._commits[conversation.id] = list(commits)
             self._usages[conversation.id] = {}
             self._asides[conversation.id] = []

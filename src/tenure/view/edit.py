@@ -83,6 +83,16 @@ class Price(Struct, frozen=True, kw_only=True, gc=False):
     misses: float = 0.0  # expected recalls
     recall: float = 0.0  # USD per recall
 
+    @property
+    def spared_usd(self) -> float:
+        """What the calls to come do not pay for what left: reading it each time, and writing it first, where the cache is cold."""
+        return self.d * (self.w + self.r * (self.n - 1) - self.p * (self.w - self.r))
+
+    @property
+    def broken_usd(self) -> float:
+        """What it costs more to write again what stands behind the change than to read it."""
+        return self.p * (self.w - self.r) * self.s
+
 
 class Commit(Struct, frozen=True, kw_only=True):
     """An accepted plan as compiled edits, the `n`-th of its conversation."""

@@ -121,4 +121,4 @@ def test_a_name_that_is_not_unicode_is_told_as_far_as_it_is(tmp_path: Path) -> N
     asked = Asked(policies=(), budget=Budget(ceiling=3_000))
     (report,) = Auditor(asked, o200k(), out=io.BytesIO()).each([os.fsdecode(path)], lambda _: None)
     assert isinstance(report, Audit)
-    assert report.session.path.endswith("s\ufffd.json")
+    assert report.session.path.endswith("s\\udcff.json")

@@ -7,10 +7,10 @@ import msgspec
 
 from tenure.errors import InputError
 from tenure.evals.audit.audit import Asked, audit
-from tenure.evals.audit.held import readable
 from tenure.evals.audit.kept import Kept, key_of
 from tenure.evals.audit.lines import AuditOutput
 from tenure.evals.audit.report import Audit, Unread
+from tenure.evals.lines import spelled
 from tenure.evals.loading import source
 from tenure.evals.replay import Source
 from tenure.meter.tokens import Tokenizer
@@ -41,7 +41,7 @@ class Auditor:
                 yield self._one(source(address), note)
             except InputError as error:
                 allowed = f", expected {error.allowed}" if error.allowed else ""
-                yield Unread(path=readable(address), why=f"{error.found}{allowed}")
+                yield Unread(path=spelled(address), why=f"{error.found}{allowed}")
 
     def _one(self, one: Source, note: Note) -> Audit:
         digest = one.sha256()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from tenure.errors import InputError
+from tenure.evals.lines import spelled
 from tenure.evals.replay import Source
 from tenure.record.entry import Draft
 from tenure.sessions.reader import Event
@@ -15,7 +16,7 @@ class Held:
         self._source = source
         self.format, events = source.events()
         self._events: list[Event] = list(events)
-        self.path = readable(source.path)
+        self.path = spelled(source.path)
         if not any(isinstance(event, Draft) for event in self._events):
             raise InputError(self.path, "a session without a message", "at least one")
 
@@ -23,8 +24,3 @@ class Held:
         """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
         readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (self.format, iter(self._events))])
         return Source(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
-
-
-def readable(path: str) -> str:
-    """A path as text that can be written; names need not be Unicode."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -20,8 +20,8 @@ import msgspec
 
 import tenure
 from tenure.evals.audit.audit import Asked
-from tenure.evals.audit.held import readable
 from tenure.evals.audit.report import VERSION, Audit
+from tenure.evals.lines import spelled
 
 MOST: Final = 2_000  # files of a folder; of more, those that were longest not asked for go
 REPORT: Final = ".report.gz"
@@ -36,7 +36,7 @@ _decode: Final = msgspec.json.Decoder(Audit).decode
 
 def key_of(address: str, digest: str, asked: Asked) -> str:
     """By what an audit is found again: the session's bytes and address, what was asked, and who audited."""
-    return sha256(msgspec.json.encode((VERSION, tenure.__version__, readable(address), digest, asked))).hexdigest()[:40]
+    return sha256(msgspec.json.encode((VERSION, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]
 
 
 class Kept:

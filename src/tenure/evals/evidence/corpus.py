@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tenure.disk.first_sight import glimpse
 from tenure.disk.places import below
 from tenure.errors import InputError
+from tenure.evals.lines import spelled
 from tenure.evals.loading import source
 from tenure.evals.replay import Source
 
@@ -72,4 +73,4 @@ def told(words: str, folder: str) -> str:
 
 
 def _named(address: str, folder: Path) -> str:
-    return Path(address).relative_to(folder).as_posix().encode("utf-8", "backslashreplace").decode()
+    return spelled(Path(address).relative_to(folder).as_posix())

@@ -81,8 +81,3 @@ class Case(Struct, frozen=True, kw_only=True):
     future: tuple[Piece, ...]
     calls: Mapping[int, int]  # number of each later call by the entry that answers it
     needs: tuple[Need, ...]
-
-
-def name_of(path: str) -> str:
-    """A path as JSON can hold it: bytes that are no UTF-8 are spelled out."""
-    return path.encode("utf-8", "backslashreplace").decode()

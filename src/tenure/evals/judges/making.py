@@ -9,9 +9,10 @@ from typing import Final
 from tenure.evals.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
 from tenure.evals.harm.cut import after_cut
 from tenure.evals.harm.line import HarmLine
-from tenure.evals.judges.case import Case, Control, Facts, Need, Piece, name_of
+from tenure.evals.judges.case import Case, Control, Facts, Need, Piece
 from tenure.evals.judges.controls import holds, pair
 from tenure.evals.judges.pieces import of_edits, of_future, of_view
+from tenure.evals.lines import spelled
 from tenure.evals.replay import Source
 from tenure.lifecycle.fit import Rehearsal
 from tenure.meter.tokens import Tokenizer
@@ -71,7 +72,7 @@ def _case(
     before = session.view.tokens
     return Case(
         facts=Facts(
-            source=name_of(ground.path),
+            source=spelled(ground.path),
             cut=ground.number,
             before_call=ground.call,
             entry=session.length,
