@@ -7,7 +7,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 .PHONY: help demo test lint bench evidence
 
 help:
-	@echo "make demo    show what Tenure does to a session found here, or made on the spot"
+	@echo "make demo    watch the agent work in a small window: what fills it, what leaves, what comes back"
 	@echo "make test    lint, then run every test"
 	@echo "make lint    ruff, its formatter and pyright"
 	@echo "make bench   run every benchmark, ours beside our peers'"

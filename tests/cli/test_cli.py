@@ -103,6 +103,15 @@ def test_a_replay_writes_every_event_and_exits_with_zero(tmp_path: Path, capsys:
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names are Unicode there")
+def test_a_session_whose_name_is_no_unicode_is_replayed_as_any_other(tmp_path: Path) -> None:
+    path, out = os.fsdecode(os.fsencode(tmp_path) + b"/s\xff.json"), tmp_path / "out.jsonl"
+    message_file(tmp_path / "session.json").rename(path)
+    assert main(["replay", path, "--policy", "cwl", "--ceiling", "8k", "--json", str(out), "-q"]) == 0
+    header = json.loads(out.read_text(encoding="utf-8").splitlines()[0])
+    assert header["sources"][0]["path"].endswith("s\\udcff.json")
+
+
 def test_recall_writes_the_original_bytes_and_nothing_else(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     path = str(message_file(tmp_path / "s.json"))
     assert main(["recall", path, "read:3", "--raw"]) == 0
@@ -193,7 +202,7 @@ def test_demo_replays_the_newest_session_it_finds_and_changes_nothing(
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.endswith(("_DIR", "_HOME", "_ROOT", "_DB", "_FILE", "APPDATA"))]:
         monkeypatch.delenv(name)  # where tools were told to keep their sessions
-    assert main(["demo"]) == 0
+    assert main(["demo", "--replay"]) == 0
     assert "Replaying your newest claude-code session" in capsys.readouterr().out
     assert path.read_bytes() == before
 
