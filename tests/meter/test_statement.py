@@ -22,7 +22,7 @@ def test_a_ledger_is_one_line_for_a_person() -> None:
     ledger = evicted().helped(Spent(role="planner", model="p", usage=Usage(uncached=900, output=9), usd=0.001))
     assert line(ledger) == (
         "3 calls, 25k tokens in (8 % from the cache), 1.0k out, $0.101, $0.001 of it for 1 call of helper models; "
-        "eviction saved $0.008 of $0.111, net"
+        "eviction saved $0.008 of a simulated $0.111, net"
     )
 
 
@@ -30,7 +30,7 @@ def test_a_loss_and_a_window_that_was_too_small_are_said() -> None:
     assert "; 1 of 2 calls would not have fitted into 22k without it" in line(evicted(window=22_000))
     assert "no call would have fitted into 10k" in line(evicted(window=10_000))
     lost = evicted().helped(Spent(role="judge", model="j", usd=3.0))
-    assert "eviction cost $2.99 more than the $0.111 without it" in line(lost)
+    assert "eviction cost $2.99 more than the simulated $0.111 without it" in line(lost)
 
 
 def test_a_ledger_with_nothing_in_it_says_so() -> None:

@@ -68,9 +68,9 @@ def _saved(saved: Savings) -> str:
     if saved.beyond == saved.calls:
         return f"without eviction no call would have fitted into {short(saved.window)}"
     if saved.net_usd >= 0:
-        said = f"eviction saved {money(saved.net_usd)} of {money(saved.without_usd)}, net"
+        said = f"eviction saved {money(saved.net_usd)} of a simulated {money(saved.without_usd)}, net"
     else:
-        said = f"eviction cost {money(-saved.net_usd)} more than the {money(saved.without_usd)} without it"
+        said = f"eviction cost {money(-saved.net_usd)} more than the simulated {money(saved.without_usd)} without it"
     if saved.beyond:
         said += f"; {saved.beyond:,} of {_calls(saved.calls)} would not have fitted into {short(saved.window)} without it"
     return said
