@@ -396,8 +396,13 @@ class Context:
         self._shown.update((entry.n, entry) for entry in placed.entries)
 
     def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
-        self.decision = self._done(self.session.decide(moment, extra=head_tokens, at=self._clock()))
+        self.decision = self._done(self.session.decide(moment, extra=max(head_tokens, self._beside_view), at=self._clock()))
         return self._told(self.decision)
+
+    @property
+    def _beside_view(self) -> int:
+        """What stands beside the view by the provider's own count, in o200k tokens: a limit holds for what it counts, not for what we estimate."""
+        return int(self.gauge.tokens / self.session.ratio) - self.session.view.tokens
 
     def _done(self, decision: Decision) -> Decision:
         """A decision, carried out."""

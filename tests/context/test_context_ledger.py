@@ -41,13 +41,13 @@ class Agent:
         if not self.steps:
             context.extend([{"role": "user", "content": "go"}])
 
-    def step(self, size: int, *, tool: str = "read", output: int = 90, **arguments: str) -> None:
+    def step(self, size: int, *, tool: str = "read", output: int = 90, prompt: int = 0, **arguments: str) -> None:
         """One call of a tool, and its result."""
         context = self.context
         self.steps += 1
         context.request(model=MODEL, max_tokens=99)
         use = {"type": "tool_use", "id": f"t{self.steps}", "name": tool, "input": arguments or {"path": f"src/{self.steps}.py"}}
-        prompt = int(context.session.view.tokens * 1.2) + HEAD
+        prompt = prompt or int(context.session.view.tokens * 1.2) + HEAD
         usage = {"input_tokens": 5, "cache_creation_input_tokens": 300, "cache_read_input_tokens": prompt - 305}
         context.append(
             {
@@ -86,6 +86,22 @@ ACTS = st.lists(
     ),
     max_size=25,
 )
+
+
+def test_a_ceiling_holds_for_the_tokens_that_the_provider_counts_though_we_count_fewer() -> None:
+    context = opened(MemoryStore(), policy="provenance", ceiling=16_000)
+    agent = Agent(context)
+    dense = [
+        400
+    ] * 5  # texts of which the provider counts 1.8 times as many tokens, before a longer stretch that it counts as we do
+    sizes, before = iter(dense + [300] * 40), 0
+    while not context.session.commits:
+        view, size = context.session.view.tokens, next(sizes)
+        beyond = 0.8 * 400 * min(agent.steps, len(dense))
+        agent.step(size, prompt=int(view + beyond) + HEAD)
+        if not context.session.commits:
+            before = int(view + beyond) + HEAD
+    assert 15_000 < before <= 16_000
 
 
 @given(ACTS, st.sampled_from([2_500, 6_000, 40_000]), st.sampled_from([0, 150]))
