@@ -1,0 +1,268 @@
+"""`tenure bench`: the agent on benchmarks: sequences of ours, tasks of others' harnesses, and what N runs came to."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+import typer
+from msgspec.structs import replace
+
+from tenure.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tenure.agent.session import Agent
+    from tenure.benchmarks.outcome import Outcome
+    from tenure.benchmarks.play import Setup
+    from tenure.benchmarks.report import Run
+
+T = TypeVar("T")
+SAMPLE: Final = "sample"
+CONDITIONS: Final = ("cwl", "compaction", "none")
+FAILED: Final = 1
+
+bench = typer.Typer(
+    name="bench", help="Run benchmarks, and say what N runs came to.", no_args_is_help=True, rich_markup_mode="rich"
+)
+
+Model = Annotated[
+    str, typer.Option(envvar="TENURE_MODEL", help="openai:NAME, anthropic:NAME or scripted:FILE, as for `tenure run`.")
+]
+BaseUrl = Annotated[str, typer.Option(help="Where the API is, if not at its owner's.")]
+Condition = Annotated[str, typer.Option(help="The window's rules: cwl, compaction, none, or a policy; POLICY+episodes.")]
+Ceiling = Annotated[str, typer.Option(help="Tokens of the window, such as 80k; under compaction, where a summary is written.")]
+MaxCalls = Annotated[int, typer.Option(min=0, help="Calls of the model for one task; 0: no limit.")]
+MaxUsd = Annotated[float, typer.Option(min=0, help="Money for one task; 0: no limit.")]
+Fields = Annotated[str, typer.Option(metavar="JSON", help="Further settings of the provider's API.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report here, - for standard output.")]
+
+
+@bench.command()
+def sequences(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="canvas, hashes, kernel; all of them.")] = None,
+    model: Annotated[
+        str, typer.Option(help="As for `tenure run`; sample plays each sequence's own script, without a key.")
+    ] = SAMPLE,
+    base_url: BaseUrl = "",
+    condition: Annotated[list[str] | None, typer.Option(help="May be given several times; cwl, compaction and none.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="How often each is run.")] = 1,
+    ceiling: Annotated[str, typer.Option(help="Tokens of the window; each sequence has its own, as small as it is.")] = "",
+    max_calls: MaxCalls = 100,
+    max_usd: MaxUsd = 0.0,
+    fields: Fields = "",
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut the agent's commands in (bubblewrap).")] = False,
+    out: Annotated[Path, typer.Option(help="A new folder for sessions and outcomes.")] = Path("bench-sequences"),
+    json: Json = None,
+) -> None:
+    """Play the sequences of dependent tasks (CWL paper, section 6.5) under several conditions, and compare.
+
+    The agent runs alone and every call of it is approved: with a real model use --sandbox, or a machine that may be lost.
+    """
+    from tenure.benchmarks.sequences.all import SEQUENCES, sequence_named
+    from tenure.benchmarks.sequences.running import run
+    from tenure.cli.bench_tables import Progress
+
+    chosen = [sequence_named(name) for name in names or SEQUENCES]
+    if out.exists() and any(out.iterdir()):
+        raise InputError("--out", f"{str(out)!r} is not empty", "a new folder")
+    progress = Progress(sys.stderr)
+    played: list[tuple[Path, str]] = []
+    for sequence in chosen:
+        for name in condition or CONDITIONS:
+            setup = _setup(model, name, ceiling or str(sequence.ceiling), base_url, max_calls, max_usd, fields, sandbox=sandbox)
+            for number in range(1, runs + 1):
+                progress.begin(sequence.name, name, number, runs)
+                played.append((out / sequence.name / name / f"run-{number}", sequence.name))
+                asyncio.run(run(sequence, setup, played[-1][0], told=progress.task))
+    said = (SCRIPTED,) if model == SAMPLE or model.startswith("scripted:") else ()
+    _told(played, json, said)
+
+
+SCRIPTED: Final = (
+    "The model followed a script, so that what was solved is the script's doing, and every run is the same: this shows that the benchmark works, and"
+    " what the windows cost for the same words. It says nothing of how well a model does under either condition."
+)
+
+
+@bench.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Each the folder of one run, as a harness left it.")],
+    benchmark: Annotated[str, typer.Option(help="What it is called; the name of the folder above, unless it is given.")] = "",
+    resolved: Annotated[Path | None, typer.Option(metavar="FILE", help="SWE-bench's report, which says what was solved.")] = None,
+    json: Json = None,
+) -> None:
+    """Say what N runs came to: mean and spread by condition, and how well the agent annotated."""
+    _told([(folder, benchmark or folder.resolve().parent.name) for folder in folders], json, (), resolved=resolved)
+
+
+@bench.command()
+def measure(
+    addresses: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Any stored session, as `tenure show` takes it.")],
+    json: Json = None,
+) -> None:
+    """Measure the annotation of stored sessions: overhead, mistyped episodes, missing dependencies, repeated exploration."""
+    from tenure.benchmarks.stored import stored_measured
+    from tenure.cli.bench_tables import marks_of
+    from tenure.meter.tokens import o200k
+
+    _put([(address, stored_measured(address, o200k())) for address in addresses], json, marks_of)
+
+
+@bench.command()
+def task(
+    words: Annotated[Path, typer.Option(metavar="FILE", help="What to do, in words.")],
+    folder: Annotated[Path, typer.Option(help="Takes the session and the outcome; a session that is there goes on.")],
+    model: Model,
+    name: Annotated[str, typer.Option("--task", help="How reports name the task.")] = "task",
+    session: Annotated[str, typer.Option(help="The conversation's id.")] = "tenure",
+    cwd: Annotated[Path | None, typer.Option(help="The folder to work in.")] = None,
+    base_url: BaseUrl = "",
+    condition: Condition = "cwl",
+    ceiling: Ceiling = "80k",
+    max_calls: MaxCalls = 0,
+    max_usd: MaxUsd = 0.0,
+    fields: Fields = "",
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut the agent's commands in (bubblewrap).")] = False,
+) -> None:
+    """Play one task of a benchmark: what the adapters run in a container. Nobody is asked, and every call is approved.
+
+    Exit codes: 0 the agent came to an end, 1 the model or the provider failed, 2 bad input, 130 stopped from outside.
+    """
+    setup = _setup(model, condition, ceiling, base_url, max_calls, max_usd, fields, sandbox=sandbox)
+    outcome = asyncio.run(_played(words, folder, (cwd or Path.cwd()).resolve(), name, session, setup))
+    raise typer.Exit({"failed": FAILED, "cancelled": 130}.get(outcome.reason, 0))
+
+
+@bench.command()
+def swe_bench(
+    instances: Annotated[Path, typer.Argument(help="The dataset's instances, as JSON lines or one list.")],
+    repositories: Annotated[Path, typer.Option(help="Clones of the repositories, each called owner__name.")],
+    model: Model,
+    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be given several times.")] = None,
+    one_session: Annotated[bool, typer.Option("--one-session", help="All instances in one session.")] = False,
+    base_url: BaseUrl = "",
+    condition: Condition = "cwl",
+    ceiling: Ceiling = "80k",
+    max_calls: MaxCalls = 0,
+    max_usd: MaxUsd = 0.0,
+    fields: Fields = "",
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut the agent's commands in (bubblewrap).")] = False,
+    out: Annotated[
+        Path, typer.Option(help="A folder for predictions, sessions and workspaces; one that is there goes on.")
+    ] = Path("swe-bench"),
+) -> None:
+    """Play instances of SWE-bench and write predictions for its harness."""
+    from tenure.benchmarks.harnesses.swe_bench import PREDICTIONS, instances_in, predicted
+    from tenure.cli.bench_tables import line_of_instance
+
+    wanted = [each for each in instances_in(instances) if not only or each.instance_id in only]
+    setup = _setup(model, condition, ceiling, base_url, max_calls, max_usd, fields, sandbox=sandbox)
+    out.mkdir(parents=True, exist_ok=True)
+    told = predicted(
+        wanted,
+        setup,
+        repositories,
+        out,
+        together=one_session,
+        told=lambda instance, outcome, prediction: sys.stderr.write(
+            line_of_instance(instance.instance_id, outcome, prediction.model_patch) + "\n"
+        ),
+    )
+    asyncio.run(told)
+    sys.stdout.write(f"{out / PREDICTIONS}\n")
+
+
+def _setup(
+    model: str, condition: str, ceiling: str, base_url: str, max_calls: int, max_usd: float, fields: str, *, sandbox: bool
+) -> "Setup":
+    from tenure.benchmarks.condition import condition_named
+    from tenure.benchmarks.play import Setup
+    from tenure.cli.run import fields_of
+    from tenure.lifecycle.budget import parse_tokens
+
+    if not model:
+        raise InputError("model", "none", "--model anthropic:claude-opus-4-5, openai:gpt-5 or scripted:FILE")
+    return Setup(
+        model=model,
+        condition=condition_named(condition),
+        ceiling=parse_tokens("--ceiling", ceiling, of=None),
+        base_url=base_url,
+        most_calls=max_calls,
+        most_usd=max_usd,
+        sandbox=sandbox,
+        fields=fields_of(fields),
+    )
+
+
+async def _played(words: Path, folder: Path, cwd: Path, name: str, session: str, setup: "Setup") -> "Outcome":
+    """One task, told on standard error, its outcome written as it goes."""
+    from tenure.agent.settings import World
+    from tenure.benchmarks.outcome import FILE, STORE, write_outcome
+    from tenure.benchmarks.play import Task, play
+    from tenure.cli.run_screen import Teller
+    from tenure.store.store import Store
+
+    try:
+        text = words.read_text(encoding="utf-8", errors="replace").replace("\0", "\ufffd")
+    except OSError as error:
+        raise InputError(str(words), f"cannot be read ({error.strerror or error})") from error
+    if not text.strip():
+        raise InputError(str(words), "nothing to do", "a task in words")
+    folder.mkdir(parents=True, exist_ok=True)
+    teller = Teller(sys.stdout, sys.stderr, quiet=False, live=False)
+    outcome = await play(
+        Task(name=name, words=text, folder=cwd),
+        setup,
+        session,
+        World(store=Store(f"sqlite:///{(folder / STORE).resolve()}")),
+        heard=teller.tell,
+        progress=lambda came: write_outcome(came, folder / FILE),
+        opened=_listen,
+    )
+    write_outcome(outcome, folder / FILE)
+    return outcome
+
+
+def _listen(agent: "Agent") -> None:
+    """A polite request to end stops the turn and leaves a valid record."""
+    loop = asyncio.get_running_loop()
+    with suppress(NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, agent.cancel)
+
+
+def _told(folders: Sequence[tuple[Path, str]], json: Path | None, said: Iterable[str], *, resolved: Path | None = None) -> None:
+    """Gather the runs and tell of them."""
+    from tenure.benchmarks.gathered import gathered
+    from tenure.benchmarks.harnesses.swe_bench import resolved_in
+    from tenure.benchmarks.report import report as reported
+    from tenure.cli.bench_tables import tables
+    from tenure.meter.tokens import o200k
+
+    solved = resolved_in(resolved) if resolved is not None else None
+    count, runs, notes = o200k(), list["Run"](), [*said]
+    for folder, benchmark in folders:
+        found = gathered(folder, count, benchmark=benchmark, resolved=solved)
+        runs += [replace(run, name=str(folder)) for run in found.runs]
+        notes += found.notes
+    _put(reported(runs, notes), json, tables)
+
+
+def _put(value: T, json: Path | None, show: "Callable[[T, Console], None]") -> None:
+    """Print a value as a table, or write it as JSON."""
+    import msgspec
+
+    from tenure.cli import words
+
+    if json is not None:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+        if str(json) == "-":
+            sys.stdout.buffer.write(text)
+            return
+        json.write_bytes(text)
+    show(value, words.screen())

@@ -1,0 +1,183 @@
+"""How benchmarks are told on terminals: a line for each task as it is done, a column for each condition at the end."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+from tenure.cli import words
+
+if TYPE_CHECKING:
+    from tenure.benchmarks.measures.measured import Measured
+    from tenure.benchmarks.outcome import Outcome
+    from tenure.benchmarks.report import Report, Row
+    from tenure.benchmarks.sequences.running import Checked
+    from tenure.benchmarks.sequences.sequence import Step
+    from tenure.benchmarks.spread import Rate, Spread
+
+NONE: Final = "–"
+NOTE_CHARS: Final = 400
+
+
+class Progress:
+    """A line for each task. Mutable: it knows which run it is."""
+
+    def __init__(self, aside: TextIO) -> None:
+        self._aside = aside
+
+    def begin(self, sequence: str, condition: str, run: int, runs: int) -> None:
+        """A run begins."""
+        number = f", run {run} of {runs}" if runs > 1 else ""
+        self._aside.write(f"{sequence}, {condition}{number}\n")
+        self._aside.flush()
+
+    def task(self, step: "Step", outcome: "Outcome", checked: "Checked") -> None:
+        """A task is done, and checked."""
+        why = "" if checked.solved else f": {words.first_line(checked.said, 100)}"
+        ended = "" if outcome.reason == "done" else f", {outcome.reason}"
+        self._aside.write(f"  {'✓' if checked.solved else '✗'} {step.name}: {_figures(outcome)}{ended}{why}\n")
+        self._aside.flush()
+
+
+def line_of_instance(name: str, outcome: "Outcome", patch: str) -> str:
+    """An instance of SWE-bench that was played, in one line."""
+    lines = sum(line[:1] in "+-" and line[:3] not in ("+++", "---") for line in patch.splitlines() if line)
+    return f"{words.first_line(name, 80)}: {outcome.reason}, {_figures(outcome)}, {lines} changed lines"
+
+
+def _figures(outcome: "Outcome") -> str:
+    """What a task took."""
+    counts = ((outcome.commits, "commit", "commits"), (outcome.summaries, "summary", "summaries"))
+    left = "".join(f", {count} {one if count == 1 else more}" for count, one, more in counts if count)
+    tokens = outcome.usage.prompt + outcome.usage.output
+    paid = f", {words.money(outcome.usd)}" if outcome.usd else ""
+    return f"{outcome.calls} calls, {words.short(tokens)} tokens{paid}{left}"
+
+
+def tables(report: "Report", console: Console) -> None:
+    """A table for each benchmark, a column for each condition."""
+    for benchmark in dict.fromkeys(row.benchmark for row in report.rows):
+        rows = [row for row in report.rows if row.benchmark == benchmark]
+        console.print(_table(benchmark, rows))
+        console.print()
+    console.print("Means ± standard deviation by run; shares with Wilson's interval at 95 %.", style="dim")
+    for note in report.notes:
+        console.print(words.plain(words.first_line(note, NOTE_CHARS)), style="dim")
+
+
+def marks_of(measured: "Sequence[tuple[str, Measured]]", console: Console) -> None:
+    """The annotation of sessions, a column each."""
+    table = _columns("", [address.rpartition("/")[2] for address, _ in measured])
+    for label, said in _MEASURES:
+        table.add_row(label, *(said(each) for _, each in measured))
+    console.print(table)
+    for address, each in measured:
+        findings = [
+            *(f"{wrong.type} {wrong.episode} is mistyped: {wrong.why}" for wrong in each.typing.mistyped),
+            *(
+                f"act {gap.act} does not name {gap.expl}, whose {', '.join(gap.anchors)} it uses"
+                for gap in each.dependencies.missing
+            ),
+            *(f"{again.object} gives what {again.earlier} gave: {again.about}" for again in each.explored.again),
+        ]
+        if findings:
+            console.print(words.plain(address), style="bold")
+        for line in findings[:20]:
+            console.print(words.plain("  " + words.first_line(line, 200)))
+        if len(findings) > 20:
+            console.print(f"  and {len(findings) - 20} more, in the JSON")
+
+
+def _table(benchmark: str, rows: "Sequence[Row]") -> Table:
+    table = _columns(words.first_line(benchmark, 60), [row.condition for row in rows])
+    for label, said in _ROWS:
+        cells = [said(row) for row in rows]
+        if any(cell not in (NONE, "0", "") for cell in cells):
+            table.add_row(label, *cells)
+    return table
+
+
+def _columns(title: str, names: Sequence[str]) -> Table:
+    table = Table(
+        title=words.plain(title) if title else None, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
+    table.add_column("")
+    for name in names:
+        table.add_column(words.plain(words.first_line(name, 40)), justify="right")
+    return table
+
+
+def _mean(spread: "Spread | None", said: Callable[[float], str]) -> str:
+    """A mean, with its spread where there is more than one run."""
+    if spread is None:
+        return NONE
+    return said(spread.mean) + (f" ± {said(spread.sd)}" if spread.sd is not None else "")
+
+
+def _rate(rate: "Rate") -> str:
+    """So many of so many, with the interval."""
+    if rate.value is None:
+        return NONE
+    return f"{rate.hits} of {rate.of} ({rate.low * 100:.0f}–{rate.high * 100:.0f} %)"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else f"{value:.1f}"
+
+
+def _short(value: float) -> str:
+    return words.short(round(value))
+
+
+def _share(value: float | None) -> str:
+    return NONE if value is None else words.percent(value)
+
+
+_ROWS: "Final[tuple[tuple[str, Callable[[Row], str]], ...]]" = (
+    ("runs", lambda row: str(row.runs)),
+    ("solved tasks", lambda row: _rate(row.solved)),
+    ("calls of the model", lambda row: _mean(row.calls, _number)),
+    ("tokens processed", lambda row: _mean(row.processed, _short)),
+    ("of prompts, cached", lambda row: _share(row.cached_share)),
+    ("money", lambda row: _mean(row.usd, words.money)),
+    ("calls without a price", lambda row: str(row.unpriced)),
+    ("seconds", lambda row: _mean(row.seconds, _number)),
+    ("commits", lambda row: _mean(row.commits, _number)),
+    ("summaries", lambda row: _mean(row.summaries, _number)),
+    ("recalls", lambda row: _mean(row.marks.recalls, _number)),
+    ("delimiters", lambda row: _mean(row.marks.delimiters, _number)),
+    ("  refused", lambda row: _rate(row.marks.refused)),
+    ("  their tokens, once", lambda row: _mean(row.marks.overhead_tokens, _short)),
+    ("  calls for them alone", lambda row: _mean(row.marks.overhead_calls, _number)),
+    ("  of tokens processed", lambda row: _share(row.marks.overhead_share)),
+    ("episodes", lambda row: _mean(row.marks.declared, _number)),
+    ("  mistyped", lambda row: _rate(row.marks.mistyped)),
+    ("  left open", lambda row: str(row.marks.left_open)),
+    ("dependencies missing", lambda row: _rate(row.marks.missing)),
+    ("looks", lambda row: _mean(row.marks.explored, _number)),
+    ("  again", lambda row: _rate(row.marks.again)),
+    ("  tokens of those", lambda row: _mean(row.marks.again_tokens, _short)),
+    ("  of an earlier task", lambda row: str(row.marks.again_across)),
+    ("  of what had left", lambda row: str(row.marks.again_gone)),
+)
+
+_MEASURES: "Final[tuple[tuple[str, Callable[[Measured], str]], ...]]" = (
+    ("replies of the model", lambda each: str(each.replies)),
+    ("calls of tools", lambda each: str(each.calls)),
+    ("recalls", lambda each: str(each.recalls)),
+    ("delimiters", lambda each: str(each.overhead.delimiters)),
+    ("  refused", lambda each: str(each.overhead.refused)),
+    ("  their tokens, once", lambda each: words.short(each.overhead.tokens)),
+    ("  replies for them alone", lambda each: str(each.overhead.replies)),
+    ("  tokens those processed", lambda each: words.short(each.overhead.replies_tokens)),
+    ("  tokens in every request", lambda each: words.short(each.overhead.standing_tokens)),
+    ("expl, act episodes", lambda each: f"{each.typing.expl}, {each.typing.act}"),
+    ("  mistyped", lambda each: str(len(each.typing.mistyped))),
+    ("  left open", lambda each: str(each.typing.open)),
+    ("dependencies declared", lambda each: str(each.dependencies.declared)),
+    ("  used, missing", lambda each: f"{each.dependencies.used}, {len(each.dependencies.missing)}"),
+    ("looks", lambda each: str(each.explored.looks)),
+    ("  again", lambda each: str(len(each.explored.again))),
+    ("  tokens of those", lambda each: words.short(each.explored.again_tokens)),
+)
