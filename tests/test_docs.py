@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from typer.main import get_command
 
 from tenure import Budget, Context, Cwl
-from tenure.cli.main import app
+from tenure.cli.main import made
 from tenure.clip.clip import LEAST, SHAPES
 from tenure.clip.head_tail import HEAD, TAIL
 from tenure.clip.setting import Clip
@@ -162,7 +162,7 @@ def commands() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "line"), list(commands()))
 def test_a_command_that_is_shown_can_be_given(page: str, line: str) -> None:
     _, name, *arguments = shlex.split(line, comments=True)
-    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    command = get_command(made((name,))).commands[name]  # type: ignore[attr-defined]
     given = command.make_context(name, arguments).params
     if {"policy", "compat"} <= given.keys():
         assert policy_named(given["policy"], given["compat"]) is not None

@@ -3,17 +3,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
+from tenure.agent.events import (
+    Committed,
+    EpisodeEnded,
+    Event,
+    Failed,
+    Left,
+    LimitUnmet,
+    Noticed,
+    Retrying,
+    SessionOpened,
+    TurnDone,
+)
+from tenure.errors import Failure
+from tenure.record.episodes import EpisodeType
 from tenure.testing.store import MemoryStore
 from tenure.tui.app import TenureApp
 from tenure.tui.asking import Question
 from tenure.tui.chat import Chat
-from tenure.tui.pickers import Picker
+from tenure.tui.pickers import MODELS, Picker
 from tenure.tui.reading import Reading
+from tenure.tui.recalling import Recalling
+from tenure.tui.rows import Row
 from tenure.tui.themes import DARK, LIGHT
 from tenure.tui.viewer import ContextViewer
 
@@ -160,6 +177,97 @@ def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> No
     played(made(tmp_path, []), play, (100, 40))
 
 
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
+def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/help")
+        await until(pilot, lambda: isinstance(app.screen, Reading))
+        golden(f"tui-help-{width}-{theme}.txt", picture(app))
+
+    played(made(tmp_path, [], theme=theme), play, (width, 44))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
+def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    rows = [
+        Row(key=f"anthropic:model-{n}", cells=(f"anthropic:model-{n}", "200k", "3.00", "15.00"), tones=("", "dim", "dim", "dim"))
+        for n in range(30)
+    ]
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        app.push_screen(Picker("Models: type a name, or anthropic:claude-opus-4-5", MODELS, lambda: rows, free=True))
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("minus", "2", "down")
+        await until(pilot, lambda: "model-22" in text_of(app) and "model-3" not in text_of(app))
+        golden(f"tui-models-{width}-{theme}.txt", picture(app))
+        await pilot.press("escape")
+
+    played(made(tmp_path, [], theme=theme), play, (width, 24))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
+def test_what_is_told_on_the_way_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    left = (Left(action="strip", object="episode:locate", level="bulk"), Left(action="clear", object="read:1"))
+    happened: tuple[Event, ...] = (
+        SessionOpened(session="0123456789abcdef", folder="/kit", model="m", resumed=True, entries=40, interrupted=2),
+        Noticed(text="AGENTS.md: 300 characters were left out"),
+        Retrying(text="gpt-5-mini: overloaded (529)", kind=Failure.UNAVAILABLE, attempt=2, most=6, wait_s=4.0),
+        Committed(
+            n=3,
+            policy="cwl",
+            reason="912 tokens over the ceiling of 14,000",
+            account="",
+            left=left,
+            tokens_before=14_912,
+            tokens_after=8_213,
+        ),
+        EpisodeEnded(name="locate", type=EpisodeType.EXPL, description="skip() drops comments", aborted=True),
+        LimitUnmet(text="the window holds 15,000 tokens of 14,000, and nothing more may leave", tokens=15_000, limit=14_000),
+        Failed(text="gpt-5-mini: the key was not accepted (401)"),
+        TurnDone(reason="step limit", why="60 calls of the model, as many as were allowed", steps=60, usd=0.25, seconds=90.0),
+    )
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        for event in happened:
+            chat.take(event)
+        await until(pilot, lambda: chat.transcript.is_drawn)
+        golden(f"tui-notices-{width}-{theme}.txt", picture(app))
+
+    played(made(tmp_path, [], theme=theme), play, (width, 36))
+
+
+def test_letters_and_enter_that_come_at_once_are_taken_in_their_order(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        for letter in "pasted at once":
+            app.post_message(events.Key("space" if letter == " " else letter, letter))
+        app.post_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: "heard it" in text_of(app))
+        assert "pasted at once" in text_of(app)
+        assert not chat.draft.text
+
+    played(made(tmp_path, [says("heard it")]), play)
+
+
+def test_every_answer_is_seen_however_long_the_call_and_the_rest_of_it_can_be_read(tmp_path: Path) -> None:
+    command = "\n".join(f"touch file-{n}" for n in range(60))
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "touch them", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits and "PageDown shows the rest" in text_of(app))
+        assert all(answer in text_of(app) for answer in ("y  yes", "n  no", "w  no, and say why"))
+        assert "touch file-59" not in text_of(app)
+        for _ in range(20):
+            await pilot.press("pagedown")
+        await until(pilot, lambda: "touch file-59" in text_of(app))
+        await pilot.press("n")
+        await until(pilot, lambda: not chat.is_busy)
+
+    played(made(tmp_path, [says("", call("bash", command=command)), says("ok")]), play, (60, 24))
+
+
 def test_up_brings_back_what_was_typed_and_down_what_was_begun(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
@@ -198,7 +306,7 @@ def test_a_command_that_tells_opens_a_page_that_escape_closes(command: str, tmp_
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "keep comments")
         await said(pilot, app, command)
-        await until(pilot, lambda: isinstance(app.screen, Reading))
+        await until(pilot, lambda: isinstance(app.screen, Reading | Recalling))
         assert {"/why": "Gauge:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
             command
         ] in text_of(app).replace("scripted", "gpt-5-mini")

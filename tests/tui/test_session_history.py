@@ -14,7 +14,7 @@ from tenure.tui.building import Picks, build, drafts
 from tenure.tui.carried import lifetime
 from tenure.tui.history import History, of_address, of_records
 from tenure.tui.listing import Segment, lists
-from tenure.tui.showing import seen
+from tenure.tui.showing import object_content, parts, seen
 from tenure.view.edit import Commit, Drop, Insert, Replace
 
 
@@ -141,9 +141,37 @@ def test_an_object_says_how_much_of_it_is_left_and_who_took_it() -> None:
     assert states == {"read:1": "gone", "read:2": "smaller"}
 
 
+def test_a_skill_is_listed_with_what_its_last_load_weighs_and_how_much_of_it_is_left() -> None:
+    made = session(Setup(budget=Budget(), rules=rules_for("", "", ""), policy=None))
+    entries = [
+        entry
+        for draft in (
+            human("release it"),
+            reply(call("read_skill", "c0", name="release")),
+            result("an older text", "c0"),
+            reply(call("read_skill", "c1", name="release")),
+            result("one two three four five", "c1"),
+            reply(call("read", "c2", path="a.py")),
+            result("a b c", "c2"),
+        )
+        for entry in made.append(draft).entries
+    ]
+    left = (commit(0, 7, Replace(entry=4, block=0, text="x", tokens=1)),)
+    history = History(title="made", format="made", model="", index=made.index, read=entries.__getitem__, commits=left, usages={})
+    (skill,) = [each for each in lists(history).objects if each.object.startswith("skill:")]
+    assert (skill.object, skill.state) == ("skill:release", "smaller")
+    assert skill.about == "loaded 2 times, last by read_skill:2"
+    assert skill.tokens == made.index.block((3, 0)).tokens + made.index.block((4, 0)).tokens
+    assert skill.shown == made.index.block((3, 0)).tokens + 1
+    assert skill.carried.calls == 1
+    assert "one two three four five" in object_content(history, "skill:release").plain
+    assert "older" not in object_content(history, "skill:release").plain
+
+
 def test_the_difference_of_two_calls_names_what_came_went_and_changed() -> None:
     history = history_of(2, (commit(0, 5, Drop(entry=1, block=0), Replace(entry=3, block=0, text="less", tokens=1)),))
-    changes = [(line.change, line.about, line.words) for line in seen(history, 1, 0) if line.change]
+    listed = seen(history, parts(history, history.view_at(1), history.view_at(0)))
+    changes = [(line.change, line.about, line.words) for line in listed if line.change]
     assert changes == [
         ("gone", "person", "task 0"),
         ("come", "read:1 call", 'read {"path":"0.py"}'),

@@ -1,6 +1,9 @@
+import asyncio
 from pathlib import Path
 
 import pytest
+from textual.app import App, ComposeResult
+from textual.containers import VerticalScroll
 
 from tenure.agent.events import CallDone, CallStarted
 from tenure.meter.gauge import Gauge
@@ -8,8 +11,9 @@ from tenure.tui import clean
 from tenure.tui.commands import COMMANDS, is_command, matching
 from tenure.tui.pieces import DONE, HARD, SPLIT, TAIL, CallPiece, Words
 from tenure.tui.prose import prose
-from tenure.tui.rows import fitted
+from tenure.tui.rows import fitted, widths
 from tenure.tui.status import Facts, line, nudge
+from tenure.tui.text import Text
 
 
 def facts(tokens: int = 1_000) -> Facts:
@@ -21,6 +25,20 @@ def facts(tokens: int = 1_000) -> Facts:
         usd=0.132,
         episode="expl locate-auth",
     )
+
+
+def test_a_script_is_named_by_its_file_and_what_is_cut_says_so() -> None:
+    scripted = Facts(model="scripted:/a/long/way/down/to/the/tour.json", folder=Path("/home/kit"), gauge=facts().gauge)
+    assert "scripted:tour.json" in line(scripted, 120).plain
+    assert clean.line("word " * 100, 12) == "word word w…"
+    assert clean.line("word word", 12) == "word word"
+
+
+@pytest.mark.parametrize("width", range(24, 130, 7))
+def test_every_column_of_a_list_is_in_sight(width: int) -> None:
+    rooms = widths([1, 22, 14, 6, 0], width)
+    assert sum(rooms) + 2 * 4 <= max(width, 1 + 8 + 8 + 6 + 8)
+    assert rooms[-1] >= 16 or max(rooms[:-1]) <= 8
 
 
 @pytest.mark.parametrize("width", range(20, 170, 7))
@@ -81,7 +99,7 @@ def test_a_result_shows_its_first_lines_and_counts_the_rest() -> None:
 def test_an_edit_shows_what_it_changed() -> None:
     piece = CallPiece(started("edit", '{"path":"a.py","old":"one","new":"two"}'))
     piece.finish(CallDone(call="c", tool="edit", text="Edited a.py"))
-    assert "-one\n+two" in piece.drawn().plain
+    assert piece.drawn().plain.endswith("\n  -one\n  +two")
 
 
 def test_an_edit_whose_arguments_are_broken_shows_its_result() -> None:
@@ -144,3 +162,22 @@ def test_what_looks_like_a_path_is_no_command() -> None:
     assert is_command("/help")
     assert not is_command("/etc/hosts")
     assert not is_command("/")
+
+
+def test_a_text_that_changes_twice_around_another_widgets_layout_is_as_tall_as_its_newest_words() -> None:
+    class Page(App[None]):
+        def compose(self) -> ComposeResult:
+            with VerticalScroll():
+                yield Text("one", id="text")
+
+    async def play() -> int:
+        app = Page()
+        async with app.run_test(size=(40, 20)) as pilot:
+            text = app.query_one("#text", Text)
+            text.update("another")
+            app.screen._refresh_layout()  # what another widget asked for, before this one was idle
+            text.update("one\ntwo\nthree")
+            await pilot.pause()
+            return text.size.height
+
+    assert asyncio.run(play()) == 3

@@ -59,7 +59,7 @@ def viewed(
     app = ViewerApp(lambda: of_address(str(path), by_words), builder, theme=theme)
 
     async def run() -> None:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await until(pilot, lambda: isinstance(app.screen, ContextViewer))
             await play(pilot, app)
 
@@ -77,6 +77,27 @@ def test_every_list_reads_well(
         golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
 
     viewed(session_file(tmp_path / "session.json"), play, (width, 24 if width < 100 else 36), theme=theme)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
+def test_commits_read_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
+        await pilot.press("5")
+        await pilot.pause(0.1)
+        golden(f"tui-viewer-commits-{width}-{theme}.txt", picture(app))
+
+    live(tmp_path, play, (width, 24 if width < 100 else 36), theme=theme)
+
+
+def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
+        await pilot.press("4")
+        await pilot.pause(0.1)
+        rows = viewer.query_one("#calls-rows", RowList)
+        assert rows.cursor == rows.count - 1
+        assert rows.scroll_offset.y > 0
+
+    live(tmp_path, play, (80, 18))
 
 
 def test_a_call_shows_what_changed_or_all_that_the_model_saw(tmp_path: Path) -> None:
@@ -149,7 +170,13 @@ def test_a_file_offers_no_pins(tmp_path: Path) -> None:
     viewed(session_file(tmp_path / "session.json"), play)
 
 
-def live(tmp_path: Path, play: Callable[[Pilot[Any], TenureApp, Chat, ContextViewer], Awaitable[None]]) -> None:
+def live(
+    tmp_path: Path,
+    play: Callable[[Pilot[Any], TenureApp, Chat, ContextViewer], Awaitable[None]],
+    size: tuple[int, int] = (160, 40),
+    *,
+    theme: str = DARK,
+) -> None:
     """A live session of which something has left the window, in the viewer."""
     calls = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]
 
@@ -164,9 +191,9 @@ def live(tmp_path: Path, play: Callable[[Pilot[Any], TenureApp, Chat, ContextVie
         await play(pilot, app, chat, viewer)
 
     played(
-        made(tmp_path, [*calls, says("counted")], mode=Mode.ALL, policy="cwl", clip=0, budget=Budget(ceiling=6_000)),
+        made(tmp_path, [*calls, says("counted")], mode=Mode.ALL, policy="cwl", clip=0, budget=Budget(ceiling=6_000), theme=theme),
         both,
-        (160, 40),
+        size,
     )
 
 

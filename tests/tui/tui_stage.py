@@ -21,6 +21,7 @@ from tenure.tui.chat import Chat
 from tenure.tui.commands import is_command
 from tenure.tui.themes import DARK
 
+HELPER = "openai-chat:gpt-5-nano"
 Play = Callable[[Pilot[Any], TenureApp], Awaitable[None]]
 
 
@@ -40,17 +41,25 @@ def folder_of(tmp_path: Path) -> Path:
 
 
 def made(
-    tmp_path: Path, replies: Sequence[dict[str, object]], *, store: MemoryStore | None = None, theme: str = DARK, **settings: Any
+    tmp_path: Path,
+    replies: Sequence[dict[str, object]],
+    *,
+    store: MemoryStore | None = None,
+    theme: str = DARK,
+    helped: Sequence[dict[str, object]] = (),
+    **settings: Any,
 ) -> TenureApp:
-    """The app on a made-up folder; time stands still, and a token is a word."""
-    speaker = ScriptedSpeaker(parse_script(json.dumps({"replies": list(replies)})), tokens=by_words)
+    """The app on a made-up folder; time stands still, and a token is a word. `helped` is what the model HELPER says."""
+    speaker, helper = (
+        ScriptedSpeaker(parse_script(json.dumps({"replies": list(each)})), tokens=by_words) for each in (replies, helped)
+    )
     world = World(
         environment={"PATH": os.environ["PATH"]},
         home=tmp_path,
         today=None,
         seconds=lambda: 0.0,
         now=lambda: "2026-01-02T03:04:05.000000Z",
-        speaker=lambda _: speaker,
+        speaker=lambda choice: helper if choice.spec == HELPER else speaker,
         store=store or MemoryStore(),
         tokens=by_words,
     )
@@ -62,7 +71,7 @@ def played(app: TenureApp, play: Play, size: tuple[int, int] = (80, 30)) -> None
     """Run the app, wait until its session is open, and play."""
 
     async def run() -> None:
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             await until(pilot, lambda: isinstance(app.screen, Chat) and app.screen.agent is not None)
             await play(pilot, app)
             await app.leave()
@@ -75,9 +84,18 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
     for _ in range(1_000):
         await pilot.pause(0.01)
         if condition():
-            await pilot.pause(0.06)  # a frame of the transcript
+            await settled(pilot)
             return
     raise AssertionError(f"it never came; the screen:\n{text_of(pilot.app)}")
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    """Wait until the screen stays as it is; what moves all the time, such as the sign of a turn that runs, is not waited for."""
+    for _ in range(8):
+        before = text_of(pilot.app)
+        await pilot.pause(0.06)  # a frame of the transcript
+        if text_of(pilot.app) == before:
+            return
 
 
 async def said(pilot: Pilot[Any], app: TenureApp, text: str, *, wait: bool = True) -> None:
@@ -90,7 +108,7 @@ async def said(pilot: Pilot[Any], app: TenureApp, text: str, *, wait: bool = Tru
     if is_command(text):
         await pilot.pause(0.1)
     elif wait:
-        await until(pilot, lambda: _length(chat) > before and not chat.is_busy)
+        await until(pilot, lambda: _length(chat) > before and not chat.is_busy and chat.transcript.is_drawn)
 
 
 def _length(chat: Chat) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tenure.cli.interactive import is_interactive
+from tenure.cli.talking import is_interactive
 from tenure.errors import InputError
 
 

@@ -1,15 +1,12 @@
 """`tenure` without a command: the terminal interface, where there is a terminal; else what commands there are."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from tenure.cli.talking import is_interactive, talk
 from tenure.errors import InputError
-
-if TYPE_CHECKING:
-    from tenure.agent.settings import Settings
 
 
 def interactive(
@@ -24,6 +21,9 @@ def interactive(
     approve: Annotated[str, typer.Option(help="What may be done unasked: ask, edits, all or read-only.")] = "ask",
     sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut commands in (bubblewrap).")] = False,
     mcp: Annotated[Path | None, typer.Option(help="A file of MCP servers.", metavar="FILE")] = None,
+    helper: Annotated[
+        str, typer.Option(envvar="TENURE_HELPER", help="The model that finds titles; by default the one you talk with.")
+    ] = "",
     policy: Annotated[str, typer.Option(help="What leaves the window: provenance, cwl, tiered, none.")] = "",
     target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
     ceiling: Annotated[str, typer.Option(help="Never send more than this.")] = "",
@@ -51,25 +51,10 @@ def interactive(
         store=store,
         budget=budget_of(model, base_url, target, ceiling, ""),
         policy=policy or DEFAULT,
+        helper=helper,
         mode=Mode(approve),
         sandbox=sandbox,
         servers=mcp,
     )
-    _talk(settings, light=light)
-
-
-def is_interactive() -> bool:
-    """Whether a person sits at both ends."""
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
-
-
-def _talk(settings: "Settings", *, light: bool) -> None:
-    from tenure.tui.app import TenureApp
-    from tenure.tui.themes import DARK, LIGHT
-
-    app = TenureApp(settings, theme=LIGHT if light else DARK)
-    session = app.run()
-    if session:
-        typer.echo(f"tenure --resume {session[:8]} goes on with this session")
-    if app.return_code:
-        raise typer.Exit(app.return_code)
+    if code := talk(settings, light=light):
+        raise typer.Exit(code)

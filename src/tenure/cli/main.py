@@ -2,53 +2,74 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
-import typer
-
-from tenure.cli import words
-from tenure.cli.audit import audit
-from tenure.cli.context_view import context
-from tenure.cli.demo import demo
-from tenure.cli.evidence import evidence
-from tenure.cli.interactive import interactive
-from tenure.cli.judge import judge
-from tenure.cli.recall import recall
-from tenure.cli.replay import replay
-from tenure.cli.run import run
-from tenure.cli.sessions import sessions
-from tenure.cli.show import show
-from tenure.cli.why import why
+from tenure.cli.talking import is_interactive, talk_plainly
 from tenure.errors import InputError, TenureError
+
+if TYPE_CHECKING:
+    import typer
 
 BAD_INPUT = 2  # exit code of what cannot be read or understood; also that of wrong usage
 FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 
-app = typer.Typer(
-    name="tenure",
-    help="Manage the life of everything in an LLM agent's context window.",
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-app.callback(invoke_without_command=True)(interactive)
-app.command()(replay)
-app.command()(show)
-app.command()(recall)
-app.command()(audit)
-app.command()(evidence)
-app.command()(judge)
-app.command()(demo)
-app.command()(sessions)
-app.command()(why)
-app.command()(run)
-app.command()(context)
+# Where each command is. Loading all of them takes longer than the terminal interface may take to its first prompt.
+COMMANDS: Final = {
+    "replay": "tenure.cli.replay",
+    "show": "tenure.cli.show",
+    "recall": "tenure.cli.recall",
+    "audit": "tenure.cli.audit",
+    "evidence": "tenure.cli.evidence",
+    "judge": "tenure.cli.judge",
+    "demo": "tenure.cli.demo",
+    "sessions": "tenure.cli.sessions",
+    "why": "tenure.cli.why",
+    "run": "tenure.cli.run",
+    "context": "tenure.cli.context_view",
+    "bench": "tenure.cli.bench",
+}
+
+
+def made(commands: Iterable[str] = COMMANDS) -> "typer.Typer":
+    """The program with these commands."""
+    import typer
+
+    from tenure.cli.interactive import interactive
+
+    app = typer.Typer(
+        name="tenure",
+        help="Manage the life of everything in an LLM agent's context window.",
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
+    app.callback(invoke_without_command=True)(interactive)
+    for name in commands:
+        command = getattr(import_module(COMMANDS[name]), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command)
+        else:
+            app.command()(command)
+    return app
+
+
+def wanted(arguments: Sequence[str]) -> Iterable[str]:
+    """The commands that these arguments may mean: one, none where a person just talks with the agent, or all, to choose from or to help with."""
+    if arguments and arguments[0] in COMMANDS:
+        return (arguments[0],)
+    talks = is_interactive() and "--help" not in arguments and not (arguments and not arguments[0].startswith("-"))
+    return () if talks and not COMMANDS.keys() & set(arguments) else COMMANDS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(list(arguments) if arguments is not None else None, prog_name="tenure")
+        if not given and is_interactive():
+            return talk_plainly(os.environ.get("TENURE_MODEL", ""), os.environ.get("TENURE_HELPER", ""))
+        made(wanted(given))(given, prog_name="tenure")
     except SystemExit as done:  # wrong usage, and a command's own code
         return done.code if isinstance(done.code, int) else 0
     except InputError as error:
@@ -63,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(error: str, code: int) -> int:
+    from tenure.cli import words
+
     words.screen(stderr=True, wrap=False).print(words.plain(f"tenure: {error}"), style="red")
     return code
 

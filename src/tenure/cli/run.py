@@ -202,17 +202,21 @@ def _code(done: "TurnDone | None") -> int:
 
 
 def _listen(agent: "Agent") -> None:
-    """Ctrl-C, or a polite request to end, stops the turn and leaves a valid record; the second time nothing is waited for."""
-    asked = False
+    """Ctrl-C, or a polite request to end, stops the turn and leaves a valid record; the second time tools are not waited for, the third nothing."""
+    asked = 0
 
     def stop() -> None:
         nonlocal asked
-        if asked:
-            os._exit(EXIT["cancelled"])
-        asked = True
-        agent.cancel()
+        asked += 1
+        match asked:
+            case 1:
+                agent.cancel()
+            case 2:
+                agent.abandon()
+            case _:
+                os._exit(EXIT["cancelled"])
 
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the last: its terminal is gone
             loop.add_signal_handler(number, stop)

@@ -1,35 +1,37 @@
 """The terminal interface: opens sessions, and obeys the slash commands (an edge). Promise: nothing is lost, whatever is pressed."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 from uuid import uuid4
 
 from msgspec.structs import replace
 from textual import work
 from textual.app import App
 from textual.binding import Binding, BindingType
-from textual.content import Content
 
 from tenure.agent.approval import Mode
-from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.errors import InputError, TenureError
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import o200k
-from tenure.tui import clean
-from tenure.tui.building import Builder
 from tenure.tui.chat import Chat
-from tenure.tui.exporting import export
-from tenure.tui.history import of_context
-from tenure.tui.pickers import NEW, model_picker, session_picker
-from tenure.tui.reading import Reading
-from tenure.tui.replies import budget_text, help_text, ledger_text, policy_text, why_text
 from tenure.tui.themes import DARK, LIGHT, OWN, THEMES
-from tenure.tui.viewer import ContextViewer
 
-RECALL_TOKENS: Final = 20_000  # that `/recall` shows
+if TYPE_CHECKING:
+    from tenure.agent.session import Agent
+
+# What a session needs, then what commands do: loaded in this order behind the first paint, so that nobody waits for it before one can type.
+_LATER: Final = (
+    "tenure.agent.session",
+    "tenure.tui.earlier",
+    "tenure.tui.recalling",
+    "tenure.tui.viewer",
+    "tenure.tui.pickers",
+    "tenure.tui.replies",
+    "tenure.tui.exporting",
+)
 
 
 class TenureApp(App[str]):
@@ -77,22 +79,27 @@ class TenureApp(App[str]):
         """Open what was asked for."""
         self._chat = Chat()
         await self.push_screen(self._chat)
-        self._begin()
+        self._chat.call_after_refresh(self._begin)  # what it loads must not keep the first paint waiting
 
     @work(exclusive=True, group="opening")
     async def _begin(self) -> None:
         settings = self._settings
         if not (settings.model or settings.newest or settings.resume):
-            chosen = await self.push_screen_wait(model_picker())
+            chosen = await self._asked_model()
             if not chosen:
                 self._chat.tell("no model: /model names one")
                 return
             settings = replace(settings, model=chosen)
-        if await self._open(settings) and self._opening_words:
+        is_open = await self._open(settings)
+        self._load()
+        if is_open and self._opening_words:
             self._chat.draft.post_message(self._chat.draft.Submitted(self._opening_words))
 
     async def _open(self, settings: Settings) -> bool:
         """Another session in place of the one before; when it cannot be opened that one stays."""
+        await asyncio.to_thread(import_module, _LATER[0])  # it takes a moment, and keys go on meanwhile
+        from tenure.agent.session import Agent
+
         try:
             agent = await Agent.open(settings, self._world)
         except TenureError as error:
@@ -104,6 +111,16 @@ class TenureApp(App[str]):
         if before is not None:
             await before.close()
         return True
+
+    async def _asked_model(self) -> str:
+        from tenure.tui.pickers import model_picker
+
+        return await self.push_screen_wait(model_picker())
+
+    @work(thread=True, group="loading")
+    def _load(self) -> None:
+        for name in _LATER:
+            import_module(name)
 
     @property
     def home(self) -> Path:
@@ -132,17 +149,25 @@ class TenureApp(App[str]):
     # --- Commands
 
     @property
-    def _open_agent(self) -> Agent:
+    def _open_agent(self) -> "Agent":
         if self._agent is None:
             raise InputError("session", "none is open", "/model or /sessions")
         return self._agent
 
     async def _do_context(self, _: str) -> None:
+        from tenure.meter.tokens import o200k
+        from tenure.tui.building import Builder
+        from tenure.tui.history import of_context
+        from tenure.tui.pickers import title_of
+        from tenure.tui.viewer import ContextViewer
+
         agent = self._open_agent
         count = self._world.tokens or o200k()
         builder = Builder(lambda: agent.context.store, agent.folder, count, keep=True)
-        again = partial(of_context, agent.context, title=agent.id[:8], model=agent.choice.name)
-        await self.push_screen(ContextViewer(again(), builder, again=again, busy=lambda: self._chat.is_busy), self._built)
+        title = title_of(agent.context.store, agent.context.store.conversation(agent.id))
+        again = partial(of_context, agent.context, title=title, model=agent.choice.name)
+        viewer = ContextViewer(again(), builder, again=again, busy=lambda: self._chat.is_busy, recall=self._bring_back)
+        await self.push_screen(viewer, self._built)
 
     def _built(self, conversation: str | None) -> None:
         if conversation:
@@ -150,27 +175,36 @@ class TenureApp(App[str]):
 
     async def _do_handoff(self, focus: str) -> None:
         agent = self._open_agent
-        self._chat.tell("the model briefs what came before …")
-        self._hand_off(agent, focus)
-
-    @work(exclusive=True, group="handoff")
-    async def _hand_off(self, agent: Agent, focus: str) -> None:
-        try:
-            answered = await agent.handoff(focus)
-        except TenureError as error:
-            self._chat.tell(str(error), "error")
-            return
-        self._chat.tell(str(answered.decision) if answered is not None else "there is nothing new to hand off")
+        self._chat.hand_off(agent, focus)
 
     async def _do_recall(self, wanted: str) -> None:
+        from tenure.tui.history import of_context
+        from tenure.tui.recalling import Recalling, found
+
         if not wanted:
-            raise InputError("/recall", "nothing", "a handle such as read:12, or words")
-        context = self._open_agent.context
-        is_handle = ":" in wanted and " " not in wanted
-        found = context.recall(wanted if is_handle else "", words="" if is_handle else wanted, cap=RECALL_TOKENS)
-        await self.push_screen(Reading(f"recall {clean.line(wanted, 60)}", Content(clean.text(found))))
+            raise InputError("/recall", "nothing", "a handle such as read:12, a path, or words")
+        agent = self._open_agent
+        history = of_context(agent.context, title=agent.id[:8], model=agent.choice.name)
+        await self.push_screen(Recalling(history, found(history, wanted), wanted), self._recalled)
+
+    def _recalled(self, handle: str | None) -> None:
+        if handle:
+            try:
+                self._bring_back(handle)
+            except TenureError as error:
+                self._chat.tell(str(error), "warning")
+
+    def _bring_back(self, handle: str) -> str:
+        """Put what left the window at its end again, and say so. Raises InputError."""
+        self._chat.brought(self._open_agent.bring_back(handle))
+        said = f"{handle} is back at the end of the window: the model sees it from its next call on"
+        self._chat.tell(said)
+        return said
 
     async def _do_budget(self, rest: str) -> None:
+        from tenure.lifecycle.budget import Budget
+        from tenure.tui.replies import budget_text
+
         agent = self._open_agent
         if not rest:
             self._chat.tell(budget_text(agent))
@@ -180,6 +214,8 @@ class TenureApp(App[str]):
         self._chat.tell(budget_text(self._open_agent))
 
     async def _do_policy(self, rest: str) -> None:
+        from tenure.tui.replies import policy_text
+
         if rest:
             await self._again(replace(self._settings, policy=rest))
         self._chat.tell(policy_text(self._open_agent))
@@ -192,9 +228,15 @@ class TenureApp(App[str]):
         await self._open(replace(settings, model=agent.model))
 
     async def _do_why(self, _: str) -> None:
+        from tenure.tui.reading import Reading
+        from tenure.tui.replies import why_text
+
         await self.push_screen(Reading("why", why_text(self._open_agent)))
 
     async def _do_ledger(self, _: str) -> None:
+        from tenure.tui.reading import Reading
+        from tenure.tui.replies import ledger_text
+
         await self.push_screen(Reading("ledger", ledger_text(self._open_agent, min(110, self.size.width - 8))))
 
     async def _do_fork(self, _: str) -> None:
@@ -207,6 +249,8 @@ class TenureApp(App[str]):
         self._chat.tell(f"this is {made.id[:8]}, a fork of {agent.id[:8]}, which stays as it was")
 
     async def _do_export(self, rest: str) -> None:
+        from tenure.tui.exporting import export
+
         agent = self._open_agent
         if not rest:
             raise InputError("/export", "no file", "a name that ends with .md or .json")
@@ -219,7 +263,7 @@ class TenureApp(App[str]):
 
     @work(exclusive=True, group="opening")
     async def _change_model(self, wanted: str) -> None:
-        chosen = wanted or await self.push_screen_wait(model_picker())
+        chosen = wanted or await self._asked_model()
         if not chosen:
             return
         if self._agent is None:
@@ -238,6 +282,8 @@ class TenureApp(App[str]):
 
     @work(exclusive=True, group="opening")
     async def _change_session(self) -> None:
+        from tenure.tui.pickers import NEW, session_picker
+
         agent = self._agent
         if agent is None:
             self._chat.tell("no store is open yet: /model opens a session", "warning")
@@ -259,7 +305,10 @@ class TenureApp(App[str]):
         self.action_theme()
 
     async def _do_help(self, _: str) -> None:
-        await self.push_screen(Reading("help", help_text()))
+        from tenure.tui.reading import Reading
+        from tenure.tui.replies import help_text
+
+        await self.push_screen(Reading("help", help_text(min(114, self.size.width - 6))))
 
     async def _do_quit(self, _: str) -> None:
         await self.leave()

@@ -79,9 +79,7 @@ def build(
         dialect=dialect,
         budget=msgspec.json.encode(USUAL).decode(),
     )
-    store.create(sheet)
-    store.append(sheet.id, placed.entries)
-    return store.conversation(sheet.id)
+    return store.create(sheet, placed.entries)
 
 
 class Builder:

@@ -4,6 +4,9 @@ The screen only listens: it takes events, and says to the session what a person 
 """
 
 import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
@@ -14,18 +17,17 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, Delegated, Event, Gauged, TurnDone
-from tenure.agent.session import Agent
 from tenure.errors import InputError, TenureError
 from tenure.tui import clean
 from tenure.tui.asking import Question
 from tenure.tui.commands import is_command, parsed
-from tenure.tui.earlier import earlier, typed
 from tenure.tui.pieces import note
 from tenure.tui.prompt import Draft, Prompt
 from tenure.tui.status import Facts, line, nudge
 from tenure.tui.transcript import Transcript
 
 if TYPE_CHECKING:
+    from tenure.agent.session import Agent
     from tenure.tui.app import TenureApp
 
 BREATH_S: Final = 0.004  # of events, after which everything else has its turn
@@ -62,6 +64,9 @@ class Chat(Screen[None]):
         self._tick = -1
         self._pressed = float("-inf")
         self._gauged: Gauged | None = None
+        self._is_done = False  # the newest turn came to its own end
+        self._is_entitled = False  # a title was asked for
+        self._handed_off = -1  # entries when a handoff was asked for last
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -78,7 +83,7 @@ class Chat(Screen[None]):
         self.draft.focus()
 
     @property
-    def agent(self) -> Agent | None:
+    def agent(self) -> "Agent | None":
         """The session; None while one is opened."""
         return self._agent
 
@@ -97,9 +102,13 @@ class Chat(Screen[None]):
         """Whether a turn runs."""
         return self._tick >= 0
 
-    async def hold(self, agent: Agent) -> None:
+    async def hold(self, agent: "Agent") -> None:
         """Talk with this session from now on; the one before is closed by who opened it."""
+        from tenure.tui.earlier import earlier, typed
+
         self._agent, self._gauged = agent, None
+        self._is_entitled, self._handed_off = False, -1
+        self.workers.cancel_group(self, "title")  # pyright: ignore[reportUnknownMemberType] - Textual's
         transcript = self.transcript
         await transcript.clear()
         for piece in earlier(agent.context):
@@ -145,9 +154,44 @@ class Chat(Screen[None]):
     async def _turn(self, text: str) -> None:
         agent = self._agent
         assert agent is not None
+        async with self._busy():
+            await self._heard(agent, text)
+        if self._is_done:
+            self._entitle(agent)
+        self._go_on(agent)
+
+    @work(exclusive=True, group="turn")
+    async def hand_off(self, agent: "Agent", focus: str) -> None:
+        """Let the model brief what came before; Esc stops it. What is typed meanwhile waits, as during a turn."""
+        self.tell("the model briefs what came before … (Esc stops it)")
+        async with self._busy():
+            answered = await agent.handoff(focus)
+            self.tell(str(answered.decision) if answered is not None else "there is nothing new to hand off")
+        self._handed_off = len(agent.context.session.index)
+        self._show_status()
+        self._go_on(agent)
+
+    @work(exclusive=True, group="title")
+    async def _entitle(self, agent: "Agent") -> None:
+        """Once for each session that is held: best effort, and nobody waits for it."""
+        if not self._is_entitled:
+            from tenure.agent.titling import entitled
+
+            self._is_entitled = True
+            await entitled(agent)
+
+    def brought(self, events: Iterable[Event]) -> None:
+        """Show what was brought back."""
+        for event in events:
+            self.take(event)
+        self._show_status()
+
+    @asynccontextmanager
+    async def _busy(self) -> AsyncGenerator[None]:
+        """Something runs; what goes wrong is told, and then the keys are the prompt's again."""
         self._tick = 0
         try:
-            await self._heard(agent, text)
+            yield
         except TenureError as error:
             self.tell(str(error), "error")
         finally:
@@ -155,9 +199,8 @@ class Chat(Screen[None]):
             self.query_one(Question).clear()
             self._show_status()
             self.draft.focus()
-        self._go_on(agent)
 
-    def _go_on(self, agent: Agent) -> None:
+    def _go_on(self, agent: "Agent") -> None:
         """Say what was typed while nobody could listen."""
         if self._waiting and self._agent is agent:
             following, self._waiting = "\n\n".join(self._waiting), []
@@ -165,7 +208,7 @@ class Chat(Screen[None]):
             self._show_waiting()
             self.call_later(self._turn, following)
 
-    async def _heard(self, agent: Agent, text: str) -> None:
+    async def _heard(self, agent: "Agent", text: str) -> None:
         since = monotonic()
         async for event in agent.run(text):
             self.take(event)
@@ -176,10 +219,12 @@ class Chat(Screen[None]):
     def take(self, event: Event) -> None:
         """What an event means for the screen."""
         question = self.query_one(Question)
-        inner = event.of if isinstance(event, Delegated) else event
+        inner, folder = event, ""
+        while isinstance(inner, Delegated):
+            inner, folder = inner.of, inner.folder
         match inner:
             case ApprovalAsked():
-                question.ask(inner)
+                question.ask(inner, by=f"sub-agent in {clean.path(Path(folder), self._own.home)}" if folder else "")
             case ApprovalGiven(call=call):
                 question.settled(call)
                 if not question.waits:
@@ -187,7 +232,8 @@ class Chat(Screen[None]):
             case Gauged() if not isinstance(event, Delegated):
                 self._gauged = inner
                 self._show_status()
-            case TurnDone() if not isinstance(event, Delegated):
+            case TurnDone(reason=reason) if not isinstance(event, Delegated):
+                self._is_done = reason == "done"
                 question.clear()
             case _:
                 pass
@@ -232,8 +278,9 @@ class Chat(Screen[None]):
         await self._command("/context")
 
     def action_scroll(self, way: int) -> None:
-        """A page of the transcript."""
-        (self.transcript.scroll_page_up if way < 0 else self.transcript.scroll_page_down)(animate=False)
+        """A page of what a call would do, while it waits and is longer than its room; else of the transcript."""
+        if not self.query_one(Question).scroll(way):
+            (self.transcript.scroll_page_up if way < 0 else self.transcript.scroll_page_down)(animate=False)
 
     def action_follow(self) -> None:
         """To the end, and stay there."""
@@ -269,7 +316,7 @@ class Chat(Screen[None]):
             tick=self._tick,
         )
         self.query_one("#status", Static).update(line(facts, max(20, self.size.width - 2)))
-        said = nudge(gauge)
+        said = nudge(gauge, can_hand_off=len(agent.context.session.index) != self._handed_off)
         told = self.query_one("#nudge", Static)
         told.set_class(said is not None, "-open")
         if said is not None:

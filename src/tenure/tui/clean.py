@@ -21,8 +21,9 @@ def text(raw: str, most: int = LONGEST) -> str:
 
 
 def line(raw: str, most: int = 400) -> str:
-    """The first words of a text as one line."""
-    return visible(" ".join(raw[: 4 * most].split())[:most])
+    """The first words of a text as one line; what is cut ends with a sign of that."""
+    words = " ".join(raw[: 4 * most].split())
+    return visible(words if len(words) <= most and len(raw) <= 4 * most else words[: most - 1] + "…")
 
 
 def path(folder: Path, home: Path) -> str:

@@ -20,7 +20,7 @@ class Command(Struct, frozen=True):
 COMMANDS: Final = (
     Command("context", "", "what is in the window, and what the model saw"),
     Command("handoff", "[focus]", "let the model brief what came before", idle=True),
-    Command("recall", "HANDLE or words", "show what left the window, or was said about something"),
+    Command("recall", "HANDLE or words", "look at what left the window, or bring it back"),
     Command("budget", "[tokens]", "the limits of the window, or a new target", idle=True),
     Command("policy", "[name]", "what decides what leaves, or another policy", idle=True),
     Command("why", "", "what left last, and why"),

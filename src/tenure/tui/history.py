@@ -5,7 +5,7 @@ Promise: nothing is lost: whatever left the window, by our commits or by the rec
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -28,6 +28,10 @@ from tenure.view.project import View, project
 if TYPE_CHECKING:
     from tenure.context import Context
     from tenure.store.records import Records
+
+
+PAGE: Final = 32  # entries read at once from a store
+PAGES: Final = 16
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -67,13 +71,28 @@ def of_context(context: "Context", *, title: str = "", model: str = "") -> Histo
         format="live",
         model=model,
         index=context.session.index,
-        read=lambda n: store.entry(name, n),
+        read=paged(store, name),
         commits=tuple(context.session.commits),
         usages={each.n: each.usage for each in store.usages(name)},
         holds=context.session.holds,
         limit=context.gauge.limit,
         context=context,
     )
+
+
+def paged(store: "Records", conversation: str) -> Callable[[int], Entry]:
+    """Entries by number, read by the page, of which a few are kept: whoever looks at one mostly looks at its neighbours."""
+    pages: dict[int, tuple[Entry, ...]] = {}
+
+    def read(n: int) -> Entry:
+        page, place = divmod(n, PAGE)
+        if place >= len(pages.get(page, ())):  # not read yet, or grown since
+            while len(pages) >= PAGES:
+                del pages[next(iter(pages))]
+            pages[page] = tuple(store.entries(conversation, page * PAGE, (page + 1) * PAGE))
+        return pages[page][place]
+
+    return read
 
 
 def of_address(address: str, count: Tokenizer) -> History:
@@ -110,7 +129,7 @@ def _of_store(address: str) -> History:
 
     path, inner = (address, "") if Path(address).exists() else address.rpartition("#")[::2]
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        held = store.conversations() if not inner else (store.conversation(inner),)
+        held = store.conversations(None) if not inner else (store.conversation(inner),)
         if not held:
             raise InputError(path, "the store holds no conversation", "at least one")
         return of_records(store, held[0].id)

@@ -59,7 +59,7 @@ class Lists(Struct, frozen=True, kw_only=True):
     life: Lifetime
     segments: tuple[Segment, ...]
     turns: tuple[Listed, ...]  # the first, `user:0`, is what stands before a person's first word
-    objects: tuple[Listed, ...]  # episodes and tool calls, in record order
+    objects: tuple[Listed, ...]  # episodes, skills and tool calls, in record order
 
 
 def lists(history: History) -> Lists:
@@ -69,7 +69,9 @@ def lists(history: History) -> Lists:
         life=life,
         segments=tuple(_segments(history, life)),
         turns=tuple(_turns(history, life)),
-        objects=tuple(sorted(_objects(history, life), key=lambda each: (each.entry, not each.object.startswith("episode:")))),
+        objects=tuple(
+            sorted(_objects(history, life), key=lambda each: (each.entry, not each.object.startswith(("episode:", "skill:"))))
+        ),
     )
 
 
@@ -159,6 +161,13 @@ def _objects(history: History, life: Lifetime) -> Iterator[Listed]:
             yield _listed(
                 history, life, episode.object, f"{episode.type} {about}", of_episode[episode.ordinal], acts, pinned, episode.turn
             )
+    for name in index.skills.names:
+        loads = index.skills.loads(name)
+        times = f" {len(loads)} times" if len(loads) > 1 else ""
+        blocks = places(history, f"skill:{name}")
+        about = f"loaded{times}, last by {index.spans[loads[-1].span].object}"
+        turn = index.block(index.spans[loads[-1].span].call).turn
+        yield _listed(history, life, f"skill:{name}", about, blocks, acts, pinned, turn)
     for span in index.spans:
         if not is_delimiter(span.tool):
             blocks = [span.call, *([span.result] if span.result is not None else [])]

@@ -44,16 +44,18 @@ class Picker(ModalScreen[str]):
     Picker {
         align: center middle;
         #box { width: 100%; max-width: 110; height: 80%; background: $surface; border: round $primary; padding: 0 1; }
-        #heading { text-style: bold; }
+        #heading { text-style: bold; width: 100%; text-wrap: nowrap; text-overflow: ellipsis; }
         #narrow { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $panel; }
         RowList { background: $surface; }
         RowList .rows--cursor { background: $under-cursor; }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Close", priority=True),
-        Binding("down", "row(1)", "Down", show=False, priority=True),
-        Binding("up", "row(-1)", "Up", show=False, priority=True),
+        Binding("escape", "leave", "Close"),
+        Binding("down", "row(1)", "Down", show=False),  # no priority: it would overtake letters that wait
+        Binding("up", "row(-1)", "Up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
     ]
 
     def __init__(self, heading: str, columns: Sequence[Column], rows: Callable[[], Sequence[Row]], *, free: bool = False) -> None:
@@ -73,6 +75,7 @@ class Picker(ModalScreen[str]):
 
     def on_mount(self) -> None:
         """Fill it."""
+        self.query_one("#narrow", Input).cursor_blink = False
         self._every = self._source()
         self._rows.show(self._every)
         self.query_one("#narrow").focus()
@@ -94,6 +97,10 @@ class Picker(ModalScreen[str]):
     def action_row(self, by: int) -> None:
         """Another row, while one types."""
         self._rows.action_move(by)
+
+    def action_page(self, by: int) -> None:
+        """A page of rows, while one types."""
+        self._rows.action_page(by)
 
     def action_leave(self) -> None:
         """Nothing was chosen."""

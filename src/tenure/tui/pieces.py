@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 from textual.content import Content
-from textual.widgets import Static
 
 from tenure.agent.events import CallDone, CallStarted, Outcome
 from tenure.agent.tools.change import difference
@@ -17,7 +16,8 @@ from tenure.agent.tools.harmless import Cleaner
 from tenure.errors import InputError
 from tenure.meter import figures
 from tenure.tui import clean
-from tenure.tui.prose import change, prose
+from tenure.tui.prose import hunks, prose
+from tenure.tui.text import Text
 
 SPLIT: Final = 3_000  # characters of a reply, after which the next paragraph is a piece of its own
 HARD: Final = 8_000  # after which any line is
@@ -36,7 +36,7 @@ _SIGNS: Final[dict[Outcome, tuple[str, str]]] = {
 }
 
 
-class Piece(Static):
+class Piece(Text):
     """A part of the transcript; `is_stale` until it was drawn."""
 
     DEFAULT_CSS = """
@@ -143,7 +143,7 @@ class CallPiece(Piece):
             text = "\n".join(kept[1:])
         shown = self._cleaner.feed(text[-TAIL * _LINE * 2 :].encode("utf-8", "replace"))
         for line in shown.splitlines():
-            self._lines.append(line[:_LINE])
+            self._lines.append(_short(line))
             self._count += 1
         self.is_stale = True
 
@@ -163,7 +163,7 @@ class CallPiece(Piece):
         head = Content.assemble(
             (f"{sign} ", tone),
             (clean.line(started.tool, 40), "bold"),
-            f" {clean.line(started.summary.removeprefix(started.tool).lstrip(), 160)}",
+            f" {clean.line(started.summary.removeprefix(started.tool).lstrip() or _handed(started), 160)}",
             (f"  {facts}" if facts else "", "$quiet"),
         )
         body = self._body()
@@ -173,14 +173,18 @@ class CallPiece(Piece):
         done = self.done
         if done is None:
             return _indented(list(self._lines), self._count)
-        if done.outcome == "done" and (diff := _diff(self.started)):
-            lines = diff.split("\n")
-            more = f"\n[{len(lines) - DIFF:,} more lines]" if len(lines) > DIFF else ""
-            return change("\n".join(lines[:DIFF])) + Content.styled(more, "$quiet")
+        if done.outcome == "done" and (lines := _diff(self.started)):
+            more = f"\n  [{len(lines) - DIFF:,} more lines]" if len(lines) > DIFF else ""
+            return hunks(lines[:DIFF]) + Content.styled(more, "$quiet")
         cut = done.text[:20_000]
         lines = clean.text(cut).rstrip().split("\n") if cut.strip() else []
         most = DONE if done.outcome == "done" else 2 * DONE
-        return _indented([line[:_LINE] for line in lines[:most]], done.text.rstrip().count("\n") + 1 if lines else 0, first=True)
+        return _indented([_short(line) for line in lines[:most]], done.text.rstrip().count("\n") + 1 if lines else 0, first=True)
+
+
+def _short(line: str) -> str:
+    """A line of output, with a sign where it is cut."""
+    return line if len(line) <= _LINE else f"{line[:_LINE]} [… {len(line) - _LINE:,} characters]"
 
 
 def _indented(lines: list[str], count: int, *, first: bool = False) -> Content:
@@ -199,18 +203,37 @@ def _facts(done: CallDone) -> str:
     return " · ".join([*parts, *([done.handle] if done.handle else [])])
 
 
-def _diff(started: CallStarted) -> str:
-    """What an edit changed, by its own arguments; empty for another tool."""
+def _diff(started: CallStarted) -> list[str]:
+    """What an edit changed, by its own arguments, without heads: these would count lines of the arguments. Empty for another tool."""
     if started.tool != "edit":
-        return ""
+        return []
     from tenure.agent.tools.edit import Asked
 
     try:
         asked = msgspec.json.decode(started.arguments, type=Asked)
-        hunks = (difference(each.old, each.new, asked.path) for each in asked.replacements)
-        return "\n".join(islice((hunk for hunk in hunks if hunk), 20))
+        found = (difference(each.old, each.new, asked.path) for each in asked.replacements)
+        changes = [hunk.split("\n")[3:] for hunk in islice((hunk for hunk in found if hunk), 20)]
+        return [line for n, lines in enumerate(changes) for line in (["⋯"] if n else []) + lines]
     except (msgspec.DecodeError, InputError, UnicodeError, RecursionError):
+        return []
+
+
+class _Handed(msgspec.Struct):
+    """What of a call of `task` tells a person what it is about."""
+
+    task: str = ""
+    folder: str = ""
+
+
+def _handed(started: CallStarted) -> str:
+    """What a sub-agent was given to do, and where; empty for another tool."""
+    if started.tool != "task":
         return ""
+    try:
+        handed = msgspec.json.decode(started.arguments, type=_Handed)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
+    return f"{handed.folder}: {handed.task}" if handed.folder else handed.task
 
 
 def begins(words: str) -> Piece:

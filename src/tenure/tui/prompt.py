@@ -1,10 +1,10 @@
 """Where a person types: several lines, a history, slash commands completed. Promise: nothing is lost that was typed."""
 
-from typing import ClassVar, Final
+from collections.abc import Mapping
+from typing import Final
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -17,15 +17,18 @@ HEIGHT: Final = 8  # lines of what is typed that are seen
 KEPT: Final = 200  # entries of the history
 
 
+_KEYS: Final[Mapping[str, str]] = {
+    "enter": "submit",
+    "shift+enter": "newline",
+    "ctrl+j": "newline",
+    "alt+enter": "newline",
+    "tab": "complete",
+    "ctrl+u": "clear",
+}
+
+
 class Draft(TextArea):
     """The text that is being typed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "submit", "Send", show=False, priority=True),
-        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False, priority=True),
-        Binding("tab", "complete", "Complete", show=False, priority=True),
-        Binding("ctrl+u", "clear", "Clear", show=False, priority=True),
-    ]
 
     class Submitted(Message):
         """The text is to be sent."""
@@ -45,10 +48,21 @@ class Draft(TextArea):
         super().__init__(
             id="draft", soft_wrap=True, compact=True, highlight_cursor_line=False, placeholder="a task, or / for commands"
         )
+        self.cursor_blink = False  # nothing is drawn while nothing happens
         self._history: list[str] = []
         self._place = 0  # in the history; its length: below the newest
         self._kept = ""  # what was typed before the history was walked
         self.completing = False
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Keys of our own, in the order in which they were pressed: a binding with priority would overtake letters that wait."""
+        action = _KEYS.get(event.key)
+        if action is None:
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+        getattr(self, f"action_{action}")()
 
     def remember(self, texts: list[str]) -> None:
         """The history of a session that goes on."""
@@ -124,6 +138,7 @@ class Prompt(Vertical):
         height: auto; background: $surface; border-left: outer $primary;
         #completions { display: none; max-height: 8; border: none; background: $surface; padding: 0 1; scrollbar-size-vertical: 1; }
         #completions.-open { display: block; }
+        #completions { text-wrap: nowrap; text-overflow: ellipsis; }
         #completions > .option-list--option-highlighted { background: $under-cursor; color: $foreground; }
         #draft { height: auto; max-height: 8; border: none; background: $surface; padding: 0 1; }
         #draft:focus { border: none; }

@@ -1,6 +1,7 @@
 """A model's words on the screen: headings, code and emphasis are coloured, nothing is interpreted. Promise: nothing is broken by what a model writes."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from textual.content import Content
@@ -33,6 +34,12 @@ def prose(text: str, style: str = "") -> Content:
 def change(text: str) -> Content:
     """A unified diff, a line of each kind in its colour."""
     return Content.assemble(*[(line + "\n", _tone(line)) for line in clean.text(text).split("\n")]).rstrip()
+
+
+def hunks(lines: Sequence[str], margin: str = "  ") -> Content:
+    """Changed lines without heads, each kind in its colour, behind a margin."""
+    tones = {"+": "$text-success", "-": "$text-error", "⋯": "$quiet"}
+    return Content("\n").join([Content.styled(margin + clean.text(line), tones.get(line[:1], "")) for line in lines])
 
 
 def _tone(line: str) -> str:

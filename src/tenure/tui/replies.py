@@ -1,5 +1,9 @@
 """What the slash commands that only tell have to say, as text. Promise: nothing costs more than it saves, and anyone can ask why."""
 
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Final
+
 from textual.content import Content
 
 from tenure.agent.session import Agent
@@ -8,7 +12,7 @@ from tenure.meter import figures, statement
 from tenure.tui import clean
 from tenure.tui.commands import COMMANDS
 
-_KEYS = (
+_KEYS: Final = (
     ("Enter", "send; Shift+Enter, Ctrl+J or a final \\ for a new line"),
     ("Up, Down", "what was typed before; or the commands, while one is being typed"),
     ("Esc", "stop the turn"),
@@ -17,15 +21,28 @@ _KEYS = (
     ("Ctrl+T", "dark or light"),
     ("Ctrl+C", "stop the turn; twice, leave"),
 )
+_ROOMY: Final = 100
 
 
-def help_text() -> Content:
-    """Keys and commands."""
-    keys = [Content.assemble((f"{key:<18}", "bold"), about) for key, about in _KEYS]
+def help_text(width: int) -> Content:
+    """Keys and commands, in lines of at most so many cells; below 100 what a command takes is left out."""
+    keys = [(key, "bold", about) for key, about in _KEYS]
     commands = [
-        Content.assemble((f"{f'/{each.name} {each.arguments}':<34}", "bold $text-accent"), each.about) for each in COMMANDS
+        (f"/{each.name} {each.arguments}" if width >= _ROOMY else f"/{each.name}", "bold $text-accent", each.about)
+        for each in COMMANDS
     ]
-    return Content("\n").join([*keys, Content(""), *commands])
+    return Content("\n\n").join([_listed(keys, width), _listed(commands, width)])
+
+
+def _listed(rows: Sequence[tuple[str, str, str]], width: int) -> Content:
+    """Words and what they mean, side by side; a meaning that needs several lines stays on its side."""
+    side = min(max(len(word) for word, _, _ in rows), width // 2) + 2
+    parts: list[Content] = []
+    for word, style, about in rows:
+        first, *more = wrap(about, max(16, width - side)) or [""]
+        parts.append(Content.assemble((f"{word:<{side}}", style), first))
+        parts += [Content(" " * side + line) for line in more]
+    return Content("\n").join(parts)
 
 
 def why_text(agent: Agent) -> Content:

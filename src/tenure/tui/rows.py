@@ -18,6 +18,7 @@ from textual.strip import Strip
 Tone = Literal["", "dim", "good", "warn", "bad", "mark"]
 _GAP: Final = 2
 _LEAST: Final = 16  # cells of the column that takes what is left
+_NARROWEST: Final = 8  # cells that a column gives way down to
 
 
 class Column(Struct, frozen=True, kw_only=True, gc=False):
@@ -103,6 +104,7 @@ class RowList(ScrollView, can_focus=True):
         self._places = {row.key: n for n, row in enumerate(rows)}
         self.virtual_size = Size(0, len(rows) + 1)
         self.cursor = self._places.get(wanted, min(self.cursor, max(0, len(rows) - 1)))
+        self.call_after_refresh(self._follow)
         self.refresh()
         self._told()
 
@@ -130,9 +132,16 @@ class RowList(ScrollView, can_focus=True):
     def watch_cursor(self, before: int, now: int) -> None:
         """Follow it."""
         if before != now:
-            self.scroll_to_region(Region(0, now, 1, 2), animate=False, immediate=True)
+            self._follow()
             self.refresh()
             self._told()
+
+    def on_resize(self) -> None:
+        """The cursor stays in sight; so it does when the list was hidden before."""
+        self._follow()
+
+    def _follow(self) -> None:
+        self.scroll_to_region(Region(0, self.cursor, 1, 2), animate=False, immediate=True)
 
     def action_move(self, by: int) -> None:
         """One row on."""
@@ -185,18 +194,26 @@ class RowList(ScrollView, can_focus=True):
     def _strip(self, cells: Sequence[str], tones: Sequence[Tone], base: Style, width: int) -> Strip:
         segments: list[Segment] = []
         shown = [(n, column) for n, column in enumerate(self._columns) if width >= column.above]
-        fixed = sum(column.width for _, column in shown) + _GAP * (len(shown) - 1)
-        for n, column in shown:
-            room = column.width or max(_LEAST, width - fixed)
+        rooms = widths([column.width for _, column in shown], width)
+        for (n, column), room in zip(shown, rooms, strict=True):
             text = fitted(cells[n], room, right=column.right) + (" " * _GAP if n != shown[-1][0] else "")
             tone = self._tone(tones[n]) if n < len(tones) else Style()
             segments.append(Segment(text, base + tone))
         return Strip(segments).adjust_cell_length(width, base)
 
 
+def widths(wanted: Sequence[int], width: int) -> list[int]:
+    """Cells of every column: one that wants 0 gets what is left, and at least `_LEAST`, for which the widest others give way."""
+    rooms = list(wanted)
+    while 0 in wanted and (left := width - sum(rooms) - _GAP * (len(rooms) - 1)) < _LEAST and max(rooms) > _NARROWEST:
+        rooms[rooms.index(max(rooms))] -= 1
+    left = width - sum(rooms) - _GAP * (len(rooms) - 1)
+    return [room or max(0, left) for room in rooms]
+
+
 def fitted(text: str, room: int, *, right: bool = False) -> str:
     """A line in exactly so many cells."""
     wide = cell_len(text)
     if wide > room:
-        return set_cell_size(text, max(0, room - 1)) + "…"
+        return set_cell_size(text, room - 1) + "…" if room > 0 else ""
     return " " * (room - wide) + text if right else text + " " * (room - wide)

@@ -13,13 +13,13 @@ from tenure.record.index import NONE
 from tenure.tui import clean
 from tenure.tui.carried import At
 from tenure.tui.history import History
-from tenure.tui.listing import places
+from tenure.tui.listing import is_brief, places
 from tenure.view.edit import Commit, Insert
 from tenure.view.project import View
 from tenure.view.shared import Difference, difference
 
 ACTIONS: Final = 200  # of one commit that are listed
-LINES: Final = 800  # lines of a view that are listed
+LINES: Final = 400  # parts of a view that are listed
 CHARS: Final = 20_000  # of one object that is looked at
 _SIGNS: Final = {
     "gone": ("− ", "$text-error"),
@@ -81,27 +81,50 @@ def _text_of(block: Block) -> str:
             return block.text
 
 
+class Part(Struct, frozen=True, kw_only=True, gc=False):
+    """One part of a view, or of the view before: where it stands, what it weighs, and how it differs from the view before."""
+
+    order: tuple[int, int, int]
+    tokens: int
+    at: At | None = None  # None: an inserted entry
+    insert: Insert | None = None
+    instead: str | None = None  # what stands in a block's place
+    change: str = ""  # "gone", "come" or "changed"
+
+
 class SeenLine(Struct, frozen=True, kw_only=True, gc=False):
-    """One part of a view: what it is, its words as the model saw them, and how it differs from the view before."""
+    """A part as it is listed: what it is, and its words as the model saw them."""
 
     about: str
     words: str
     tokens: int
-    change: str = ""  # "gone", "come" or "changed"
-    instead: bool = False  # something stands in its place
-    order: tuple[int, int, int] = (0, 0, 0)
+    change: str
+    instead: bool  # something stands in its place
 
 
-def seen(history: History, call: int, against: int | None = None) -> Iterator[SeenLine]:
-    """What the model saw at a call, in order; with `against`, what changed since that other call is marked, and what is gone is told too."""
-    view = history.view_at(call)
-    other = history.view_at(against) if against is not None else None
-    differs = difference(other, view, history.index) if other is not None else None
-    lines = list(_lines(history, view, _marks(differs)))
+def parts(history: History, view: View, before: View | None = None) -> list[Part]:
+    """The parts of a view in order; with `before`, what changed since is marked, and what is gone is among them. Reads no entry."""
+    differs = difference(before, view, history.index) if before is not None else None
+    made = list(_parts(history, view, _marks(differs)))
     if differs is not None:
-        lines += [_block_line(history, at, "", 0, "gone") for at in differs.gone]
-        lines += [_insert_line(insert, "gone") for insert in differs.removed]
-    return iter(sorted(lines, key=lambda line: line.order))
+        weigh = history.index.block
+        made += [Part(order=(*at, 0), tokens=weigh(at).tokens, at=at, change="gone") for at in differs.gone]
+        made += [_inserted(insert, "gone") for insert in differs.removed]
+    return sorted(made, key=lambda part: part.order)
+
+
+def seen(history: History, listed: Iterable[Part]) -> Iterator[SeenLine]:
+    """Parts with their words."""
+    for part in listed:
+        if part.insert is not None:
+            about, words = "brief" if is_brief(part.insert) else "residue", part.insert.text
+        else:
+            assert part.at is not None
+            block = history.read(part.at[0]).blocks[part.at[1]]
+            about = about_block(history, part.at, block)
+            words = part.instead if part.instead is not None else _text_of(block)
+        stands = part.insert is not None or part.instead is not None
+        yield SeenLine(about=about, words=clean.line(words, 160), tokens=part.tokens, change=part.change, instead=stands)
 
 
 def _marks(differs: Difference | None) -> dict[At | str, str]:
@@ -112,62 +135,39 @@ def _marks(differs: Difference | None) -> dict[At | str, str]:
     return marks | {insert.key: "come" for insert in differs.inserted}
 
 
-def _lines(history: History, view: View, marks: dict[At | str, str]) -> Iterator[SeenLine]:
+def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator[Part]:
     for line in view.lines:
         if isinstance(line, Insert):
-            yield _insert_line(line, marks.get(line.key, ""))
+            yield _inserted(line, marks.get(line.key, ""))
             continue
         weights, replaced = history.index.weights(line.entry), dict(line.replaced)
         for block in line.blocks:
-            shown = replaced.get(block)
-            tokens = shown.tokens if shown is not None else weights[block]
-            at = (line.entry, block)
-            yield _block_line(
-                history, at, shown.text if shown is not None else "", tokens, marks.get(at, ""), instead=shown is not None
+            shown, at = replaced.get(block), (line.entry, block)
+            yield Part(
+                order=(*at, 0),
+                tokens=shown.tokens if shown is not None else weights[block],
+                at=at,
+                instead=shown.text if shown is not None else None,
+                change=marks.get(at, ""),
             )
 
 
-def _insert_line(insert: Insert, change: str) -> SeenLine:
-    words = clean.line(insert.text)
-    return SeenLine(
-        about="brief" if insert.key.startswith("p") and not insert.routes else "residue",
-        words=words,
-        tokens=insert.tokens,
-        change=change,
-        instead=True,
-        order=(insert.before_entry, -1, insert.order),
-    )
+def _inserted(insert: Insert, change: str) -> Part:
+    return Part(order=(insert.before_entry, -1, insert.order), tokens=insert.tokens, insert=insert, change=change)
 
 
-def _block_line(history: History, at: At, text: str, tokens: int, change: str, *, instead: bool = False) -> SeenLine:
-    block = history.read(at[0]).blocks[at[1]]
-    words = clean.line(text if instead else _text_of(block))
-    tokens = tokens or history.index.block(at).tokens
-    about = about_block(history, at, block)
-    return SeenLine(about=about, words=words, tokens=tokens, change=change, instead=instead, order=(at[0], at[1], 0))
-
-
-def seen_content(lines: Iterable[SeenLine], *, only_changes: bool = False) -> Content:
-    """The parts of a view, one a line."""
-    listed = [line for line in lines if line.change or not only_changes]
-    parts: list[Content] = []
-    for line in listed[:LINES]:
+def seen_content(history: History, listed: Sequence[Part]) -> Content:
+    """Parts of a view, one a line: the newest of them where there are very many."""
+    rows: list[Content] = []
+    if len(listed) > LINES:
+        rows.append(Content.styled(f"[{len(listed) - LINES:,} earlier parts]", "$quiet"))
+    for line in seen(history, listed[-LINES:]):
         sign, tone = _SIGNS[line.change]
         style = tone or ("$text-warning" if line.instead else "$text-accent")
         words = "$quiet" if line.instead or line.change == "gone" else ""
-        parts.append(
-            Content.assemble(
-                (sign, tone),
-                (f"{figures.short(line.tokens):>5} ", "$quiet"),
-                (f"{line.about} ", style),
-                (clean.line(line.words, 160), words),
-            )
-        )
-    if len(listed) > LINES:
-        parts.append(Content.styled(f"  [{len(listed) - LINES:,} more parts]", "$quiet"))
-    if not parts:
-        return Content.styled("nothing changed", "$quiet")
-    return Content("\n").join(parts)
+        size = (f"{figures.short(line.tokens):>5} ", "$quiet")
+        rows.append(Content.assemble((sign, tone), size, (f"{line.about} ", style), (line.words, words)))
+    return Content("\n").join(rows) if rows else Content.styled("nothing changed", "$quiet")
 
 
 def commit_content(commit: Commit) -> Content:

@@ -64,10 +64,10 @@ def _parts(facts: Facts) -> Sequence[Part]:
     used = f"{'~' if gauge.estimated else ''}{figures.short(gauge.tokens)}/{figures.short(gauge.limit)}"
     parts = [
         Part(90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
-        Part(60, Content.styled(clean.line(facts.model.partition(":")[2] or facts.model, 28), "bold")),
-        Part(20, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
+        Part(60, Content.styled(_model(facts.model), "bold")),
+        Part(10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
         Part(30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
-        Part(10, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
+        Part(25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
         Part(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
         Part(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
         Part(70, Content(f"{figures.money(facts.usd)}{'+' if facts.unpriced else ''}")),
@@ -75,6 +75,12 @@ def _parts(facts: Facts) -> Sequence[Part]:
     if facts.episode:
         parts.append(Part(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
     return parts
+
+
+def _model(spec: str) -> str:
+    """A model as people speak of it; a script by its file, not by where that lies."""
+    kind, _, name = spec.partition(":")
+    return clean.line(f"{kind}:{Path(name).name}" if kind == "scripted" else name or spec, 28)
 
 
 def _length(parts: Sequence[Part]) -> int:

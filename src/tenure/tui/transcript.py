@@ -93,6 +93,11 @@ class Transcript(VerticalScroll):
                 self.remove_children(self.children[:over])
             self.mount_all(waiting)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether all that came is on the screen."""
+        return not self._stale and not self._waiting
+
     def take(self, event: Event) -> None:
         """What an event means for the transcript."""
         match event:
@@ -199,7 +204,11 @@ class Transcript(VerticalScroll):
             return
         match inner:
             case CallStarted(tool=tool, summary=summary):
-                piece.feed(f"{tool} {summary}\n")
+                piece.feed(f"{tool} {summary.removeprefix(tool).lstrip()}\n")
+            case ApprovalAsked():
+                piece.ask(True)
+            case ApprovalGiven():
+                piece.ask(False)
             case TurnDone(reason=reason):
                 piece.feed(f"{reason}\n")
             case _:

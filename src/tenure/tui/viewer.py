@@ -10,20 +10,19 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
-from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
 from tenure.errors import TenureError
-from tenure.meter import figures
 from tenure.meter.price import prices_for
 from tenure.tui import clean, viewer_rows
 from tenure.tui.building import Builder, Picks
+from tenure.tui.details import Details
 from tenure.tui.finding import MOST, Found, find
 from tenure.tui.history import History
 from tenure.tui.listing import lists
 from tenure.tui.rows import RowList
-from tenure.tui.showing import commit_content, object_content, seen, seen_content
+from tenure.tui.text import Text
 
 TABS: Final[Mapping[str, str]] = {
     "segments": "Segments",
@@ -66,6 +65,7 @@ class ContextViewer(Screen[str]):
         Binding("d", "changes", "Changes only"),
         Binding("p", "pin", "Pin"),
         Binding("r", "restore", "Restore"),
+        Binding("t", "recall", "To the end"),
         Binding("u", "undo", "Undo"),
         *(Binding(str(n), f"tab('{name}')", title, show=False) for n, (name, title) in enumerate(TABS.items(), 1)),
     ]
@@ -77,12 +77,18 @@ class ContextViewer(Screen[str]):
         *,
         again: Callable[[], History] | None = None,
         busy: Callable[[], bool] = lambda: False,
+        recall: Callable[[str], str] | None = None,
     ) -> None:
-        """`again` reads a live session anew once it was changed; `busy` says whether it may not be changed now."""
+        """`again` reads a live session anew once it was changed; `busy` says whether it may not be changed now.
+
+        `recall` puts what a handle stands for at the end of a live window, and says what came of it.
+        """
         super().__init__()
+        self._recall = recall
         self._history, self._builder, self._again, self._busy = history, builder, again, busy
         self._lists = lists(history)
         self._prices = prices_for(history.model)
+        self._details = Details(history, self._lists, self._prices)
         self._picks = Picks()
         self._found: tuple[Found, ...] = ()
         self._only_changes = True
@@ -93,11 +99,11 @@ class ContextViewer(Screen[str]):
         yield Static(id="title")
         with Container(id="body"):
             with TabbedContent(id="lists", initial="turns"):
-                for name, title in TABS.items():
-                    with TabPane(title, id=name):
+                for n, (name, title) in enumerate(TABS.items(), 1):
+                    with TabPane(f"{n} {title}", id=name):
                         yield RowList(*getattr(viewer_rows, name.upper()), id=f"{name}-rows", empty=_EMPTY[name])
             with VerticalScroll(id="detail"):
-                yield Static(id="text")
+                yield Text(id="text")
         yield Input(id="search", placeholder="words to find in the whole record", compact=True)
         yield Footer(compact=True, show_command_palette=False)
 
@@ -116,6 +122,8 @@ class ContextViewer(Screen[str]):
         match action:
             case "pin" | "restore":
                 return self._history.context is not None and tab in ("turns", "objects", "found")
+            case "recall":
+                return self._recall is not None and tab in ("turns", "objects", "found")
             case "undo":
                 return self._history.context is not None and tab == "commits"
             case "pick":
@@ -127,28 +135,25 @@ class ContextViewer(Screen[str]):
             case _:
                 return True
 
+    def on_resize(self) -> None:
+        """The title fits its width."""
+        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
+
     # --- What is shown
 
     def _fill(self) -> None:
         history, made = self._history, self._lists
-        self.query_one("#title", Static).update(self._title())
-        self._rows("segments").show(list(viewer_rows.segment_rows(made.segments, self._picks)))
-        self._rows("turns").show(list(viewer_rows.turn_rows(made.turns, self._picks, self._prices)))
+        self._fill_picks()
         self._rows("objects").show(list(viewer_rows.object_rows(made.objects, self._prices)))
         self._rows("calls").show(list(viewer_rows.call_rows(history, made.life.calls)))
         self._rows("commits").show(list(viewer_rows.commit_rows(history.commits)))
 
-    def _title(self) -> Content:
-        history, now = self._history, self._lists.life.now.tokens
-        size = f"{figures.short(now)} of {figures.short(history.index.tokens)} tokens shown"
-        chosen = len(self._picks.turns) + len(self._picks.briefs)
-        return Content.assemble(
-            (clean.line(history.title, 60), "bold"),
-            (f"  {chosen} chosen" if chosen else "", "$text-accent bold"),
-            f"  {size}",
-            (f"  {history.calls:,} calls  {len(history.index):,} entries", "$quiet"),
-            (f"  {history.format} {clean.line(history.model, 40)}", "$quiet"),
-        )
+    def _fill_picks(self) -> None:
+        """What shows what is chosen."""
+        made = self._lists
+        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
+        self._rows("segments").show(list(viewer_rows.segment_rows(made.segments, self._picks)))
+        self._rows("turns").show(list(viewer_rows.turn_rows(made.turns, self._picks, self._prices)))
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
@@ -168,41 +173,8 @@ class ContextViewer(Screen[str]):
             rows.focus()
 
     def _show(self, tab: str, key: str) -> None:
-        self.query_one("#text", Static).update(self._detail(tab, key) if key else "")
+        self.query_one("#text", Static).update(self._details.of(tab, key, only_changes=self._only_changes) if key else "")
         self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
-
-    def _detail(self, tab: str, key: str) -> Content:
-        history = self._history
-        match tab:
-            case "segments":
-                segment = self._lists.segments[int(key)]
-                turns = ", ".join(f"user:{number}" for number in segment.turns[:40])
-                words = clean.text(segment.text) if segment.text else f"turns {turns or 'none'}"
-                return Content.assemble((f"{clean.line(segment.title)}\n\n", "$text-accent bold"), words)
-            case "calls":
-                return self._call_detail(int(key))
-            case "commits":
-                return commit_content(next(commit for commit in history.commits if commit.n == int(key)))
-            case _:
-                return self._object_detail(key)
-
-    def _object_detail(self, key: str) -> Content:
-        listed = next((each for each in (*self._lists.turns, *self._lists.objects) if each.object == key), None)
-        if listed is None:
-            return object_content(self._history, key)
-        done = f"{listed.state}{f' ({listed.how})' if listed.how else ''}{', pinned' if listed.pinned else ''}"
-        cost = f"about {figures.money(listed.carried.usd(self._prices))} for {listed.carried.calls:,} calls"
-        size = f"{figures.tokens(listed.shown)} of {figures.tokens(listed.tokens)} tokens shown"
-        head = Content.assemble((clean.line(listed.handle), "bold"), (f"\n{done}, {size}, {cost}\n\n", "$quiet"))
-        return head + object_content(self._history, key)
-
-    def _call_detail(self, call: int) -> Content:
-        usual = (
-            "what changed since the call before" if self._only_changes else "all that the model saw, + − ~ since the call before"
-        )
-        head = Content.styled(f"call {call}: {usual}\n\n", "$text-accent bold")
-        lines = seen(self._history, call, call - 1 if call else None)
-        return head + seen_content(lines, only_changes=self._only_changes and call > 0)
 
     # --- Keys
 
@@ -265,7 +237,7 @@ class ContextViewer(Screen[str]):
             if not segment.key:
                 self.notify("only a segment that a brief stands for can be chosen; choose its turns", severity="warning")
             self._picks = self._picks.brief(segment)
-        self._fill()
+        self._fill_picks()
         self._rows(self._tab).action_move(1)
 
     def action_build(self) -> None:
@@ -279,7 +251,7 @@ class ContextViewer(Screen[str]):
             return
         self.notify(f"built {self._built}: tenure --resume {self._built[:8]}", timeout=20, markup=False)
         self._picks = Picks()
-        self._fill()
+        self._fill_picks()
 
     def action_changes(self) -> None:
         """All that the model saw, or what changed."""
@@ -312,6 +284,18 @@ class ContextViewer(Screen[str]):
             return
         self._anew(f"{key} is shown whole" if commit is None else f"{key} restored: commit {commit.n}")
 
+    def action_recall(self) -> None:
+        """Put what left the window at its end, as if the model had recalled it."""
+        key = self._rows(self._tab).key
+        if self._recall is None or not key or self._waits():
+            return
+        try:
+            said = self._recall(key)
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(said)
+
     def action_undo(self) -> None:
         """Put back what a commit changed."""
         key, context = self._rows("commits").key, self._history.context
@@ -331,6 +315,7 @@ class ContextViewer(Screen[str]):
         if self._again is not None:
             self._history = self._again()
             self._lists = lists(self._history)
+            self._details = Details(self._history, self._lists, self._prices)
         self._fill()
 
     def _waits(self) -> bool:

@@ -36,7 +36,7 @@ TURNS: Final = (
 OBJECTS: Final = (
     Column(title="", width=1),
     Column(title="object", width=22),
-    Column(title="state", width=11),
+    Column(title="state", width=14),
     Column(title="tokens", width=6, right=True),
     Column(title="shown", width=6, right=True, above=70),
     Column(title="calls", width=5, right=True, above=96),
@@ -119,7 +119,7 @@ def object_rows(objects: Iterable[Listed], prices: Prices) -> Iterator[Row]:
             cells=(
                 "⚑" if each.pinned else "",
                 clean.line(each.handle, 60),
-                each.state if each.state == "whole" or not each.how else each.how,
+                _state(each),
                 figures.short(each.tokens),
                 figures.short(each.shown),
                 str(each.carried.calls),
@@ -129,6 +129,13 @@ def object_rows(objects: Iterable[Listed], prices: Prices) -> Iterator[Row]:
             ),
             tones=("mark", "dim" if each.state == "gone" else "", tone, "", tone, "dim", "dim", "dim", "dim"),
         )
+
+
+def _state(listed: Listed) -> str:
+    """Whole, gone, or what made it smaller: what a strip took has a minus before it."""
+    if listed.state != "smaller" or not listed.how:
+        return listed.state
+    return f"− {listed.how.removeprefix('strip ')}" if listed.how.startswith("strip ") else listed.how
 
 
 def call_rows(history: History, calls: Iterable[Seen]) -> Iterator[Row]:
