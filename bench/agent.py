@@ -6,6 +6,7 @@ own. Prints the time from a reply to the next request, with and without a commit
 
 import asyncio
 import dataclasses
+import json
 import resource
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from tenure.agent.approval import Approval, Mode
-from tenure.agent.events import Committed
+from tenure.agent.events import Committed, Requested
 from tenure.agent.opening import opened
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
@@ -59,12 +60,14 @@ class AtOnce:
         self.name, self.dialect = MODELS[dialect], dialect
         self.asked: list[float] = []
         self.answered: list[float] = []
-        self._calls = calls
+        self.spent: list[float] = []  # CPU seconds from a reply to the next request
+        self._calls, self._cpu = calls, 0.0
         self._rules = rules_for("", self.name, dialect)
 
     async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
         """A call, and at last a word."""
         self.asked.append(time.perf_counter())
+        self.spent.append(time.process_time() - self._cpu)
         n = len(self.asked)
         is_last = n >= self._calls
         text = f"Next I look at module {n}, where step {n} goes on." if not is_last else "Done."
@@ -77,6 +80,7 @@ class AtOnce:
         made = () if is_last else (Made(call_id=_id(self.dialect, n), tool="read", arguments=call.arguments),)
         whole = Whole(reply=reply, text=text, calls=made, stop="stop", usage=usage, model=self.name)
         self.answered.append(time.perf_counter())
+        self._cpu = time.process_time()
         yield whole
 
     async def warm(self) -> None:
@@ -100,15 +104,22 @@ async def session(dialect: str, entries: int, folder: Path, budget: Budget) -> N
     parts = dataclasses.replace(parts, toolbox=Toolbox([Reading()]))
     agent = Agent(parts)
     committed: set[int] = set()
+    step = 0
     async for event in agent.run("Look at every module."):
-        if isinstance(event, Committed):
-            committed.add(len(speaker.asked))
+        if isinstance(event, Requested):
+            step = event.step
+        elif isinstance(event, Committed):
+            committed.add(step + 1)  # it is told before the request that it shapes
     length = agent.context.session.length
     own = [asked - before for before, asked in zip(speaker.answered, speaker.asked[1:], strict=False)]
-    last = own[-LAST:]
-    calm = [seconds for n, seconds in enumerate(last, len(own) - len(last) + 1) if n not in committed]
+    spent = speaker.spent[1:]
+    start = max(0, len(own) - LAST)
+    calm = [seconds for n, seconds in enumerate(own[start:], start + 2) if n not in committed]
     name = f"{dialect}, {length:,} entries, view {agent.gauge.tokens:,} tokens, {len(agent.context.session.commits)} commits"
-    print(f"{name}: {_said(last)}; without a commit {_said(calm)}")
+    print(f"{name}: {_said(own[start:])}; without a commit {_said(calm)}; processor {_said(spent[start:])}")
+    first = [seconds for n, seconds in enumerate(own[:start], 2) if n not in committed][:LAST]
+    if first:
+        print(f"  the first calls of it, without a commit: {_said(first)}")
     await agent.close()
 
 
@@ -119,31 +130,47 @@ def _said(times: list[float]) -> str:
 
 OPENING = """
 import asyncio, sys, time
-started = time.perf_counter()
 from pathlib import Path
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings
-imported = time.perf_counter()
+imported = time.monotonic()
 async def go():
     agent = await Agent.open(Settings(folder=Path(sys.argv[1]), model="anthropic:claude-opus-4-5", store=sys.argv[1] + "/open.db"))
-    print(f"{(imported - started) * 1e3:.0f} {(time.perf_counter() - imported) * 1e3:.0f}")
+    print(imported - float(sys.argv[2]), time.monotonic() - float(sys.argv[2]))
     await agent.close()
 asyncio.run(go())
 """
 
 
 def opening(folder: Path) -> None:
-    """How long it takes from a fresh interpreter to a session that takes words, at best of seven."""
-    taken: list[tuple[float, str]] = []
+    """How long it takes from the start of an interpreter to a session that takes words, and of `tenure run` to its first request; at best of seven."""
+    taken: list[tuple[float, float]] = []
     for _ in range(7):
-        started = time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", OPENING, str(folder)], check=True, capture_output=True, text=True)
-        taken.append((time.perf_counter() - started, done.stdout.strip()))
-    best, parts = min(taken)
-    imports, opens = parts.split()
+        command = [sys.executable, "-c", OPENING, str(folder), str(time.monotonic())]
+        imports, opens = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        taken.append((float(opens), float(imports)))
+    opens_s, imports_s = min(taken)
+    print(f"start to an open session: {opens_s * 1e3:.0f} ms, of which imports {imports_s * 1e3:.0f}")
+    script = folder / "script.json"
+    script.write_text('{"replies": [{"text": "Done."}]}', encoding="utf-8")
+    command = [sys.executable, "-m", "tenure.cli.main", "run", "Go.", "--json", "--cwd", str(folder)]
+    command += ["--store", str(folder / "run.db"), "--model", f"scripted:{script}"]
+    runs = [run_of(command) for _ in range(7)]
     print(
-        f"start to an open session: {best * 1e3:.0f} ms (imports {imports}, opening {opens}; the rest is the interpreter, and closing)"
+        f"start of `tenure run` to its session: {min(opened for opened, _ in runs) * 1e3:.0f} ms, to its first request:"
+        f" {min(asked for _, asked in runs) * 1e3:.0f} ms (the vocabulary is loaded between)"
     )
+
+
+def run_of(command: list[str]) -> tuple[float, float]:
+    """Seconds until a run tells of its session, and of its first request."""
+    began = time.monotonic()
+    told: dict[str, float] = {}
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            told.setdefault(json.loads(line)["event"], time.monotonic() - began)
+    return told["session_opened"], told["requested"]
 
 
 def main() -> None:

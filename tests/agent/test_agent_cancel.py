@@ -1,6 +1,7 @@
 """A turn that is stopped, wherever it stands, leaves a record from which the next one goes on."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from holding import Outside, call, end, folder, heard, of, open_agent, recorded,
 
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.calls import NOT_BEGUN
-from tenure.agent.events import ApprovalAsked, CallOutput, EpisodeEnded, Event, Requested, TextDelta
-from tenure.agent.session import INTERRUPTED, Agent
+from tenure.agent.events import ApprovalAsked, CallOutput, EpisodeEnded, Event, Requested, SessionOpened, TextDelta
+from tenure.agent.loop import INTERRUPTED
+from tenure.agent.session import Agent
 from tenure.dialects import DIALECTS
 from tenure.dialects.json_text import load
 from tenure.models.scripted import Playing, Script, ScriptedSpeaker
@@ -199,3 +201,45 @@ def test_which_session_goes_on_is_said_by_folder_by_id_or_by_its_start(tmp_path:
         assert {newest.id, by_id.id, by_start.id} == {first.id} != {second.id}
 
     asyncio.run(play())
+
+
+def test_a_turn_that_is_still_being_made_ready_can_be_cancelled(tmp_path: Path) -> None:
+    outside = Outside(folder(tmp_path), says("not reached"))
+
+    async def play() -> list[Event]:
+        agent = await open_agent(outside)
+        events = await heard(agent, "Go.", on=lambda event: isinstance(event, SessionOpened) and agent.cancel())
+        await agent.close()
+        return events
+
+    events = asyncio.run(play())
+    assert end(events).reason == "cancelled"
+    assert not of(events, Requested)
+    assert [entry.role for entry in recorded(outside)] == [Role.SYSTEM, Role.USER]
+
+
+def test_who_does_not_want_to_wait_for_a_stubborn_command_need_not_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    where = folder(tmp_path)
+    command = "trap '' TERM; echo begun; while :; do echo x >> beats; sleep 0.01; done"
+    outside = Outside(where, says("", call("bash", command=command)), says("On."))
+
+    async def play() -> tuple[list[Event], list[Event]]:
+        agent = await open_agent(outside)
+
+        def stop(event: Event) -> None:
+            if isinstance(event, CallOutput):
+                agent.cancel()
+                agent.abandon()
+
+        first = await heard(agent, "Go.", on=stop)
+        second = await heard(agent, "Go on.")
+        await agent.close()
+        return first, second
+
+    first, second = asyncio.run(play())
+    assert end(first).reason == "cancelled"
+    beats = (where / "beats").stat().st_size
+    time.sleep(0.1)
+    assert (where / "beats").stat().st_size == beats
+    assert results(outside) == [INTERRUPTED]
+    assert end(second).text == "On."

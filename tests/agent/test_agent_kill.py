@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from holding import Outside, folder, heard, open_agent
 
-from tenure.agent.session import INTERRUPTED
+from tenure.agent.loop import INTERRUPTED
 from tenure.record.entry import Role, ToolResult
 from tenure.store.store import Store
 
@@ -89,11 +89,12 @@ def test_a_killed_session_is_gone_on_with(moment: str, tmp_path: Path) -> None:
     assert (INTERRUPTED in told) == (left[-1].role is Role.ASSISTANT)
 
 
-def test_ctrl_c_ends_the_turn_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "a terminal that is closed"])
+def test_what_asks_it_to_end_ends_the_turn_and_is_told(number: int, tmp_path: Path) -> None:
     where, path = folder(tmp_path, a_py="x\n"), tmp_path / "sessions.db"
     script = tmp_path / "script.json"
     script.write_text(json.dumps(SCRIPT), encoding="utf-8")
-    code, rest = stopped(where, path, script, MOMENTS["in a tool"][0], signal.SIGINT)
+    code, rest = stopped(where, path, script, MOMENTS["in a tool"][0], number)
     assert code == 130
     assert '"reason":"cancelled"' in rest[-1]
     with Store(f"sqlite:///{path}") as store:

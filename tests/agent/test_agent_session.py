@@ -261,3 +261,17 @@ def test_replies_say_what_they_cost(tmp_path: Path) -> None:
     assert replied.usd == pytest.approx(end(events).usd)
     assert replied.usd
     assert replied.usage == end(events).usage
+
+
+def test_a_skill_is_shown_whole_however_long_it_is_and_the_tool_is_there_only_where_there_are_skills(tmp_path: Path) -> None:
+    where = folder(tmp_path)
+    outside = Outside(where, says("", call("read_skill", name="release")), says("I know."))
+    first = played(outside, "Go.", clip=500)
+    assert of(first, CallDone)[0].text.startswith("There is no tool 'read_skill'")
+    skill = where / ".tenure" / "skills" / "release" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: release\ndescription: How to release.\n---\n" + "Do this to the letter.\n" * 1_000)
+    outside = Outside(where, says("", call("read_skill", name="release")), says("I know."))
+    (done,) = of(played(outside, "Go.", clip=500), CallDone)
+    assert done.tokens > 5_000
+    assert done.shown == done.tokens

@@ -10,6 +10,7 @@ from holding import Outside, call, end, folder, heard, of, open_agent, played, r
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.events import ApprovalAsked, CallDone, Delegated, Event, Requested, TurnDone, TurnStarted
 from tenure.agent.settings import Allowance
+from tenure.agent.subagent import TOO_DEEP
 from tenure.errors import InputError
 from tenure.store.records import Conversation
 
@@ -45,7 +46,7 @@ def test_a_part_is_done_in_its_folder_and_comes_back_as_a_summary_and_the_files_
     events = played(outside, "Go.")
     assert (where / "engine" / "manual.md").read_text() == "# Manual"
     assert results(outside)[0].startswith("The manual is written.\n\n[2 calls of the model, ")
-    assert results(outside)[0].endswith("changed: manual.md]")
+    assert results(outside)[0].endswith("changed: engine/manual.md]")
     inner = [event.of for event in of(events, Delegated)]
     assert of(inner, TurnDone)[0].text == "The manual is written."
     (sheet,) = parts(outside)
@@ -202,3 +203,17 @@ def test_the_turn_of_a_part_begins_and_ends_within_its_parents(tmp_path: Path) -
 
 def _newest(outside: Outside) -> Conversation:
     return outside.store.conversations(str(outside.where.resolve()))[-1]
+
+
+def test_a_branch_is_offered_what_its_parent_is_and_may_not_hand_its_part_on(tmp_path: Path) -> None:
+    outside = Outside(
+        workspace(tmp_path),
+        says("", call("task", task="Do it.", seed="branch")),
+        says("", call("task", task="Do it for me.")),
+        says("Then I do it."),
+        says("Done."),
+    )
+    events = played(outside, "Go.")
+    (inner,) = [event.of for event in of(events, Delegated) if isinstance(event.of, CallDone)]
+    assert (inner.outcome, inner.text) == ("error", TOO_DEEP)
+    assert end(events).text == "Done."

@@ -1,10 +1,12 @@
-"""The session's own model as one that answers questions: for handoffs and plans (an edge). Promise: a helper that fails changes nothing."""
+"""A model that answers questions, the session's own or another: for briefs and titles (an edge). Promise: a helper that fails changes nothing."""
 
 import asyncio
+from threading import Event
 
-from tenure.agent.catalogue import is_scripted
+from tenure.agent.catalogue import Chosen, chosen, is_scripted
 from tenure.agent.keys import configuration_folder, key_for
 from tenure.agent.opening import Parts
+from tenure.agent.speaking import speaker_of
 from tenure.dialects.json_text import dump
 from tenure.errors import Failure, ModelError
 from tenure.models.listen import Cancel
@@ -15,12 +17,47 @@ from tenure.models.speaker import Speaker, Whole
 
 
 def helper_of(parts: Parts) -> Model:
-    """A model that takes questions. Raises InputError or ModelError when there is none."""
-    choice, world = parts.choice, parts.world
-    if is_scripted(choice.spec) or world.speaker is not None:
+    """The session's own model, as one that takes questions. Raises InputError or ModelError when there is none."""
+    if is_scripted(parts.choice.spec) or parts.world.speaker is not None:
         return SpeakerModel(parts.speaker)
+    return _asked(parts.choice, parts)
+
+
+def helper_named(parts: Parts, spec: str) -> Model:
+    """Another model, named as `--model` takes it. Raises InputError or ModelError when there is none."""
+    settings, world = parts.settings, parts.world
+    kind = spec.partition(":")[0]
+    choice = chosen(spec, base_url=settings.base_url if kind == parts.choice.kind else "")
+    if world.speaker is not None:
+        return SpeakerModel(world.speaker(choice))
+    if is_scripted(spec):
+        return SpeakerModel(
+            speaker_of(
+                choice,
+                folder=settings.folder,
+                environment=world.environment,
+                home=world.home,
+                done=0,
+                seconds=world.seconds,
+                wait=world.wait,
+            )[1]
+        )
+    return _asked(choice, parts)
+
+
+def _asked(choice: Chosen, parts: Parts) -> Model:
+    world = parts.world
     key = key_for(choice, world.environment, configuration_folder(world.environment, world.home))
     return model_named(f"{choice.api}:{choice.name}", base_url=choice.base_url or None, api_key=key, provider=choice.provider)
+
+
+def stoppable(helper: Model, stop: Event) -> Model:
+    """The same model; every question ends when `stop` is set."""
+
+    def asked(question: Question, *, cancel: Cancel | None = None) -> Answer:  # noqa: ARG001 - there is one who stops it
+        return helper(question, cancel=stop)
+
+    return asked
 
 
 class SpeakerModel:
@@ -30,16 +67,18 @@ class SpeakerModel:
         self.name = speaker.name
         self._speaker = speaker
 
-    def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:  # noqa: ARG002 - it does not take long
+    def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:
         """The whole answer. Raises ModelError."""
         content = dump({"model": self.name, "messages": [{"role": "user", "content": in_words(question)}]})
-        whole = asyncio.run(self._heard(content.encode()))
+        whole = asyncio.run(self._heard(content.encode(), cancel))
         if not whole.text.strip():
             raise ModelError(Failure.BAD_REPLY, f"{self.name}: the answer is empty")
         return Answer(text=whole.text, model=whole.model or self.name, stop=whole.stop, usage=whole.usage)
 
-    async def _heard(self, body: bytes) -> Whole:
+    async def _heard(self, body: bytes, cancel: Cancel | None) -> Whole:
         async for piece in self._speaker.speak(body):
+            if cancel is not None and (cancel.is_set() if isinstance(cancel, Event) else cancel()):
+                raise ModelError(Failure.CANCELLED, f"{self.name}: cancelled")
             if isinstance(piece, Whole):
                 return piece
         raise ModelError(Failure.CUT_SHORT, f"{self.name}: the answer has no end")

@@ -19,10 +19,15 @@ from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Allowance
 from tenure.agent.spending import Spending
 from tenure.dialects.media import Source
-from tenure.errors import ModelError, TenureError
+from tenure.errors import Conflict, ModelError, TenureError
 from tenure.models.speaker import Whole
 
 BY_THE_USER: Final = "interrupted by the user"
+INTERRUPTED: Final = "[interrupted: this program was stopped while the call ran; whether it had an effect is not known, so look before you do it again]"
+NOT_RUN: Final = "[not run: the reply that made this call was broken off by a refusal]"
+ELSEWHERE: Final = (
+    "this session went on elsewhere meanwhile, in another process; nothing is lost: open it again to go on behind that"
+)
 PAUSES: Final = 8  # times in a row that a provider may ask to be asked to go on
 
 
@@ -65,12 +70,16 @@ class Loop:
         began, before = self._seconds(), self._spending.spent
         self._text, self._steps = "", 0
         try:
+            self._recorder.unresolved(self._recorder.unanswered, INTERRUPTED)
             entry = self._recorder.human(text, images) if text or images else -1
             self._say(TurnStarted(text=text, entry=entry))
             ended = await self._played()
         except ModelError as error:
             self._say(Failed(text=str(error), kind=error.kind))
             ended = Ended(reason="failed", why=str(error))
+        except Conflict:
+            self._say(Failed(text=ELSEWHERE))
+            ended = Ended(reason="failed", why=ELSEWHERE)
         except (TenureError, OSError) as error:
             self._say(Failed(text=str(error)))
             ended = Ended(reason="failed", why=str(error))
@@ -99,6 +108,7 @@ class Loop:
             self._text = whole.text
             pauses = pauses + 1 if whole.ended == "paused" else 0
             if ended := self._ended(whole, pauses):
+                self._recorder.unresolved(whole.calls, NOT_RUN)
                 return ended
             if whole.ended == "length" and whole.calls:
                 self._say(Noticed(text=f"the reply was cut short: {whole.why}"))
@@ -115,6 +125,8 @@ class Loop:
         if self._calls.changed:
             self._calls.changed = False
             await self._changed()
+        if self._stop.is_set():
+            return Cut()
         self._steps += 1
         began = self._seconds()
         whole = await self._asking.reply(self._body, shrink=self._shrink)

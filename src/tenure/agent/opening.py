@@ -4,8 +4,6 @@ Promise: nothing is lost: a session that goes on stands where it was, and what w
 """
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from tenure.agent.keys import configuration_folder, state_folder
 from tenure.agent.overflow import bounded
 from tenure.agent.permission import Permissions
 from tenure.agent.recorder import VIRTUAL
+from tenure.agent.scratch import Scratch
 from tenure.agent.settings import Settings, World
 from tenure.agent.speaking import speaker_of
 from tenure.agent.tools.sandbox import Sandbox
@@ -56,7 +55,9 @@ class Shared:
     speaker: Speaker
     permissions: Permissions
     tools: tuple[Tool, ...]  # of MCP servers
-    conversation: str = ""  # a fork that it begins with; empty: afresh
+    conversation: str = ""  # that it begins with: an empty one, or a fork
+    offers: tuple[Tool, ...] = ()  # of a fork: its parent's tools, since tools come first in what a provider has cached
+    prefix: str = ""  # of a fork: by which the provider knows that prefix
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,12 +73,14 @@ class Parts:
     admitted: Admitted
     place: Place
     workspace: Workspace
+    scratch: Scratch
     repository: Repository | None
     toolbox: Toolbox
     permissions: Permissions
     servers: Servers | None
     notices: tuple[str, ...]
     resumed: bool
+    prefix: str = ""  # by which the provider is to know what is cached; empty: the conversation's id
     decisions: list[Callable[[Decision], None]] = field(default_factory=list[Callable[[Decision], None]])
 
     @property
@@ -91,7 +94,7 @@ class Parts:
     @property
     def fields(self) -> dict[str, Any]:
         """What requests say beside the conversation."""
-        return fields_of(self.choice, self.context.conversation) | dict(self.settings.fields)
+        return fields_of(self.choice, self.prefix or self.context.conversation) | dict(self.settings.fields)
 
 
 async def opened(
@@ -99,7 +102,7 @@ async def opened(
 ) -> Parts:
     """Everything a session needs. `more` gives tools beside the usual ones. Raises InputError and StoreError; nothing stays open then."""
     store = shared.store if shared is not None else await asyncio.to_thread(_store, settings, world)
-    scratch = Path(tempfile.mkdtemp(prefix="tenure-"))
+    scratch = Scratch()
     servers: Servers | None = None
     try:
         sheet = _sheet(store, settings, shared)
@@ -110,7 +113,7 @@ async def opened(
         admitted = await asyncio.to_thread(
             admit, place, count=_estimate, manner=manner, episodes=settings.episodes, work=settings.work
         )
-        servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch)
+        servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch.path)
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
         heard: list[Callable[[Decision], None]] = []
         return Parts(
@@ -122,17 +125,21 @@ async def opened(
             context=_context(settings, world, store, sheet, folder, choice, heard),
             admitted=admitted,
             place=place,
-            workspace=Workspace(folder, home=world.home, scratch=scratch),
+            workspace=Workspace(folder, home=world.home, scratch=scratch.path),
+            scratch=scratch,
             repository=Repository(folder, environment=world.environment),
-            toolbox=_toolbox(settings, world, admitted, place, tools),
+            toolbox=_branched(shared.offers, tools)
+            if shared is not None and shared.offers
+            else _toolbox(settings, world, admitted, place, tools),
             permissions=shared.permissions if shared is not None else Permissions(settings.mode),
             servers=servers,
             notices=(*admitted.notices, *wrong, *(servers.notes if servers is not None else ())),
             resumed=sheet is not None and not (shared is not None and shared.conversation),
+            prefix=shared.prefix if shared is not None else "",
             decisions=heard,
         )
     except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.remove()
         if servers is not None:
             await servers.stop()
         if shared is None and world.store is None:
@@ -147,8 +154,7 @@ async def closed(parts: Parts, *, shared: bool) -> None:
     if not shared:
         await parts.speaker.close()
         parts.context.close()
-    if parts.workspace.scratch is not None:
-        await asyncio.to_thread(shutil.rmtree, parts.workspace.scratch, ignore_errors=True)
+    await asyncio.to_thread(parts.scratch.remove)
 
 
 def counted(admitted: Admitted, world: World) -> Admitted:
@@ -178,12 +184,14 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
         admitted=parts.admitted,
         place=parts.place,
         workspace=parts.workspace,
+        scratch=parts.scratch,
         repository=parts.repository,
         toolbox=parts.toolbox,
         permissions=parts.permissions,
         servers=parts.servers,
         notices=(),
         resumed=parts.resumed,
+        prefix=parts.prefix,
         decisions=heard,
     )
 
@@ -312,3 +320,9 @@ def _toolbox(settings: Settings, world: World, admitted: Admitted, place: Place,
     sandbox = Sandbox(network=settings.network, hidden=hidden) if settings.sandbox else None
     skills = admitted.skills
     return toolbox(read_skill=(lambda name: read_skill(skills, name, place)) if skills else None, sandbox=sandbox, more=more)
+
+
+def _branched(offers: Sequence[Tool], own: Sequence[Tool]) -> Toolbox:
+    """The tools of a fork: in its parent's order and words, its own where it has one of the name."""
+    named = {tool.name: tool for tool in own}
+    return Toolbox([named.get(tool.name, tool) for tool in offers])

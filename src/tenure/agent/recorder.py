@@ -6,11 +6,13 @@ The one place of the agent that changes a `Context`.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.agent.events import (
     CallDone,
+    CallStarted,
     Committed,
     EpisodeEnded,
     EpisodeStarted,
@@ -34,7 +36,8 @@ from tenure.models.speaker import Made, Whole
 from tenure.record.entry import Block, Draft, Origin, Role, Text, ToolCall
 from tenure.record.entry import Media as MediaBlock
 from tenure.record.index import NONE
-from tenure.record.tools import DELIMITER, is_delimiter
+from tenure.record.query import Query
+from tenure.record.tools import DELIMITER, RECALL, is_delimiter
 
 VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself
 
@@ -74,7 +77,8 @@ class Recorder:
         parts = [_picture(self.dialect, image) for image in images]
         word = "input_text" if self.dialect == "openai-responses" else "text"
         listed = self.dialect == "anthropic" or parts
-        content: Any = [{"type": word, "text": text}, *parts] if listed else text
+        words = [{"type": word, "text": text}] if text.strip() else []  # an empty part is refused
+        content: Any = [*words, *parts] if listed else text
         self.context.extend([{"role": "user", "content": content}])
         return self.length - 1
 
@@ -113,14 +117,16 @@ class Recorder:
             yield from self._recalled(place)
         yield self.gauged()
 
-    def interrupted(self, text: str) -> tuple[str, ...]:
-        """Give every call of the newest reply that has no result one that says why. Their tools."""
+    @property
+    def unanswered(self) -> tuple[Made, ...]:
+        """The calls of the newest reply that have no result."""
         index = self.context.session.index
-        waiting = [span for span in index.spans_in(index.reply, len(index)) if span.result is None]
-        made = [self._call_at(span.call) for span in waiting]
+        return tuple(self._call_at(span.call) for span in index.spans_in(index.reply, len(index)) if span.result is None)
+
+    def unresolved(self, made: Sequence[Made], text: str) -> None:
+        """Give calls a result that says why there is none."""
         if made:
             self.context.extend(self._messages([self.outcome(each, Came(text=text, error=True)) for each in made]))
-        return tuple(each.tool for each in made)
 
     def cut_off(self, said: str, why: str) -> Iterator[Event]:
         """A turn was aborted: what the model had said stays, and an open episode is closed in its name."""
@@ -139,12 +145,19 @@ class Recorder:
         told = self.context.call({"id": call_id})
         if told is not None:
             self.context.extend([self._wrapped([told])] if self.dialect == "anthropic" else [told])
-        # No provider takes a person's words behind a call that the model did not think about, unless the loop is closed.
-        self.context.extend(
-            [Draft(role=Role.ASSISTANT, blocks=(Text(text=f"({why[:1].upper()}{why[1:]}.)", origin=Origin.MODEL),))]
-        )
+        self._close(why)
         yield from (replace(event, aborted=True) if isinstance(event, EpisodeEnded) else event for event in self._episodes(n))
         yield self.gauged()
+
+    def bring_back(self, query: Query) -> Iterator[Event]:
+        """A recall on the person's word, at the record's end: the call as the model would have made it, its answer, and by whom it was wanted."""
+        given = {name: value for name, value in msgspec.structs.asdict(query).items() if value}
+        made = Made(call_id=f"recalled_{self.length}", tool=RECALL, arguments=dump(given))
+        call = ToolCall(call_id=made.call_id, name=made.tool, arguments=made.arguments)
+        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(call,))])
+        yield CallStarted(call=made.call_id, tool=RECALL, summary=f"{RECALL} {query.handle}", arguments=made.arguments)
+        yield from self.results([self.virtual(made)])
+        self._close("recalled on the user's word")
 
     # --- What goes out
 
@@ -289,6 +302,11 @@ class Recorder:
         block = self.context.store.entry(self.context.conversation, at[0]).blocks[at[1]]
         assert isinstance(block, ToolCall)
         return Made(call_id=block.call_id, tool=block.name, arguments=block.arguments)
+
+    def _close(self, why: str) -> None:
+        """End a loop of calls: no provider takes a person's words behind a call that the model did not think about, unless it is ended."""
+        words = Text(text=f"({why[:1].upper()}{why[1:]}.)", origin=Origin.MODEL)
+        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(words,))])
 
     # --- Episodes
 

@@ -12,6 +12,7 @@ leaves a valid record, from which `Agent.open` goes on.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
+from threading import Event as Flag
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from tenure.agent.approval import Answer, Mode
 from tenure.agent.asking import Asking
 from tenure.agent.calls import Calls
 from tenure.agent.catalogue import Chosen
-from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened
+from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
 from tenure.agent.loop import Loop
 from tenure.agent.notes import Notes
 from tenure.agent.opening import Parts, Shared, closed, counted, opened, with_model
@@ -36,11 +37,15 @@ from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger
 from tenure.record.entry import Role
 from tenure.record.episodes import Episode
+from tenure.record.objects import parse_handle
+from tenure.record.query import Query
+from tenure.record.recall import blocks_of
 
 if TYPE_CHECKING:
     from tenure.lifecycle.planning import Answered
 
-INTERRUPTED: Final = "[interrupted: this program was stopped while the call ran; whether it had an effect is not known, so look before you do it again]"
+
+ABANDONED: Final = "stopped at once"
 
 
 class Agent:
@@ -55,9 +60,11 @@ class Agent:
         self._turn: asyncio.Task[None] | None = None
         self._children: dict[str, Agent] = {}  # by the call of `task` that each works for
         self._told = self._closed = False
+        self._beginning = False  # a turn is being made ready, and can be cancelled already
+        self._handing_off: Flag | None = None  # set to stop it
+        self.helping = asyncio.Lock()  # held by whoever changes the window's books outside a turn
         self._spending = Spending(lambda: self.context.ledger.total.usd)
         self._put_together()
-        self._interrupted = self._recorder.interrupted(INTERRUPTED)
 
     @classmethod
     async def open(cls, settings: Settings, world: World | None = None) -> "Agent":
@@ -72,7 +79,8 @@ class Agent:
     async def open_part(cls, settings: Settings, world: World, shared: Shared) -> "Agent":
         """A sub-agent: its own window and folder, another agent's model, store and permissions. Only `subagent` asks for one."""
         made: list[Agent] = []
-        parts = await opened(settings, world, shared=shared, more=lambda: _delegating(settings, made))
+        is_fork = bool(shared.offers)
+        parts = await opened(settings, world, shared=shared, more=lambda: _delegating(settings, made, always=is_fork))
         agent = cls(parts, shared=True)
         made.append(agent)
         return agent
@@ -84,23 +92,29 @@ class Agent:
         nothing to go on with.
         """
         self._require_idle()
-        pictures = await asyncio.to_thread(read_pictures, images)
-        self._require_idle()
-        if not text.strip() and not pictures and not self._can_go_on():
-            raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
         self._stop.clear()
-        opening = self._opening()
-        if not self._recorder.length:
-            self._recorder.system(self._parts.admitted.system)
-            self._weigh()
-        for event in opening:
-            yield event
+        self._beginning = True
+        try:
+            pictures = await asyncio.to_thread(read_pictures, images)
+            if not text.strip() and not pictures and not self._can_go_on():
+                raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
+            for event in self._opening():
+                yield event
+            if not self._recorder.length:
+                await asyncio.to_thread(self._weigh)  # which loads the vocabulary
+                self._recorder.system(self._parts.admitted.system)
+        finally:
+            self._beginning = False
+        self._require_idle()  # it may have been closed meanwhile
         turn = self._turn = asyncio.create_task(self._loop.turn(text, pictures))
         turn.add_done_callback(lambda _: self._events.put_nowait(None))
         try:
             while (event := await self._events.get()) is not None:
                 yield event
-            await turn
+            if turn.cancelled():
+                yield TurnDone(reason="cancelled", why=ABANDONED)
+            else:
+                await turn
         finally:
             await self._ended(turn)
 
@@ -115,11 +129,21 @@ class Agent:
         return self._calls.approve(call, answer, words)
 
     def cancel(self) -> None:
-        """Stop the turn: the model's stream is closed, tools are ended, and the record is left valid. Nothing happens without a turn."""
+        """Stop the turn: the model's stream is closed, tools are ended, and the record is left valid. A handoff stops too, and changes nothing."""
+        if self._handing_off is not None:
+            self._handing_off.set()
         if self.is_running:
             self._stop.set()
             for child in self._children.values():
                 child.cancel()
+
+    def abandon(self) -> None:
+        """Stop the turn without waiting for anything: what tools had to say is lost, and calls get their result when the session goes on."""
+        self.cancel()
+        for child in self._children.values():
+            child.abandon()
+        if self._turn is not None:
+            self._turn.cancel()
 
     async def close(self) -> None:
         """Cancel what runs, end what was started, and let go of the store. May be called twice."""
@@ -129,6 +153,9 @@ class Agent:
         if self._turn is not None:
             self._stop.set()
             await asyncio.wait({self._turn})
+        self.cancel()
+        async with self.helping:
+            pass
         await closed(self._parts, shared=self._shared)
 
     async def use(self, model: str, *, base_url: str = "") -> None:
@@ -146,13 +173,33 @@ class Agent:
     async def handoff(self, focus: str = "") -> "Answered | None":
         """Hand earlier history off to a brief that this session's model writes; None when there is nothing new to hand off.
 
-        Raises InputError during a turn, ModelError when the model fails.
+        `cancel` stops it. Raises InputError during a turn, ModelError when the model fails; nothing has changed then.
         """
-        from tenure.agent.helping import helper_of
+        from tenure.agent.helping import helper_of, stoppable
 
         self._require_idle()
-        helper = helper_of(self._parts)
-        return await asyncio.to_thread(self.context.handoff, helper, focus=focus)
+        helper, self._handing_off = helper_of(self._parts), Flag()
+        helper = stoppable(helper, self._handing_off)
+        async with self.helping:
+            asked = asyncio.create_task(asyncio.to_thread(self.context.handoff, helper, focus=focus))
+            try:
+                return await asyncio.shield(asked)
+            finally:
+                self._handing_off.set()
+                await asyncio.wait({asked})  # whoever waited may be gone: the window belongs to nobody else before it is done
+                self._handing_off = None
+
+    def bring_back(self, handle: str) -> tuple[Event, ...]:
+        """What left the window, at its end again, as if the model had recalled it; what is to be told of that.
+
+        Raises InputError during a turn, for what the record does not have, and for what the window shows as it was.
+        """
+        self._require_idle()
+        index, view = self.context.session.index, self.context.session.view
+        places = blocks_of(index, parse_handle(handle))
+        if all(view.weight(*at) == index.block(at).tokens for at in places):
+            raise InputError("recall", f"{handle} is in the window as it was", "something that has left it")
+        return tuple(self._recorder.bring_back(Query(handle=handle)))
 
     @property
     def context(self) -> Context:
@@ -226,7 +273,7 @@ class Agent:
     @property
     def is_running(self) -> bool:
         """Whether a turn runs."""
-        return self._turn is not None
+        return self._beginning or self._turn is not None
 
     # --- For `subagent`
 
@@ -321,21 +368,23 @@ class Agent:
                 model=self.model,
                 resumed=parts.resumed,
                 entries=self._recorder.length,
-                interrupted=len(self._interrupted),
+                interrupted=len(self._recorder.unanswered),
             )
         ]
         return opening + [Noticed(text=notice) for notice in parts.notices]
 
     def _can_go_on(self) -> bool:
-        """Whether the model is to speak next without a further word: the record ends in a person's words, or in results."""
+        """Whether the model is to speak next without a further word: the record ends in a person's words, in results, or in calls without."""
         index = self.context.session.index
-        return bool(len(index)) and index.entries[-1].role in (Role.USER, Role.TOOL)
+        return bool(len(index)) and (index.entries[-1].role in (Role.USER, Role.TOOL) or bool(self._recorder.unanswered))
 
     def _require_idle(self) -> None:
         if self._closed:
             raise InputError("session", "closed", "an open one")
-        if self._turn is not None:
+        if self.is_running:
             raise InputError("session", "a turn is running", "one turn at a time: wait for it, or cancel it")
+        if self._handing_off is not None:
+            raise InputError("session", "a handoff is being written", "one thing at a time: wait for it, or cancel it")
 
     async def _ended(self, turn: "asyncio.Task[None]") -> None:
         """Whoever listened is gone, or all is told: the turn is brought to its end before anything else begins."""
@@ -346,9 +395,9 @@ class Agent:
         self._events = asyncio.Queue()
 
 
-def _delegating(settings: Settings, made: list[Agent]) -> Sequence[Tool]:
-    """The tool that hands out parts of a task, where there may be another agent below."""
-    if not settings.depth:
+def _delegating(settings: Settings, made: list[Agent], *, always: bool = False) -> Sequence[Tool]:
+    """The tool that hands out parts of a task, where there may be another agent below; `always`: it is offered, and says that there may not."""
+    if not settings.depth and not always:
         return ()
     from tenure.agent.subagent import Task
 

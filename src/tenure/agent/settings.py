@@ -55,6 +55,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     fields: Mapping[str, Any] = {}  # that go with every request as they are, such as {"reasoning": {"effort": "low"}}
     depth: int = DEPTH
     episodes: bool = True  # the agent marks episodes
+    helper: str = ""  # the model that finds titles, as `model`; empty: the session's own
     notes: bool = False  # it may write down what it must not lose
     work: str = ""  # a user's own words in place of ours on how to work
 

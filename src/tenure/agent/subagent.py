@@ -41,6 +41,7 @@ SUMMARY_CHARS: Final = 16_000
 BRIEF_CHARS: Final = 8_000
 FINDINGS: Final = 24  # of the newest explorations
 FILES: Final = 40  # that are named
+TOO_DEEP: Final = "task: you are doing a part yourself, and a part is not handed on: do it with the other tools"
 _WRITING: Final = frozenset({"edit", "write"})
 
 
@@ -85,6 +86,8 @@ class Task:
         asked = parsed(Asked, arguments, self.name)
         if isinstance(asked, Outcome):
             return asked
+        if not self._parent().parts.settings.depth:
+            return Outcome(text=TOO_DEEP, error=True)
         try:
             return await self._delegated(asked, _folder(asked, here.workspace), here)
         except TenureError as error:
@@ -108,7 +111,8 @@ class Task:
             parent.release(here.call, child.spent)
             await child.close()
         after = await asyncio.to_thread(repository.status)
-        return seen.outcome([*seen.written, *_newly_changed(before, after)])
+        changed = [*seen.written, *_newly_changed(before, after)]
+        return seen.outcome([_shown(path, child.parts.workspace, here.workspace) for path in changed])
 
 
 class _Seen:
@@ -190,6 +194,8 @@ def _shared(parent: "Agent", asked: Asked, folder: Path) -> Shared:
         permissions=parts.permissions,
         tools=parts.servers.tools if parts.servers is not None else (),
         conversation=id_,
+        offers=parts.toolbox.tools if asked.seed == "branch" else (),
+        prefix=parts.prefix or context.conversation if asked.seed == "branch" else "",
     )
 
 
@@ -222,6 +228,14 @@ def _brief(index: Index) -> Iterator[str]:
         lines.append(line)
     if lines:
         yield "# What is known already\n" + "\n".join(reversed(lines))
+
+
+def _shown(path: str, inner: Workspace, outer: Workspace) -> str:
+    """A path of the part's folder as its parent would write it."""
+    try:
+        return outer.shown(inner.path(path))
+    except InputError:
+        return path
 
 
 def _newly_changed(before: GitStatus | None, after: GitStatus | None) -> list[str]:

@@ -5,7 +5,8 @@ none, and is then the same whatever stands around it: it is rendered once, alone
 renders the whole.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from operator import is_
 
 from msgspec import Struct
 
@@ -29,24 +30,29 @@ class Rendering:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._kept: dict[int | Piece, Rendered] = {}  # by the piece's identity; of what was inserted, by its value
+        self._pieces: tuple[Piece, ...] = ()  # those before, all of which were taken
+        self._run = _Run()
 
     def of(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """What `dialect.render` gives for these pieces."""
-        kept: dict[int | Piece, Rendered] = {}
-        found: list[Rendered] = []
-        for piece in pieces:
-            key = id(piece) if piece.payload else piece
-            known = self._kept.get(key)
-            if known is None or (known.piece is not piece and piece.payload):
-                known = self._rendered(piece)
-            kept[key] = known
-            found.append(known)
-        self._kept = kept
-        if all(each.is_free for each in found) and not _is_mixed(found):
-            return tuple([message for each in found for message in each.messages])
-        return self._dialect.render(pieces)
+        """What `dialect.render` gives for these pieces. O(what is new), where nothing left or came back."""
+        shown = tuple(pieces)
+        stands = len(self._pieces)
+        if not _stands(self._pieces, shown):
+            stands, self._run = 0, _Run()
+            self._kept = {key: known for key in map(_key, shown) if (known := self._kept.get(key)) is not None}
+        for piece in shown[stands:]:
+            self._run.take(self._rendered(piece))
+        self._pieces = shown
+        return tuple(self._run.messages) if self._run.is_free else self._dialect.render(shown)
 
     def _rendered(self, piece: Piece) -> Rendered:
+        key = _key(piece)
+        known = self._kept.get(key)
+        if known is None or (known.piece is not piece and piece.payload):
+            known = self._kept[key] = self._made(piece)
+        return known
+
+    def _made(self, piece: Piece) -> Rendered:
         named = piece.dialect == self._dialect.name and bool(piece.payload)
         results = [isinstance(block, ToolResult) for block in piece.blocks]
         is_free = named or not any(isinstance(block, ToolCall | ToolResult) for block in piece.blocks)
@@ -59,14 +65,30 @@ class Rendering:
         )
 
 
-def _is_mixed(found: Iterable[Rendered]) -> bool:
-    """Whether results stand behind something else between two replies, so that the dialect has to put them first."""
-    others = False
-    for each in found:
-        if each.piece.role is Role.ASSISTANT:
-            others = False
-        elif each.has_results and others:
-            return True
+class _Run:
+    """Pieces in a row, rendered one by one as long as that is the same as rendering them together. Mutable."""
+
+    def __init__(self) -> None:
+        self.messages: list[bytes] = []
+        self.is_free = True
+        self._others = False  # since the newest reply something came that is no result
+
+    def take(self, rendered: Rendered) -> None:
+        """Take the next. Results behind something else between two replies are for the dialect to put first."""
+        self.messages += rendered.messages
+        self.is_free = self.is_free and rendered.is_free
+        if rendered.piece.role is Role.ASSISTANT:
+            self._others = False
+        elif rendered.has_results and self._others:
+            self.is_free = False
         else:
-            others = others or each.has_others
-    return False
+            self._others = self._others or rendered.has_others
+
+
+def _stands(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> bool:
+    """Whether these very pieces still come first."""
+    return len(before) <= len(now) and all(map(is_, before, now))
+
+
+def _key(piece: Piece) -> int | Piece:
+    return id(piece) if piece.payload else piece

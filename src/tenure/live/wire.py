@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from operator import eq, is_
 from typing import Any, Final
 
 import msgspec
@@ -47,7 +48,8 @@ class Wire:
         """`ttl` is how long a marker asks the provider to keep a prefix: "" for its default, or "1h"."""
         self._dialect, self._rules, self._ttl = dialect, rules, ttl
         self._rendering = Rendering(dialect)
-        self._fit: dict[bytes, bytes] = {}  # messages that went out last -> as any provider takes them
+        self._rendered: tuple[bytes, ...] = ()  # messages that went out last,
+        self._fit: list[bytes] = []  # and as any provider takes them
         self._before: tuple[bytes, ...] = ()
         self._head: tuple[bytes, bytes] = (b"", b"")  # what it was made of, and the start of a body up to its first message
         self.plain = b""  # the newest body without notes: what a planner is asked behind
@@ -57,15 +59,27 @@ class Wire:
         is_apart = self._dialect.name == Anthropic.name  # the prompt does not stand among the messages
         prompts = tuple(piece for piece in shown if is_apart and piece.role is Role.SYSTEM)
         rendered = self._rendering.of([piece for piece in shown if not (is_apart and piece.role is Role.SYSTEM)])
-        self._fit = {message: self._fit.get(message) or _sendable(message) for message in rendered}
-        messages = tuple(self._fit.values()) if len(self._fit) == len(rendered) else tuple(map(_sendable, rendered))
-        messages = tuple(_joined(messages)) if is_apart else messages
+        messages = tuple(self._fitting(rendered, joins=is_apart))
         is_marked = is_apart and self._rules.cache_markers > 0
         start = self._start(fields, prompts, is_marked=is_marked)
         marked = self._marked(messages) if is_marked else messages
         self._before = messages
         self.plain = _body(start, marked)
         return _body(start, self._noted(marked, notes)) if notes else self.plain
+
+    def _fitting(self, rendered: tuple[bytes, ...], *, joins: bool) -> list[bytes]:
+        """The messages as any provider takes them, of which those that went out before are not looked at again."""
+        stands = len(self._rendered)
+        if len(rendered) < stands or not all(map(is_, self._rendered, rendered)):
+            stands, self._fit = 0, []
+        for message in rendered[stands:]:
+            fit = _sendable(message)
+            if joins and self._fit and _are_results(self._fit[-1], fit):
+                self._fit[-1] = _joined(self._fit[-1], fit)
+            else:
+                self._fit.append(fit)
+        self._rendered = rendered
+        return self._fit
 
     def _start(self, fields: Mapping[str, Any], prompts: Sequence[Piece], *, is_marked: bool) -> bytes:
         """Everything before the first message."""
@@ -78,7 +92,7 @@ class Wire:
 
     def _marked(self, messages: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """With a marker on the newest message, and on the newest of those that went out before: a lookup does not reach far back."""
-        standing = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(self._before, messages, strict=False)))
+        standing = sum(takewhile(bool, map(eq, self._before, messages)))
         places = {place for place in (standing - 1, len(messages) - 1) if place >= 0}
         return place_markers(messages, sorted(places), self._ttl)
 
@@ -126,16 +140,14 @@ def _marked_system(prompts: tuple[Draft, ...], ttl: str) -> tuple[Draft, ...]:
     return (replace(prompts[0], dialect=Anthropic.name, payload=encoded(array_text([*parts[:-1], last]))),)
 
 
-def _joined(messages: Sequence[bytes]) -> Sequence[bytes]:
-    """Results of one reply that were recorded one by one as one message: not every server joins neighbours of a role by itself."""
-    joined: list[bytes] = []
-    for message in messages:
-        last = joined[-1] if joined else b""
-        if last.startswith(_RESULTS) and message.startswith(_RESULTS) and _is_results(last) and _is_results(message):
-            joined[-1] = last[: -len(_END)] + b"," + message[_RESULTS.index(b"[") + 1 :]
-        else:
-            joined.append(message)
-    return joined
+def _are_results(last: bytes, message: bytes) -> bool:
+    """Whether results of one reply were recorded one by one: not every server joins neighbours of a role by itself."""
+    return last.startswith(_RESULTS) and message.startswith(_RESULTS) and _is_results(last) and _is_results(message)
+
+
+def _joined(last: bytes, message: bytes) -> bytes:
+    """Results as one message."""
+    return last[: -len(_END)] + b"," + message[_RESULTS.index(b"[") + 1 :]
 
 
 def _is_results(message: bytes) -> bool:

@@ -15,7 +15,7 @@ from tenure.dialects.dialect import Piece
 from tenure.record.entry import Block, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.record.index import NONE, Index
 from tenure.view.edit import Insert
-from tenure.view.project import Row, View
+from tenure.view.project import Line, Row, View
 
 INTERRUPTED: Final = "[no result: the call was interrupted]"
 LATE: Final = "[late result of {}]"
@@ -63,27 +63,38 @@ def alternating(shown: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 class Messages:
-    """The messages of one conversation's views; what is shown as it was the last time is not made again."""
+    """The messages of one conversation's views; what is shown as it was the last time is not made again. Mutable: it keeps what is shown."""
 
     def __init__(self, index: Index, read: Read) -> None:
         self._index, self._read = index, read
-        self._made: dict[int, tuple[Row, tuple[_Message, ...]]] = {}  # by entry
+        self._made: dict[int | str, tuple[Line, tuple[_Message, ...]]] = {}  # by entry, or by the key of what was inserted
+        self._lines: tuple[Line, ...] = ()  # of the view before, all of which were taken
+        self._exchanges = _Exchanges()
 
     def of(self, view: View) -> tuple[Piece, ...]:
-        """The messages of a view, in an order and completeness that every provider accepts."""
-        made: dict[int, tuple[Row, tuple[_Message, ...]]] = {}
-        messages: list[_Message] = []
-        for line in view.lines:
-            if isinstance(line, Insert):
-                messages.append(_inserted(line))
-                continue
-            known = self._made.get(line.entry)
-            if known is None or known[0] is not line:
-                known = line, tuple(_lines(line, self._index, self._read))
-            made[line.entry] = known
-            messages += known[1]
-        self._made = made
-        return tuple(_mended(messages))
+        """The messages of a view, in an order and completeness that every provider accepts. O(what is new), where nothing left or came back."""
+        stands = len(self._lines)
+        if view.lines[:stands] != self._lines:  # identity first: as fast as copying
+            stands, self._exchanges = 0, _Exchanges()
+            kept = {_key(line) for line in view.lines}
+            self._made = {key: made for key, made in self._made.items() if key in kept}
+        for line in view.lines[stands:]:
+            for message in self._messages(line):
+                self._exchanges.take(message)
+        self._lines = view.lines
+        return self._exchanges.pieces()
+
+    def _messages(self, line: Line) -> tuple[_Message, ...]:
+        key = _key(line)
+        known = self._made.get(key)
+        if known is None or known[0] != line:
+            made = (_inserted(line),) if isinstance(line, Insert) else tuple(_lines(line, self._index, self._read))
+            known = self._made[key] = line, made
+        return known[1]
+
+
+def _key(line: Line) -> int | str:
+    return line.key if isinstance(line, Insert) else line.entry
 
 
 def replaced(block: Block, text: str) -> Block:
@@ -160,19 +171,27 @@ def _inserted(insert: Insert) -> _Message:
     return _Message(piece=Piece(role=insert.role, blocks=(block,)))
 
 
-def _mended(messages: Iterable[_Message]) -> Iterator[Piece]:
-    """Each reply with its results directly behind it, then what else was recorded up to the next reply."""
-    reply: list[_Message] = []
-    rest: list[_Message] = []
-    for message in messages:
+class _Exchanges:
+    """Each reply with its results directly behind it, then what else was recorded up to the next reply. Mutable: the newest is open still."""
+
+    def __init__(self) -> None:
+        self._done: list[Piece] = []
+        self._reply: list[_Message] = []
+        self._rest: list[_Message] = []
+
+    def take(self, message: _Message) -> None:
+        """Take the next message."""
         if message.reply == NONE:
-            rest.append(message)
-            continue
-        if rest or (reply and reply[0].reply != message.reply):
-            yield from _exchange(reply, rest)
-            reply, rest = [], []
-        reply.append(message)
-    yield from _exchange(reply, rest, newest=True)
+            self._rest.append(message)
+            return
+        if self._rest or (self._reply and self._reply[0].reply != message.reply):
+            self._done += _exchange(self._reply, self._rest)
+            self._reply, self._rest = [], []
+        self._reply.append(message)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """All that was taken."""
+        return (*self._done, *_exchange(self._reply, self._rest, newest=True))
 
 
 def _exchange(reply: list[_Message], rest: list[_Message], *, newest: bool = False) -> Iterator[Piece]:

@@ -181,3 +181,11 @@ def test_many_at_once_do_not_mix(tmp_path: Path) -> None:
         return [outcome.text.partition("[")[0] for outcome in await asyncio.gather(*calls)]
 
     assert asyncio.run(run()) == [f"{n}\n{n}\n" for n in range(20)]
+
+
+def test_a_file_that_an_earlier_result_names_is_not_written_over_by_a_later_call_of_the_same_id(tmp_path: Path) -> None:
+    ws, limits = workspace(tmp_path), {"output_chars": 1_000}
+    texts = [told(BASH, here(ws, limits=limits), command=f"seq {start} {start + 2_000}") for start in (0, 5_000)]
+    files = [text.partition("all of it is in ")[2].partition("]")[0] for text in texts]
+    assert files[0] != files[1]
+    assert [Path(file).read_text().partition("\n")[0] for file in files] == ["0", "5000"]

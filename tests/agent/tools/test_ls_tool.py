@@ -39,3 +39,13 @@ def test_what_is_no_folder_is_said(tmp_path: Path) -> None:
     assert refused(LS, ws, path="scr") == "ls: there is no folder scr. Did you mean src?"
     assert "expected the path" in refused(LS, ws, path="\0")
     assert LS.needs("{}", ws) is None
+
+
+def test_links_in_a_circle_stand_in_the_list_like_any_other(tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    (ws.root / "self").symlink_to("self")
+    (ws.root / "nowhere").symlink_to("gone")
+    (ws.root / "a.py").write_text("x")
+    text = told(LS, ws)
+    assert text.splitlines()[0] == "a.py 1"
+    assert {line.partition(" -> ")[0] for line in text.splitlines()[1:]} == {"nowhere", "self"}

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,8 +11,10 @@ from calling import at_once, here, workspace
 
 from tenure.agent.approval import Act
 from tenure.agent.tools.servers.config import ServerConfig, configured
+from tenure.agent.tools.servers.schema import taken
+from tenure.agent.tools.servers.server import LOG_BYTES
 from tenure.agent.tools.servers.start import Servers, started
-from tenure.agent.tools.servers.tool import tool_name
+from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, tool_name
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.record.tools import ToolKind
 
@@ -47,7 +50,9 @@ def test_tools_are_listed_page_by_page_with_legal_names_and_their_schemas(tmp_pa
         assert tools["wire__echo"].description == "Says it again ␛[31m"
         assert tools["wire__structured"].kind is ToolKind.BULK
         assert tools["wire__echo"].kind is ToolKind.INTERMEDIATE
-        assert [tool.schema for tool in servers.tools if "provider" in tool.name] == [{"type": "object"}]
+        (long,) = [tool for tool in servers.tools if "provider" in tool.name]
+        assert long.schema == {"type": "object", "properties": {}}
+        assert "Its arguments as JSON Schema: {" in long.description
         assert servers.notes == ()
 
     with_servers(tmp_path, use)
@@ -182,6 +187,85 @@ def test_a_server_asks_unless_it_is_trusted_and_says_that_it_only_reads(tmp_path
 
     trusted = ServerConfig(name="safe", command=WIRE.command, args=WIRE.args, trusted=True)
     with_servers(tmp_path, use, WIRE, trusted)
+
+
+def test_a_server_of_many_tools_leaves_room_for_others_and_what_is_left_out_is_said(tmp_path: Path) -> None:
+    async def use(servers: Servers) -> None:
+        names = [tool.name for tool in servers.tools]
+        assert len(names) == MOST
+        assert sum(name.startswith("wire__") for name in names) == 9
+        assert servers.notes == (f"MCP server many: only {MOST - 9} of its 509 tools are taken: there is no room for more",)
+        assert sum(tool.weight for tool in servers.tools) <= LONGEST_TOGETHER
+
+    with_servers(tmp_path, use, ServerConfig(name="many", command=WIRE.command, args=WIRE.args, env={"MANY": "500"}), WIRE)
+
+
+def test_rubbish_that_a_server_prints_between_its_answers_is_passed_over(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        assert (await called(servers, "noisy__echo", at, text="hi")).text == "hi"
+
+    with_servers(tmp_path, use, ServerConfig(name="noisy", command=WIRE.command, args=WIRE.args, env={"RUBBISH": "1"}))
+
+
+def test_what_a_server_complains_of_fills_no_disk(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        assert (await called(servers, "loud__echo", at, text="hi")).text == "hi"
+
+    with_servers(tmp_path, use, ServerConfig(name="loud", command=WIRE.command, args=WIRE.args, env={"LOUD": str(3 * LOG_BYTES)}))
+    assert (tmp_path / "mcp-1.log").stat().st_size == LOG_BYTES
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "array"},
+        {},
+        {"type": "object", "properties": {"a": {"type": "strnig"}}},
+        {"type": "object", "properties": []},
+        {"type": "object", "required": "a"},
+        {"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}},
+        {"type": "object", "description": "d" * 50_000},
+    ],
+    ids=["no object", "nothing", "no type", "no fields", "no list", "an old draft", "a book"],
+)
+def test_a_schema_that_providers_refuse_is_told_in_words(given: dict[str, Any]) -> None:
+    found = taken(given)
+    assert found.schema == {"type": "object", "properties": {}}
+    assert found.told.startswith("Its arguments as JSON Schema: {")
+    assert len(found.told) < 2_000
+
+
+def test_fields_whose_names_providers_refuse_go_by_others_and_reach_the_server_by_their_own() -> None:
+    given = {
+        "type": "object",
+        "properties": {"filter[id]": {"type": "string"}, "filter_id_": {"type": "string"}, "n" * 70: {}, "é": {}},
+        "required": ["filter[id]", "filter_id_"],
+        "anyOf": [{"required": ["é"]}],
+        "$schema": "http://json-schema.org/draft-07/schema#",
+    }
+    found = taken(given)
+    names = list(found.schema["properties"])
+    assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in names)
+    assert len(set(names)) == 4
+    assert found.schema["required"] == [names[0], "filter_id_"]
+    assert [found.own.get(name, name) for name in names] == list(given["properties"])
+    assert not found.schema.keys() & {"anyOf", "$schema"}
+    assert '"anyOf"' in found.told
+
+
+def test_a_field_by_another_name_is_sent_by_its_own(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        (tool,) = [tool for tool in servers.tools if tool.name == "odd__odd"]
+        (name,) = tool.schema["properties"]
+        assert (await called(servers, "odd__odd", at, **{name: "x"})).text == '{"filter[id]": "x"}'
+
+    with_servers(tmp_path, use, ServerConfig(name="odd", command=WIRE.command, args=WIRE.args, env={"ODD": "1"}))
 
 
 def test_names_are_made_legal_and_stay_apart() -> None:

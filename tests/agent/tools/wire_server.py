@@ -21,6 +21,12 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "far too long a name for any provider " * 4, "inputSchema": {"type": "object", "description": "d" * 50_000}},
     {"name": "env", "inputSchema": {"type": "object"}},
 ]
+TOOLS += [
+    {"name": f"z{n:03}", "inputSchema": {"type": "object", "description": "d" * 900}}
+    for n in range(int(os.environ.get("MANY", "0")))
+]
+if "ODD" in os.environ:
+    TOOLS.append({"name": "odd", "inputSchema": {"type": "object", "properties": {"filter[id]": {"type": "string"}}}})
 MIXED = [
     {"type": "text", "text": "\x1b[31mred\x1b[0m"},
     {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
@@ -37,6 +43,8 @@ def answered(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
             return {"content": [{"type": "text", "text": arguments.get("text", "")}]}
         case "mixed":
             return {"content": MIXED}
+        case "odd":
+            return {"content": [{"type": "text", "text": json.dumps(arguments)}]}
         case "fail":
             return {"content": [{"type": "text", "text": "it failed"}], "isError": True}
         case "structured":
@@ -54,7 +62,7 @@ def answered(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
 def main() -> None:
     """Serve until the input ends."""
     time.sleep(float(os.environ.get("SLOW_S", "0")))
-    sys.stderr.write("a word for the log\n")
+    sys.stderr.write("a word for the log\n" + "x" * int(os.environ.get("LOUD", "0")))
     for line in sys.stdin:
         asked = json.loads(line)
         result: dict[str, Any] | None = None
@@ -78,6 +86,8 @@ def main() -> None:
             case _:
                 pass
         reply = {"result": result} if result is not None else {"error": {"code": -32601, "message": "no such method"}}
+        if "RUBBISH" in os.environ:
+            sys.stdout.write('Loading...\n\x1b[31m{"jsonrpc": 7}\n[]\n{"jsonrpc": "2.0", "id": 99, "result": {}}\n')
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}) + "\n")
         sys.stdout.flush()
 

@@ -5,7 +5,9 @@ import re
 import shutil
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final
+from uuid import uuid4
 
 from msgspec import Meta, Struct
 
@@ -79,7 +81,7 @@ class _Run:
         self._here, limits, workspace = here, here.limits, here.workspace
         self._limit_s = min(asked.timeout_s or limits.command_s, limits.command_most_s)
         scratch = workspace.scratch
-        spill = scratch / f"output-{_UNSAFE.sub('_', here.call) or 'of-a-call'}.txt" if scratch else None
+        spill = _new(scratch / f"output-{_UNSAFE.sub('_', here.call)[:80] or 'of-a-call'}.txt") if scratch else None
         self._output = Output(limits.output_chars, spill=spill, spill_bytes=limits.spill_bytes)
         self._due: asyncio.TimerHandle | None = None
         inner = [shutil.which("bash") or "/bin/sh", "-c", asked.command]
@@ -130,3 +132,8 @@ class _Run:
         self._due = None
         if news := self._output.news():
             self._here.say(news)
+
+
+def _new(path: Path) -> Path:
+    """A place where nothing is: some providers use the ids of calls again, and an earlier result still names its file."""
+    return path.with_stem(f"{path.stem}-{uuid4().hex[:8]}") if path.exists() else path

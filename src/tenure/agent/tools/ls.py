@@ -68,11 +68,19 @@ class Ls:
 def listing(path: Path, here: Here) -> str:
     """The entries of a folder as lines. Raises OSError."""
     with os.scandir(path) as entries:
-        found = sorted((not entry.is_dir(), entry.name) for entry in entries)
+        found = sorted((not _is_folder(entry), entry.name) for entry in entries)
     bounds = here.workspace if here.workspace.holds(path) else None
     lines = [_line(path / name, is_folder=not last, bounds=bounds) for last, name in found[:MOST]]
     rest = [f"[{len(found) - MOST:,} more of {len(found):,}; glob finds by name]"] if len(found) > MOST else []
     return "\n".join([*lines, *rest]) or "[empty folder]"
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or leads to one; links in a circle lead nowhere."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _line(path: Path, *, is_folder: bool, bounds: Workspace | None) -> str:

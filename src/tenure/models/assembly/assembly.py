@@ -1,6 +1,7 @@
 """What all assemblies of replies have in common. Pure: events in, a reply out."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
@@ -65,6 +66,18 @@ def arguments_of(text: str) -> Arguments:
     if isinstance(value, dict):
         return Arguments(text=text)
     return Arguments(text=dump({"arguments": value}), broken=f"a JSON {type(value).__name__} is no object")
+
+
+def own_id(given: str, place: int, taken: Iterable[str]) -> str:
+    """The id of a reply's call, of which there is none before it: results are paired by them, and a request in which one stands twice is refused.
+
+    Some servers give all calls of a reply the same id, or none.
+    """
+    used = set(taken)
+    if given and given not in used:
+        return given
+    start = given or "call"
+    return next(name for n in count(place) if (name := f"{start}_{n}") not in used)
 
 
 def end_of(stop: str, *, refusal: str = "") -> tuple[Ended, str] | None:

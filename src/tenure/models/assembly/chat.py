@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tenure.dialects.json_text import clean, dump
 from tenure.dialects.openai_chat import OpenAIChat
-from tenure.models.assembly.assembly import Fields, arguments_of, end_of, fields_of, items_of, text_of
+from tenure.models.assembly.assembly import Fields, arguments_of, end_of, fields_of, items_of, own_id, text_of
 from tenure.models.replies import counts
 from tenure.models.speaker import Made, Spoken, Whole
 
@@ -66,7 +66,7 @@ class ChatAssembly:
         end = end_of(self._stop, refusal=refusal)
         if end is None:
             return None
-        made = tuple(_made(call, "".join(self._arguments[key]), place) for place, (key, call) in enumerate(self._calls.items()))
+        made = self._made()
         message = self._message(made)
         usage = {"usage": self._usage} if self._usage else {}
         reply = self._frame | {"choices": [{"index": 0, "message": message, "finish_reason": self._stop}]} | usage
@@ -80,6 +80,15 @@ class ChatAssembly:
             model=text_of(self._frame, "model"),
             usage=OpenAIChat().parse_usage(counts(self._usage)) if self._usage else None,
         )
+
+    def _made(self) -> tuple[Made, ...]:
+        made: list[Made] = []
+        for key, call in self._calls.items():
+            arguments = arguments_of("".join(self._arguments[key]))
+            call_id = own_id(text_of(call, "id"), len(made), (one.call_id for one in made))
+            name = call["function"]["name"] or "unnamed"
+            made.append(Made(call_id=call_id, tool=name, arguments=arguments.text, broken=arguments.broken))
+        return tuple(made)
 
     def _words(self, delta: Fields) -> Iterator[Spoken]:
         told = False
@@ -132,9 +141,3 @@ class ChatAssembly:
                 for call, one in zip(self._calls.values(), made, strict=True)
             ]
         return message
-
-
-def _made(call: dict[str, Any], spelled: str, place: int) -> Made:
-    arguments = arguments_of(spelled)
-    call_id = call["id"] if isinstance(call["id"], str) and call["id"] else f"call_{place}"
-    return Made(call_id=call_id, tool=call["function"]["name"] or "unnamed", arguments=arguments.text, broken=arguments.broken)

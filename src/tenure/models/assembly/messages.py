@@ -8,7 +8,17 @@ from typing import Any, Final
 
 from tenure.dialects.anthropic import Anthropic
 from tenure.dialects.json_text import clean, dump, number_of
-from tenure.models.assembly.assembly import Fields, arguments_of, array_of, end_of, fields_of, items_of, object_from, text_of
+from tenure.models.assembly.assembly import (
+    Fields,
+    arguments_of,
+    array_of,
+    end_of,
+    fields_of,
+    items_of,
+    object_from,
+    own_id,
+    text_of,
+)
 from tenure.models.replies import counts
 from tenure.models.speaker import Made, Spoken, Whole
 
@@ -80,9 +90,10 @@ class MessageAssembly:
         content: list[str] = []
         for place, block in enumerate(self._blocks):
             if block.get("type") == "tool_use":
-                made.append(self._made(place, block))
-                members = {key: dump(value) for key, value in block.items()} | {"input": made[-1].arguments}
-                content.append(object_from(members))
+                one = self._made(place, block, own_id(text_of(block, "id"), len(made), (each.call_id for each in made)))
+                named = {"id": dump(one.call_id), "name": dump(one.tool), "input": one.arguments}
+                content.append(object_from({key: dump(value) for key, value in block.items()} | named))
+                made.append(one)
             elif block.get("type") != "text" or text_of(block, "text").strip():  # an empty one is refused when it comes back
                 content.append(dump(block))
         frame = {key: dump(value) for key, value in self._frame.items()}
@@ -129,12 +140,12 @@ class MessageAssembly:
             if kind != "signature_delta" and text:
                 yield Spoken(kind="text" if kind == "text_delta" else "thinking", text=text)
 
-    def _made(self, place: int, block: Fields) -> Made:
+    def _made(self, place: int, block: Fields, call_id: str) -> Made:
         spelled = "".join(self._inputs.get(place, ()))
         given = fields_of(block.get("input"))
         arguments = arguments_of(spelled if spelled.strip() or not given else dump(given))
         name = text_of(block, "name") or "unnamed"
-        return Made(call_id=text_of(block, "id"), tool=name, arguments=arguments.text, broken=arguments.broken)
+        return Made(call_id=call_id, tool=name, arguments=arguments.text, broken=arguments.broken)
 
     def _count(self, holder: Fields) -> None:
         self._usage |= {key: value for key, value in fields_of(holder.get("usage")).items() if value is not None}

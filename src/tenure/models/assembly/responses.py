@@ -9,7 +9,7 @@ from typing import Any
 
 from tenure.dialects.json_text import clean, dump, number_of
 from tenure.dialects.openai_responses import OpenAIResponses
-from tenure.models.assembly.assembly import Fields, arguments_of, end_of, fields_of, items_of, text_of
+from tenure.models.assembly.assembly import Fields, arguments_of, end_of, fields_of, items_of, own_id, text_of
 from tenure.models.replies import CALLS, NO_END, counts
 from tenure.models.speaker import Made, Spoken, Whole
 
@@ -111,10 +111,10 @@ class ResponseAssembly:
         if item.get("type") != "function_call":
             return item
         arguments = arguments_of(text_of(item, "arguments"))
-        call_id = text_of(item, "call_id") or text_of(item, "id")
+        call_id = own_id(text_of(item, "call_id") or text_of(item, "id"), len(made), (one.call_id for one in made))
         name = text_of(item, "name") or "unnamed"
         made.append(Made(call_id=call_id, tool=name, arguments=arguments.text, broken=arguments.broken))
-        return item | {"arguments": arguments.text}
+        return item | {"call_id": call_id, "arguments": arguments.text}
 
 
 def _with_reasoning(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,6 +22,19 @@ def anchors(text: str) -> Iterator[str]:
     return (found.rstrip(_ENDS) for found in _ANCHOR.findall(text) if _TELLING.search(found))
 
 
+class Anchors(dict[str, str]):
+    """The anchors of many texts that name much the same: each candidate is looked at once. Mutable: candidate -> anchor, empty for none."""
+
+    def __missing__(self, found: str) -> str:
+        """Look at a new one."""
+        name = self[found] = next(anchors(found), "")
+        return name
+
+    def of(self, text: str) -> list[str]:
+        """What `anchors` gives."""
+        return [name for found in _ANCHOR.findall(text) if (name := self[found])]
+
+
 def files(text: str) -> Iterator[str]:
     """Names of files, without their folders."""
     return iter(_FILE.findall(text))

@@ -5,7 +5,7 @@ A name can also stay alone, in the list of names of its result. n log n in the l
 """
 
 from collections.abc import Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Final
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from msgspec import Struct
 from tenure.policies.provenance.anchors import LONGEST
 from tenure.policies.provenance.sight import Piece, Sight
 from tenure.policies.provenance.weights import Weights, chance
+from tenure.record.index import NONE
 
 NOTE: Final = 48  # tokens of a placeholder, about
 WHOLE: Final = 0.85  # of a result's tokens: if so much of it is worth keeping, it stays as it is
@@ -52,23 +53,32 @@ class Keeping:
             self._items += items
             worth = sum(item.verbatim for item in items) + sum(self._worth.get(name, 0.0) for name in _named(piece))
             self.losses.append(worth / max(1, piece.weight))
+        nothing = set[str]()
+        self._values = [-self._value(item, nothing) for item in self._items]  # while nothing is kept
+        self._best = sorted(range(len(self._items)), key=self._values.__getitem__)
 
     def choose(self, room: float, pieces: Sequence[int]) -> dict[int, Kept]:
         """What stays of the pieces of those numbers within `room` tokens, placeholders apart. Those of which nothing stays are in it too."""
         kept = {number: Kept(set(), []) for number in pieces}
         said: set[str] = set()
-        waiting = [(-self._value(item, said), number) for number, item in enumerate(self._items) if item.piece in kept]
-        heapify(waiting)
-        while waiting and room > 0:
-            value, number = heappop(waiting)
-            item = self._items[number]
-            now = -self._value(item, said)
-            if now > value + 1e-12:  # a part of its worth was kept meanwhile
-                if now < 0:
-                    heappush(waiting, (now, number))
-                continue
+        again: list[tuple[float, int]] = []  # a part of whose worth was kept meanwhile: a heap
+        first = iter(number for number in self._best if self._items[number].piece in kept)
+        number = next(first, NONE)
+        while room > 0 and (again or number != NONE):
+            if again and (number == NONE or again[0] < (self._values[number], number)):
+                value, at = heappop(again)
+                is_first = False
+            else:
+                value, at, number, is_first = self._values[number], number, next(first, NONE), True
+            item = self._items[at]
             if item.tokens > room:
-                continue
+                continue  # and there will never be more
+            if not is_first or not said.isdisjoint(item.names):
+                now = -self._value(item, said)
+                if now > value + 1e-12:
+                    if now < 0:
+                        heappush(again, (now, at))
+                    continue
             room -= item.tokens
             said.update(item.names)
             if item.line >= 0:

@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import log1p
 from typing import Final
 
 from msgspec import Struct
 
 from tenure.policies.placeholder import is_note
-from tenure.policies.provenance.anchors import anchors, files, unlisted
+from tenure.policies.provenance.anchors import Anchors, files, unlisted
 from tenure.policies.situation import Situation
 from tenure.record.entry import Origin
 from tenure.record.index import NONE, BlockFacts
@@ -107,6 +107,7 @@ class Sight:
         self._edits: Counter[str] = Counter()  # of a file
         self._written: set[str] = set()  # lines that the agent wrote
         self._copies: Counter[str] = Counter()
+        self._anchors = Anchors()
         self._now = len(situation.index.steps)
         for waiting in list(self._first_pass()):
             self._take(waiting)
@@ -125,7 +126,7 @@ class Sight:
             float(name.count("/")),
             float(name.isdigit()),
             float(name.isupper()),
-            float(any(a.islower() and b.isupper() for a, b in pairwise(name))),
+            float(_is_camel(name)),
             float("." in name),
             log1p(piece.edits),
             float(piece.source is Source.LISTING),
@@ -133,27 +134,26 @@ class Sight:
 
     def line_features(self, piece: Piece) -> Iterator[tuple[float, ...]]:
         """Of each line, as LINE_FEATURES names them."""
-        near = _spread([line.strip() in self._written for line in piece.lines])
-        step = self._now - piece.age
-        for number, line in enumerate(piece.lines):
-            bare = line.strip()
-            used = max((self._used.get(name, -1) for name in piece.said[number]), default=-1)
+        bares = [line.strip() for line in piece.lines]
+        near = _spread([bare in self._written for bare in bares])
+        step, age, quiet = self._now - piece.age, log1p(piece.age), log1p(piece.quiet)
+        source = [float(piece.source is each) for each in (Source.COMMAND, Source.LISTING, Source.SEARCH, Source.READ)]
+        size, edits, long_ago = log1p(len(piece.lines)), log1p(piece.edits), log1p(_LONG_AGO)
+        for line, bare, is_near, said in zip(piece.lines, bares, near, piece.said, strict=True):
+            used = max([self._used.get(name, -1) for name in said], default=-1)
             yield (
                 log1p(min(len(bare), _LONGEST)),
-                log1p(piece.age),
-                near[number],
-                float(piece.source is Source.COMMAND),
-                float(piece.source is Source.LISTING),
-                float(piece.source is Source.SEARCH),
-                float(piece.source is Source.READ),
-                log1p(piece.quiet),
+                age,
+                is_near,
+                *source,
+                quiet,
                 min(len(line) - len(line.lstrip()), _DEEPEST) / _DEEPEST,
-                log1p(len(piece.lines)),
+                size,
                 log1p(self._copies[bare]),
                 float(used > step),
-                log1p(self._now - used if used > step else _LONG_AGO),
+                log1p(self._now - used) if used > step else long_ago,
                 float(_DEFINES.match(line[:_START]) is not None),
-                log1p(piece.edits),
+                edits,
             )
 
     def _first_pass(self) -> Iterator["_Result"]:
@@ -170,19 +170,21 @@ class Sight:
                     continue
                 shown = instead.get(number)
                 text = entry.blocks[number].text if shown is None else shown.text
-                if facts.origin is Origin.MODEL:
-                    self._heard(facts, text, step)
-                if self._may(at, facts, AGAIN if shown is not None and is_note(shown.text) else LEAST):
+                may = self._may(at, facts, AGAIN if shown is not None and is_note(shown.text) else LEAST)
+                is_models = facts.origin is Origin.MODEL
+                names = self._anchors.of(text) if is_models or not may else ()
+                if is_models:
+                    self._heard(facts, text, names, step)
+                if may:
                     yield _Result(at, facts, text, step, shown is not None)
                 else:
-                    self._shown.update(anchors(text))
+                    self._shown.update(names)
         for insert in situation.view.inserts:
-            self._shown.update(anchors(insert.text))
+            self._shown.update(self._anchors.of(insert.text))
 
-    def _heard(self, facts: BlockFacts, text: str, step: int) -> None:
+    def _heard(self, facts: BlockFacts, text: str, names: Sequence[str], step: int) -> None:
         """What the agent itself said or called."""
-        for name in anchors(text):
-            self._used[name] = step
+        self._used.update(dict.fromkeys(names, step))
         for name in files(text):
             self._spoken[name] = step
         if facts.kind != "tool_call":
@@ -203,7 +205,7 @@ class Sight:
         index, facts, step = self.situation.index, result.facts, result.step
         span = index.spans[facts.span] if facts.span != NONE else None
         note, names, lines = _parted(result.text) if result.is_replaced else ("", (), tuple(result.text.split("\n")))
-        said = tuple([tuple(anchors(line)) for line in lines])
+        said = tuple([tuple(self._anchors.of(line)) for line in lines])
         file = next(files(span.cue), "") if span else ""
         number = len(self.pieces)
         self.pieces.append(
@@ -222,13 +224,20 @@ class Sight:
                 edits=self._edits[file] if file else 0,
             )
         )
-        self._copies.update(line.strip() for line in lines)
-        for name in (*names, *(each for named in said for each in named)):
+        self._copies.update([line.strip() for line in lines])
+        for name, stands in Counter(chain(names, *said)).items():
             mention = self.mentions.get(name)
             if mention is None:
                 mention = self.mentions[name] = Mention()
-            mention.stands += 1
+            mention.stands += stands
             mention.piece = number
+
+
+def _is_camel(name: str) -> bool:
+    """Whether a capital stands behind a small letter."""
+    if name.islower() or name.isupper():
+        return False
+    return any(a.islower() and b.isupper() for a, b in pairwise(name))
 
 
 def _parted(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:

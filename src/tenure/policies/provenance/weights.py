@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from math import exp
+from operator import mul
 from typing import Final
 
 from msgspec import Struct
@@ -54,7 +55,8 @@ LINE_FEATURES: Final = (
 
 def chance(weights: Sequence[float], bias: float, features: Sequence[float]) -> float:
     """The probability that a logistic model gives."""
-    score = bias + sum(weight * feature for weight, feature in zip(weights, features, strict=True))
+    assert len(weights) == len(features)
+    score = bias + sum(map(mul, weights, features))
     return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, score))))
 
 

@@ -7,9 +7,10 @@ other tasks. It is opened a second time when it breaks, and not a third.
 import asyncio
 import logging
 import os
-from contextlib import AsyncExitStack
+from collections.abc import Generator
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from tenure.agent.tools.servers.config import ServerConfig
 from tenure.errors import InputError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 PAGES: Final = 20  # of a list of tools
 STOP_S: Final = 5.0  # for a server to end
+LOG_BYTES: Final = 2**20  # of what a server writes to its standard error
+LAST_WORDS: Final = 16  # pieces of it that are still taken at its end
 HTTP_S: Final = 30.0  # for a connection and what is sent, as the SDK has it
 HTTP_READ_S: Final = 300.0  # between two parts of an answer
 
@@ -135,10 +138,44 @@ class Server:
             waits = httpx2.Timeout(HTTP_S, read=HTTP_READ_S)
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(config.headers), timeout=waits))
             return Client(streamable_http_client(config.url, http_client=http), cache=None)
-        log = stack.enter_context((self._log or Path(os.devnull)).open("a", encoding="utf-8", errors="replace"))
+        log = stack.enter_context(_logged(self._log))
         place = str(self._folder / config.cwd)
         parameters = StdioServerParameters(command=config.command, args=list(config.args), env=dict(config.env), cwd=place)
         return Client(stdio_client(parameters, errlog=log), cache=None)
+
+
+@contextmanager
+def _logged(log: Path | None) -> Generator[TextIO, None, None]:
+    """What a server's standard error is to be: a pipe of which the first `LOG_BYTES` go into a file, and the rest nowhere."""
+    if log is None:
+        with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+            yield nowhere
+        return
+    loop, room = asyncio.get_running_loop(), LOG_BYTES
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+
+    def take() -> bool:
+        nonlocal room
+        try:
+            chunk = os.read(reading, 2**16)
+        except OSError:  # nothing is there now
+            return False
+        with suppress(OSError):  # a disk that is full
+            file.write(chunk[:room])
+        room -= min(room, len(chunk))
+        return bool(chunk)
+
+    with log.open("ab", buffering=0) as file, open(writing, "w", encoding="utf-8") as end:  # noqa: PTH123 - no path, a descriptor
+        loop.add_reader(reading, take)
+        try:
+            yield end
+        finally:
+            loop.remove_reader(reading)
+            for _ in range(LAST_WORDS):
+                if not take():
+                    break
+            os.close(reading)
 
 
 async def _listed(client: "Client") -> "tuple[Tool, ...]":

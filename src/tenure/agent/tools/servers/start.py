@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tenure.agent.tools.servers.config import ServerConfig
 from tenure.agent.tools.servers.server import Server
-from tenure.agent.tools.servers.tool import MOST, ServerTool, tools_of
+from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
 from tenure.errors import InputError
 
 
@@ -43,13 +43,15 @@ async def started(
             notes.append(f"MCP server {error}")
         else:
             came.append(server)
-    tools: list[ServerTool] = []
+    offers: list[list[ServerTool]] = []
     used = set(taken)
     for server in came:
-        new = list(tools_of(server, used))
-        notes += [f"MCP server {server.config.name}: only {MOST} of its {len(server.tools)} tools are taken"] * (
-            len(server.tools) > MOST
-        )
-        tools += new
-        used |= {tool.name for tool in new}
-    return Servers(servers, tools, notes)
+        offers.append(list(tools_of(server, used)))
+        used |= {tool.name for tool in offers[-1]}
+    kept = fitting(offers)
+    notes += [
+        f"MCP server {server.config.name}: only {len(some)} of its {len(server.tools)} tools are taken: there is no room for more"
+        for server, some, offer in zip(came, kept, offers, strict=True)
+        if len(some) < len(offer)
+    ]
+    return Servers(servers, [tool for some in kept for tool in some], notes)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -12,6 +12,7 @@ from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import frozen
 from tenure.agent.tools.harmless import plain, visible
 from tenure.agent.tools.racing import End, ended
+from tenure.agent.tools.servers.schema import taken
 from tenure.agent.tools.servers.server import Server
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
@@ -28,12 +29,11 @@ LONGEST_NAME: Final = (
     64  # characters: https://platform.claude.com/docs/en/api/messages, https://platform.openai.com/docs/api-reference
 )
 LONGEST_DESCRIPTION: Final = 2_000
-LONGEST_SCHEMA: Final = 30_000  # characters of its JSON
-MOST: Final = 100  # tools of one server
+MOST: Final = 100  # tools of all servers: OpenAI takes 128 in a request, and there are our own
+LONGEST_TOGETHER: Final = 160_000  # characters of all their descriptions and schemas: about 40,000 tokens, in every request
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_ANY: Final = {"type": "object"}
 
 
 class ServerTool:
@@ -41,12 +41,20 @@ class ServerTool:
 
     def __init__(self, server: Server, offered: "Offered", name: str) -> None:
         self.name = name
-        self.description = visible((offered.description or offered.title or offered.name)[:LONGEST_DESCRIPTION]).strip()
-        self.schema: Mapping[str, Any] = frozen(_schema(offered.input_schema))
+        takes = taken(offered.input_schema)
+        words = (offered.description or offered.title or offered.name)[:LONGEST_DESCRIPTION]
+        self.description = visible("\n".join(filter(None, (words, takes.told)))).strip()
+        self.schema: Mapping[str, Any] = frozen(takes.schema)
+        self._own_names = takes.own
         self.kind = _kind(offered)
         hints = offered.annotations
         self._reads = server.config.trusted and hints is not None and hints.read_only_hint is True
         self._server, self._own = server, offered.name
+
+    @property
+    def weight(self) -> int:
+        """Characters that it takes up in every request."""
+        return len(self.name) + len(self.description) + len(dump(self.schema))
 
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - a server knows no workspace
         """Agreement, unless the server is trusted and says that the tool only reads."""
@@ -70,7 +78,8 @@ class ServerTool:
             fields = ", ".join(cast(Mapping[str, object], self.schema.get("properties", {})))
             expected = f"one JSON object{f' with {fields}' if fields else ''}"
             return Outcome(text=f"{self.name}: arguments: found {arguments[:80]!r}, expected {expected}", error=True)
-        call = asyncio.ensure_future(self._server.call(self._own, given))
+        named = {self._own_names.get(name, name): value for name, value in given.items()}
+        call = asyncio.ensure_future(self._server.call(self._own, named))
         try:
             end = await ended(call, here, here.limits.server_call_s)
             if end is End.DONE:
@@ -85,16 +94,33 @@ class ServerTool:
         return Outcome(text=f"{self.name}: {why}", error=True)
 
 
-def tools_of(server: Server, taken: Iterable[str] = ()) -> Iterator[ServerTool]:
+def tools_of(server: Server, taken_names: Iterable[str] = ()) -> Iterator[ServerTool]:
     """The server's tools, by name; names are made legal, and apart from those that are taken."""
-    used = set(taken)
-    for offered in sorted(server.tools, key=lambda offered: offered.name)[:MOST]:
+    used = set(taken_names)
+    for offered in sorted(server.tools, key=lambda offered: offered.name):
         name = tool_name(server.config.name, offered.name)
         if name in used:
             name = _shortened(name, f"{server.config.name}\0{offered.name}")
         if name not in used:
             used.add(name)
             yield ServerTool(server, offered, name)
+
+
+def fitting(offers: Sequence[Sequence[ServerTool]]) -> tuple[tuple[ServerTool, ...], ...]:
+    """As many tools of each server as there is room for together; a server that has few keeps all before one that has many gets more."""
+    room, weight = MOST, LONGEST_TOGETHER
+    kept: list[list[ServerTool]] = [[] for _ in offers]
+    full: set[int] = set()
+    for turn in range(max(map(len, offers), default=0)):
+        for place, offer in enumerate(offers):
+            if turn >= len(offer) or place in full:
+                continue
+            if not room or offer[turn].weight > weight:
+                full.add(place)  # the first that does not fit is the end: what is offered is a beginning of its list
+                continue
+            room, weight = room - 1, weight - offer[turn].weight
+            kept[place].append(offer[turn])
+    return tuple(map(tuple, kept))
 
 
 def tool_name(server: str, tool: str) -> str:
@@ -107,15 +133,6 @@ def _shortened(name: str, told_by: str) -> str:
     """The name with a mark of its own at the end."""
     mark = sha256(told_by.encode("utf-8", "replace")).hexdigest()[:6]
     return f"{name[: LONGEST_NAME - 7]}_{mark}"
-
-
-def _schema(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema as providers take it: an object, and no book."""
-    try:
-        fits = given.get("type") == "object" and len(dump(given)) <= LONGEST_SCHEMA
-    except (RecursionError, ValueError):
-        fits = False
-    return {key: value for key, value in given.items() if key != "$schema"} if fits else _ANY
 
 
 def _kind(offered: "Offered") -> ToolKind:
