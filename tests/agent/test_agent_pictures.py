@@ -3,14 +3,13 @@
 import asyncio
 import base64
 import json
-import struct
-import zlib
 from pathlib import Path
 
 import pytest
 from holding import Outside, call, end, folder, recorded, says
 from test_agent_wire import MODELS, every, provided
 
+from pictures import png
 from tenure.agent.approval import Mode
 from tenure.agent.events import CallDone, Event
 from tenure.agent.pictures import LARGEST, read_pictures
@@ -19,14 +18,6 @@ from tenure.agent.settings import Settings
 from tenure.errors import InputError
 from tenure.models.speakers import SdkSpeaker
 from tenure.record.entry import Origin
-
-
-def png() -> bytes:
-    def part(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = part(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + header + part(b"IDAT", zlib.compress(b"\0\0")) + part(b"IEND", b"")
 
 
 @every

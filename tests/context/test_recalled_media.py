@@ -4,11 +4,11 @@ import json
 from base64 import b64decode, b64encode
 from hashlib import sha256
 from pathlib import Path
-from struct import pack
 from typing import Any
 
 import pytest
 
+from pictures import png
 from tenure import Budget, Context
 from tenure.cli.main import main
 from tenure.dialects.media import medium_bytes
@@ -17,12 +17,6 @@ from tenure.lifecycle.session import Propose
 from tenure.record.recall import raw
 from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore
-
-
-def png(width: int, height: int, seed: int = 0) -> bytes:
-    """As much of an image as its dimensions take."""
-    return b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + pack(">II", width, height) + bytes([8, 2, 0, 0, 0, seed, 0, 255]) * 20
-
 
 SHOT, PLAN = png(800, 600), png(1_600, 900, 1)
 PDF = b"%PDF-1.4\n" + b"x" * 400

@@ -1,11 +1,17 @@
 import json
+from base64 import b64encode
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pictures import png
+from tenure.evals.lines import EntryLine
+from tenure.evals.loading import load, source
+from tenure.evals.replay import Options, replay
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Setup
+from tenure.meter.tokens import o200k
 from tenure.record.entry import Role
 from tenure.rules.tables import rules_for
 from tenure.testing.builders import by_words, call, human, reply, result, session, system
@@ -218,3 +224,34 @@ def _claude_lines() -> list[dict[str, object]]:
         line(3, "user", "what came before", isCompactSummary=True),
         line(4, "assistant", [{"type": "text", "text": "seven"}]),
     ]
+
+
+def test_pictures_weigh_in_the_viewer_what_they_weigh_in_a_replay(tmp_path: Path) -> None:
+    picture = {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": b64encode(png(1_500, 900)).decode()},
+    }
+    lines = [
+        {
+            "type": "user",
+            "uuid": "a",
+            "parentUuid": None,
+            "message": {"role": "user", "content": [picture, {"type": "text", "text": "What is this?"}]},
+        },
+        {
+            "type": "assistant",
+            "uuid": "b",
+            "parentUuid": "a",
+            "message": {"role": "assistant", "model": "gpt-4o-mini", "content": "A square."},
+        },
+    ]
+    path = tmp_path / "session.jsonl"
+    path.write_text("\n".join(json.dumps({"sessionId": "s", **line}) for line in lines), encoding="utf-8")
+    entries = [
+        line
+        for line in replay([source(str(path))], Options(budget=Budget(), policy=None), o200k())
+        if isinstance(line, EntryLine)
+    ]
+    weighed = sum(block.tokens or 0 for entry in entries for block in entry.blocks)
+    assert weighed > 500
+    assert of_address(str(path), o200k()).index.tokens == load([source(str(path))], o200k()).index.tokens == weighed

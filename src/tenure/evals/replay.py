@@ -108,7 +108,7 @@ def beside(agent: Agent) -> str:
 class Reading:
     """One source as it is read: peeked at for its model, and how long its prompts were to be cached."""
 
-    def __init__(self, source: Source, number: int) -> None:
+    def __init__(self, source: Source, number: int = 0) -> None:
         self.source, self.number = source, number
         self.format, events = source.events()
         peeked: list[Event] = []

@@ -3,7 +3,7 @@
 Promise: nothing is lost: whatever left the window, by our commits or by the recorded agent's own compactions, is here with when and why.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,14 +13,14 @@ from tenure.disk import stores
 from tenure.errors import InputError
 from tenure.evals.loading import source
 from tenure.evals.recorded import Recorded
-from tenure.evals.replay import Source
+from tenure.evals.replay import DEFAULT_MODEL, Reading
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Session, Setup
 from tenure.meter.tokens import Tokenizer, weigh
 from tenure.record.entry import Draft, Entry, Usage
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
-from tenure.sessions.reader import Event, Rewritten
+from tenure.sessions.reader import Rewritten
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 from tenure.view.project import View, project
@@ -97,11 +97,10 @@ def paged(store: "Records", conversation: str) -> Callable[[int], Entry]:
 
 def of_address(address: str, count: Tokenizer) -> History:
     """A session of any known agent, or a conversation in a store of ours. Raises InputError for what cannot be read."""
-    session = source(address)
-    format_, events = session.events()
-    if format_ == stores.OWN:
+    reading = Reading(source(address))
+    if reading.format == stores.OWN:
         return _of_store(address)
-    return _of_events(session, format_, events, count)
+    return _of_events(reading, count)
 
 
 def of_records(store: "Records", conversation: str) -> History:
@@ -135,7 +134,7 @@ def _of_store(address: str) -> History:
         return of_records(store, held[0].id)
 
 
-def _of_events(session: Source, format_: str, events: Iterable[Event], count: Tokenizer) -> History:
+def _of_events(reading: Reading, count: Tokenizer) -> History:
     """The record that a replay makes, and the agent's own compactions as commits where they happened."""
     placing: Session | None = None
     window: Recorded | None = None
@@ -143,11 +142,11 @@ def _of_events(session: Source, format_: str, events: Iterable[Event], count: To
     commits: list[Commit] = []
     usages: dict[int, Usage] = {}
     model = ""
-    for event in events:
+    for event in reading.events:
         match event:
             case Draft():
                 model = event.model or model
-                placing = placing or _placing(event.model, count)
+                placing = placing or _placing(reading.model or DEFAULT_MODEL, count)
                 window = window or Recorded(placing.index, count)
                 for entry in placing.append(event).entries:
                     window.append(entry)
@@ -159,8 +158,8 @@ def _of_events(session: Source, format_: str, events: Iterable[Event], count: To
             case _:
                 pass
     return History(
-        title=Path(session.path).name,
-        format=format_,
+        title=Path(reading.source.path).name,
+        format=reading.format,
         model=model,
         index=placing.index if placing is not None else Index(),
         read=entries.__getitem__,
