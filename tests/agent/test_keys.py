@@ -1,3 +1,4 @@
+import asyncio
 import os
 from pathlib import Path
 
@@ -5,7 +6,8 @@ import pytest
 
 from tenure.agent.catalogue import chosen
 from tenure.agent.keys import configuration_folder, key_for, state_folder
-from tenure.errors import InputError
+from tenure.agent.speaking import speaker_of
+from tenure.errors import InputError, ModelError
 
 SECRET = "sk-0123456789abcdef"
 
@@ -68,3 +70,27 @@ def test_folders_follow_the_standard_and_only_absolute_ones_count() -> None:
     assert configuration_folder({}, home) == home / ".config" / "tenure"
     assert configuration_folder({"XDG_CONFIG_HOME": "/etc/ada"}, home) == Path("/etc/ada/tenure")
     assert state_folder({"XDG_STATE_HOME": "here"}, home) == home / ".local" / "state" / "tenure"
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [("openai:gpt-5", "set OPENAI_API_KEY, or write openai"), ("anthropic:claude-opus-4-5", "set ANTHROPIC_API_KEY")],
+)
+def test_who_has_given_no_key_is_told_where_one_is_looked_for(
+    spec: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _, speaker = speaker_of(
+        chosen(spec), folder=tmp_path, environment={}, home=tmp_path, done=0, seconds=lambda: 0.0, wait=asyncio.sleep
+    )
+
+    async def asked() -> None:
+        async for _ in speaker.speak(b'{"model": "m", "messages": [], "max_tokens": 9}'):
+            pass
+
+    with pytest.raises(ModelError, match="there is no key: ") as caught:
+        asyncio.run(asked())
+    assert told in str(caught.value)
+    assert str(tmp_path / ".config" / "tenure" / "keys.toml") in str(caught.value)

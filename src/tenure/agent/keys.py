@@ -55,6 +55,14 @@ def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path)
     return "-" if choice.host.rpartition(":")[0] in _LOCAL or choice.host in _LOCAL else None
 
 
+def sought(choice: Chosen, configuration: Path) -> str:
+    """Where a key for a model is looked for, for people who have given none."""
+    family = choice.kind.partition("-")[0]
+    variable = _VARIABLES.get(choice.provider) or _VARIABLES.get(family, "")
+    name = f'"{choice.host}"' if choice.base_url else family
+    return f'set {variable}, or write {name} = "…" into {configuration / FILE}, which only you may be able to read (chmod 600)'
+
+
 def configuration_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Where settings of this program lie."""
     return _based(environment.get("XDG_CONFIG_HOME"), home / ".config") / "tenure"

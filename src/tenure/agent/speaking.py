@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tenure.agent.catalogue import Chosen, is_scripted, script_path
-from tenure.agent.keys import configuration_folder, key_for
+from tenure.agent.keys import configuration_folder, key_for, sought
 from tenure.models.speaker import Speaker
 from tenure.models.speakers import SdkSpeaker
 
@@ -26,8 +26,10 @@ def speaker_of(
     Raises InputError for a script or a key file that cannot be read.
     """
     if not is_scripted(choice.spec):
-        key = key_for(choice, environment, configuration_folder(environment, home))
-        return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key)
+        configuration = configuration_folder(environment, home)
+        key = key_for(choice, environment, configuration)
+        keys = sought(choice, configuration)
+        return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key, keys=keys)
     from tenure.models.scripted import ScriptedSpeaker, read_script
 
     script = read_script(script_path(choice, folder))

@@ -98,6 +98,9 @@ class Trouble(Struct, frozen=True, kw_only=True):
     retry_after_s: float | None = None
 
 
+NO_KEY: Final = "there is no key"
+
+
 def trouble(error: BaseException, *, begun: bool = False) -> Trouble | None:
     """What an SDK's error comes to; None for an error of nobody but ourselves. `begun` says that a part of the answer was there."""
     status = getattr(error, "status_code", None)
@@ -112,7 +115,7 @@ def trouble(error: BaseException, *, begun: bool = False) -> Trouble | None:
     if "APIError" in names and (told := _told(getattr(error, "body", None))):
         return told_trouble(told, begun=begun)
     if isinstance(error, TypeError) and "authentication" in str(error):  # how the SDK of Anthropic says that it has no key
-        return Trouble(kind=Failure.NOT_ACCEPTED, detail="there is no key")
+        return Trouble(kind=Failure.NOT_ACCEPTED, detail=NO_KEY)
     for name, before, after in CLASSES:
         if name in names:
             return Trouble(kind=after if begun else before, detail=_innermost(error))

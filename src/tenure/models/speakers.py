@@ -10,13 +10,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.errors import Failure, InputError, ModelError
 from tenure.models.assembly.assembly import Assembly
 from tenure.models.assembly.chat import ChatAssembly
 from tenure.models.assembly.messages import MessageAssembly
 from tenure.models.assembly.responses import ResponseAssembly
-from tenure.models.failures import Trouble, sentence, told_trouble, trouble
+from tenure.models.failures import NO_KEY, Trouble, sentence, told_trouble, trouble
 from tenure.models.listen import host_of, secrets_of
 from tenure.models.replies import LONGEST
 from tenure.models.speaker import Spoken, Whole
@@ -51,13 +52,24 @@ class SdkSpeaker:
     """A model behind an SDK. Loads the SDK and opens the connection with the first call, or before by `warm`."""
 
     def __init__(
-        self, name: str, api: str, *, base_url: str | None = None, api_key: str | None = None, silence: Silence | None = None
+        self,
+        name: str,
+        api: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        keys: str = "",
+        silence: Silence | None = None,
     ) -> None:
-        """Nothing is loaded or sent yet. Without a key the SDK's own rules hold. Raises InputError for an API that is not spoken."""
+        """Nothing is loaded or sent yet. Without a key the SDK's own rules hold; `keys` says to people where one is looked for.
+
+        Raises InputError for an API that is not spoken.
+        """
         if api not in APIS:
             raise InputError("API", repr(api), " or ".join(APIS))
         self.name, self.dialect = name, APIS[api].dialect
         self._api, self._base_url, self._key, self._silence = APIS[api], base_url, api_key, silence or Silence()
+        self._no_key = f"{NO_KEY}: {keys}" if keys else NO_KEY
         self._client: Any = None
         self._opening = asyncio.Lock()
 
@@ -108,8 +120,11 @@ class SdkSpeaker:
         return whole
 
     def _failed(self, found: Trouble, assembly: Assembly) -> ModelError:
-        words = sentence(self._who, found, self._secrets)
+        words = sentence(self._who, self._advised(found), self._secrets)
         return ModelError(found.kind, words, said=assembly.said, retry_after_s=found.retry_after_s)
+
+    def _advised(self, found: Trouble) -> Trouble:
+        return replace(found, detail=self._no_key) if found.detail == NO_KEY else found
 
     @property
     def _who(self) -> str:
@@ -146,7 +161,8 @@ class SdkSpeaker:
             found = trouble(error)
             if found is None:
                 raise
-            raise ModelError(Failure.NOT_ACCEPTED, sentence(self.name, found)) from None
+            found = replace(found, detail=NO_KEY) if self._key is None and "credentials" in found.detail else found
+            raise ModelError(Failure.NOT_ACCEPTED, sentence(self.name, self._advised(found))) from None
 
 
 def _stream_of(client: Any) -> Any:
