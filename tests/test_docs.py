@@ -26,7 +26,8 @@ from tenure.lifecycle.digesting import ABOVE
 from tenure.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
 from tenure.live import asking, recalls
 from tenure.models import Patience
-from tenure.models.listen import MOST_RETRIES, POLL_S, PROVIDERS
+from tenure.models.hosts import PROVIDERS
+from tenure.models.listen import MOST_RETRIES, POLL_S
 from tenure.planners import digest, handoff, handoff_due, handoff_facts, handoff_sections, selfgc
 from tenure.planners.handoff_transcript import OPENING
 from tenure.planners.objects import RECALL_CALLS as PLANNED_AFTER

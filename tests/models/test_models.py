@@ -7,7 +7,8 @@ import pytest
 
 from tenure.errors import Failure, InputError, ModelError
 from tenure.models import Answer, AnthropicModel, Model, OpenAIModel, Question, TextModel
-from tenure.models.listen import End, hear, host_of, secrets_of
+from tenure.models.hosts import host_of, secrets_of
+from tenure.models.listen import End, hear
 
 HI = Question(system="Be brief.", messages=("hi",))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.models.listen import PROVIDERS, host_of
+from tenure.models.hosts import PROVIDERS, host_of
 
 UNKNOWN_WINDOW: Final = 128_000  # provider tokens; most models of the last years take as much
 OUTPUT: Final = 16_384  # tokens of one reply, where the model allows as many

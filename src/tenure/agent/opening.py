@@ -39,6 +39,7 @@ from tenure.lifecycle.decision import Decision
 from tenure.meter.price import prices_for
 from tenure.meter.tokens import o200k
 from tenure.models.speaker import Speaker
+from tenure.policies import DEFAULT
 from tenure.record.tools import DECLARATION
 from tenure.store.records import Conversation, Records
 
@@ -289,7 +290,7 @@ def _context(
     return Context(
         dialect=choice.api,
         budget=bounded(asked, choice.window - choice.reserve),
-        policy=settings.policy,
+        policy=settings.policy or DEFAULT,
         store=store,
         conversation=sheet.id if sheet is not None else "",
         model=choice.name,

@@ -17,7 +17,6 @@ from tenure.agent.catalogue import Chosen
 from tenure.errors import InputError
 from tenure.lifecycle.budget import Budget
 from tenure.models.speaker import Speaker
-from tenure.policies import DEFAULT
 from tenure.store.records import Now, Records, utc_now
 
 DEPTH: Final = 1  # agents below the first: those it hands a part of its task to, and no more
@@ -43,7 +42,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     newest: bool = False  # go on with the newest session of this folder
     store: str = ""  # URL; empty: in the user's state folder
     budget: Budget | None = None  # its window is bounded by the model's; None: the usual, or the resumed session's
-    policy: str = DEFAULT
+    policy: str = ""  # by name; empty: the default
     clip: int = 4_000  # o200k tokens; 0: results are shown whole
     mode: Mode = Mode.ASK
     alone: bool = False  # nobody is there to ask

@@ -3,14 +3,40 @@
     model = model_named("openai:gpt-5-mini")
     answer = model(Question(system="Be brief.", messages=("What is a prefix cache?",)))
 
-A model is any callable that takes a `Question` and gives an `Answer` or raises `ModelError`. Importing this loads no SDK.
+A model is any callable that takes a `Question` and gives an `Answer` or raises `ModelError`. Importing this loads nothing else, and no SDK; each name
+is loaded when it is first used.
 """
 
-from tenure.models.anthropic import AnthropicModel
-from tenure.models.listen import Cancel, Patience
-from tenure.models.model import Model, model_named
-from tenure.models.openai import OpenAIModel
-from tenure.models.question import Answer, Question
-from tenure.models.text import TextModel
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tenure.models.anthropic import AnthropicModel as AnthropicModel
+    from tenure.models.listen import Cancel as Cancel
+    from tenure.models.listen import Patience as Patience
+    from tenure.models.model import Model as Model
+    from tenure.models.model import model_named as model_named
+    from tenure.models.openai import OpenAIModel as OpenAIModel
+    from tenure.models.question import Answer as Answer
+    from tenure.models.question import Question as Question
+    from tenure.models.text import TextModel as TextModel
+
+_PLACES = {
+    "Answer": "question",
+    "AnthropicModel": "anthropic",
+    "Cancel": "listen",
+    "Model": "model",
+    "OpenAIModel": "openai",
+    "Patience": "listen",
+    "Question": "question",
+    "TextModel": "text",
+    "model_named": "model",
+}
 
 __all__ = ["Answer", "AnthropicModel", "Cancel", "Model", "OpenAIModel", "Patience", "Question", "TextModel", "model_named"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'tenure.models' has no attribute {name!r}")
+    return getattr(import_module(f"tenure.models.{_PLACES[name]}"), name)

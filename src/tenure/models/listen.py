@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from threading import Event, Thread
 from typing import Final
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -28,18 +27,6 @@ Cancel = Event | Callable[[], bool]  # set, or true: stop now. Looked at in the 
 POLL_S: Final = 0.05
 GRACE_S: Final = 2.0  # how long a stopped call may take to close its connection before it is left to itself
 MOST_RETRIES: Final = 10
-
-# Whose prices hold at a host. Elsewhere nothing is known but what the caller says.
-PROVIDERS: Final = {
-    "api.openai.com": "openai",
-    "api.anthropic.com": "anthropic",
-    "openrouter.ai": "openrouter",
-    "api.deepseek.com": "deepseek",
-    "api.groq.com": "groq",
-    "api.mistral.ai": "mistral",
-    "api.x.ai": "x-ai",
-    "generativelanguage.googleapis.com": "google",
-}
 
 
 class Patience(Struct, frozen=True, kw_only=True):
@@ -204,15 +191,3 @@ class _Listener:
                 size += len(str(event))
                 if size > LONGEST:
                     raise OSError("the stream does not end")
-
-
-def host_of(url: str) -> str:
-    """The host of a URL as it may be shown: without name, password, path and query."""
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.hostname or ''}{port}"
-
-
-def secrets_of(url: str, *given: object) -> tuple[str, ...]:
-    """What may never be shown of a connection."""
-    return tuple(secret for secret in (urlsplit(url).password, *given) if isinstance(secret, str) and secret)

@@ -8,7 +8,8 @@ from typing import Final, Literal
 from tenure.errors import Failure, InputError, ModelError
 from tenure.meter.price import Prices
 from tenure.models.failures import sentence, trouble
-from tenure.models.listen import PROVIDERS, Cancel, Line, Patience, host_of, secrets_of
+from tenure.models.hosts import PROVIDERS, host_of, secrets_of
+from tenure.models.listen import Cancel, Line, Patience
 from tenure.models.prefix import allow, dialects_of
 from tenure.models.question import Answer, Question
 from tenure.models.replies import ChatReader, ResponseReader

@@ -18,7 +18,7 @@ from tenure.models.assembly.chat import ChatAssembly
 from tenure.models.assembly.messages import MessageAssembly
 from tenure.models.assembly.responses import ResponseAssembly
 from tenure.models.failures import NO_KEY, Trouble, sentence, told_trouble, trouble
-from tenure.models.listen import host_of, secrets_of
+from tenure.models.hosts import host_of, secrets_of
 from tenure.models.replies import LONGEST
 from tenure.models.speaker import Spoken, Whole
 
