@@ -1,5 +1,6 @@
 """Starting the terminal interface (an edge). Apart from the command line's own machinery, which takes longer to load than all the rest here."""
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,8 @@ def talk(settings: "Settings", *, light: bool = False) -> int:
     from tenure.tui.app import TenureApp
     from tenure.tui.themes import DARK, LIGHT
 
-    app = TenureApp(settings, theme=LIGHT if light else DARK)
+    # What is loaded stays to the end: without this every collection looks through all of it, and keys wait for that up to 100 ms.
+    app = TenureApp(settings, theme=LIGHT if light else DARK, loaded=gc.freeze)
     session = app.run()
     if session:
         sys.stdout.write(f"tenure --resume {session[:8]} goes on with this session\n")

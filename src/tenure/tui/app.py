@@ -44,10 +44,19 @@ class TenureApp(App[str]):
         Binding("ctrl+q", "quit", "Leave", show=False, priority=True),
     ]
 
-    def __init__(self, settings: Settings, world: World | None = None, *, theme: str = DARK, task: str = "") -> None:
-        """`task` is what the person said already, on the command line."""
+    def __init__(
+        self,
+        settings: Settings,
+        world: World | None = None,
+        *,
+        theme: str = DARK,
+        task: str = "",
+        loaded: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`task` is what the person said already, on the command line; `loaded` is called once all that will be needed is there."""
         super().__init__()
         self._settings, self._world, self._opening_words = settings, world or World(), task
+        self._loaded = loaded
         self._agent: Agent | None = None
         self._commands: Final[dict[str, Callable[[str], Awaitable[None]]]] = {
             "context": self._do_context,
@@ -117,10 +126,13 @@ class TenureApp(App[str]):
 
         return await self.push_screen_wait(model_picker())
 
-    @work(thread=True, group="loading")
-    def _load(self) -> None:
+    @work(group="loading")
+    async def _load(self) -> None:
         for name in _LATER:
-            import_module(name)
+            await asyncio.to_thread(import_module, name)
+        if self._agent is not None:
+            await self._agent.warm()
+        self._loaded()
 
     @property
     def home(self) -> Path:
