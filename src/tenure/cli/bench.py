@@ -79,8 +79,8 @@ def sequences(
                 progress.begin(sequence.name, name, number, runs)
                 played.append((out / sequence.name / name / f"run-{number}", sequence.name))
                 asyncio.run(run(sequence, setup, played[-1][0], told=progress.task))
-    said = (SCRIPTED,) if model == SAMPLE or model.startswith("scripted:") else ()
-    _told(played, json, said)
+    said = [SCRIPTED] if model == SAMPLE or model.startswith("scripted:") else []
+    _told(played, json, [*said, f"The sessions stay: tenure context {played[-1][0] / 'session.db'} looks into the last one."])
 
 
 SCRIPTED: Final = (
