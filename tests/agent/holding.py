@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.events import ApprovalAsked, Event, TurnDone
-from tenure.agent.opening import PART
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools.tool import Limits
 from tenure.models.scripted import Playing, Script, ScriptedSpeaker
 from tenure.record.entry import Entry
+from tenure.store.records import PART
 from tenure.testing.script import Broken, Call, Fault, Reply
 from tenure.testing.store import MemoryStore
 

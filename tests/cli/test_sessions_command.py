@@ -14,6 +14,9 @@ from made_up import claude, everything, home_of_ada, put
 from tenure.cli.main import main
 from tenure.cli.sessions import address, age, listing, seen, size
 from tenure.disk.places import FoundSession, below, usual_places
+from tenure.store.records import PART, Conversation
+from tenure.store.store import Store
+from tenure.testing.builders import human, placed, reply
 
 NOW = datetime.fromtimestamp(1_000_000 + 310 * 60, UTC)
 
@@ -149,3 +152,23 @@ def test_ages_and_sizes_are_told_in_one_unit() -> None:
     sizes = (1, 999, 1_000, 15_300, 2_000_000, 3_400_000_000)
     files = [FoundSession(tool="", path=Path("x"), size=each, modified=NOW) for each in sizes]
     assert [size(file) for file in files] == ["1 B", "999 B", "1.0 kB", "15 kB", "2.0 MB", "3.4 GB"]
+
+
+def test_sessions_of_our_own_agent_are_listed_by_title_and_its_sub_agents_are_not(
+    ada: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = ada / ".local/state/tenure/sessions.db"
+    path.parent.mkdir(parents=True)
+    with Store(f"sqlite:///{path}") as store:
+        for id_, title in (("aa11", "Mend the parser"), ("bb22", f"{PART}read the log")):
+            tenant = str(ada / "code/api")
+            store.create(
+                Conversation(id=id_, tenant=tenant, title=title), placed(human("mend it"), reply("Mended."), tenant=tenant)
+            )
+    assert main(["sessions", "--tool", "tenure"]) == 0
+    shown = capsys.readouterr().out
+    assert "Mend the parser" in shown
+    assert "~/.local/state/tenure/sessions.db#aa11" in shown
+    assert "bb22" not in shown
+    assert main(["show", str(path)]) == 0  # the newest that is no sub-agent's
+    assert "mend it" in capsys.readouterr().out

@@ -5,7 +5,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.agent.opening import PART
 from tenure.record.entry import Origin
 from tenure.store.records import Conversation, Records
 
@@ -26,7 +25,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
 
 def earlier(store: Records, folder: Path, most: int = 50) -> tuple[Earlier, ...]:
     """The newest sessions of a folder, newest first; those of sub-agents, and those in which nothing was said, are left out."""
-    held = [sheet for sheet in store.conversations(str(folder.resolve())) if sheet.length and not sheet.title.startswith(PART)]
+    held = [sheet for sheet in store.conversations(str(folder.resolve())) if sheet.length and not sheet.is_part]
     return tuple(_earlier(store, sheet) for sheet in held[:most])
 
 

@@ -44,7 +44,6 @@ from tenure.record.tools import DECLARATION
 from tenure.store.records import Conversation, Records
 
 STORE: Final = "sessions.db"
-PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,7 +225,7 @@ def _sheet(store: Records, settings: Settings, shared: Shared | None) -> Convers
     if not settings.newest and not settings.resume:
         return None
     folder = str(settings.folder.resolve())
-    here = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.title.startswith(PART)]
+    here = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.is_part]
     if settings.newest:
         if not here:
             raise InputError("session", f"none to go on with in {folder}", "one that was held here before")

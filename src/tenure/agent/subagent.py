@@ -23,7 +23,7 @@ from tenure.agent.admission.prompt import MANNERS, Manner
 from tenure.agent.admission.scope import Scope, scope_of, scope_section
 from tenure.agent.approval import Approval
 from tenure.agent.events import CallDone, CallStarted, Event, TurnDone
-from tenure.agent.opening import PART, Shared
+from tenure.agent.opening import Shared
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
 from tenure.agent.tools.arguments import parsed, schema_of
 from tenure.agent.tools.tool import Here, Outcome
@@ -32,7 +32,7 @@ from tenure.errors import InputError, TenureError
 from tenure.record.episodes import EpisodeType
 from tenure.record.index import Index
 from tenure.record.tools import ToolKind, cue_of
-from tenure.store.records import Conversation
+from tenure.store.records import PART, Conversation
 
 if TYPE_CHECKING:
     from tenure.agent.session import Agent

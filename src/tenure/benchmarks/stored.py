@@ -8,13 +8,13 @@ from pathlib import Path
 from tenure.benchmarks.gathered import session_measured
 from tenure.benchmarks.measures.measured import Measured, measured
 from tenure.disk import stores
-from tenure.errors import InputError
 from tenure.evals.loading import load, source
 from tenure.meter.tokens import Tokenizer
 
 
 def stored_measured(address: str, count: Tokenizer) -> Measured:
     """The measures of a session: `path`, or `path#id` of a store of many. Raises InputError for one that is not there."""
+    from tenure.store.records import conversation_named
     from tenure.store.store import Store
 
     path, sign, inner = address.rpartition("#")
@@ -23,7 +23,4 @@ def stored_measured(address: str, count: Tokenizer) -> Measured:
         loaded = load([source(address)], count)
         return measured(loaded.index, loaded.read, count)
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        held = store.conversations(None)
-        if not held:
-            raise InputError(path, "the store holds no conversation", "at least one")
-        return session_measured(store, inner or held[0].id, count)
+        return session_measured(store, conversation_named(store, path, inner).id, count)

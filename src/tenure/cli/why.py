@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 import typer
@@ -25,10 +25,8 @@ from tenure.evals.why.telling import facts, rows, title
 from tenure.meter.tokens import o200k
 from tenure.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.policies.policy import Policy
-from tenure.store.records import Conversation, Records
+from tenure.store.records import conversation_named
 from tenure.view.edit import Commit
-
-_LISTED: Final = 10  # conversations named in an error
 
 
 def why(
@@ -89,7 +87,7 @@ def _past(sessions: list[str], policy: str, limits: tuple[str, str, str, str], m
 
         path, id_ = own
         with Store(f"sqlite:///{Path(path).resolve()}") as store:
-            held = _conversation(store, path, id_)
+            held = conversation_named(store, path, id_)
             return kept(store, held, _whose(policy, store.commits(held.id)), budget_of(*limits) if any(limits) else None)
     chosen = policy_named(policy or DEFAULT)
     options = Options(budget=budget_of(*limits, bounded=policy != UNBOUNDED), policy=chosen, model=model)
@@ -119,14 +117,3 @@ def _is_file(path: str) -> bool:
         return Path(path).is_file()
     except (OSError, ValueError):
         return False
-
-
-def _conversation(store: Records, path: str, id_: str) -> Conversation:
-    """The conversation of that id; without one the newest. Raises InputError, naming those there are."""
-    found = store.conversations(None)
-    if not found:
-        raise InputError(path, "the store holds no conversation", "at least one")
-    chosen = next((held for held in found if not id_ or held.id == id_), None)
-    if chosen is None:
-        raise InputError(path, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:_LISTED]))
-    return chosen

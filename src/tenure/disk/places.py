@@ -162,6 +162,7 @@ PLACES: Final = (
     Place(tool="atif", folders=("./jobs", "~/.cache/harbor/jobs"), files="**/agent/trajectory.json"),
     Place(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.eval"),
     Place(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.json", unsure=True),
+    Place(tool=OWN, folders=("$XDG_STATE_HOME/tenure", "~/.local/state/tenure"), files="sessions.db", store=OWN),
     Place(tool=OWN, folders=(".",), files="*.db", store=OWN),
 )
 

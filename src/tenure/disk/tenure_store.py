@@ -13,8 +13,9 @@ from tenure.disk.sqlite_file import MAGIC, reading
 from tenure.disk.stored import StoredSession
 from tenure.errors import InputError
 from tenure.record.entry import Origin
+from tenure.store.records import PART
 
-_CONVERSATIONS: Final = "SELECT id, title, length, created FROM conversation ORDER BY created DESC, id DESC"
+_CONVERSATIONS: Final = "SELECT id, title, length, created, tenant FROM conversation ORDER BY created DESC, id DESC"
 _OF_USER: Final = "SELECT coalesce(blocks, payload) FROM entry WHERE conversation = ? AND role = 'user' ORDER BY n LIMIT 5"
 
 
@@ -36,9 +37,11 @@ def sessions(path: Path) -> Iterator[StoredSession]:
             raise InputError(str(path), "found another program's database", "a store of Tenure's")
         held = rows.select(_CONVERSATIONS)
     updated = 0.0
-    for id_, title, length, created in held:
+    for id_, title, length, created, tenant in held:
         named = _text(title) if _text(title) != path.stem else ""  # which says no more than the path does
-        yield StoredSession(id=_text(id_), title=named, updated=updated, messages=int(length))
+        project = _text(tenant) if Path(_text(tenant)).is_absolute() else ""  # the folder of an agent's session
+        if not named.startswith(PART) and int(length):
+            yield StoredSession(id=_text(id_), title=named, updated=updated, messages=int(length), project=project)
         updated = _milliseconds(_text(created))
 
 

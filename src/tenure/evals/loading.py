@@ -28,7 +28,7 @@ from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
-from tenure.store.records import Conversation, Records
+from tenure.store.records import Conversation, conversation_named
 
 _OF_MANY: Final = ("opencode", "goose")  # stores in which a session has an id
 
@@ -153,7 +153,7 @@ def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
     from tenure.store.store import Store
 
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        held = _chosen(store, path, inner)
+        held = conversation_named(store, path, inner)
         session = _session(held.model, tokenizer, _budget_of(held), held.tenant)
         books = Books(session, model=held.model)
         reports = {each.n: each.spent for each in store.usages(held.id)}
@@ -192,9 +192,9 @@ def _own(path: str, id_: str) -> Iterator[Event]:
     from tenure.store.store import Store
 
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        chosen = _chosen(store, path, id_).id
-        reported = {observed.n: observed for observed in store.usages(chosen)}
-        for entry in store.entries(chosen):
+        named = conversation_named(store, path, id_).id
+        reported = {observed.n: observed for observed in store.usages(named)}
+        for entry in store.entries(named):
             usage = reported[entry.n].usage if entry.n in reported else None
             yield Draft(
                 role=entry.role,
@@ -213,18 +213,7 @@ def _tenant(path: str, id_: str) -> str:
     from tenure.store.store import Store
 
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        return _chosen(store, path, id_).tenant
-
-
-def _chosen(store: Records, path: str, id_: str) -> Conversation:
-    """The conversation of that id; without one the newest."""
-    found = store.conversations(None)
-    if not found:
-        raise InputError(path, "the store holds no conversation", "at least one")
-    chosen = next((held for held in found if not id_ or held.id == id_), None)
-    if chosen is None:
-        raise InputError(path, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:10]))
-    return chosen
+        return conversation_named(store, path, id_).tenant
 
 
 def _digest(chunks: Iterable[bytes]) -> str:

@@ -5,16 +5,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from msgspec import Struct
 
+from tenure.errors import InputError
 from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Usage
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 
 Now = Callable[[], str]
+
+SHOWN: Final = 10  # ids named in an error
+PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
 
 
 def utc_now() -> str:
@@ -37,6 +41,11 @@ class Conversation(Struct, frozen=True, kw_only=True):
     length: int = 0  # entries
     commits: int = 0
     created: str = ""  # ISO 8601 in UTC
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a sub-agent does a part of another's task in it."""
+        return self.title.startswith(PART)
 
 
 class Observed(Struct, frozen=True, kw_only=True, gc=False):
@@ -150,3 +159,15 @@ class Records(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+def conversation_named(store: Records, address: str, id_: str = "") -> Conversation:
+    """The conversation of that id; without one the newest, a sub-agent's only where there is no other. Raises InputError, naming those there are."""
+    found = store.conversations(None)
+    if not found:
+        raise InputError(address, "the store holds no conversation", "at least one")
+    own = [held for held in found if not held.is_part] or found
+    named = next((held for held in found if held.id == id_), None) if id_ else own[0]
+    if named is None:
+        raise InputError(address, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:SHOWN]))
+    return named

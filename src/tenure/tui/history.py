@@ -21,6 +21,7 @@ from tenure.record.entry import Draft, Entry, Usage
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.reader import Rewritten
+from tenure.store.records import conversation_named
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 from tenure.view.project import View, project
@@ -128,10 +129,7 @@ def _of_store(address: str) -> History:
 
     path, inner = (address, "") if Path(address).exists() else address.rpartition("#")[::2]
     with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        held = store.conversations(None) if not inner else (store.conversation(inner),)
-        if not held:
-            raise InputError(path, "the store holds no conversation", "at least one")
-        return of_records(store, held[0].id)
+        return of_records(store, conversation_named(store, path, inner).id)
 
 
 def _of_events(reading: Reading, count: Tokenizer) -> History:

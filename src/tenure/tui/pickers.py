@@ -11,7 +11,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
 from tenure.agent.catalogue import EXAMPLES, listed
-from tenure.agent.opening import PART
 from tenure.meter import figures
 from tenure.meter.price import prices_for
 from tenure.record.entry import Origin, Role
@@ -128,7 +127,7 @@ def model_picker() -> Picker:
 
 def _sessions(store: Records, folder: str) -> Iterator[Row]:
     yield Row(key=NEW, cells=("new", "", "", "", "begin afresh"), tones=("mark", "", "", "", "mark"))
-    held = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.title.startswith(PART)]
+    held = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.is_part]
     for sheet in held[:_SHOWN]:
         when = sheet.created[:16].replace("T", " ")
         cells = (sheet.id[:8], when, f"{sheet.length:,}", clean.line(sheet.model, 40), title_of(store, sheet))
