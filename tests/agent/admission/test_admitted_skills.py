@@ -67,7 +67,7 @@ def test_the_nearest_skill_of_a_name_shadows_the_others_and_home_is_looked_into_
 
 
 def test_the_walk_ends_at_home_when_the_folder_lies_in_it() -> None:
-    place = in_memory({"/home/.tenure/skills/other/SKILL.md": skill("other"), "/.tenure/skills/root/SKILL.md": skill("root")})
+    place = in_memory({"/home/.tenure/skills/other/SKILL.md": skill("other"), "/.tenure/skills/top/SKILL.md": skill("top")})
     assert find_skills(place) == Skills()
     assert [path.as_posix() for path in place.outward] == ["/home/ada/api", "/home/ada"]
     apart = in_memory({}, folder="/srv/api")

@@ -77,6 +77,6 @@ def _is_sound(given: Mapping[str, Any]) -> bool:
         import_module("jsonschema").Draft202012Validator.check_schema(given)
     except ImportError:  # then it is the provider's to say
         return True
-    except Exception:  # whatever is wrong with it
+    except Exception:  # a schema of a stranger's: besides SchemaError it can hold loops, patterns and references that the checker itself stumbles over
         return False
     return True
