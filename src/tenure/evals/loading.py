@@ -3,11 +3,11 @@
 An address is a path, `-` for standard input, or `PATH#ID` for one of several conversations in a file: a sub-agent's, or one of a store's.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,7 @@ from msgspec import Struct
 from tenure.disk import stores
 from tenure.disk.files import STDIN, open_session
 from tenure.disk.stores import store_of
-from tenure.errors import InputError
+from tenure.errors import InputError, StoreError
 from tenure.evals.recorded import Recorded, Reported
 from tenure.evals.replay import DEFAULT_MODEL, Reading, Source
 from tenure.lifecycle.books import Books, reopen
@@ -29,6 +29,9 @@ from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
 from tenure.store.records import Conversation, conversation_named
+
+if TYPE_CHECKING:
+    from tenure.store.store import Store
 
 _OF_MANY: Final = ("opencode", "goose")  # stores in which a session has an id
 
@@ -150,9 +153,7 @@ def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
     path, inner = _parted(address)
     if not _seekable(path) or store_of(Path(path)) != stores.OWN:
         return None
-    from tenure.store.store import Store
-
-    with Store(f"sqlite:///{Path(path).resolve()}") as store:
+    with _store(path) as store:
         held = conversation_named(store, path, inner)
         session = _session(held.model, tokenizer, _budget_of(held), held.tenant)
         books = Books(session, model=held.model)
@@ -187,11 +188,21 @@ def _events(chunks: Callable[[], Iterator[bytes]], path: str, agent: str) -> Cal
     return opened
 
 
-def _own(path: str, id_: str) -> Iterator[Event]:
-    """A conversation of a store, as drafts; without an id the newest."""
+@contextmanager
+def _store(path: str) -> "Generator[Store]":
+    """A store of our own. Raises InputError for a damaged one, as for any other file that cannot be read."""
     from tenure.store.store import Store
 
-    with Store(f"sqlite:///{Path(path).resolve()}") as store:
+    try:
+        with Store(f"sqlite:///{Path(path).resolve()}") as store:
+            yield store
+    except StoreError as error:
+        raise InputError(path, f"cannot be read back ({error})", "a store that is whole") from error
+
+
+def _own(path: str, id_: str) -> Iterator[Event]:
+    """A conversation of a store, as drafts; without an id the newest."""
+    with _store(path) as store:
         named = conversation_named(store, path, id_).id
         reported = {observed.n: observed for observed in store.usages(named)}
         for entry in store.entries(named):
@@ -210,9 +221,7 @@ def _own(path: str, id_: str) -> Iterator[Event]:
 
 def _tenant(path: str, id_: str) -> str:
     """Whose conversation it is: its chain begins with that, and so do the hashes in handles."""
-    from tenure.store.store import Store
-
-    with Store(f"sqlite:///{Path(path).resolve()}") as store:
+    with _store(path) as store:
         return conversation_named(store, path, id_).tenant
 
 

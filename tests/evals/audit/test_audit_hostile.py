@@ -20,7 +20,9 @@ from tenure.evals.audit.totals import Totals
 from tenure.lifecycle.budget import Budget
 from tenure.meter.tokens import o200k
 from tenure.sessions.reader import Skipped
-from tenure.testing.builders import human, reply
+from tenure.store.records import Conversation
+from tenure.store.store import Store
+from tenure.testing.builders import human, placed, reply
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x00\u202e [bold]x[/bold] \x9b31m"
 
@@ -122,3 +124,17 @@ def test_a_name_that_is_not_unicode_is_told_as_far_as_it_is(tmp_path: Path) -> N
     (report,) = Auditor(asked, o200k(), out=io.BytesIO()).each([os.fsdecode(path)], lambda _: None)
     assert isinstance(report, Audit)
     assert report.session.path.endswith("s\\udcff.json")
+
+
+def test_a_damaged_store_of_our_own_costs_the_other_sessions_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "own.db"
+    with Store(f"sqlite:///{path}") as store:
+        store.create(Conversation(id="a"), placed(human("a-word-to-find " * 40), reply("Done.")))
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"a-word-to-find", b"a-word\xff\xfe-find"))
+    asked = Asked(policies=(), budget=Budget(ceiling=3_000))
+    addresses = [str(path), str(message_file(tmp_path / "session.json"))]
+    first, second = Auditor(asked, o200k(), out=io.BytesIO()).each(addresses, lambda _: None)
+    assert isinstance(first, Unread)
+    assert "cannot be read back" in first.why
+    assert isinstance(second, Audit)
