@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.errors import Conflict, InputError
+from tenure.errors import Conflict, InputError, StoreError
 from tenure.meter.ledger import ROLES, Spent
 from tenure.record.chain import Chain
 from tenure.record.entry import Block, Draft, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.store.records import Conversation, Hold, Observed, Records
 from tenure.store.store import Store
+from tenure.testing.builders import call, human, reply, result
 from tenure.testing.store import MemoryStore
 from tenure.view.edit import Act, Commit, Drop, Insert, Price, Remove, Replace
 
@@ -391,15 +392,24 @@ def test_a_fork_point_outside_the_source_is_refused(records: Records, at: int) -
         records.fork(created(records, *"ab"), at, uuid4().hex)
 
 
-def test_a_fork_inherits_the_commits_that_touch_only_what_it_shares(records: Records) -> None:
+def test_a_fork_inherits_commits_up_to_the_first_that_touches_what_it_does_not_share(records: Records) -> None:
+    source = uuid4().hex
+    drafts = [draft for n in range(9) for draft in (reply(call("read", f"c{n}")), result("text", f"c{n}"))]
+    records.create(Conversation(id=source), placed([human("read it all"), *drafts]))
+    for n, entry in enumerate((2, 18, 4)):
+        records.commit(source, commit(n, Replace(entry=entry, block=0, text="cleared", tokens=1), entries=19))
+    fork = records.fork(source, 17, uuid4().hex)
+    assert [(each.n, each.entries, each.edits[0].entry) for each in records.commits(fork.id)] == [(0, 17, 2)]
+    records.commit(fork.id, commit(1))
+    assert (fork.commits, records.conversation(fork.id).commits, len(records.commits(source))) == (1, 2, 3)
+
+
+def test_a_fork_whose_sources_commits_contradict_each_other_is_a_store_error(records: Records) -> None:
     source = created(records, *"abcd")
-    for n, entry in enumerate((0, 3, 1)):
-        records.commit(source, commit(n, Drop(entry=entry, block=0)))
-    fork = records.fork(source, 2, uuid4().hex)
-    assert [each.edits for each in records.commits(fork.id)] == [(Drop(entry=0, block=0),), (Drop(entry=1, block=0),)]
-    assert [each.n for each in records.commits(fork.id)] == [0, 1]
-    records.commit(fork.id, commit(2))
-    assert (fork.commits, records.conversation(fork.id).commits, len(records.commits(source))) == (2, 3, 3)
+    for n in range(2):
+        records.commit(source, commit(n, Drop(entry=0, block=0)))
+    with pytest.raises(StoreError, match="do not follow each other"):
+        records.fork(source, 2, uuid4().hex)
 
 
 def test_a_fork_sees_its_parents_usage_of_shared_entries_and_no_holds(records: Records) -> None:

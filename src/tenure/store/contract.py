@@ -7,11 +7,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tenure.errors import Conflict, InputError
+from tenure.errors import Conflict, InputError, LawBroken, StoreError
+from tenure.lifecycle.budget import Budget
 from tenure.record.chain import Chain, genesis
 from tenure.record.entry import Entry
-from tenure.store.records import Conversation, Now
+from tenure.record.index import Index
+from tenure.rules.tables import rules_for
+from tenure.store.records import Conversation, Now, Records
 from tenure.view.edit import Commit
+from tenure.view.inherit import Shared, inherited
 
 _HEX: Final = re.compile(r"[0-9a-f]{1,64}")
 
@@ -51,10 +55,36 @@ def require_hex(prefix: str) -> None:
         raise InputError("store", f"the hash {prefix!r}", "1 to 64 digits of 0-9a-f")
 
 
-def require_fork_point(source: Conversation, at: int) -> None:
-    """InputError unless `at` is a number of entries that the source has."""
+def forked(
+    store: Records, source: Conversation, at: int, new_id: str, title: str, now: Now
+) -> tuple[Conversation, tuple[Commit, ...]]:
+    """The cover sheet of a fork, and the commits it starts with. Raises InputError unless `at` is a number of entries that the source has."""
     if not 0 <= at <= source.length:
         raise InputError("store", f"the fork point {at}", f"0 to {source.length}, the entries of {source.id!r}")
+
+    def shared() -> Shared:
+        index = Index()
+        for entry in store.entries(source.id, 0, at):
+            index.grow(entry)
+        limit = Budget.stored(source.budget).limit
+        return Shared(index=index, rules=rules_for("", source.model, source.dialect), limit=limit)
+
+    try:
+        commits = inherited(store.commits(source.id), at, shared)
+    except LawBroken as error:
+        raise StoreError(f"conversation {source.id!r}: its commits do not follow each other ({error})") from error
+    sheet = replace(
+        source,
+        id=new_id,
+        title=title or source.title,
+        parent=source.id,
+        forked_at=at,
+        head=store.entry(source.id, at - 1).id if at else genesis(source.tenant),
+        length=at,
+        commits=len(commits),
+        created=now(),
+    )
+    return sheet, commits
 
 
 def refusal(conversation: Conversation, what: str) -> Conflict:

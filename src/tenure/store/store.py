@@ -8,21 +8,18 @@ power went; `Store(url, synchronous="FULL")` waits for the disk at every append 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Self
 
-from msgspec.structs import replace
 from sqlalchemy import Executable
 
 from tenure.errors import InputError, StoreError
 from tenure.meter.ledger import Spent
-from tenure.record.chain import genesis
 from tenure.record.entry import Entry, Usage
 from tenure.store import rows, tables
-from tenure.store.contract import opened, refusal, require_fork_point, require_hex, require_order, wrong_with
+from tenure.store.contract import forked, opened, refusal, require_hex, require_order, wrong_with
 from tenure.store.database import Cursor, Database, Synchronous
 from tenure.store.migrations import migrate
 from tenure.store.records import Conversation, Now, Observed, utc_now
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
-from tenure.view.inherit import inherited
 
 PAGE: Final = 64  # entries read at a time
 
@@ -186,25 +183,11 @@ class Store:
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
-        source = self.conversation(conversation_id)
-        require_fork_point(source, at)
-        commits = inherited(self.commits(conversation_id), at)
-        head = self.entry(conversation_id, at - 1).id if at else genesis(source.tenant)
-        forked = replace(
-            source,
-            id=new_id,
-            title=title or source.title,
-            parent=conversation_id,
-            forked_at=at,
-            head=head,
-            length=at,
-            commits=len(commits),
-            created=self._now(),
-        )
+        sheet, commits = forked(self, self.conversation(conversation_id), at, new_id, title, self._now)
         with self._database.writing() as cursor:
-            self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(forked)])
+            self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(sheet)])
             self._add(cursor, tables.ADD_COMMIT, [rows.commit_values(new_id, commit) for commit in commits])
-        return forked
+        return sheet
 
     def verify(self, conversation_id: str) -> str | None:
         """Re-derive every hash; what is wrong with the first bad entry, or None. Memory does not grow with the record."""

@@ -9,13 +9,11 @@ from msgspec.structs import replace
 
 from tenure.errors import Conflict, InputError
 from tenure.meter.ledger import Spent
-from tenure.record.chain import genesis
 from tenure.record.entry import Entry, Usage
-from tenure.store.contract import opened, refusal, require_fork_point, require_hex, require_order, wrong_with
+from tenure.store.contract import forked, opened, refusal, require_hex, require_order, wrong_with
 from tenure.store.records import Conversation, Now, Observed
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
-from tenure.view.inherit import inherited
 
 HoldKey = tuple[str, str]
 
@@ -163,21 +161,7 @@ class MemoryStore:
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
-        source = self.conversation(conversation_id)
-        require_fork_point(source, at)
-        commits = inherited(self.commits(conversation_id), at)
-        forked = replace(
-            source,
-            id=new_id,
-            title=title or source.title,
-            parent=conversation_id,
-            forked_at=at,
-            head=self.entry(conversation_id, at - 1).id if at else genesis(source.tenant),
-            length=at,
-            commits=len(commits),
-            created=self._now(),
-        )
-        return self._add(forked, commits)
+        return self._add(*forked(self, self.conversation(conversation_id), at, new_id, title, self._now))
 
     def verify(self, conversation_id: str) -> str | None:
         """Re-derive every hash; what is wrong with the first bad entry, or None."""
