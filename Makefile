@@ -1,37 +1,40 @@
 # Python 3.11 or newer, make and git are enough: every target sets up what it needs, again only when pyproject.toml changes.
 
 BIN := .venv/bin
-READY := .venv/.ready
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test lint bench evidence
+.PHONY: help demo test test-all lint bench evidence
 
 help:
-	@echo "make demo    watch the agent work in a small window: what fills it, what leaves, what comes back"
-	@echo "make test    lint, then run every test"
-	@echo "make lint    ruff, its formatter and pyright"
-	@echo "make bench   run every benchmark, ours beside our peers'"
+	@echo "make demo      watch the agent work in a small window: what fills it, what leaves, what comes back"
+	@echo "make test      lint, then every test but the long ones"
+	@echo "make test-all  make test, then the long ones: kills, mutants, a cluster"
+	@echo "make lint      ruff, its formatter and pyright"
+	@echo "make bench     run every benchmark, ours beside our peers'"
 	@echo "make evidence CORPUS=FOLDER   compare all policies on recorded sessions; ENGINE=ray for a cluster"
 
-demo: $(READY)
+demo: .venv/.demo
 	@$(BIN)/tenure demo
 
 test: lint
 	@$(BIN)/pytest -n auto
 
-lint: $(READY)
+test-all: test .venv/.all
+	@$(BIN)/pytest -n auto -m long
+
+lint: .venv/.dev
 	@$(BIN)/ruff check --no-cache
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
 
-bench: $(READY)
+bench: .venv/.all
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; echo; done
 
 # What an interrupted run has finished is used again, unless the code or the sessions have changed.
-evidence: $(READY)
+evidence: .venv/.all
 	@test -n "$(CORPUS)" || { echo "make evidence: name a folder of recorded sessions, as in make evidence CORPUS=FOLDER" >&2; exit 2; }
 	@$(BIN)/tenure evidence "$(CORPUS)" --out docs/evidence --engine $(or $(ENGINE),processes) --resume
 
-$(READY): pyproject.toml scripts/setup
-	@scripts/setup
+.venv/.%: pyproject.toml scripts/setup
+	@scripts/setup $*
 	@touch $@

@@ -101,7 +101,7 @@ def test_make_says_what_it_needs() -> None:
     if shutil.which("make") is None:
         pytest.skip("no make here")
     quiet = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    ready = ["-o", ".venv/.ready"]  # whatever its age, it is not made again here
+    ready = ["-o", ".venv/.all"]  # whatever its age, it is not made again here
     done = subprocess.run(
         ["make", *ready, "evidence", "CORPUS="], cwd=root, env=quiet, capture_output=True, text=True, check=False
     )

@@ -1,7 +1,6 @@
 """Recorded sessions with stand-ins for a planner and a summariser: no law is broken, and what leaves comes back byte for byte.
 
-The corpus is no part of this repository; without it these tests are skipped. All sessions go through both models beside a policy, and a
-third of them through each model alone; `bench/planned.py` takes all through everything.
+A sample goes through both models beside a policy, and through each model alone; `bench/planned.py` takes all through everything.
 """
 
 from collections import Counter
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from corpus_sessions import needs_corpus, path_of, sample
 from tenure.evals.lines import PlanLine, SummaryLine
 from tenure.evals.loading import source
 from tenure.evals.replay import Options, replay
@@ -18,8 +18,7 @@ from tenure.meter.tokens import o200k
 from tenure.planners.handoff_due import Absolute
 from tenure.policies import POLICIES
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
-SESSIONS = sorted(path for path in CORPUS.glob("*/*") if path.is_file() and path.parent.name != "LICENSES")
+SESSIONS = [path_of(row) for row in sample()]
 BOTH = Options(
     budget=Budget(ceiling=30_000),
     policy=POLICIES["tiered"],
@@ -32,7 +31,7 @@ ALONE = {
     "summariser": Options(budget=Budget(window=30_000), policy=None, summariser=SUMMARISER),
 }
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not beside this repository")
+pytestmark = needs_corpus
 
 
 def replayed(path: Path, options: Options) -> Counter[str]:
@@ -47,16 +46,12 @@ def replayed(path: Path, options: Options) -> Counter[str]:
     return told
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent.name for path in SESSIONS}))
-def test_plans_and_briefs_beside_a_policy_keep_the_laws(folder: str) -> None:
-    for path in SESSIONS:
-        if path.parent.name == folder:
-            replayed(path, BOTH)
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
+def test_plans_and_briefs_beside_a_policy_keep_the_laws(path: Path) -> None:
+    replayed(path, BOTH)
 
 
-@pytest.mark.parametrize("part", range(5))
 @pytest.mark.parametrize("name", ALONE)
-def test_plans_alone_and_briefs_alone_keep_the_laws(name: str, part: int) -> None:
-    chosen = SESSIONS[::3][part::5]
-    told = sum((replayed(path, ALONE[name]) for path in chosen), Counter[str]())
+def test_plans_alone_and_briefs_alone_keep_the_laws(name: str) -> None:
+    told = sum((replayed(path, ALONE[name]) for path in SESSIONS), Counter[str]())
     assert told["selfgc committed" if name == "planner" else "handoff committed"] > 0

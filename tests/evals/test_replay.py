@@ -5,6 +5,8 @@ import msgspec
 import pytest
 from replay_reader import problems
 
+from corpus_sessions import needs_corpus, path_of
+from corpus_sessions import sample as sessions_of
 from tenure.evals.lines import CallLine, CommitLine, SummaryLine
 from tenure.evals.loading import load, source, store_drafts
 from tenure.evals.replay import Options, Source, replay
@@ -17,7 +19,6 @@ from tenure.record.recall import raw
 from tenure.sessions.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 EVERY_POLICY = {**POLICIES, **COMPAT, "none": None}
 
 
@@ -95,8 +96,7 @@ def test_a_compaction_of_the_recorded_agent_is_a_commit_of_its_own() -> None:
     assert list(problems(msgspec.json.encode(line).decode() for line in lines)) == []
 
 
-@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of recorded sessions lies beside the checkout, where it is at all")
-@pytest.mark.parametrize("folder", sorted(path.name for path in CORPUS.glob("*") if path.is_dir() and path.name != "LICENSES"))
-def test_recorded_sessions_replay_without_a_fault(folder: str) -> None:
-    for path in sorted((CORPUS / folder).iterdir()):
-        assert list(problems(written([source(str(path))], Budget(ceiling=30_000), POLICIES["cwl"]))) == [], path.name
+@needs_corpus
+@pytest.mark.parametrize("path", [path_of(row) for row in sessions_of()], ids=lambda path: path.name)
+def test_recorded_sessions_replay_without_a_fault(path: Path) -> None:
+    assert list(problems(written([source(str(path))], Budget(ceiling=30_000), POLICIES["cwl"]))) == []

@@ -1,5 +1,5 @@
 import json
-import time
+from functools import partial
 
 from msgspec.structs import replace
 from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, results, rewritten, said, skipped
@@ -9,6 +9,7 @@ from tenure.record.entry import Media, Origin, Role, Text, Thinking, ToolResult,
 from tenure.sessions.claude_code.origin import HARNESS_ELEMENTS, written_by
 from tenure.sessions.claude_code.reader import ClaudeCode
 from tenure.sessions.reader import Agent
+from work import growth
 
 
 def line(uuid: str, parent: str | None, text: str, role: str = "user", at: int = 0, **more: object) -> bytes:
@@ -297,8 +298,14 @@ def test_a_field_of_another_shape_costs_that_field_and_is_said() -> None:
     ]
 
 
-def test_many_elements_that_are_never_closed_are_told_in_time() -> None:
-    start = time.process_time()
+def test_many_elements_that_are_never_closed_are_told_in_linear_steps() -> None:
     assert written_by("<system-reminder>x<bash-stdout>y" * 20_000) is Origin.HARNESS
     assert written_by("<system-reminder>x" * 20_000 + "</system-reminder> and mine") is Origin.HUMAN
-    assert time.process_time() - start < 2
+    assert growth(lambda n: partial(written_by, "<system-reminder>x<bash-stdout>y" * n), 500) < 6
+
+
+def test_a_task_notification_is_not_what_a_human_wrote() -> None:
+    notification = "<task-notification>\n<status>completed</status>\n</task-notification>\n"
+    assert written_by(notification) is Origin.HARNESS
+    assert written_by(notification + "Read the output file to retrieve the result: /tmp/tasks/b.output") is Origin.HARNESS
+    assert written_by(notification + "and stop the others") is Origin.HUMAN

@@ -1,5 +1,5 @@
 import json
-import time
+from functools import partial
 
 import pytest
 from session_reading import FIXTURES, blocks, calls, drafts, events, results, rewritten, said, skipped
@@ -9,6 +9,7 @@ from tenure.record.entry import Media, Origin, Role, Text, Thinking, ToolResult,
 from tenure.sessions.cline.reader import Cline
 from tenure.sessions.detect import detect, read
 from tenure.sessions.reader import Event, Rewritten
+from work import growth
 
 NAMES = sorted(path.name for path in FIXTURES.glob("cline*"))
 
@@ -197,13 +198,15 @@ def test_a_damaged_message_costs_only_itself() -> None:
     assert len(skipped(found)) == 2
 
 
-def test_many_summaries_that_hide_one_message_each_are_read_in_time() -> None:
-    messages = [user("<task>\na\n</task>")]
-    for n in range(20000):
-        messages.append(user("b", condenseParent=str(n)))
-        messages.append({"role": "assistant", "content": "s", "isSummary": True, "condenseId": str(n)})
-    start = time.perf_counter()
-    found = history(*messages)
-    assert len(drafts(found)) == 40001
+def test_many_summaries_that_hide_one_message_each_are_read_in_linear_steps() -> None:
+    def summaries(n: int) -> list[dict[str, object]]:
+        messages = [user("<task>\na\n</task>")]
+        for at in range(n):
+            messages.append(user("b", condenseParent=str(at)))
+            messages.append({"role": "assistant", "content": "s", "isSummary": True, "condenseId": str(at)})
+        return messages
+
+    found = history(*summaries(1_000))
+    assert len(drafts(found)) == 2_001
     assert any(isinstance(event, Rewritten) for event in found)
-    assert time.perf_counter() - start < 10
+    assert growth(lambda n: partial(history, *summaries(n)), 100) < 6

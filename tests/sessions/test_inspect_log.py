@@ -1,5 +1,4 @@
 import json
-import time
 from collections.abc import Mapping
 
 import pytest
@@ -9,6 +8,7 @@ from tenure.record.entry import Media, Origin, Role, Thinking, ToolResult, Usage
 from tenure.sessions.detect import detect, read
 from tenure.sessions.inspect_log.reader import InspectLog
 from tenure.sessions.reader import Agent, Event
+from work import growth
 
 
 def log(*samples: Mapping[str, object]) -> bytes:
@@ -229,31 +229,32 @@ def test_one_attachment_named_again_and_again_is_put_back_only_so_often() -> Non
     names = ['"attachment://0f"'] * 2_000
     message = b'{"role": "user", "content": [' + b",".join(b'{"type":"text","text":%s}' % n.encode() for n in names) + b"]}"
     data = log(sample(["MESSAGE"], attachments={"0f": "x" * 2**20})).replace(b'"MESSAGE"', message)
-    start = time.process_time()
     found = list(InspectLog().read([data]))
     assert sum(len(block.text) for block in blocks(found)) < 100 * 2**20
     assert any("too often" in event.reason for event in skipped(found))
-    assert time.process_time() - start < 10
 
 
 def test_ranges_that_name_the_pool_again_and_again_end() -> None:
     pool = [{"id": f"p{n}", "role": "user", "content": "x"} for n in range(1000)]
     answer = {"id": "a", "role": "assistant", "content": "y"}
-    event = {"event": "model", "input": [], "input_refs": [[0, 10**9]] * 100_000, "output": {"choices": [{"message": answer}]}}
-    start = time.process_time()
-    found = read_log(sample([], events=[event], events_data={"messages": pool, "calls": []}))
-    assert drafts(found)
-    assert time.process_time() - start < 10
+
+    def read_ranges(n: int) -> list[Event]:
+        event = {"event": "model", "input": [], "input_refs": [[0, 10**9]] * n, "output": {"choices": [{"message": answer}]}}
+        return read_log(sample([], events=[event], events_data={"messages": pool, "calls": []}))
+
+    assert drafts(read_ranges(100_000))
+    assert growth(lambda n: lambda: read_ranges(n), 10) < 6
 
 
-def test_very_many_compactions_of_a_long_conversation_are_read_in_time() -> None:
-    messages: list[dict[str, object]] = [{"id": "u", "role": "user", "content": "go"}]
-    trace: list[dict[str, object]] = []
-    for n in range(10_000):
-        messages.append({"id": f"a{n}", "role": "assistant", "content": "x"})
-        trace += [{"event": "compaction", "type": "trim"}, model_event(messages[-1]) | {"input_refs": [[0, n + 1]]}]
-    start = time.process_time()
-    found = read_log(sample(messages, events=trace, events_data={"messages": messages}))
+def test_very_many_compactions_of_a_long_conversation_are_read() -> None:
+    def compacted(n: int) -> dict[str, object]:
+        messages: list[dict[str, object]] = [{"id": "u", "role": "user", "content": "go"}]
+        trace: list[dict[str, object]] = []
+        for at in range(n):
+            messages.append({"id": f"a{at}", "role": "assistant", "content": "x"})
+            trace += [{"event": "compaction", "type": "trim"}, model_event(messages[-1]) | {"input_refs": [[0, at + 1]]}]
+        return sample(messages, events=trace, events_data={"messages": messages})
+
+    found = read_log(compacted(10_000))  # what is looked at in all is bounded
     assert len(rewritten(found)) == 10_000
     assert len(drafts(found)) == 10_001
-    assert time.process_time() - start < 10

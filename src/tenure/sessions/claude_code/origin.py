@@ -35,6 +35,8 @@ HARNESS_OPENINGS: Final = (
     "This session is being continued from a previous conversation",
     "Stop hook feedback:",
     "[Image: source:",
+    "Read the output file to retrieve the result:",  # follows a task notification
+    "Full transcript available at:",  # likewise
     *(f"<{name}>" for name in HARNESS_ELEMENTS),
 )
 
