@@ -1,7 +1,7 @@
 """Every error a caller may want to catch. Each says where, what was found and what was allowed."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tenure.record.entry import Usage
@@ -51,11 +51,19 @@ class Failure(StrEnum):
     NOT_ACCEPTED = "not accepted"  # the key, the model's name, a setting, the bill: will fail again until somebody changes it
 
 
+class Overflow(NamedTuple):
+    """What a provider says of a request that is too long, in its own tokens."""
+
+    allowed: int  # of the prompt, or of the prompt and the reply together
+    prompt: int = 0  # what came; 0: it does not say
+    reply: int = 0  # what of `allowed` was asked for the reply; 0: it does not say
+
+
 class ModelError(TenureError):
     """A model gave no usable answer; `kind` says why, and `str(error)` says it in a sentence that never holds a key.
 
     `said` is what had come of the answer, `usage` and `cost_usd` what that cost as far as it was reported, and `retry_after_s` how long
-    the provider asks to be left alone, in seconds.
+    the provider asks to be left alone, in seconds. `overflow` holds the figures of a request that was too long, where the provider gives any.
     """
 
     def __init__(
@@ -67,6 +75,8 @@ class ModelError(TenureError):
         usage: "Usage | None" = None,
         cost_usd: float | None = None,
         retry_after_s: float | None = None,
+        overflow: Overflow | None = None,
     ) -> None:
         super().__init__(message)
         self.kind, self.said, self.usage, self.cost_usd, self.retry_after_s = kind, said, usage, cost_usd, retry_after_s
+        self.overflow = overflow

@@ -206,6 +206,17 @@ def test_a_request_that_is_too_long_for_the_provider_is_evicted_and_made_once_mo
     assert not any(seen.violations for seen in provider.seen)
 
 
+def test_the_port_of_a_local_server_is_no_window(tmp_path: Path) -> None:
+    where = folder(tmp_path, a_py="\n".join([LINES] * 20))
+    reads = [says("", call("read", path="a.py", offset=1 + 60 * n, limit=60)) for n in range(12)]
+    fault = Fault(status=400, message="the request exceeds the available context size; see http://127.0.0.1:8765/props")
+    with provided(*reads, fault, says("Done.")) as (provider, url):
+        events = asked(Outside(where), "openai-chat", url, "Go.", policy="cwl", output=1_000)
+    assert end(events).text == "Done."
+    refused, again = provider.seen[-2:]
+    assert 0.4 * len(refused.body) < len(again.body) < len(refused.body)
+
+
 def repository(where: Path) -> None:
     subprocess.run(
         ["git", "init", "-q", str(where)], check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(where)}

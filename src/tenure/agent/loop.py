@@ -14,7 +14,7 @@ from tenure.agent.breaker import Breaker
 from tenure.agent.calls import Calls
 from tenure.agent.events import Event, Failed, Noticed, Reason, Requested, TurnDone, TurnStarted
 from tenure.agent.notes import Notes
-from tenure.agent.overflow import shrunk
+from tenure.agent.overflow import Window
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Allowance
 from tenure.agent.spending import Spending
@@ -62,6 +62,7 @@ class Loop:
         self._recorder, self._asking, self._calls, self._notes, self._spending = recorder, asking, calls, notes, spending
         self._tools, self._fields, self._allowance, self._reserve = tuple(tools), dict(fields), allowance, reserve
         self._say, self._stop, self._seconds, self._changed = say, stop, seconds, changed
+        self._window = Window.of(recorder.context.session.setup.budget)
         self._text = ""
         self._steps = 0
 
@@ -132,10 +133,13 @@ class Loop:
         whole = await self._asking.reply(self._body, shrink=self._shrink)
         if isinstance(whole, Cut):
             return whole
-        self._spending.called(whole.usage, estimated=self._recorder.context.gauge.tokens)
+        sent = self._recorder.context.gauge.tokens
+        self._spending.called(whole.usage, estimated=sent)
         if not whole.is_empty:
             for event in self._recorder.reply(whole, self._seconds() - began):
                 self._say(event)
+            self._window = self._window.answered(whole.usage, estimated=sent)
+            self._recorder.bound(self._window.budget)
         return whole
 
     def _body(self) -> bytes:
@@ -151,7 +155,9 @@ class Loop:
         session = self._recorder.context.session
         before = session.view.tokens
         sent = self._recorder.context.gauge.tokens
-        for event in self._recorder.squeezed(shrunk(session.setup.budget, str(error), sent=sent, reserve=self._reserve)):
+        self._window = self._window.refused(error.overflow, sent=sent, reserve=self._reserve)
+        self._recorder.bound(self._window.budget)
+        for event in self._recorder.squeezed():
             self._say(event)
         return session.view.tokens < before
 

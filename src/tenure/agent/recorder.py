@@ -168,10 +168,14 @@ class Recorder:
         body = self.context.wire(tools=tools, notes=notes, annotate=self._annotate, **fields)
         return body, tuple(self.decided())
 
-    def squeezed(self, budget: Budget) -> tuple[Event, ...]:
-        """A smaller window than was known: what leaves at once. The record keeps the budget that the session was given."""
+    def bound(self, budget: Budget) -> None:
+        """Keep to a budget as the model's window allows it. The record keeps the budget that the session was given."""
         session = self.context.session
-        session.setup = replace(session.setup, budget=budget)
+        if session.setup.budget != budget:
+            session.setup = replace(session.setup, budget=budget)
+
+    def squeezed(self) -> tuple[Event, ...]:
+        """What leaves at once, since a request was refused."""
         self.context.settle("before-call")
         return tuple(self.decided())
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tenure.errors import Failure
+from tenure.errors import Failure, Overflow
+from tenure.models.limits import overflow_in
 
 SENTENCES: Final[Mapping[Failure, str]] = {
     Failure.UNAVAILABLE: "no answer: the provider is down, overloaded or out of reach",
@@ -29,6 +30,7 @@ CODES: Final[Mapping[str, Failure]] = {
     "context_length_exceeded": Failure.TOO_LONG,
     "string_above_max_length": Failure.TOO_LONG,
     "request_too_large": Failure.TOO_LONG,
+    "exceed_context_size_error": Failure.TOO_LONG,  # llama.cpp
     "content_filter": Failure.REFUSED,
     "content_policy_violation": Failure.REFUSED,
     "image_content_policy_violation": Failure.REFUSED,
@@ -60,15 +62,18 @@ STATUSES: Final[Mapping[int, Failure]] = {
     429: Failure.RATE_LIMITED,
 }
 
-# A question that is too long comes as an invalid request; only the words tell. OpenAI and vLLM; Anthropic; Gemini; Mistral, llama.cpp.
+# A question that is too long comes as an invalid request; only the words tell. These do so without the figures that `tenure.models.limits` knows.
 TOO_LONG_WORDS: Final = (
-    "context length",
-    "prompt is too long",
-    "input token count",
-    "context window",
-    "context size",
-    "too many tokens",
-    "input is too long",
+    "context length",  # OpenAI, vLLM, Mistral, LM Studio
+    "prompt is too long",  # Anthropic
+    "prompt too long",  # Ollama
+    "exceed context limit",  # Anthropic, with the reply
+    "input token count",  # Gemini
+    "context window",  # OpenAI Responses
+    "context size",  # llama.cpp
+    "too many tokens",  # Cohere
+    "input is too long",  # Bedrock
+    "maximum prompt length",  # xAI
 )
 
 # The name of an error's class, or of one it is derived from -> its kind before anything was heard, and after.
@@ -96,6 +101,7 @@ class Trouble(Struct, frozen=True, kw_only=True):
     kind: Failure
     detail: str = ""  # in the provider's words, or the connection's; may hold secrets
     retry_after_s: float | None = None
+    overflow: Overflow | None = None  # of a question that is too long
 
 
 NO_KEY: Final = "there is no key"
@@ -107,10 +113,12 @@ def trouble(error: BaseException, *, begun: bool = False) -> Trouble | None:
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(status, int) and "APIStatusError" in names:
         told = _told(getattr(error, "body", None))
+        overflow = overflow_in(_words(told), told)
         return Trouble(
-            kind=_kind(status, told, begun=begun),
+            kind=_kind(status, told, overflow, begun=begun),
             detail=_status_detail(status, told),
             retry_after_s=_retry_after(getattr(getattr(error, "response", None), "headers", None)),
+            overflow=overflow,
         )
     if "APIError" in names and (told := _told(getattr(error, "body", None))):
         return told_trouble(told, begun=begun)
@@ -124,7 +132,9 @@ def trouble(error: BaseException, *, begun: bool = False) -> Trouble | None:
 
 def told_trouble(told: Mapping[str, Any], *, begun: bool) -> Trouble:
     """What an error object in a stream's midst comes to."""
-    return Trouble(kind=_kind(200, told, begun=begun), detail=_words(told))
+    words = _words(told)
+    overflow = overflow_in(words, told)
+    return Trouble(kind=_kind(200, told, overflow, begun=begun), detail=words, overflow=overflow)
 
 
 def sentence(who: str, found: Trouble, secrets: Iterable[str] = ()) -> str:
@@ -143,13 +153,17 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     return _KEY_LIKE.sub("[key]", text)
 
 
-def _kind(status: int, told: Mapping[str, Any], *, begun: bool) -> Failure:
-    words = str(told.get("message", "")).lower()
-    if status in (200, 400, 413, 422) and any(phrase in words for phrase in TOO_LONG_WORDS):
+def _kind(status: int, told: Mapping[str, Any], overflow: Overflow | None, *, begun: bool) -> Failure:
+    words = _words(told).lower()
+    named = next((CODES[name] for name in (told.get("code"), told.get("type")) if isinstance(name, str) and name in CODES), None)
+    if (
+        overflow is not None
+    ):  # whatever the status: what is more than a minute's allowance comes as a rate limit, and no wait would help
         return Failure.TOO_LONG
-    for name in (told.get("code"), told.get("type")):
-        if isinstance(name, str) and name in CODES:
-            return CODES[name]
+    if named is not Failure.RATE_LIMITED and status in (200, 400, 413, 422) and any(phrase in words for phrase in TOO_LONG_WORDS):
+        return Failure.TOO_LONG
+    if named is not None:
+        return named
     if status < 400:
         return Failure.CUT_SHORT if begun else Failure.UNAVAILABLE
     return STATUSES.get(status) or (Failure.UNAVAILABLE if status >= 500 else Failure.NOT_ACCEPTED)
@@ -171,8 +185,12 @@ def _status_detail(status: int, told: Mapping[str, Any]) -> str:
 
 
 def _words(told: Mapping[str, Any]) -> str:
+    """What a person would read; a router such as OpenRouter puts the provider's own words under `metadata.raw`."""
     message: object = told.get("message") or told.get("detail") or told.get("type") or ""
-    return message if isinstance(message, str) else json.dumps(message, default=str)
+    said = message if isinstance(message, str) else json.dumps(message, default=str)
+    metadata: object = told.get("metadata")
+    raw: object = metadata.get("raw") if isinstance(metadata, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - what JSON decodes to
+    return f"{said}: {raw}" if isinstance(raw, str) and raw else said
 
 
 def _innermost(error: BaseException) -> str:

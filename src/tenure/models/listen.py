@@ -101,6 +101,7 @@ class Line:
             usage=heard.usage,
             cost_usd=self._cost_usd(heard.model, heard.usage),
             retry_after_s=found.retry_after_s,
+            overflow=found.overflow,
         )
 
     def _cost_usd(self, model: str, usage: Usage | None) -> float | None:

@@ -207,7 +207,9 @@ class ScriptedSpeaker:
 
     def _failed(self, found: Trouble, assembly: Assembly | None = None) -> ModelError:
         said = assembly.said if assembly is not None else ""
-        return ModelError(found.kind, sentence(self.name, found), said=said, retry_after_s=found.retry_after_s)
+        return ModelError(
+            found.kind, sentence(self.name, found), said=said, retry_after_s=found.retry_after_s, overflow=found.overflow
+        )
 
 
 class APIStatusError(Exception):

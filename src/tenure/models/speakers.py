@@ -121,7 +121,7 @@ class SdkSpeaker:
 
     def _failed(self, found: Trouble, assembly: Assembly) -> ModelError:
         words = sentence(self._who, self._advised(found), self._secrets)
-        return ModelError(found.kind, words, said=assembly.said, retry_after_s=found.retry_after_s)
+        return ModelError(found.kind, words, said=assembly.said, retry_after_s=found.retry_after_s, overflow=found.overflow)
 
     def _advised(self, found: Trouble) -> Trouble:
         return replace(found, detail=self._no_key) if found.detail == NO_KEY else found
