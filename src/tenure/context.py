@@ -42,14 +42,14 @@ from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
 from tenure.meter.warmth import Collapse
 from tenure.policies import DEFAULT, policy_named
+from tenure.policies.offer import offers
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
-from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA
 from tenure.record.index import is_recall
 from tenure.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.record.query import CAP, Query
-from tenure.record.recall import RECALL_DESCRIPTION, RECALL_SCHEMA, answer
-from tenure.record.tools import DELIMITER, NOTES, RECALL, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
+from tenure.record.recall import answer
+from tenure.record.tools import NOTES, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
 from tenure.rules.tables import rules_for
 from tenure.store.records import Conversation, Now, Records, utc_now
 from tenure.view.edit import Commit, Moment
@@ -63,11 +63,6 @@ if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.model import Model
 
 T = TypeVar("T")
-_VIRTUAL: Final = (
-    (DELIMITER, DELIMITER_DESCRIPTION, DELIMITER_SCHEMA),
-    (RECALL, RECALL_DESCRIPTION, RECALL_SCHEMA),
-)
-
 _NOTES_TOOL: Final = (NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
 
 
@@ -211,8 +206,8 @@ class Context:
     def request(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, **fields: Any) -> dict[str, Any]:
         """What to send now, as keyword arguments of the SDK's call; `fields` are passed through.
 
-        What leaves is decided and stored first. `annotate` offers the tools `delimiter` and `recall` beside your own; answer their calls
-        with `call`. When a limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
+        What leaves is decided and stored first. `annotate` offers the tools `recall` and, under a policy that reads marks, `delimiter` beside
+        your own; answer their calls with `call`. When a limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
         """
         head = self._decided(tools, fields, annotate=annotate)
         body = self._body()
@@ -422,9 +417,9 @@ class Context:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
         offered = [dict(tool) for tool in tools]
         self._declare(offered)
-        virtual = [self._dialect.tool(*each) for each in _VIRTUAL]  # the second redeems what markers name
+        virtual = [self._dialect.tool(*each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
         own = [undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
-        head = fields | {"tools": own + (virtual if annotate else virtual[1:])}
+        head = fields | {"tools": own + (virtual if annotate else virtual[-1:])}
         head_tokens = self._head_tokens(head)
         for came in self._asking.due(self._request, head_tokens=head_tokens, queued=self.queued):
             self._told(came if isinstance(came, Stay) else self._done(came.decision))

@@ -49,7 +49,7 @@ def test_without_skills_nothing_of_them_is_offered(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("Done."))
     held = bodies(outside)
     played(outside, "Go.")
-    assert tools(held[0]) == ["read", "glob", "grep", "ls", "edit", "write", "bash", "task", "delimiter", "recall"]
+    assert tools(held[0]) == ["read", "glob", "grep", "ls", "edit", "write", "bash", "task", "recall"]
 
 
 def test_without_episodes_neither_prompt_nor_tools_speak_of_them(tmp_path: Path) -> None:

@@ -103,9 +103,9 @@ def test_an_unknown_sequence_or_condition_names_those_there_are() -> None:
         condition_named("best")
 
 
-def test_a_policy_is_a_condition_with_and_without_annotation() -> None:
-    assert (condition_named("tiered").episodes, condition_named("tiered+episodes").episodes) == (False, True)
-    assert condition_named("cwl").episodes
+def test_the_agent_annotates_under_a_policy_that_reads_marks_and_under_no_other() -> None:
+    names = ("cwl", "tiered+cwl", "tiered", "provenance", "none")
+    assert [condition_named(name).episodes for name in names] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("condition", ["none", "compaction"])

@@ -167,7 +167,7 @@ def test_a_collapse_of_the_providers_cache_is_told() -> None:
 
 def test_where_nothing_is_ever_cached_a_break_costs_nothing() -> None:
     run = Run(reads=False, policy="tiered", budget=Budget(target=5_000))
-    for n in range(30):
+    for n in range(60):
         run.step(prompt=2_000 * (n + 1))
     prices = [each.commit.price for each in run.decisions if isinstance(each, Propose)]
     assert prices

@@ -152,7 +152,7 @@ def parts(message: dict[str, Any]) -> list[dict[str, Any]]:
 def test_notes_are_offered_only_where_they_are_asked_for() -> None:
     context = opened(notes=False)
     context.extend([{"role": "user", "content": "go"}])
-    assert [tool["name"] for tool in context.request(model="m")["tools"]] == ["delimiter", "recall"]
+    assert [tool["name"] for tool in context.request(model="m")["tools"]] == ["recall"]
     call = {"type": "tool_use", "id": "n", "name": "notes", "input": {"add": "x"}}
     context.extend([{"role": "assistant", "content": [call]}])
     assert context.call(call) is None

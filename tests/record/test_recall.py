@@ -10,7 +10,7 @@ from tenure.errors import InputError
 from tenure.record.entry import Draft, Entry
 from tenure.record.index import Index
 from tenure.record.query import LONGEST, Query
-from tenure.record.recall import CAP, LEAST, RECALL_DESCRIPTION, answer, raw, respond
+from tenure.record.recall import CAP, LEAST, answer, raw, respond
 from tenure.record.search import MATCHES
 from tenure.testing.builders import by_words, call, human, placed, reply, result, results, returned
 from tenure.testing.transcripts import transcripts
@@ -302,7 +302,3 @@ def test_two_results_of_one_message_are_read_apart() -> None:
     past = Past(human("go"), reply(call("read", "a"), call("read", "b")), results(returned("B", "b"), returned("A", "a")))
     assert past.ask(handle="read:1").endswith("\nA")
     assert past.ask(handle="read:2").endswith("\nB")
-
-
-def test_what_the_model_is_told_of_recall_is_short() -> None:
-    assert len(RECALL_DESCRIPTION) < 600

@@ -39,7 +39,8 @@ from tenure.lifecycle.decision import Decision
 from tenure.meter.price import prices_for
 from tenure.meter.tokens import o200k
 from tenure.models.speaker import Speaker
-from tenure.policies import DEFAULT
+from tenure.policies import DEFAULT, policy_named
+from tenure.policies.policy import marks_of
 from tenure.record.tools import DECLARATION
 from tenure.store.records import Conversation, Records
 
@@ -111,7 +112,7 @@ async def opened(
         manner = Manner.PART if shared is not None else Manner.ALONE if settings.alone else Manner.PERSON
         place = place_on_disk(folder, home=world.home, environment=world.environment, today=world.today)
         admitted = await asyncio.to_thread(
-            admit, place, count=_estimate, manner=manner, episodes=settings.episodes, work=settings.work
+            admit, place, count=_estimate, manner=manner, episodes=_marks(settings), work=settings.work
         )
         servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch.path)
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
@@ -301,6 +302,11 @@ def _context(
         clock=world.now,
         notes=settings.notes,
     )
+
+
+def _marks(settings: Settings) -> bool:
+    """Whether the agent marks episodes: it may, and the policy reads marks."""
+    return settings.episodes and bool(marks_of(policy_named(settings.policy or DEFAULT)))
 
 
 async def _servers(settings: Settings, world: World, folder: Path, scratch: Path) -> tuple[Servers | None, tuple[str, ...]]:

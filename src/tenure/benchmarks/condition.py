@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from tenure.errors import InputError
 from tenure.lifecycle.budget import Budget
-from tenure.policies import PEERS, POLICIES, UNBOUNDED
+from tenure.policies import PEERS, POLICIES, UNBOUNDED, policy_named
+from tenure.policies.policy import marks_of
 
 CEILING: Final = 80_000  # provider tokens; CWL paper, section 6.1
 
@@ -34,15 +35,15 @@ NO_EVICTION: Final = Condition(name="none", policy=UNBOUNDED)
 
 # What the CWL paper compares (section 6.5), and what anyone would compare it with.
 CONDITIONS: Final[Mapping[str, Condition]] = MappingProxyType({each.name: each for each in (CWL, COMPACTION, NO_EVICTION)})
-EPISODES: Final = "+episodes"
 
 
 def condition_named(name: str) -> Condition:
-    """The condition of that name: one of the table, or a policy, which `+episodes` lets the agent annotate for. Raises InputError."""
+    """The condition of that name: one of the table, or a policy, for which the agent annotates if it reads marks. Raises InputError."""
     if found := CONDITIONS.get(name):
         return found
-    policy = name.removesuffix(EPISODES)
-    if policy not in {*POLICIES, *PEERS, UNBOUNDED}:
+    try:
+        policy = policy_named(name)
+    except InputError as error:
         known = ", ".join([*CONDITIONS, *(each for each in (*POLICIES, *PEERS) if each not in CONDITIONS)])
-        raise InputError("condition", repr(name), f"one of {known}; a policy may be followed by {EPISODES}")
-    return Condition(name=name, policy=policy, episodes=name.endswith(EPISODES))
+        raise InputError("condition", repr(name), f"one of {known}, or several policies joined by +") from error
+    return Condition(name=name, policy=name, episodes=bool(marks_of(policy)))

@@ -34,7 +34,7 @@ Model = Annotated[
     str, typer.Option(envvar="TENURE_MODEL", help="openai:NAME, anthropic:NAME or scripted:FILE, as for `tenure run`.")
 ]
 BaseUrl = Annotated[str, typer.Option(help="Where the API is, if not at its owner's.")]
-Condition = Annotated[str, typer.Option(help="The window's rules: cwl, compaction, none, or a policy; POLICY+episodes.")]
+Condition = Annotated[str, typer.Option(help="The window's rules: cwl, compaction, none, or a policy.")]
 Ceiling = Annotated[str, typer.Option(help="Tokens of the window, such as 80k; under compaction, where a summary is written.")]
 MaxCalls = Annotated[int, typer.Option(min=0, help="Calls of the model for one task; 0: no limit.")]
 MaxUsd = Annotated[float, typer.Option(min=0, help="Money for one task; 0: no limit.")]

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from functools import reduce
+from typing import Final
 
 from msgspec import Struct, structs
 
-from tenure.policies.policy import Conduct, Policy
+from tenure.policies.policy import Conduct, Policy, marks_of
 from tenure.policies.situation import Situation
 from tenure.view.action import Action
+
+_UNMARKED: Final = "older results and messages are shortened or leave, inside episodes and outside."
 
 
 class Chain(Struct, frozen=True, kw_only=True):
@@ -16,6 +19,12 @@ class Chain(Struct, frozen=True, kw_only=True):
     name: str
     policies: tuple[Policy, ...]
     conduct: Conduct
+
+    @property
+    def marks(self) -> str:
+        """What leaves of marked work, and in which order; empty when none of the policies reads marks."""
+        told = [marks_of(policy) for policy in self.policies]
+        return " If that is not enough, ".join(text or _UNMARKED for text in told) if any(told) else ""
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """In the order of the policies."""
@@ -38,4 +47,5 @@ def _both(one: Conduct, other: Conduct) -> Conduct:
         descriptions=one.descriptions or other.descriptions,
         whole=one.whole and other.whole,
         tail_exchanges=max(one.tail_exchanges, other.tail_exchanges),
+        before_marks=one.before_marks or other.before_marks,
     )

@@ -17,7 +17,7 @@ from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.episodes import Episode, EpisodeType
 from tenure.view.action import Strip
-from tenure.view.levels import LEVELS
+from tenure.view.levels import LEVELS, levels_text
 
 
 class Cwl(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,21 @@ class Cwl(Struct, frozen=True, kw_only=True):
             name="cwl-paper",
             unused_last=False,
             yields=False,
-            conduct=Conduct(batch=False, lines=False, tail_exchanges=0),
+            conduct=Conduct(batch=False, lines=False, tail_exchanges=0, before_marks=True),
+        )
+
+    @property
+    def marks(self) -> str:
+        """What leaves of marked work, and in which order."""
+        last = "; an expl that no act has used goes last" if self.unused_last else ""
+        yielding = (
+            " When all that is not enough, an expl that is still built on and the older part of the open episode give up their output."
+            if self.yields
+            else ""
+        )
+        return (
+            "finished episodes leave: the oldest act, else the oldest expl, and an expl only once every act that depends on it has "
+            f"left{last}. {levels_text(LEVELS)}. Work outside episodes counts as expl episodes of one step each.{yielding}"
         )
 
     def __call__(self, situation: Situation, /) -> Iterator[Strip]:

@@ -15,6 +15,7 @@ from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
 from tenure.record.episodes import Episode, EpisodeType
 from tenure.view.action import Level, Strip, Unstrip
+from tenure.view.levels import levels_text
 
 LEVELS: Final = {
     EpisodeType.EXPL: (Level.REASONING, Level.SEARCH, Level.COMMANDS, Level.READS, Level.EPISODE),
@@ -35,6 +36,14 @@ class PiCwl(Struct, frozen=True, kw_only=True):
 
     name: str = "pi-cwl"
     conduct: Conduct = Conduct(batch=False, lines=False, descriptions=False, tail_exchanges=0)
+
+    @property
+    def marks(self) -> str:
+        """What leaves of marked work, and in which order."""
+        return (
+            "finished episodes leave: the oldest of either type, but an expl only once every act that depends on it has left; it comes "
+            f"back when a later act names it. {levels_text(LEVELS)}. Work outside episodes never leaves."
+        )
 
     def __call__(self, situation: Situation, /) -> Iterator[Strip | Unstrip]:
         """What is to come back, then one level after another of the oldest episode that may go."""

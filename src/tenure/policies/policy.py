@@ -1,7 +1,7 @@
 """What a policy is: a pure callable from a situation to actions, cheapest loss first. One loop, shared by all, decides how many."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     whole: bool = False  # the policy's own rule says how much goes: all of it is carried out, whatever the target
     descriptions: bool = True  # without these and without lines, nothing stands for what left
     tail_exchanges: int = TAIL_EXCHANGES  # newest completed exchanges left alone
+    before_marks: bool = False  # what precedes the first mark stays for good (CWL paper, section 4.3)
 
 
 class Policy(Protocol):
@@ -37,3 +38,18 @@ class Policy(Protocol):
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Actions in the order in which the policy would accept losing them."""
         ...
+
+
+@runtime_checkable
+class Marked(Protocol):
+    """A policy that reads the marks which an agent makes with `delimiter`."""
+
+    @property
+    def marks(self) -> str:
+        """What leaves of marked work, and in which order: sentences to the agent, to follow "When the token budget is passed,"."""
+        ...
+
+
+def marks_of(policy: Policy | None) -> str:
+    """What an agent is told of its marks under a policy; empty under one that does not read them."""
+    return policy.marks if isinstance(policy, Marked) else ""

@@ -50,13 +50,8 @@ class Answer(Struct, frozen=True, kw_only=True, gc=False):
 
 NAME_CHARS: Final = 100
 
-DELIMITER_DESCRIPTION: Final = (
-    "Mark where a piece of your work begins and ends. It changes nothing in the task; it decides what stays in your context. "
-    "When the token budget is passed, finished episodes leave, oldest first: act episodes before expl episodes, and an expl only once "
-    "every act that depends on it has left. Inside an episode reasoning goes first, then search output and listings, then file reads "
-    "and command output, then the rest. What stays: everything the user wrote, the episode you are in, your latest calls, and of an "
-    "evicted expl your description. Anything that left can be had again with recall. Work outside episodes is evicted by age alone, "
-    "so annotating keeps what you still need and lets go of what you do not.\n"
+# How the tool is called. What leaves, in which order, and what stays is the policy's to say (`tenure.policies.offer`).
+DELIMITER_USE: Final = (
     "expl: look for, read, understand. act: edit, write, run; name the expl episodes it builds on. One episode is open at a time; to "
     "go on to the next, end and start in one message. Calls: "
     '{"action":"start","name":"locate-auth","type":"expl"} · '
@@ -77,7 +72,7 @@ DELIMITER_SCHEMA: Final[dict[str, Any]] = {
         },
         "description": {
             "type": "string",
-            "description": "when ending an expl: what was learned, in one or two sentences with paths and names; it stays for good",
+            "description": "when ending an expl: what was learned, in one or two sentences with paths and names",
         },
     },
     "required": ["action"],

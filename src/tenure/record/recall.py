@@ -35,12 +35,6 @@ _MEDIUM_PARTS: Final = 3  # of entry:40/1/2: entry, block, medium
 _CALL_SHARE: Final = 0.2  # of the cap: what a call's arguments may take before its result
 _NOTE: Final = 90  # tokens set aside for what is said around a search's hits
 
-RECALL_DESCRIPTION: Final = (
-    "Bring back what left your context, exactly as it was. By handle, as you see it in the conversation (read:12@3fa9, user:3, step:17, "
-    "episode:locate-auth, skill:release); lines gives a part. Or search everything there ever was, by words (ranked), path or pattern: "
-    "matches come with handle and line number. A handle beside words or a pattern searches only in it. A long answer ends by saying how to go on."
-)
-
 RECALL_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {

@@ -1,6 +1,6 @@
 """The levels of stripping an episode, as a table (CWL paper, section 4.4)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from tenure.record.episodes import EpisodeType
@@ -22,6 +22,13 @@ TOOLS_OF_LEVEL: Final = {
     Level.COMMANDS: frozenset({"bash"}),
     Level.READS: frozenset({"read"}),
 }
+
+_WORDS: Final = {
+    Level.REASONING: "the reasoning of an expl",
+    Level.BULK: "search output and listings",
+    Level.INTERMEDIATE: "file reads and command output",
+    Level.EPISODE: "all the rest",
+} | {level: "calls of " + ", ".join(sorted(tools)) for level, tools in TOOLS_OF_LEVEL.items()}
 
 _LEVEL_OF_KIND: Final = {kind: level for level, kind in _KIND_OF_LEVEL.items()}
 
@@ -50,3 +57,8 @@ def at_level(index: Index, at: tuple[int, int], level: Level) -> bool:
             return facts.span != NONE and index.spans[facts.span].kind is _KIND_OF_LEVEL[level]
         case _:
             return facts.span != NONE and tool_key(index.spans[facts.span].tool) in TOOLS_OF_LEVEL[level]
+
+
+def levels_text(levels: Mapping[EpisodeType, Iterable[Level]]) -> str:
+    """A table of levels in words: what goes first of an episode, and what then."""
+    return "Of an episode go first " + ", then ".join(_WORDS[level] for level in levels[EpisodeType.EXPL])

@@ -35,14 +35,13 @@ class Broken:
 
 def usual(**more: Any) -> Toolbox:
     return toolbox(
-        answer=lambda call, arguments: Outcome(text=f"{call}: {arguments}"),
         read_skill=lambda name: Answer(text=f"# {name}"),
         **more,
     )
 
 
 def test_the_order_of_tools_and_the_bytes_of_their_schemas_never_change() -> None:
-    assert usual().names == ("read", "glob", "grep", "ls", "edit", "write", "bash", "delimiter", "recall", "read_skill")
+    assert usual().names == ("read", "glob", "grep", "ls", "edit", "write", "bash", "read_skill")
     for dialect in DIALECTS.values():
         first, second = (
             dump([dialect.tool(tool.name, tool.description, tool.schema) for tool in usual().tools]) for _ in range(2)
@@ -70,10 +69,9 @@ def test_malformed_arguments_give_a_result_and_need_nobody(tool: Tool, arguments
     ws = workspace(tmp_path)
     assert tool.needs(arguments, ws) is None
     outcome = asyncio.run(tool.run(arguments, here(ws)))
-    if tool.name not in ("delimiter", "recall"):  # whose answers are the record's
-        assert outcome.error
-        assert outcome.text.startswith(f"{tool.name}: arguments: ")
-        assert len(outcome.text) < 700
+    assert outcome.error
+    assert outcome.text.startswith(f"{tool.name}: arguments: ")
+    assert len(outcome.text) < 700
 
 
 def test_a_tool_is_found_in_any_case_and_an_unknown_one_comes_with_names_like_it(tmp_path: Path) -> None:
@@ -100,17 +98,13 @@ def test_a_defect_in_a_tool_is_a_result_and_what_cannot_be_judged_asks(tmp_path:
     assert needed.act is Act.DESTROY
 
 
-def test_the_record_answers_its_own_tools_by_the_calls_id(tmp_path: Path) -> None:
+def test_a_skill_is_answered_by_its_name(tmp_path: Path) -> None:
     box, ws = usual(), workspace(tmp_path)
-    for name in ("delimiter", "recall"):
-        tool = box.find(name)
-        assert tool is not None
-        assert called(tool, ws, handle="read:1").text == 'call_1: {"handle": "read:1"}'
     skill = box.find("read_skill")
     assert skill is not None
     assert called(skill, ws, name="release").text == "# release"
     assert "missing required field name" in called(skill, ws).text
 
 
-def test_without_a_record_or_skills_their_tools_are_not_there() -> None:
+def test_without_skills_their_tool_is_not_there() -> None:
     assert toolbox().names == ("read", "glob", "grep", "ls", "edit", "write", "bash")

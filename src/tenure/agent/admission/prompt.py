@@ -28,7 +28,7 @@ do not look for a way around.
 
 WINDOW: Final = """\
 # Your context
-Your context is kept within a budget. Finished work leaves it, oldest first; what the user wrote, the open episode and your latest calls stay. Nothing is lost: \
+Your context is kept within a budget. Older work leaves it or is shortened; what the user wrote and your latest calls stay. Nothing is lost: \
 `recall` brings back exactly what left, by the handle that stands in its place, such as read:12@3fa9, or by a search. Recall instead of guessing or \
 doing it over; read a file afresh where it may have changed. Large results are shown shortened and say how to have the rest.
 Lines in [brackets] at the very end, such as git status and reminders, come from this program and hold for now. Act on them, do not answer them. When \
@@ -38,7 +38,7 @@ EPISODES: Final = """\
 # Episodes
 Mark all work of more than a call or two with `delimiter`, so that what leaves is what you are done with.
 - expl: find, read, understand. End it when you know enough to act, with one or two sentences of findings: paths, names, lines, what is true. Once the \
-episode has left, they are all that stays. Do not plan the change in it.
+episode has left they stand in its place, and in long sessions only its name. Do not plan the change in it.
 - act: start it before you think the change through; then edit, write, run, test. In dependencies name every ended expl whose findings it uses, \
 earlier ones too: what you do not name may leave while you need it. Small reads belong in it; to learn much more, end it and start an expl.
 - If an ended expl covers what you need, build on it instead of exploring again.

@@ -67,10 +67,6 @@ class Here:
     now: Callable[[], float] = time.monotonic  # seconds, for durations that are shown
 
 
-# Answers a call that the conversation itself answers, by the call's id, under which the record has it, and its arguments.
-Answering = Callable[[str, str], Outcome]
-
-
 class Tool(Protocol):
     """One thing the agent can do."""
 

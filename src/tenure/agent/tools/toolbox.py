@@ -6,16 +6,14 @@ from typing import Final
 
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.bash import Bash
-from tenure.agent.tools.delimiter import Delimiter
 from tenure.agent.tools.edit import Edit
 from tenure.agent.tools.glob import Glob
 from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.ls import Ls
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.read_skill import ReadSkill
-from tenure.agent.tools.recall import Recall
 from tenure.agent.tools.sandbox import Sandbox
-from tenure.agent.tools.tool import Answering, Here, Limits, Outcome, Tool
+from tenure.agent.tools.tool import Here, Limits, Outcome, Tool
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
 from tenure.record.episodes import Answer
@@ -69,7 +67,6 @@ class Toolbox:
 
 def toolbox(
     *,
-    answer: Answering | None = None,
     read_skill: Callable[[str], Answer] | None = None,
     sandbox: Sandbox | None = None,
     keys: frozenset[str] = frozenset(),
@@ -78,8 +75,8 @@ def toolbox(
 ) -> Toolbox:
     """The usual tools and `more`, such as those of MCP servers.
 
-    `answer` answers `delimiter` and `recall`, `read_skill` gives a skill's body; without them these tools are not there. `keys` are variables
-    that hold keys to models under names of their own, which no command may see.
+    `read_skill` gives a skill's body; without it that tool is not there. `keys` are variables that hold keys to models under names of their
+    own, which no command may see.
     """
     own: list[Tool] = [
         Read(limits=limits),
@@ -90,6 +87,5 @@ def toolbox(
         Write(),
         Bash(sandbox=sandbox, keys=keys, limits=limits),
     ]
-    own += [Delimiter(answer), Recall(answer)] if answer else []
     own += [ReadSkill(read_skill)] if read_skill else []
     return Toolbox([*own, *more])

@@ -12,7 +12,9 @@ from tenure.benchmarks.measures.calls import Called, Calls, Read, replies, says_
 from tenure.dialects.json_text import dump
 from tenure.meter.ledger import Spent
 from tenure.meter.tokens import Tokenizer
-from tenure.record.episodes import DELIMITER_DESCRIPTION, DELIMITER_SCHEMA, Episode, EpisodeType
+from tenure.policies.cwl import Cwl
+from tenure.policies.offer import delimiter_offer
+from tenure.record.episodes import Episode, EpisodeType
 from tenure.record.index import Index
 from tenure.record.tools import is_delimiter
 
@@ -117,9 +119,10 @@ def _is_refused(index: Index, call: Called) -> bool:
 
 
 def _standing(index: Index, read: Read, calls: Calls, count: Tokenizer) -> int:
-    """Tokens that go with every request so that the agent can annotate; 0 where it was not told how."""
+    """Tokens that go with every request so that the agent can annotate, as `cwl` declares the tool; 0 where it was not told how."""
     told = any(EPISODES in block.text for entry in sorted(index.system)[:1] for block in read(entry).blocks)
     if not told and not calls.delimiters:
         return 0
-    declaration = dump({"name": "delimiter", "description": DELIMITER_DESCRIPTION, "parameters": DELIMITER_SCHEMA})
-    return count(declaration) + (count(EPISODES) if told else 0)
+    offer = delimiter_offer(Cwl())
+    assert offer is not None
+    return count(dump(offer._asdict())) + (count(EPISODES) if told else 0)
