@@ -124,7 +124,7 @@ def test_nothing_that_can_be_read_is_an_error(tmp_path: Path, capsys: pytest.Cap
         (["--policy", "magic"], "policy: 'magic'"),
         (["--ceiling", "many"], "ceiling"),
         (["--head-tokens", "x"], "--head-tokens"),
-        (["--resume", "/dev/null/x"], "--resume"),
+        (["--keep", "/dev/null/x"], "--keep"),
     ],
 )
 def test_nonsense_is_refused_before_anything_is_read(
@@ -144,7 +144,7 @@ def test_without_a_session_the_newest_of_the_user_are_audited_and_nothing_of_the
     monkeypatch.setattr(Path, "home", lambda: home)
     monkeypatch.chdir(where.current)
     before = everything(home)
-    assert main(["audit", "--policy", "cwl", "--newest", "2", "--resume", str(tmp_path / "kept")]) == 0
+    assert main(["audit", "--policy", "cwl", "--newest", "2", "--keep", str(tmp_path / "kept")]) == 0
     out, err = capsys.readouterr()
     assert "2 sessions, " in out
     assert "your 2 newest sessions; --newest for more" in err

@@ -98,7 +98,7 @@ def test_the_commands_that_are_printed_work(
     context, audit, run = played.commands
     assert [command[1] for command in (context, audit, run)] == ["context", "audit", "run"]
     assert len(of_address(context[2], o200k()).index.turns) == len(tour.TASKS)
-    assert main([*audit[1:], "--resume", "no"]) == 0
+    assert main([*audit[1:], "--keep", "no"]) == 0
     assert (played.folder / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     capsys.readouterr()
     assert main(run[1:]) == 0

@@ -43,7 +43,7 @@ def test_what_sessions_prints_reads_well(width: int, tmp_path: Path, golden: Cal
 
 
 def test_the_newest_are_listed_with_addresses_that_are_never_cut(ada: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sessions", "--limit", "5"]) == 0
+    assert main(["sessions", "--newest", "5"]) == 0
     shown = capsys.readouterr().out
     assert "Fix the flaky login test" in shown
     assert (
@@ -59,7 +59,7 @@ def test_the_newest_are_listed_with_addresses_that_are_never_cut(ada: Path, caps
 
 
 def test_scripts_get_an_object_a_line(ada: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sessions", "--json", "--limit", "3"]) == 0
+    assert main(["sessions", "--json", "--newest", "3"]) == 0
     first, second, third = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     path = ada / ".claude/projects/-home-ada-work-api/5f0c2b1e-6f0d-4b7e-9a53-0d9f4f1f2c11.jsonl"
     assert first == {

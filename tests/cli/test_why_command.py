@@ -84,7 +84,7 @@ def test_the_answer_reads_well(width: int, tmp_path: Path, golden: Callable[[str
 
 def test_json_holds_the_whole_account(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     path = str(message_file(tmp_path / "s.json"))
-    assert main(["why", "read:2", path, "--ceiling", "5k", "--model", "gpt-5", "--json"]) == 0
+    assert main(["why", path, "read:2", "--ceiling", "5k", "--model", "gpt-5", "--json"]) == 0
     told = msgspec.json.decode(capfdbinary.readouterr().out, type=Why)
     assert told == explain(moment(replayed_file(tmp_path / "s.json"), o200k()), "read:2", path)
 
@@ -92,30 +92,31 @@ def test_json_holds_the_whole_account(tmp_path: Path, capfdbinary: pytest.Captur
 def test_a_store_of_ours_tells_what_was_done_and_not_a_replay(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     held = replayed_file(tmp_path / "s.json", "cwl")
     store = store_file(tmp_path / "agent.db", held)
-    assert main(["why", "read:2", f"{store}#c", "--json"]) == 0
+    assert main(["why", f"{store}#c", "read:2", "--json"]) == 0
     told = msgspec.json.decode(capfdbinary.readouterr().out, type=Why)
     assert (told.now.simulated, told.now.policy) == (False, "cwl")  # the one its commits name
     assert told.touched == explain(moment(held, o200k()), "read:2").touched
-    assert main(["why", "read:8", store]) == 0
+    assert main(["why", store, "read:8"]) == 0
     shown = capfdbinary.readouterr().out.decode()
     assert "the contract" in shown
     assert "replayed" not in shown
-    assert main(["why", "read:8", f"{store}#other"]) == 2
+    assert main(["why", f"{store}#other", "read:8"]) == 2
     assert "one of 'c'" in capfdbinary.readouterr().err.decode()
 
 
 def test_what_cannot_be_asked_is_a_sentence_that_says_what_can(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = str(message_file(tmp_path / "s.json"))
     for arguments, said in (
-        (["read:99", good], "read:1 to read:8"),
-        (["raed:1", good], "a tool that was called: edit, read"),
-        (["nothing", good], "a handle such as"),
-        (["read:1@ffff", good], "for this record's read:1"),
-        (["read:8", good, "--at-call", "2"], "there was no read:8 yet"),
-        (["read:1", good, "--at-call", "99"], "0 to 16"),
-        (["read:1", good, "--at-call", "-1"], "0 to 16"),
-        (["read:1", good, "--policy", "hope"], "one of cwl"),
-        (["read:1", str(tmp_path / "missing")], "no such file"),
+        ([good, "read:99"], "read:1 to read:8"),
+        ([good, "raed:1"], "a tool that was called: edit, read"),
+        ([good, "nothing"], "a handle such as"),
+        ([good, "read:1@ffff"], "for this record's read:1"),
+        ([good, "read:8", "--at-call", "2"], "there was no read:8 yet"),
+        ([good, "read:1", "--at-call", "99"], "0 to 16"),
+        ([good, "read:1", "--at-call", "-1"], "0 to 16"),
+        ([good, "read:1", "--policy", "hope"], "one of cwl"),
+        ([str(tmp_path / "missing"), "read:1"], "no such file"),
+        (["read:1", good], f"tenure why {good} read:1"),
     ):
         assert main(["why", *arguments]) == 2, arguments
         assert said in " ".join(capsys.readouterr().err.split()), arguments
@@ -124,7 +125,7 @@ def test_what_cannot_be_asked_is_a_sentence_that_says_what_can(tmp_path: Path, c
 def test_what_a_terminal_would_obey_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(message_file(tmp_path / "s.json", about="\x1b[2J\x07[bold]part\x00\u202e"))
     for name in ("read:1", "read:2", "step:3", "user:1"):
-        assert main(["why", name, path, "--ceiling", "5k"]) == 0
+        assert main(["why", path, name, "--ceiling", "5k"]) == 0
         shown = capsys.readouterr().out
         assert not {"\x1b", "\x07", "\x00", "\u202e"} & set(shown)
         assert name in shown

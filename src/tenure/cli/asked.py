@@ -1,4 +1,4 @@
-"""Options that several commands share: one meaning for each, wherever it is given."""
+"""Options that several commands share, with the same name and meaning in each."""
 
 import sys
 from collections.abc import Generator
@@ -14,12 +14,61 @@ from tenure.lifecycle.budget import Budget, parse_tokens
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 STDOUT: Final = "-"
 
-Target = Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")]
-Ceiling = Annotated[str, typer.Option(help="Never send more than this; 80k unless --target is given.")]
-Floor = Annotated[str, typer.Option(help="How far down one batch goes; 60% of the limit by default.")]
-Window = Annotated[str, typer.Option(help="The model's limit less its output reserve; 180k by default.")]
-PricedAs = Annotated[str, typer.Option(help="Price and count as this model; by default the one in the log.")]
-HeadTokens = Annotated[str, typer.Option(help="Tokens of system prompt and tools, which most logs leave out.")]
+# The model that is talked with.
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        envvar="TENURE_MODEL",
+        help="The model, such as anthropic:claude-opus-4-5, openai:gpt-5, ollama:qwen3 or scripted:FILE.",
+    ),
+]
+BaseUrl = Annotated[str, typer.Option(metavar="URL", help="The address of a compatible server.")]
+Fields = Annotated[
+    str,
+    typer.Option(metavar="JSON", help='More settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.'),
+]
+Continue = Annotated[bool, typer.Option("--continue", "-c", help="Continue the newest session of this folder.")]
+Resume = Annotated[str, typer.Option(metavar="ID", help="Continue this session.")]
+StoreAt = Annotated[str, typer.Option(metavar="PLACE", help="Where sessions are stored: a file or a database URL.")]
+Approve = Annotated[
+    str,
+    typer.Option(metavar="MODE", help="What needs no approval: ask (reading only), edits, all. read-only refuses every change."),
+]
+SandboxOn = Annotated[
+    bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap): only the folder is writable, no network.")
+]
+Mcp = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of MCP servers.")]
+Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
+
+# What decides about a window.
+PolicyName = Annotated[str, typer.Option(metavar="NAME", help="The eviction policy: provenance, cwl, tiered or none.")]
+Target = Annotated[str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")]
+Ceiling = Annotated[
+    str, typer.Option(metavar="TOKENS", help="Never send more than this. Default: 80k, unless --target is given.")
+]
+# Of a session that is talked with: without a limit the usual budget holds.
+Limit = Annotated[str, typer.Option("--ceiling", metavar="TOKENS", help="Never send more than this.")]
+ModelWindow = Annotated[
+    str,
+    typer.Option(
+        "--window", metavar="TOKENS", help="The model's context window. Default: from the price list, less room for a reply."
+    ),
+]
+Floor = Annotated[str, typer.Option(metavar="TOKENS", help="Evict down to this. Default: 60% of the limit.")]
+Window = Annotated[
+    str, typer.Option(metavar="TOKENS", help="The model's context window, less the room for its reply. Default: 180k.")
+]
+
+# Of recorded sessions.
+PricedAs = Annotated[
+    str, typer.Option("--model", "-m", metavar="MODEL", help="Price and count as this model. Default: the model in the log.")
+]
+HeadTokens = Annotated[str, typer.Option(metavar="TOKENS", help="Tokens of system prompt and tools, which most logs leave out.")]
+SESSION_HELP: Final = "A session file of any known agent, or a Tenure store; `tenure sessions` lists what is on this machine."
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
 def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bool = True) -> Budget:

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from rich.console import Console
 
 from tenure.cli import words
-from tenure.cli.asked import STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Target, Window, budget_of, head_of, output
+from tenure.cli.asked import STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Quiet, Target, Window, budget_of, head_of, output
 from tenure.cli.audit_corpus import Brief, brief, corpus, unreadable
 from tenure.cli.audit_progress import Watched
 from tenure.cli.audit_screen import counted, screen
@@ -38,36 +38,38 @@ INTERRUPTED: Final = 130  # as shells have it
 def audit(
     sessions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="SESSION...", help="Session files, stores, or folders of them; - for standard input."),
+        typer.Argument(
+            metavar="SESSION...",
+            help="Session files, stores, or folders of them; - for standard input. Default: your newest sessions.",
+        ),
     ] = None,
     policy: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help=f"Try this one, several times for several; else {', '.join(USUAL)}.")
+        list[str] | None, typer.Option(metavar="NAME", help=f"Try this policy; may be repeated. Default: {', '.join(USUAL)}.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Try every policy and every rule of others.")] = False,
-    newest: Annotated[int, typer.Option(min=1, help="How many of your own sessions, where none are named.")] = NEWEST,
+    every: Annotated[bool, typer.Option("--all", help="Try every policy, and every rule of other tools.")] = False,
+    newest: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Without SESSION: audit this many of your newest sessions.")
+    ] = NEWEST,
     target: Target = "",
     ceiling: Ceiling = "",
     floor: Floor = "",
     window: Window = "",
     model: PricedAs = "",
     head_tokens: HeadTokens = "0",
-    json: Annotated[
-        str, typer.Option(metavar="FILE", help="Write all that happened as JSON lines (- for standard output).")
-    ] = "",
-    html: Annotated[str, typer.Option(metavar="FILE", help="Write a page that works without a network.")] = "",
-    resume: Annotated[
+    json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
+    html: Annotated[str, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = "",
+    keep: Annotated[
         str,
-        typer.Option(
-            metavar="FOLDER", help=f"Where finished sessions are kept, by default in your cache; {NOWHERE!r} for nowhere."
-        ),
+        typer.Option(metavar="FOLDER", help=f"Keep finished work here; {NOWHERE!r} keeps none. Default: your cache folder."),
     ] = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Audit again what is kept.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Audit again what was kept.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Show where the windows of recorded sessions went, and what each policy would have saved and lost.
+    """Show what filled the window of recorded sessions, and what each policy would have saved and lost.
 
-    Sessions are audited one by one, each under every policy. An audit that was interrupted goes on where it was. Exit codes: 0 done,
-    1 a law was broken or a file could not be written, 2 nothing could be read, 130 interrupted.
+    An interrupted audit continues where it stopped.
+
+    Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 nothing could be read, 130 interrupted.
     """
     asked = Asked(
         policies=_policies(policy or (), every=every),
@@ -87,7 +89,7 @@ def audit(
     if sessions is None and picked.older:
         errors.print(f"your {counted(len(picked.addresses), 'newest session')}; --newest for more of them", style="dim")
     with output(json) as out:
-        done = _all(picked, asked, _kept(resume, errors), fresh, out, errors, pages=bool(html))
+        done = _all(picked, asked, _kept(keep, errors), fresh, out, errors, pages=bool(html))
     if html:
         from tenure.evals.audit.page import page
 
@@ -174,6 +176,6 @@ def _kept(folder: str, errors: Console) -> Kept | None:
         return Kept(Path(folder) if folder else Path(base) / "tenure" / "audits")
     except OSError as error:
         if folder:
-            raise InputError("--resume", f"{folder!r} cannot be written to ({error.strerror or error})", "a folder") from error
+            raise InputError("--keep", f"{folder!r} cannot be written to ({error.strerror or error})", "a folder") from error
         errors.print(f"nothing is kept: {words.plain(str(error))}", style="dim")
         return None

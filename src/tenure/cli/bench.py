@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 import typer
 from msgspec.structs import replace
 
+from tenure.cli.asked import SESSION_HELP, BaseUrl, Fields, Model
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,37 +27,34 @@ SAMPLE: Final = "sample"
 CONDITIONS: Final = ("cwl", "compaction", "none")
 FAILED: Final = 1
 
-bench = typer.Typer(
-    name="bench", help="Run benchmarks, and say what N runs came to.", no_args_is_help=True, rich_markup_mode="rich"
-)
+bench = typer.Typer(name="bench", help="Run benchmarks and report their results.", no_args_is_help=True, rich_markup_mode="rich")
 
-Model = Annotated[
-    str, typer.Option(envvar="TENURE_MODEL", help="openai:NAME, anthropic:NAME or scripted:FILE, as for `tenure run`.")
+Condition = Annotated[str, typer.Option(metavar="NAME", help="How the window is managed: cwl, compaction, none or a policy.")]
+Ceiling = Annotated[
+    str, typer.Option(metavar="TOKENS", help="Tokens of the window, such as 80k; under compaction, where a summary is written.")
 ]
-BaseUrl = Annotated[str, typer.Option(help="Where the API is, if not at its owner's.")]
-Condition = Annotated[str, typer.Option(help="The window's rules: cwl, compaction, none, or a policy.")]
-Ceiling = Annotated[str, typer.Option(help="Tokens of the window, such as 80k; under compaction, where a summary is written.")]
-MaxCalls = Annotated[int, typer.Option(min=0, help="Calls of the model for one task; 0: no limit.")]
-MaxUsd = Annotated[float, typer.Option(min=0, help="Money for one task; 0: no limit.")]
-Fields = Annotated[str, typer.Option(metavar="JSON", help="Further settings of the provider's API.")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report here, - for standard output.")]
+MaxSteps = Annotated[int, typer.Option(min=0, metavar="N", help="Limit of model calls for one task; 0: none.")]
+MaxUsd = Annotated[float, typer.Option(min=0, metavar="USD", help="Limit of money for one task; 0: none.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON (- for standard output).")]
 
 
 @bench.command()
 def sequences(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="canvas, hashes, kernel; all of them.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME...", help="canvas, hashes or kernel. Default: all.")] = None,
     model: Annotated[
-        str, typer.Option(help="As for `tenure run`; sample plays each sequence's own script, without a key.")
+        str, typer.Option("--model", "-m", metavar="MODEL", help="As for `tenure run`; sample plays a script and needs no key.")
     ] = SAMPLE,
     base_url: BaseUrl = "",
-    condition: Annotated[list[str] | None, typer.Option(help="May be given several times; cwl, compaction and none.")] = None,
-    runs: Annotated[int, typer.Option(min=1, help="How often each is run.")] = 1,
-    ceiling: Annotated[str, typer.Option(help="Tokens of the window; each sequence has its own, as small as it is.")] = "",
-    max_calls: MaxCalls = 100,
+    condition: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="May be repeated. Default: cwl, compaction and none.")
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Run each this many times.")] = 1,
+    ceiling: Annotated[str, typer.Option(metavar="TOKENS", help="Tokens of the window. Default: each sequence's own.")] = "",
+    max_steps: MaxSteps = 100,
     max_usd: MaxUsd = 0.0,
     fields: Fields = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut the agent's commands in (bubblewrap).")] = False,
-    out: Annotated[Path, typer.Option(help="A new folder for sessions and outcomes.")] = Path("bench-sequences"),
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")] = False,
+    out: Annotated[Path, typer.Option(help="Write sessions and outcomes to this new folder.")] = Path("bench-sequences"),
     json: Json = None,
 ) -> None:
     """Play the sequences of dependent tasks (CWL paper, section 6.5) under several conditions, and compare.
@@ -74,7 +72,7 @@ def sequences(
     played: list[tuple[Path, str]] = []
     for sequence in chosen:
         for name in condition or CONDITIONS:
-            setup = _setup(model, name, ceiling or str(sequence.ceiling), base_url, max_calls, max_usd, fields, sandbox=sandbox)
+            setup = _setup(model, name, ceiling or str(sequence.ceiling), base_url, max_steps, max_usd, fields, sandbox=sandbox)
             for number in range(1, runs + 1):
                 progress.begin(sequence.name, name, number, runs)
                 played.append((out / sequence.name / name / f"run-{number}", sequence.name))
@@ -91,21 +89,23 @@ SCRIPTED: Final = (
 
 @bench.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Each the folder of one run, as a harness left it.")],
-    benchmark: Annotated[str, typer.Option(help="What it is called; the name of the folder above, unless it is given.")] = "",
-    resolved: Annotated[Path | None, typer.Option(metavar="FILE", help="SWE-bench's report, which says what was solved.")] = None,
+    folders: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="One folder per run, as a harness left it.")],
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="The benchmark's name. Default: the name of the parent folder.")
+    ] = "",
+    resolved: Annotated[Path | None, typer.Option(metavar="FILE", help="SWE-bench's report of solved instances.")] = None,
     json: Json = None,
 ) -> None:
-    """Say what N runs came to: mean and spread by condition, and how well the agent annotated."""
+    """Report the results of runs: mean and spread by condition, and how well the agent marked episodes."""
     _told([(folder, benchmark or folder.resolve().parent.name) for folder in folders], json, (), resolved=resolved)
 
 
 @bench.command()
 def measure(
-    addresses: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Any stored session, as `tenure show` takes it.")],
+    addresses: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
     json: Json = None,
 ) -> None:
-    """Measure the annotation of stored sessions: overhead, mistyped episodes, missing dependencies, repeated exploration."""
+    """Measure the episode marks of stored sessions: overhead, wrong types, missing dependencies, repeated exploration."""
     from tenure.benchmarks.stored import stored_measured
     from tenure.cli.bench_tables import marks_of
     from tenure.meter.tokens import o200k
@@ -115,45 +115,47 @@ def measure(
 
 @bench.command()
 def task(
-    words: Annotated[Path, typer.Option(metavar="FILE", help="What to do, in words.")],
-    folder: Annotated[Path, typer.Option(help="Takes the session and the outcome; a session that is there goes on.")],
+    words: Annotated[Path, typer.Option(metavar="FILE", help="A text file with the task.")],
+    folder: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Write session and outcome here; a session found there is continued.")
+    ],
     model: Model,
-    name: Annotated[str, typer.Option("--task", help="How reports name the task.")] = "task",
-    session: Annotated[str, typer.Option(help="The conversation's id.")] = "tenure",
-    cwd: Annotated[Path | None, typer.Option(help="The folder to work in.")] = None,
+    name: Annotated[str, typer.Option("--task", metavar="NAME", help="The task's name in reports.")] = "task",
+    session: Annotated[str, typer.Option(metavar="ID", help="The conversation's id.")] = "tenure",
+    cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in.")] = None,
     base_url: BaseUrl = "",
     condition: Condition = "cwl",
     ceiling: Ceiling = "80k",
-    max_calls: MaxCalls = 0,
+    max_steps: MaxSteps = 0,
     max_usd: MaxUsd = 0.0,
     fields: Fields = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut the agent's commands in (bubblewrap).")] = False,
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")] = False,
 ) -> None:
-    """Play one task of a benchmark: what the adapters run in a container. Nobody is asked, and every call is approved.
+    """Play one task of a benchmark, as harness adapters do in a container. Every call is approved.
 
     Exit codes: 0 the agent came to an end, 1 the model or the provider failed, 2 bad input, 130 stopped from outside.
     """
-    setup = _setup(model, condition, ceiling, base_url, max_calls, max_usd, fields, sandbox=sandbox)
+    setup = _setup(model, condition, ceiling, base_url, max_steps, max_usd, fields, sandbox=sandbox)
     outcome = asyncio.run(_played(words, folder, (cwd or Path.cwd()).resolve(), name, session, setup))
     raise typer.Exit({"failed": FAILED, "cancelled": 130}.get(outcome.reason, 0))
 
 
 @bench.command()
 def swe_bench(
-    instances: Annotated[Path, typer.Argument(help="The dataset's instances, as JSON lines or one list.")],
-    repositories: Annotated[Path, typer.Option(help="Clones of the repositories, each called owner__name.")],
+    instances: Annotated[Path, typer.Argument(metavar="FILE", help="The dataset: JSON lines or one list.")],
+    repositories: Annotated[Path, typer.Option(metavar="FOLDER", help="Clones of the repositories, named owner__name.")],
     model: Model,
-    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be given several times.")] = None,
-    one_session: Annotated[bool, typer.Option("--one-session", help="All instances in one session.")] = False,
+    only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
+    one_session: Annotated[bool, typer.Option("--one-session", help="Play all instances in one session.")] = False,
     base_url: BaseUrl = "",
     condition: Condition = "cwl",
     ceiling: Ceiling = "80k",
-    max_calls: MaxCalls = 0,
+    max_steps: MaxSteps = 0,
     max_usd: MaxUsd = 0.0,
     fields: Fields = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut the agent's commands in (bubblewrap).")] = False,
+    sandbox: Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")] = False,
     out: Annotated[
-        Path, typer.Option(help="A folder for predictions, sessions and workspaces; one that is there goes on.")
+        Path, typer.Option(metavar="FOLDER", help="Write predictions, sessions and workspaces here; an earlier run is continued.")
     ] = Path("swe-bench"),
 ) -> None:
     """Play instances of SWE-bench and write predictions for its harness."""
@@ -161,7 +163,7 @@ def swe_bench(
     from tenure.cli.bench_tables import line_of_instance
 
     wanted = [each for each in instances_in(instances) if not only or each.instance_id in only]
-    setup = _setup(model, condition, ceiling, base_url, max_calls, max_usd, fields, sandbox=sandbox)
+    setup = _setup(model, condition, ceiling, base_url, max_steps, max_usd, fields, sandbox=sandbox)
     out.mkdir(parents=True, exist_ok=True)
     told = predicted(
         wanted,
@@ -178,21 +180,22 @@ def swe_bench(
 
 
 def _setup(
-    model: str, condition: str, ceiling: str, base_url: str, max_calls: int, max_usd: float, fields: str, *, sandbox: bool
+    model: str, condition: str, ceiling: str, base_url: str, max_steps: int, max_usd: float, fields: str, *, sandbox: bool
 ) -> "Setup":
+    from tenure.agent.catalogue import EXAMPLES
     from tenure.benchmarks.condition import condition_named
     from tenure.benchmarks.play import Setup
     from tenure.cli.run import fields_of
     from tenure.lifecycle.budget import parse_tokens
 
     if not model:
-        raise InputError("model", "none", "--model anthropic:claude-opus-4-5, openai:gpt-5 or scripted:FILE")
+        raise InputError("model", "none", " or ".join(f"--model {each}" for each in EXAMPLES))
     return Setup(
         model=model,
         condition=condition_named(condition),
         ceiling=parse_tokens("--ceiling", ceiling, of=None),
         base_url=base_url,
-        most_calls=max_calls,
+        most_calls=max_steps,
         most_usd=max_usd,
         sandbox=sandbox,
         fields=fields_of(fields),

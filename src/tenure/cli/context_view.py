@@ -5,22 +5,22 @@ from typing import Annotated
 
 import typer
 
+from tenure.cli.asked import SESSION_HELP, Light, StoreAt
 from tenure.cli.talking import is_interactive
 from tenure.errors import InputError
 
 
 def context(
-    session: Annotated[
-        str, typer.Argument(help="A session file of any known agent, or a store of Tenure's own; PATH#ID for one of several.")
-    ],
-    store: Annotated[
-        str, typer.Option(help="Where a conversation that is built is kept. By default in the user's state folder.")
-    ] = "",
-    light: Annotated[bool, typer.Option("--light", help="Dark letters on a light ground.")] = False,
+    session: Annotated[str, typer.Argument(metavar="SESSION", help=SESSION_HELP + " PATH#ID names one of several.")],
+    store: StoreAt = "",
+    light: Light = False,
 ) -> None:
-    """Look at a session's window: segments, turns, objects, calls and commits; choose turns and build a new conversation from them."""
+    """Browse a session's window: turns, objects, calls and commits, and build new conversations from chosen turns.
+
+    A conversation that is built goes to --store, by default with your own sessions.
+    """
     if not is_interactive():
-        raise InputError("tenure context", "no terminal", "one to show it on; `tenure show` prints a summary")
+        raise InputError("tenure context", "no terminal", "one; `tenure show` prints a summary")
     from tenure.agent.opening import store_url
     from tenure.agent.settings import Settings, World
     from tenure.meter.tokens import o200k

@@ -33,18 +33,21 @@ _INTRODUCED: Final = (
 
 
 def demo(
-    replay: Annotated[bool, typer.Option("--replay", help="Replay your own newest agent session instead, read only.")] = False,
-    sample: Annotated[bool, typer.Option("--sample", help="Replay a session that is made on the spot instead.")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for anybody to read.")] = False,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Replay your own newest agent session instead; it is only read.")
+    ] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Replay a generated session instead.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Print without pauses.")] = False,
     folder: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="An empty folder to play in; by default a new temporary one, which is kept."),
+        typer.Option(metavar="DIR", help="An empty folder to work in. Default: a new temporary folder, which is kept."),
     ] = None,
 ) -> None:
-    """Watch the agent do six small tasks in a small window: what fills it, what leaves, what comes back, and what that costs.
+    """Watch an agent do six small tasks in a small window: what fills it, what leaves, what comes back, what it costs.
 
-    Needs no key and no network, and touches no session of yours. Exit codes: 0 done, 1 something was not as it should be, 2 bad input,
-    130 interrupted.
+    Needs no key and no network, and touches none of your sessions.
+
+    Exit codes: 0 done, 1 something went wrong, 2 bad input, 130 interrupted.
     """
     console = words.screen()
     if replay or sample:

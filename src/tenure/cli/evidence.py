@@ -10,6 +10,7 @@ from rich import progress
 from rich.console import Console
 
 from tenure.cli import words
+from tenure.cli.asked import Quiet
 from tenure.errors import InputError
 
 if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
@@ -25,16 +26,20 @@ _SHOWN: Final = 10  # failures that are named on the screen; the index has all
 
 
 def evidence(
-    folder: Annotated[Path, typer.Argument(help="A folder of recorded sessions of any known agents.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where pages, figures and rows go.")] = Path(OUT),
-    engine: Annotated[str, typer.Option(metavar="NAME", help="Who does the work: local, processes or ray.")] = "local",
-    workers: Annotated[int, typer.Option(min=0, help="Processes at a time; as many as there are cores by default.")] = 0,
-    only: Annotated[list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this: {', '.join(SECTIONS)}.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Use what an interrupted run has finished.")] = False,
-    keep: Annotated[str, typer.Option(metavar="FOLDER", help="Where finished work is kept, by default in your cache.")] = "",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of recorded sessions.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write pages, figures and rows here.")] = Path(OUT),
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="Run in this process (local), in several (processes), or on a cluster (ray).")
+    ] = "local",
+    workers: Annotated[int, typer.Option(min=0, metavar="N", help="Number of processes; 0: one per core.")] = 0,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this section; may be repeated: {', '.join(SECTIONS)}.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Use the finished work of an interrupted run.")] = False,
+    keep: Annotated[str, typer.Option(metavar="FOLDER", help="Keep finished work here. Default: your cache folder.")] = "",
+    quiet: Quiet = False,
 ) -> None:
-    """Compare every policy and peers' rules on recorded sessions, and write the evidence.
+    """Compare all policies on a folder of recorded sessions, and write pages with the results.
 
     The same sessions and code give the same files, to the byte, whoever does the work. Exit codes: 0 done, 1 some work failed or a file
     could not be written, 2 bad input, 130 interrupted.

@@ -5,32 +5,73 @@ from typing import Annotated
 
 import typer
 
+import tenure
+from tenure.cli.asked import (
+    Approve,
+    BaseUrl,
+    Continue,
+    Light,
+    Limit,
+    Mcp,
+    Model,
+    ModelWindow,
+    PolicyName,
+    Resume,
+    SandboxOn,
+    StoreAt,
+    Target,
+)
 from tenure.cli.talking import is_interactive, talk
 from tenure.errors import InputError
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tenure {tenure.__version__}")
+        raise typer.Exit
+
+
+def _require_bare(context: typer.Context) -> None:
+    """Raise InputError for options in front of a command, which would have no effect there."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            command = context.invoked_subcommand
+            raise InputError(
+                parameter.opts[0], f"before the command {command!r}", f"it behind: tenure {command} {parameter.opts[0]} …"
+            )
+
+
 def interactive(
     context: typer.Context,
-    model: Annotated[
-        str, typer.Option("--model", "-m", envvar="TENURE_MODEL", help="openai:NAME, anthropic:NAME or scripted:FILE.")
-    ] = "",
-    base_url: Annotated[str, typer.Option(help="Where the API is, if not at its owner's.")] = "",
-    go_on: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the newest session of this folder.")] = False,
-    resume: Annotated[str, typer.Option(metavar="ID", help="Go on with this session.")] = "",
-    store: Annotated[str, typer.Option(help="Where sessions are kept: a file, or a database's URL.")] = "",
-    approve: Annotated[str, typer.Option(help="What may be done unasked: ask, edits, all or read-only.")] = "ask",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Shut commands in (bubblewrap).")] = False,
-    mcp: Annotated[Path | None, typer.Option(help="A file of MCP servers.", metavar="FILE")] = None,
+    model: Model = "",
+    base_url: BaseUrl = "",
+    go_on: Continue = False,
+    resume: Resume = "",
+    store: StoreAt = "",
+    approve: Approve = "ask",
+    sandbox: SandboxOn = False,
+    network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
+    mcp: Mcp = None,
     helper: Annotated[
-        str, typer.Option(envvar="TENURE_HELPER", help="The model that finds titles; by default the one you talk with.")
+        str,
+        typer.Option(metavar="MODEL", envvar="TENURE_HELPER", help="The model that writes session titles. Default: --model."),
     ] = "",
-    policy: Annotated[str, typer.Option(help="What leaves the window: provenance, cwl, tiered, none.")] = "",
-    target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
-    ceiling: Annotated[str, typer.Option(help="Never send more than this.")] = "",
-    light: Annotated[bool, typer.Option("--light", help="Dark letters on a light ground.")] = False,
+    policy: PolicyName = "",
+    target: Target = "",
+    ceiling: Limit = "",
+    window: ModelWindow = "",
+    light: Light = False,
+    version: Annotated[  # noqa: ARG001 - its callback answers
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
 ) -> None:
-    """Manage the life of everything in an LLM agent's context window. Without a command: talk with the agent."""
+    """A terminal agent and tools that manage an LLM agent's context window.
+
+    `tenure` alone opens the agent. `tenure run "TASK"` does one task without a screen.
+    """
     if context.invoked_subcommand is not None:
+        _require_bare(context)
         return
     if not is_interactive():
         typer.echo(context.get_help())
@@ -49,11 +90,12 @@ def interactive(
         resume=resume,
         newest=go_on,
         store=store,
-        budget=budget_of(model, base_url, target, ceiling, ""),
+        budget=budget_of(model, base_url, target, ceiling, window),
         policy=policy or DEFAULT,
         helper=helper,
         mode=Mode(approve),
         sandbox=sandbox,
+        network=network,
         servers=mcp,
     )
     if code := talk(settings, light=light):

@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from tenure.cli import words
-from tenure.cli.asked import STDOUT, output
+from tenure.cli.asked import SESSION_HELP, STDOUT, Quiet, output
 from tenure.cli.judged import Asked, forecast, report
 from tenure.errors import InputError
 from tenure.evals.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
@@ -38,7 +38,7 @@ STAND_IN: Final = "stand-in"
 PAIRS: Final = 1  # of controls, in each session
 VERSION: Final = 1  # of the lines that --json writes
 _MODELS: Final = f"openai:NAME, anthropic:NAME or {STAND_IN}"
-_DECIDES: Final = f"Whose plans are judged: {', '.join(POLICIES)}; for comparison {', '.join(PEERS)}."
+_DECIDES: Final = f"The policy to judge: {', '.join(POLICIES)}; for comparison {', '.join(PEERS)}."
 
 
 class JudgeLine(Struct, frozen=True, kw_only=True, tag="judge", tag_field="type"):
@@ -56,24 +56,29 @@ class JudgeLine(Struct, frozen=True, kw_only=True, tag="judge", tag_field="type"
 
 
 def judge(
-    sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not.")],
-    model: Annotated[str, typer.Option(metavar="MODEL", help=f"Who judges: {_MODELS} (a rule, no model).")],
-    policy: Annotated[str, typer.Option(help=_DECIDES)] = DEFAULT,
-    against: Annotated[str, typer.Option(help="A second policy; where verdicts differ, both plans are compared (A/B).")] = "",
-    cuts: Annotated[int, typer.Option(min=1, max=100, help="Cuts of each session, evenly spread over its calls.")] = POINTS,
-    prune: Annotated[str, typer.Option(help="The share of the view that is to leave at each cut.")] = str(PRUNE),
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"The judge: {_MODELS} (a rule, no model).")],
+    policy: Annotated[str, typer.Option(metavar="NAME", help=_DECIDES)] = DEFAULT,
+    against: Annotated[
+        str, typer.Option(metavar="NAME", help="A second policy; where verdicts differ, both are compared (A/B).")
+    ] = "",
+    cuts: Annotated[
+        int, typer.Option(min=1, max=100, metavar="N", help="Cuts of each session, evenly spread over its calls.")
+    ] = POINTS,
+    prune: Annotated[str, typer.Option(metavar="SHARE", help="The share of the view that leaves at each cut.")] = str(PRUNE),
     controls: Annotated[
-        int, typer.Option(min=0, max=100, help="Pairs of controls in each session, to measure the judge; 0 for none.")
+        int,
+        typer.Option(min=0, max=100, metavar="N", help="Pairs of controls in each session, which measure the judge; 0: none."),
     ] = PAIRS,
-    room: Annotated[str, typer.Option(help="The most that a question may weigh, such as 100k tokens.")] = f"{ROOM // 1000}k",
+    room: Annotated[str, typer.Option(metavar="TOKENS", help="The largest question, such as 100k.")] = f"{ROOM // 1000}k",
     verdicts: Annotated[
-        str, typer.Option(metavar="FILE", help="Keep verdicts here, and do not ask again for those it holds.")
+        str, typer.Option(metavar="FILE", help="Keep verdicts in this file; those it holds are not asked again.")
     ] = "",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every outcome as JSON lines (- for standard output).")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be asked, and ask nothing.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Ask a model whether the future of recorded sessions still has what it needs after a policy's cut.
+    """Ask a model whether recorded sessions could have gone on as they did after a policy's eviction.
 
     The no-impact and A/B judges of the Self-GC paper, held against the mechanical detector and against controls whose answer is known.
 

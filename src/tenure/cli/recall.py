@@ -21,21 +21,23 @@ def recall(
         list[str],
         typer.Argument(
             metavar="SESSION... [HANDLE]",
-            help="Session files, as they were replayed, then what to bring back or to search in: such as read:12@3fa9, user:3, step:17, "
-            "episode:locate-auth, skill:release or entry:40; several apart by commas.",
+            help="Session files, then a handle: read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release or entry:40; "
+            "several handles with commas between them.",
         ),
     ],
-    words: Annotated[str, typer.Option(help="Find the texts that say most of these words, best first.")] = "",
-    path: Annotated[str, typer.Option(help="Find the calls about this file or folder, and texts that name it.")] = "",
+    words: Annotated[str, typer.Option(help="Find the texts that have most of these words, best first.")] = "",
+    path: Annotated[str, typer.Option(help="Find the calls about this file or folder, and the texts that name it.")] = "",
     pattern: Annotated[str, typer.Option(help="Find the lines that match this regular expression, newest first.")] = "",
-    lines: Annotated[str, typer.Option(help="Only these lines, such as 120-180, or 120- for all from there on.")] = "",
-    cap: Annotated[str, typer.Option(help="At most so many tokens, such as 10k; the end says how to go on.")] = "",
-    as_bytes: Annotated[bool, typer.Option("--raw", help="Exactly the original bytes, and nothing else.")] = False,
+    lines: Annotated[str, typer.Option(metavar="FROM-TO", help="Only these lines: 120-180, or 120- for the rest.")] = "",
+    cap: Annotated[
+        str, typer.Option(metavar="TOKENS", help="Print at most this many tokens, such as 10k; the end says how to get the rest.")
+    ] = "",
+    as_bytes: Annotated[bool, typer.Option("--raw", help="Print the original bytes and nothing else.")] = False,
 ) -> None:
-    """Print what a handle stands for, or where a session speaks of something.
+    """Print what a handle names, or find where a session speaks of something.
 
-    With --raw: of a tool call, its result as it was; of entry:N, the message's JSON as it was; of anything larger, its texts in order. Of an
-    image or document its bytes: entry:N/M, or entry:N/M/K of several beside a result's text, as the label says.
+    With --raw, a tool call prints its result, entry:N the message's JSON, anything larger its texts in order; all as they were recorded. An
+    image or document prints its bytes: entry:N/M, or entry:N/M/K where a result holds several.
     """
     query = Query(words=words, path=path, pattern=pattern, lines=lines)
     named, handle = _parted(sessions, optional=query.searches)

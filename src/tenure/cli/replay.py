@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.asked import STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Target, Window, head_of, output
+from tenure.cli.asked import SESSION_HELP, STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Quiet, Target, Window, head_of, output
 from tenure.cli.asked import budget_of as budget_of
 from tenure.cli.helped import Helped, briefs, of_it, plans
 from tenure.clip.setting import Clip
@@ -39,7 +39,7 @@ STAND_IN: Final = "stand-in"  # for a planner or a summariser, where no model is
 _WHY: Final = {"recorded": "", "admission": "clipped", "handoff": "brief"}  # of commits that no limit forced
 _WHOLE: Final = ("fold", "prune")  # kinds of actions that take all of an object
 _MODELS: Final = f"{STAND_IN}, openai:NAME or anthropic:NAME"
-_DECIDES: Final = f"What decides: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
+_DECIDES: Final = f"The policy: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -60,32 +60,40 @@ class Run(msgspec.Struct, kw_only=True):
 
 
 def replay(
-    sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, packed or not; - for standard input.")],
-    policy: Annotated[str, typer.Option(help=_DECIDES)] = DEFAULT,
-    compat: Annotated[str, typer.Option(help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")] = "",
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP + " - reads standard input.")],
+    policy: Annotated[str, typer.Option(metavar="NAME", help=_DECIDES)] = DEFAULT,
+    compat: Annotated[
+        str, typer.Option(metavar="NAME", help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")
+    ] = "",
     target: Target = "",
     ceiling: Ceiling = "",
     floor: Floor = "",
     window: Window = "",
     model: PricedAs = "",
-    clip: Annotated[str, typer.Option(help="Show results above this many tokens clipped from their birth, such as 4k.")] = "",
-    faithful: Annotated[bool, typer.Option("--faithful", help="Follow a peer's rule without our protection.")] = False,
-    gate: Annotated[Rule, typer.Option(help="When a target acts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
-    planner: Annotated[str, typer.Option(metavar="MODEL", help=f"Who is asked what may leave (Self-GC): {_MODELS}.")] = "",
-    summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"Who writes the briefs of handoffs: {_MODELS}.")] = "",
-    handoff_at: Annotated[str, typer.Option(help="When history is handed off: a share of the window, or tokens.")] = "85%",
+    clip: Annotated[
+        str, typer.Option(metavar="TOKENS", help="Clip results larger than this when they are appended, such as 4k.")
+    ] = "",
+    faithful: Annotated[
+        bool, typer.Option("--faithful", help="Follow another tool's rule without Tenure's protection laws.")
+    ] = False,
+    gate: Annotated[Rule, typer.Option(help="When --target evicts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
+    planner: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that plans what leaves (Self-GC): {_MODELS}.")] = "",
+    summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that writes handoff briefs: {_MODELS}.")] = "",
+    handoff_at: Annotated[
+        str, typer.Option(metavar="LIMIT", help="Hand off above this: a share of the window, or tokens.")
+    ] = "85%",
     cache_life: Annotated[
-        str, typer.Option(help="How long requests ask for a cached prefix, such as 1h; else as the log says.")
+        str, typer.Option(metavar="TIME", help="How long a cached prefix lives, such as 1h. Default: as in the log.")
     ] = "",
     head_tokens: HeadTokens = "0",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
     harm: Annotated[
-        bool, typer.Option("--harm/--no-harm", help="Find what was needed later of what left; its recalls are billed.")
+        bool, typer.Option("--harm/--no-harm", help="Find what was needed after it left, and bill its recalls.")
     ] = True,
-    each: Annotated[bool, typer.Option("--each", help="Replay several sessions apart, not as one after another.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+    each: Annotated[bool, typer.Option("--each", help="Replay each session by itself, not all as one conversation.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Run recorded sessions through the engine under a budget.
+    """Replay recorded sessions under a budget: what stays, what leaves, when and why, and the bill.
 
     Shows what stayed, what left, when and why. Several sessions run one after another in one conversation, as for an agent that never
     restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.

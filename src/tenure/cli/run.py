@@ -16,6 +16,21 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from tenure.cli.asked import (
+    Approve,
+    BaseUrl,
+    Continue,
+    Fields,
+    Limit,
+    Mcp,
+    Model,
+    ModelWindow,
+    PolicyName,
+    Resume,
+    SandboxOn,
+    StoreAt,
+    Target,
+)
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,50 +60,36 @@ EXIT: Final[Mapping["Reason", int]] = {
 
 def run(
     task: Annotated[str, typer.Argument(help="What to do; - reads it from standard input. Piped text is added to it.")] = "",
-    model: Annotated[
-        str,
-        typer.Option(
-            envvar="TENURE_MODEL",
-            help="openai:NAME, anthropic:NAME or scripted:FILE; openai-chat: and openai-responses: for one API.",
-        ),
-    ] = "",
-    base_url: Annotated[str, typer.Option(help="Where the API is, if not at its owner's.")] = "",
-    go_on: Annotated[bool, typer.Option("--continue", help="Go on with the newest session of this folder.")] = False,
-    resume: Annotated[str, typer.Option(metavar="ID", help="Go on with this session, in its folder.")] = "",
-    store: Annotated[
-        str, typer.Option(help="Where sessions are kept: a file, or a database's URL. By default in the user's state folder.")
-    ] = "",
-    cwd: Annotated[Path | None, typer.Option(help="The folder to work in.")] = None,
-    approve: Annotated[
-        str,
-        typer.Option(
-            help="What may be done unasked: ask (nothing that changes anything), edits, all, or read-only (and nothing else)."
-        ),
-    ] = "ask",
-    sandbox: Annotated[
-        bool, typer.Option("--sandbox", help="Shut commands in (bubblewrap): only the folder can be written, no network.")
-    ] = False,
-    network: Annotated[bool, typer.Option("--network", help="Let commands in the sandbox reach the network.")] = False,
-    mcp: Annotated[Path | None, typer.Option(help="A file of MCP servers.", metavar="FILE")] = None,
-    image: Annotated[list[Path] | None, typer.Option(help="An image or PDF to show; may be given several times.")] = None,
-    policy: Annotated[str, typer.Option(help="What leaves the window: provenance, cwl, tiered, none; or a baseline.")] = "",
-    target: Annotated[str, typer.Option(help="Act above this when it pays, such as 80k or 50%.")] = "",
-    ceiling: Annotated[str, typer.Option(help="Never send more than this.")] = "",
-    window: Annotated[
-        str, typer.Option(help="The model's limit less its output reserve; by default as the catalogue knows it.")
-    ] = "",
+    model: Model = "",
+    base_url: BaseUrl = "",
+    go_on: Continue = False,
+    resume: Resume = "",
+    store: StoreAt = "",
+    cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in. Default: this one.")] = None,
+    approve: Approve = "ask",
+    sandbox: SandboxOn = False,
+    network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
+    mcp: Mcp = None,
+    image: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
+    ] = None,
+    policy: PolicyName = "",
+    target: Target = "",
+    ceiling: Limit = "",
+    window: ModelWindow = "",
     no_episodes: Annotated[bool, typer.Option("--no-episodes", help="Do not let the agent mark episodes.")] = False,
-    fields: Annotated[
-        str,
-        typer.Option(metavar="JSON", help='Further settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.'),
-    ] = "",
-    max_steps: Annotated[int, typer.Option(min=0, help="Calls of the model; 0: no limit.")] = 0,
-    max_usd: Annotated[float, typer.Option(min=0, help="Money, sub-agents included; 0: no limit.")] = 0.0,
-    max_tokens: Annotated[int, typer.Option(min=0, help="Tokens processed, of all prompts and replies; 0: no limit.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print every event as an object, one a line.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell nothing on the way.")] = False,
+    fields: Fields = "",
+    max_steps: Annotated[int, typer.Option(min=0, metavar="N", help="Limit of model calls; 0: none.")] = 0,
+    max_usd: Annotated[float, typer.Option(min=0, metavar="USD", help="Limit of money, sub-agents included; 0: none.")] = 0.0,
+    max_tokens: Annotated[
+        int, typer.Option(min=0, metavar="TOKENS", help="Limit of tokens, prompts and replies added up; 0: none.")
+    ] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print every event as a JSON object, one per line.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only.")] = False,
 ) -> None:
-    """Give the agent a task, and wait until it is done.
+    """Give the agent one task and wait for its answer.
+
+    The answer goes to standard output, progress to standard error.
 
     Exit codes: 0 done, 1 failed or refused, 2 bad input, 3 a limit was reached, 4 a call needs approval (see --approve), 130 cancelled.
     """

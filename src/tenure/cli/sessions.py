@@ -44,14 +44,14 @@ class Row(Struct, frozen=True):
 
 def sessions(
     folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="FOLDER...", help="Look below these instead, for any tool's.")
+        list[Path] | None, typer.Argument(metavar="FOLDER...", help="Search these folders instead of the usual places.")
     ] = None,
-    tool: Annotated[str, typer.Option(metavar="NAME", help="Only those of one tool, such as codex.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = LIMIT,
-    every: Annotated[bool, typer.Option("--all", help="Show every one.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per session.")] = False,
+    tool: Annotated[str, typer.Option(metavar="NAME", help="Only sessions of this tool, such as codex.")] = "",
+    newest: Annotated[int, typer.Option(min=1, metavar="N", help="Show this many.")] = LIMIT,
+    every: Annotated[bool, typer.Option("--all", help="Show all of them.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line and session.")] = False,
 ) -> None:
-    """List recorded sessions, newest first, with the address that show, replay and recall take.
+    """List the agent sessions on this machine, newest first.
 
     Looks where each tool keeps its sessions, in the current folder too. Nothing is opened but the start of what is shown.
     """
@@ -61,11 +61,11 @@ def sessions(
     found = below(folders) if folders else usual_places(where, tool)
     shown = seen(found, tool)
     if as_json:
-        for row in shown if every else islice(shown, limit):
+        for row in shown if every else islice(shown, newest):
             sys.stdout.write(line(row) + "\n")
             sys.stdout.flush()  # whoever has seen enough is noticed before the next file is opened
         return
-    rows = list(shown if every else islice(shown, limit))
+    rows = list(shown if every else islice(shown, newest))
     console = words.screen()
     if rows:
         listing(rows, _more(found, rows), datetime.now().astimezone(), where.home, console)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.cli.asked import SESSION_HELP
 from tenure.evals.loading import Loaded, kept_ledger, load, source
 from tenure.evals.recorded import Reported
 from tenure.meter import statement
@@ -25,10 +26,10 @@ ROWS: Final = 12
 
 
 def show(
-    sessions: Annotated[list[str], typer.Argument(help="Session files of any known agent, or a store of Tenure's own.")],
-    every: Annotated[bool, typer.Option("--all", help="Every object, not only the largest.")] = False,
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
+    every: Annotated[bool, typer.Option("--all", help="List every object, not only the largest.")] = False,
 ) -> None:
-    """Print a session's turns, episodes and tool calls, with the handles that `tenure recall` takes."""
+    """Print a session's turns, episodes and tool calls with their handles."""
     loaded = load([source(name) for name in sessions], o200k())
     console = words.screen()
     title = ", ".join(Path(name).name for name in sessions)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.asked import Ceiling, Floor, PricedAs, Target, Window, budget_of
+from tenure.cli.asked import SESSION_HELP, Ceiling, Floor, PricedAs, Target, Window, budget_of
 from tenure.disk import stores
 from tenure.disk.files import STDIN
 from tenure.errors import InputError
@@ -30,36 +30,35 @@ from tenure.view.edit import Commit
 
 
 def why(
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
     object_: Annotated[
         str,
         typer.Argument(
             metavar="OBJECT",
-            help="What to ask about: read:12, read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release, entry:40 or entry:40/1.",
-        ),
-    ],
-    sessions: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SESSION...", help="Session files of any known agent, or a store of Tenure's own, whose commits are told."
+            help="A handle: read:12, read:12@3fa9, user:3, step:17, episode:locate-auth, skill:release, entry:40 or entry:40/1.",
         ),
     ],
     policy: Annotated[
-        str, typer.Option(help=f"Whose decisions and opinion are told; {DEFAULT}, or the one that a store's commits name.")
+        str,
+        typer.Option(metavar="NAME", help=f"The policy to ask. Default: {DEFAULT}, or the one that the store's commits name."),
     ] = "",
     target: Target = "",
     ceiling: Ceiling = "",
     floor: Floor = "",
     window: Window = "",
     model: PricedAs = "",
-    at_call: Annotated[
-        int | None, typer.Option(metavar="N", help="As it stood before call N, counted from 0; else at the end.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+    at_call: Annotated[int | None, typer.Option(metavar="N", help="Before call N, counted from 0. Default: at the end.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say why an object stands in the window as it does: what happened to it, what protects it, what the policy thinks of it.
+    """Explain why an object is shown, shortened or gone: its commits, what protects it, what the policy would do next.
 
-    Of a store of ours, as it was; of any other session, as a replay under the policy and budget makes it. Exit codes: 0 done, 2 bad input.
+    A Tenure store is explained as it is; any other session as a replay under the given policy and budget.
+
+    Exit codes: 0 done, 2 bad input.
     """
+    if ":" in sessions[0] and not _is_file(sessions[0]) and _is_file(object_.partition("#")[0]):
+        right = shlex.join([*sessions[1:], object_, sessions[0]])
+        raise InputError("why", "an object before the session", f"tenure why {right}")
     past = _past(sessions, policy, (target, ceiling, floor, window), model)
     found = explain(moment(past, o200k(), at_call), object_, shlex.join(sessions))
     if json:

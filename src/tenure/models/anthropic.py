@@ -3,7 +3,8 @@
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from tenure.errors import Failure, InputError, ModelError
+from tenure.errors import Failure, ModelError
+from tenure.extras import NotInstalled
 from tenure.meter.price import Prices
 from tenure.models.failures import sentence, trouble
 from tenure.models.hosts import PROVIDERS, host_of, secrets_of
@@ -38,7 +39,7 @@ class AnthropicModel:
         try:
             import anthropic
         except ImportError as error:
-            raise InputError("anthropic", "its SDK is not installed", "pip install 'tenure[anthropic]'") from error
+            raise NotInstalled("anthropic") from error
         patience = patience or Patience()
         timeout = anthropic.Timeout(patience.total_s, connect=patience.connect_s)
 

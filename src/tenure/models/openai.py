@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final, Literal
 
 from tenure.errors import Failure, InputError, ModelError
+from tenure.extras import NotInstalled
 from tenure.meter.price import Prices
 from tenure.models.failures import sentence, trouble
 from tenure.models.hosts import PROVIDERS, host_of, secrets_of
@@ -52,7 +53,7 @@ class OpenAIModel:
         try:
             import openai
         except ImportError as error:
-            raise InputError("openai", "its SDK is not installed", "pip install 'tenure[openai]'") from error
+            raise NotInstalled("openai") from error
         patience = patience or Patience()
         timeout = openai.Timeout(patience.total_s, connect=patience.connect_s)
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.errors import Failure, InputError, ModelError
+from tenure.extras import NotInstalled
 from tenure.models.assembly.assembly import Assembly
 from tenure.models.assembly.chat import ChatAssembly
 from tenure.models.assembly.messages import MessageAssembly
@@ -151,7 +152,7 @@ class SdkSpeaker:
             else:
                 import anthropic as sdk
         except ImportError as error:
-            raise InputError(self._api.sdk, "its SDK is not installed", f"pip install 'tenure[{self._api.sdk}]'") from error
+            raise NotInstalled(self._api.sdk) from error
         silence = self._silence
         timeout = sdk.Timeout(silence.read_s, connect=silence.connect_s)
         made: Any = getattr(sdk, "AsyncOpenAI" if self._api.sdk == "openai" else "AsyncAnthropic")

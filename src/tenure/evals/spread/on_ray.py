@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from tenure.errors import InputError
 from tenure.evals.spread.task import Answer, Failed, J, Job, Task, died
+from tenure.extras import NotInstalled
 
 
 class OnRay(Struct, frozen=True):
@@ -25,11 +25,11 @@ class OnRay(Struct, frozen=True):
 
     @classmethod
     def found(cls, workers: int) -> "OnRay":
-        """Raises InputError where Ray is not installed."""
+        """Raises NotInstalled where Ray is not installed."""
         try:
             return cls(import_module("ray"), workers)
         except ImportError as error:
-            raise InputError("--engine", "'ray', which is not installed here", "pip install 'tenure[ray]'") from error
+            raise NotInstalled("ray") from error
 
     def __call__(self, task: Task[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
         """As many at a time as the cluster has cores. A job whose worker died is tried three times more, as Ray does, and then fails."""

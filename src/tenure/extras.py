@@ -1,0 +1,36 @@
+"""Optional dependencies: which extra of this package installs a module or program, and the error that says so."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tenure.errors import InputError
+
+# What is imported or run -> the extra in pyproject.toml that installs it.
+EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "anthropic": "anthropic",
+        "mcp": "agent",
+        "mcp_types": "agent",
+        "openai": "openai",
+        "psycopg": "postgres",
+        "ray": "ray",
+        "ripgrep": "agent",
+        "textual": "agent",
+    }
+)
+
+
+class NotInstalled(InputError):
+    """An optional dependency is missing; `str(error)` says how to install it."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is one of `EXTRAS`."""
+        super().__init__(name, "not installed")
+        self.args = (f"{name} is not installed: pip install 'tenure[{EXTRAS[name]}]'",)
+
+
+def not_installed(error: ModuleNotFoundError) -> NotInstalled | None:
+    """The error to show for an import that failed; None when no extra installs the module."""
+    name = (error.name or "").partition(".")[0]
+    return NotInstalled(name) if name in EXTRAS else None

