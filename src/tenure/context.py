@@ -194,14 +194,17 @@ class Context:
         if draft.usage is not None and draft.usage.prompt and self._sent:
             self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
         at, ratio = draft.at or self._clock(), self._ratio.value if self._ratio.growths else None
+        usage = draft.usage
+        if usage is not None and not self._books.believes(usage, head=self._head[1] if self._sent else None):
+            usage = None  # billed as reported; of the window and the cache it says nothing
         if draft.usage is None:
             self._take((draft,))
         else:
             spent = self._books.priced(Spent(model=draft.model, usage=draft.usage, at=at))
             self._take((draft,), spent)
             self.store.observe(self.conversation, self.session.length - 1, draft.usage, spent.model, at, spent.usd)
-        self.session.observe(at=at, ratio=ratio, usage=draft.usage)
-        self._asking.reported(draft.usage.prompt if draft.usage is not None else 0)
+        self.session.observe(at=at, ratio=ratio, usage=usage)
+        self._asking.reported(usage.prompt if usage is not None else self.gauge.tokens if draft.usage is not None else 0)
 
     def request(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, **fields: Any) -> dict[str, Any]:
         """What to send now, as keyword arguments of the SDK's call; `fields` are passed through.

@@ -1,7 +1,8 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.meter.ratio import WINDOW, Ratio
+from tenure.meter.ratio import WINDOW, Ratio, is_credible
 
 GROWTHS = st.lists(st.integers(2_000, 30_000), min_size=6, max_size=60)  # enough to be believed
 
@@ -76,3 +77,32 @@ def test_reports_that_say_nothing_change_nothing() -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     assert len(learned(reports(1.3, 0, [1_000] * 200)).growths) == WINDOW
+
+
+@pytest.mark.parametrize("reported", [1, 10, 1_000, 5_000, 10**6, 10**9])
+def test_reports_that_cannot_be_true_do_not_move_the_ratio(reported: int) -> None:
+    counted = [20_000 + 1_000 * n for n in range(40)]
+    alone = learned([(reported, each) for each in counted], Ratio(head_counted=True))
+    assert alone.value == 1.0
+    among = learned([(round(1.3 * each), each) for each in counted] + [(reported, 60_000)] * 3, Ratio(head_counted=True))
+    assert among.value == pytest.approx(1.3, rel=0.01)
+
+
+@given(growths=st.lists(st.integers(200, 3_000), min_size=10, max_size=60))
+def test_a_server_that_reports_only_what_is_new_teaches_nothing_once_less_than_half_is_new(growths: list[int]) -> None:
+    ratio, counted = Ratio(head_counted=True), 5_000
+    for growth in growths:
+        counted += growth
+        ratio = ratio.learn(growth, counted)
+    assert ratio.value == 1.0
+
+
+def test_a_report_is_credible_that_a_tokenizer_or_an_unknown_head_can_explain() -> None:
+    window = 100_000
+    assert is_credible(500, 1_000, window)
+    assert is_credible(8_000, 1_000, window)
+    assert is_credible(30_000, 1_000, window)  # a head that the host does not know of
+    assert is_credible(150_000, 100_000, window)
+    assert not is_credible(499, 1_000, window)
+    assert not is_credible(10, 27_000, window)
+    assert not is_credible(10**9, 27_000, window)

@@ -13,7 +13,8 @@ from tenure.lifecycle.session import Session
 from tenure.meter.gauge import Gauge, Reported, gauge
 from tenure.meter.ledger import Ledger, Spent, opened
 from tenure.meter.price import Prices, prices_for
-from tenure.record.entry import Block, Entry, Role, ToolCall
+from tenure.meter.ratio import is_credible
+from tenure.record.entry import Block, Entry, Role, ToolCall, Usage
 from tenure.record.index import NONE, is_recall
 from tenure.record.query import asked
 from tenure.view.edit import Commit
@@ -38,6 +39,11 @@ class Books:
         listed = prices_for(named.model, self._provider, prompt=spent.usage.prompt, life=self._life)
         return replace(named, usd=listed.cost_usd(spent.usage)) if listed.known else named
 
+    def believes(self, usage: Usage, *, head: int | None) -> bool:
+        """Whether the prompt of what is shown behind a head of `head` o200k tokens can be as large as was reported."""
+        counted = self._session.view.tokens + (head or 0)
+        return usage.prompt > 0 and is_credible(usage.prompt, counted, self._session.setup.budget.window)
+
     def heard(self, spent: Spent, blocks: Iterable[Block], *, head: int | None = None, own: bool = True) -> None:
         """A call of the agent, told before its reply of `blocks` is taken in. `head` in o200k tokens; not `own`: another conversation's."""
         shown, whole = self._session.view.tokens, self._session.index.tokens
@@ -45,8 +51,10 @@ class Books:
             spent = self.priced(spent)
             prices, fetches = self._prices_of(spent.model), fetching(blocks)
             self.ledger = self.ledger.called(spent, shown=shown, whole=whole, prices=prices, fetching=fetches)
-        if spent.usage.prompt:
+        if self.believes(spent.usage, head=head):
             self.reported = Reported(prompt=spent.usage.prompt, counted=shown, head=head)
+        elif spent.usage.prompt and self.reported is not None:
+            self.reported = replace(self.reported, is_stale=True)
 
     def took(self, entry: Entry, *, own: bool = True) -> None:
         """An entry was taken in: what of it is a recall or its answer. Not `own`: another conversation's."""

@@ -53,7 +53,10 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class FakeProvider:
-    """Records every request in `seen`. `rules` replaces the table's row, `clock` gives seconds, `tokens` counts a text."""
+    """Records every request in `seen`. `rules` replaces the table's row, `clock` gives seconds, `tokens` counts a text.
+
+    `report` is what it says it used, for a server that does not tell the truth; `seen` has the truth.
+    """
 
     def __init__(
         self,
@@ -62,10 +65,12 @@ class FakeProvider:
         rules: Mapping[str, Rules] | None = None,
         clock: Callable[[], float] = time.monotonic,
         tokens: Callable[[str], int] = lambda text: len(text) // 4 + 1,
+        report: Callable[[Usage], Usage] = lambda usage: usage,
     ) -> None:
         self.seen: list[Seen] = []
         self.app = Starlette(routes=[Route(path, self._answer, methods=["POST"]) for path in _PATHS])
         self._script, self._rules, self._clock, self._tokens = script, dict(rules or {}), clock, tokens
+        self._report = report
         self._cache = PrefixCache(tokens)
         self._answered = 0
 
@@ -92,7 +97,7 @@ class FakeProvider:
     ) -> Response:
         reply = turn.reply if isinstance(turn, Broken) else turn
         usage = self._cache.usage(body, rules, self._clock(), self._tokens(output_text(reply)))
-        response = wire(reply, self._answered, body, rules, usage)
+        response = wire(reply, self._answered, body, rules, self._report(usage))
         self._answered += 1
         self.seen.append(Seen(dialect=dialect, body=raw, usage=usage, headers=dict(headers)))
         if not body.get("stream"):
