@@ -65,10 +65,11 @@ class Algorithm1:
         return not (set(self.content(episode, everything=True)) & self.shown)
 
     def content(self, episode: Episode, *, everything: bool = False) -> Iterator[At]:
-        first = self.index.first_delimiter[0] if self.index.first_delimiter else 0
+        first = self.index.first_delimiter or (0, 0)
         for n, entry in enumerate(self.index.entries):
             for b, facts in enumerate(entry.blocks):
-                is_its = facts.episode == episode.ordinal and facts.origin is not Origin.HUMAN and n >= first
+                place = self.index.spans[facts.span].call if facts.span != NONE else (n, b)  # a result stays with its call
+                is_its = facts.episode == episode.ordinal and facts.origin is not Origin.HUMAN and place >= first
                 if is_its and (everything or (n, b) in self.shown):
                     yield n, b
 

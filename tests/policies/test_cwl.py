@@ -1,14 +1,17 @@
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.fit import Rehearsal
 from tenure.lifecycle.session import Propose, Session, Setup, Unmet
+from tenure.policies import policy_named
 from tenure.policies.cwl import Cwl
-from tenure.record.entry import Draft
+from tenure.record.entry import Draft, Entry
 from tenure.rules.rules import Rules
 from tenure.testing.builders import (
+    by_words,
     call,
     end_act,
     end_expl,
@@ -20,6 +23,7 @@ from tenure.testing.builders import (
     start_act,
     start_expl,
     thinking,
+    weigh_words,
 )
 from tenure.view.edit import Commit, Insert
 from tenure.view.laws import human_text
@@ -117,9 +121,35 @@ def test_the_budget_is_checked_again_after_every_level() -> None:
     assert not opened.rehearse(PAPER, whole).actions
 
 
-def test_the_open_episode_and_the_prologue_are_untouchable() -> None:
+def test_the_open_episode_and_by_the_papers_rule_what_precedes_the_first_mark_are_untouchable() -> None:
     opened = at_rest(steps(2), iter([*expl("a")][:4]))
     assert not everything(opened, PAPER).actions
+    ours = Cwl(conduct=structs.replace(PAPER.conduct, before_marks=False))
+    opened = at_rest(steps(2), iter([*expl("a")][:4]), setup=structs.replace(WIDE, policy=ours))
+    assert order(everything(opened, ours))[:2] == ["step:1", "step:2"]
+
+
+def test_by_the_papers_rule_what_stands_before_the_first_mark_in_its_message_stays() -> None:
+    started = reply(thinking("where"), "I look.", call("ls", "l"), start_expl("a", "s"), call("grep", "g"))
+    opened = at_rest(
+        iter([started, results(returned(LONG, "l"), returned("started", "s"), returned(LONG, "g"))]), iter([*expl("a")][2:])
+    )
+    opened.commit(propose(opened, everything(opened, PAPER)))
+    assert [row.blocks for row in opened.view.rows() if row.entry in (1, 2)] == [(0, 1, 2), (0,)]
+
+
+@pytest.mark.parametrize("name", ["cwl", "provenance", "tiered+cwl"])
+def test_the_first_mark_locks_nothing_under_our_policies(name: str) -> None:
+    """Everything before it used to stay for good: with a late first mark no limit could be kept."""
+    setup = Setup(budget=Budget(ceiling=3_000), rules=RULES, policy=policy_named(name))
+    kept: list[Entry] = []
+    opened = Session(setup, weigh=weigh_words, count=by_words, read=kept.__getitem__)
+    for draft in [human("do it"), *steps(60), *expl("a"), *act("b", "a"), *steps(60)]:
+        kept += opened.append(draft).entries
+        decision = opened.decide()
+        assert not isinstance(decision, Unmet), decision.held_by
+        if isinstance(decision, Propose):
+            opened.commit(decision.commit)
 
 
 def test_the_description_is_kept_after_full_removal() -> None:

@@ -152,10 +152,9 @@ def test_dependencies_are_edges_from_acts_to_ended_expls() -> None:
     assert look.dependents == b.dependents == (c.ordinal,)
 
 
-def test_the_prologue_is_what_stands_before_the_first_accepted_start() -> None:
+def test_the_first_delimiter_is_the_first_accepted_start() -> None:
     index = indexed(human("go"), reply(call("read"), delimiter("not json")), results(returned("x")), reply(start_expl("a")))
     assert index.first_delimiter == (3, 0)
-    assert [index.in_prologue((entry, 0)) for entry in range(4)] == [True, True, True, False]
 
 
 def test_a_delimiter_behind_a_servers_prefix_counts() -> None:

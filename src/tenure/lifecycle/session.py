@@ -22,7 +22,7 @@ from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.chain import chain
 from tenure.policies.cwl import Cwl
 from tenure.policies.planned import Planned
-from tenure.policies.policy import Policy
+from tenure.policies.policy import Conduct, Policy
 from tenure.policies.situation import Count, Read, Situation, no_texts, survey
 from tenure.record.chain import Chain
 from tenure.record.entry import Block, Draft, Entry, Usage
@@ -34,7 +34,6 @@ from tenure.rules.rules import Rules
 from tenure.view.action import Action
 from tenure.view.edit import Act, Commit, Drop, Edit, Moment, Price
 from tenure.view.guard import (
-    TAIL_EXCHANGES,
     Guard,
     Hold,
     active_of,
@@ -269,17 +268,19 @@ class Session:
         """What no policy may touch now; with `governed` what none might if the session were not faithful."""
         if self.setup.faithful and not governed:
             return faithful_guard(self.index, self.view)
-        exchanges = self.setup.policy.conduct.tail_exchanges if self.setup.policy else TAIL_EXCHANGES
+        conduct = self.setup.policy.conduct if self.setup.policy else Conduct()
+        exchanges, before_marks = conduct.tail_exchanges, conduct.before_marks
         limit = int(self.setup.budget.limit / self.ratio)
-        tail = tail_of(self.index, self.view, limit, exchanges)
+        tail, opening = tail_of(self.index, self.view, limit, exchanges), opening_of(self.index, self.view)
         if not exchanges:  # the paper knows no recall, and an open episode stays whole
-            return Guard(self.index, tail=tail, opening=opening_of(self.index, self.view), holds=self.holds)
+            return Guard(self.index, tail=tail, opening=opening, holds=self.holds, before_marks=before_marks)
         return Guard(
             self.index,
             tail=tail,
-            opening=opening_of(self.index, self.view),
+            opening=opening,
             holds=self.holds,
             recalled=fresh_recalls(self.index, self.view, limit),
+            before_marks=before_marks,
             active_from=active_of(self.index, self.view, limit),
         )
 

@@ -238,18 +238,8 @@ class Index:
 
     @property
     def first_delimiter(self) -> tuple[int, int] | None:
-        """The block of the first accepted delimiter start; what lies before it is the prologue."""
+        """The block of the first accepted delimiter start."""
         return self.graph.first_start
-
-    def in_prologue(self, at: tuple[int, int]) -> bool:
-        """Whether a block is prologue (CWL paper, section 4.3): in an entry before the first accepted delimiter; without one, the system prompt.
-
-        The first human text belongs to it too, and is protected as all human text is. The message of that delimiter is not prologue:
-        half of a message cannot stay for good.
-        """
-        if self.first_delimiter is not None and at[0] < self.first_delimiter[0]:
-            return True
-        return self.entries[at[0]].role is Role.SYSTEM
 
     @property
     def waiting(self) -> int:

@@ -31,7 +31,11 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Guard:
-    """Which blocks no policy touches, and why. O(1) a question; made once per decision."""
+    """Which blocks no policy touches, and why. O(1) a question; made once per decision.
+
+    The prologue is the system prompt, and the human text before the first reply, which stays as all human text does. With `before_marks` it is
+    everything before the first accepted mark (CWL paper, section 4.3): of the message that holds it, the blocks before it.
+    """
 
     def __init__(
         self,
@@ -41,7 +45,7 @@ class Guard:
         opening: frozenset[int] = frozenset(),
         holds: Iterable[Hold] = (),
         recalled: frozenset[int] = frozenset(),
-        prologue: bool = True,
+        before_marks: bool = False,
         waived: bool = False,
         active_from: int = 0,
     ) -> None:
@@ -51,8 +55,7 @@ class Guard:
         self.tail = tail
         self._recalled = recalled
         self._opening = opening
-        self._prologue = prologue
-        self._prologue_end = index.first_delimiter[0] if index.first_delimiter is not None else 0
+        self._prologue: At = (index.first_delimiter if before_marks else None) or (0, 0)  # what lies before it stays
         self._held: dict[tuple[str, int], Reason] = {}
         for hold in holds:
             for key in held_keys(index, hold):
@@ -65,7 +68,7 @@ class Guard:
         notes = () if self._index.notes.span is None else (self._index.notes.span,)
         spans = [self._index.spans[ordinal] for ordinal in (*self._recalled, *notes)]
         kept = [at[0] for span in spans for at in (span.call, span.result) if at is not None]
-        return self.tail.union(self._opening, self._index.system, range(self._prologue_end if self._prologue else 0), kept)
+        return self.tail.union(self._opening, self._index.system, range(self._prologue[0] + 1), kept)
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
@@ -73,7 +76,7 @@ class Guard:
         facts = index.block(at)
         if facts.origin is Origin.HUMAN and not self.waived:
             return "human"
-        if at[0] in self._opening or (self._prologue and index.in_prologue(at)):
+        if at < self._prologue or at[0] in self._opening or index.entries[at[0]].role is Role.SYSTEM:
             return "prologue"
         if at[0] in self.tail:
             return "tail"
@@ -108,7 +111,6 @@ def faithful_guard(index: Index, view: Projection) -> Guard:
         index,
         tail=frozenset(range(start, len(index))),
         opening=frozenset(index.system if opening is None else (opening, *index.system)),
-        prologue=False,
         waived=True,
     )
 

@@ -25,7 +25,7 @@ from tenure.view.pointers import start_of
 _KINDS: Final = {"user": "turn", "step": "step", "episode": "episode", "skill": "skill", "entry": "message"}
 _HELD: Final = {
     "human": "a person's own words",
-    "prologue": "it belongs to the prologue: the system prompt, or what came before the first episode",
+    "prologue": "it belongs to the prologue: the system prompt, or by the paper's rule what came before the first mark",
     "tail": "it is among the newest exchanges (the tail)",
     "pin": "it is pinned",
     "hold": "the host holds it",
