@@ -119,11 +119,11 @@ def test_a_mark_inside_tool_output_passes_for_none() -> None:  # efferent: forge
     assert sign_of(text) not in forged
 
 
-def test_the_mark_says_that_the_file_is_whole() -> (
+def test_the_mark_says_that_the_record_has_the_file_as_it_was_read() -> (
     None
 ):  # headroom#3098: taken for a damaged file, which the agent then "repaired"
     top = shown("\n".join(f"x = {n}" for n in range(3_000)), tool="read").splitlines()[0]
-    assert "intact" in top
+    assert "The record has the result as the tool gave it" in top
     assert "recall read:1@" in top
 
 

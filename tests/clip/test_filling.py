@@ -1,23 +1,16 @@
-"""How a choice is weighed: never as less than the clip prints."""
+"""How a choice is weighed: as the clip prints it, but for the sign."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.clip.clip import clip
-from tenure.clip.filling import GAP, NOTE, runs, weighed
+from tenure.clip.filling import NOTE, runs, weighed
 from tenure.clip.setting import Clip
 from tenure.clip.shape import Note, Piece
 from tenure.meter.tokens import o200k
 
 COUNT = o200k()
 SIGNS = st.integers(0, 0xFFFF).map("{:04x}".format)
-
-
-@given(SIGNS, st.integers(1, 999_999), st.integers(1, 999_999))
-@settings(deadline=None)
-def test_what_is_reserved_for_a_gap_is_no_less_than_what_is_printed(sign: str, start: int, more: int) -> None:
-    line = f"[clip {sign}] {more:,} line{'s' * (more > 1)} left out (lines={start}-{start + more - 1})"
-    assert COUNT(f"a line\n{line}\nanother") - COUNT("a line\nanother") <= GAP
 
 
 @given(SIGNS, st.text(max_size=60))
@@ -32,7 +25,7 @@ def test_pieces_weigh_at_least_what_they_print(kept: set[int], notes: list[str])
     lines = [f"line {n} of a text that was not chosen for its beauty" for n in range(60)]
     pieces: tuple[Piece, ...] = (*runs(sorted(kept)), *(Note(text) for text in notes))
     alone = COUNT("\n".join(line for piece in runs(sorted(kept)) for line in lines[piece.start : piece.stop]))
-    assert weighed(lines, pieces, COUNT) >= alone + sum(COUNT(text) + NOTE * len(text.split("\n")) for text in notes) - 2 * len(
+    assert weighed(lines, pieces, COUNT) >= alone + sum(COUNT(text) + 6 * len(text.split("\n")) for text in notes) - 2 * len(
         notes
     )
 
@@ -42,4 +35,4 @@ def test_a_text_of_many_gaps_is_clipped_to_its_room_and_fills_it() -> None:
     text = "\n".join(lines)
     found = clip(text, COUNT(text), "grep:1@3fa9", Clip(), COUNT)
     assert found is not None
-    assert 0.8 * 4_000 <= found.tokens <= 4_000
+    assert 0.9 * 4_000 <= found.tokens <= 4_000

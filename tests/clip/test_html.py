@@ -103,7 +103,8 @@ def test_what_is_no_page_is_left_to_others(text: str) -> None:
 def test_a_page_is_shown_as_its_text() -> None:
     assert (
         read(PAGE)
-        == """How to boil an egg.
+        == """(text of a page of 1,016 characters; dropped: 1 style, 1 script, navigation with 3 links)
+How to boil an egg.
 Title: Eggs & more
 # Boiling an egg
 Eggs are boiled in [hot water](https://example.org/water?a=1&b=2), see above.
@@ -118,8 +119,7 @@ def boil(egg):
     if egg.raw < 1 and egg:
         return  "done"
 ```
-Mind the steam.
-(text of a page of 1,016 characters; dropped: 1 style, 1 script, navigation with 3 links)"""
+Mind the steam."""
     )
 
 

@@ -187,7 +187,7 @@ def test_a_minified_document_is_shown_in_slices_that_are_said_to_be_slices() -> 
     assert "slices" in shaped.why
     note = read(text)
     assert '"total":300' in note
-    assert '.items[0] to .items[6] = {"id":0,"title":"Issue number 0","open":true,"score":0.0}' in note
+    assert re.search(r'\.items\[0\] to \.items\[\d\] = {"id":0,"title":"Issue number 0","open":true,"score":0.0}', note)
     assert ".items: array of 300 items, each id number 0 to 299, title string of 14 to 16 characters, open boolean" in note
     assert "of 300 items left out" in note
 

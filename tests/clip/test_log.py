@@ -314,7 +314,7 @@ def test_notes_count_exactly_what_a_gap_leaves_out() -> None:
         "1..42",
         "# fail 1",
     ]
-    assert notes(shaped(lines, 60)) == ["41 passing tests left out"]
+    assert notes(shaped(lines, 60)) == ["41 passing tests, 1 other line"]
 
 
 def test_a_test_with_go_keeps_what_it_said_before_the_verdict() -> None:

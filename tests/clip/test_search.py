@@ -126,7 +126,7 @@ def test_one_file_with_thousands_of_hits_fills_the_room() -> None:
     lines = hits({"src/a.py": 5_000})
     shaped, _ = shown(lines, 2_000)
     assert 1_800 <= weighed(lines, shaped.pieces, o200k()) <= 2_000
-    assert f"{5_000 - len(kept(shaped)):,} more hits in this file, the last in line 34996" in notes(shaped)
+    assert f"{5_000 - len(kept(shaped)):,} more hits in this file" in notes(shaped)
 
 
 def test_hits_are_spread_fairly() -> None:

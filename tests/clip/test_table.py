@@ -117,7 +117,7 @@ def test_what_only_looks_like_a_table_is_not_taken_for_one(other: str) -> None:
 def test_frame_first_and_last_rows_stay(make) -> None:
     lines = make(900)
     _, text = shown(lines, 700)
-    assert text.startswith("\n".join(lines[:2]))
+    assert "\n".join(lines[:2]) in text
     assert "\n".join(lines[-5:]).strip() in text
     assert "900 rows in all" in text
 
@@ -126,7 +126,7 @@ def test_the_row_that_differs_stays() -> None:
     lines = comma(900, odd=444)
     _, text = shown(lines, 500)
     assert lines[445] in text
-    assert "(state: done 899, lost 1)" in text
+    assert "state: done 899, lost 1" in text
 
 
 def test_the_row_that_speaks_of_a_fault_stays() -> None:
@@ -161,7 +161,8 @@ def test_laws_of_a_shaped_table(rows: list[tuple[str, str]], sign: str, room: in
         return
     kept = sum(piece.stop - piece.start for piece in shaped.pieces if isinstance(piece, Keep))
     said = "\n".join(piece.text for piece in shaped.pieces if isinstance(piece, Note))
-    assert kept + sum(int(n.replace(",", "")) for n in re.findall(r"([\d,]+) rows? left out here", said)) == len(lines)
+    out = re.search(r"^([\d,]+) rows? in all, ([\d,]+) left out", said)
+    assert kept + (int(out[2]) if out else 0) == len(lines)
 
 
 def laws(lines: list[str], room: int) -> Shaped | None:

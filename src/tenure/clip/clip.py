@@ -1,24 +1,25 @@
-"""The clip of a tool's result: what is shown of one that is too large to be shown whole. Promise: nothing is lost.
+"""The clip of a tool's result: what is shown of one that is too large to be shown whole.
 
 The record keeps the original; the marks say so, what was left out, why, and the exact recall that returns it. Marks carry a sign that is made
 from the text's hash and stands nowhere in it, so that no output can pass for one. Kept lines are never altered.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 
 from tenure.clip.diff import Diff
-from tenure.clip.head_tail import HEAD, TAIL, HeadTail, cut
+from tenure.clip.filling import printed
+from tenure.clip.head_tail import HeadTail
 from tenure.clip.html import Html
 from tenure.clip.json_shape import JsonShape
 from tenure.clip.listing import Listing
 from tenure.clip.log import Log
 from tenure.clip.search import Search
 from tenure.clip.setting import Clip
-from tenure.clip.shape import Count, Keep, Note, Shape, Shaped
+from tenure.clip.shape import Count, Keep, Shape, Shaped
 from tenure.clip.table import Table
 
 # Those that ask for more stand first; the last one takes anything.
@@ -53,7 +54,7 @@ def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count) -> C
         found = _by(shape, lines, text, tokens, handle, settings.room, count) if shape.fits(lines) else None
         if found is not None and (found.tokens >= LEAST * room or isinstance(shape, _BRIEF)):
             return found
-    return _cut(text, tokens, handle, room, count)
+    return None
 
 
 def _by(shape: Shape, lines: Sequence[str], text: str, tokens: int, handle: str, room: int, count: Count) -> Clipped | None:
@@ -73,49 +74,15 @@ def _by(shape: Shape, lines: Sequence[str], text: str, tokens: int, handle: str,
 def _composed(lines: Sequence[str], shaped: Shaped, name: str, tokens: int, handle: str, text: str, count: Count) -> Clipped:
     sign = sign_of(text)
     kept = sum(piece.stop - piece.start for piece in shaped.pieces if isinstance(piece, Keep))
-    body = "\n".join(_body(lines, shaped, sign))
+    body = "\n".join(printed(lines, shaped.pieces, sign))
     shown = count(body)
     top = (
         f"[clip {sign}: {name}, {kept:,} of {len(lines):,} lines and about {shown:,} of {tokens:,} tokens are shown ({shaped.why}). The "
-        f"result itself is intact: recall {handle} returns all of it, with lines=A-B those lines. Only lines that start with [clip {sign} are "
-        "notes, all others are the output as it was.]"
+        f"record has the result as the tool gave it: recall {handle} returns it, with lines=A-B those lines. Only lines that start with "
+        f"[clip {sign} are notes, all others are the output as it was.]"
     )
     whole = f"{top}\n{body}"
     return Clipped(text=whole, tokens=count(whole), shape=name, lines=kept, of_lines=len(lines))
-
-
-def _body(lines: Sequence[str], shaped: Shaped, sign: str) -> Iterator[str]:
-    at, told = 0, False
-    for piece in shaped.pieces:
-        if isinstance(piece, Note):
-            yield from (f"[clip {sign}] {line}" for line in piece.text.split("\n"))
-            told = True
-            continue
-        if piece.start > at and not told:
-            yield _gap(at, piece.start, sign)
-        yield from lines[piece.start : piece.stop]
-        at, told = piece.stop, False
-    if at < len(lines) and not told:
-        yield _gap(at, len(lines), sign)
-
-
-def _gap(start: int, stop: int, sign: str) -> str:
-    return f"[clip {sign}] {stop - start:,} line{'s' * (stop - start > 1)} left out (lines={start + 1}-{stop})"
-
-
-def _cut(text: str, tokens: int, handle: str, room: int, count: Count) -> Clipped | None:
-    """Head and tail of a text whose lines are too long to be kept whole."""
-    sign = sign_of(text)
-    start, end, left_out = cut(text, room * HEAD // (HEAD + TAIL), room * TAIL // (HEAD + TAIL), count)
-    if not left_out:
-        return None
-    whole = (
-        f"[clip {sign}: the beginning and the end of {tokens:,} tokens are shown, cut inside a line. The result itself is intact: recall "
-        f"{handle} returns all of it. Only what starts with [clip {sign} is a note.]\n{start}\n"
-        f"[clip {sign}] {left_out:,} tokens left out here\n{end}"
-    )
-    found = Clipped(text=whole, tokens=count(whole), shape="text", lines=0, of_lines=text.count("\n") + 1)
-    return found if found.tokens < tokens else None
 
 
 def sign_of(text: str) -> str:

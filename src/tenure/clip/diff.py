@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tenure.clip.filling import GAP_ABOUT, fitted, plural
 from tenure.clip.selection import Selection, gaps, woven
-from tenure.clip.shape import Count, Piece, Shaped, weight
+from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
 NAME: Final = "diff"
 WHY: Final = "files with their counts and hunks first, then changed lines"
@@ -24,7 +24,6 @@ OUTSIDE, COMMIT, MESSAGE, FILE, MODE, MINOR, HUNK, ADDED, REMOVED, CONTEXT, BINA
 CHANGED: Final = (ADDED, REMOVED)
 
 SAMPLE: Final = 3_000  # lines that `fits` looks at
-FEW: Final = 9  # lines of context that nobody recalls alone: their gap needs no line numbers, which the clip's own words have
 SHARE_OF_DIFF: Final = 0.5  # of the lines looked at that must belong to a diff
 LAST: Final = re.compile(  # files that tools write: their lines are shown after all others
     r"(?:^|/)(?:package-lock\.json|pnpm-lock\.yaml|yarn\.lock|bun\.lockb?|Cargo\.lock|poetry\.lock|uv\.lock|Gemfile\.lock|composer\.lock"
@@ -428,7 +427,7 @@ def _around(patch: Patch, selection: Selection) -> None:
                     selection.take(near)
 
 
-def _notes(patch: Patch, runs: Sequence[tuple[int, int]], room: int) -> Iterator[tuple[int, str]]:
+def _notes(patch: Patch, runs: Sequence[tuple[int, int]], room: int) -> Iterator[tuple[int, Note]]:
     """For each gap that leaves changed lines or files out, how many; a file's whole count at its first such gap."""
     files = patch.files
     told = -1
@@ -457,9 +456,7 @@ def _notes(patch: Patch, runs: Sequence[tuple[int, int]], room: int) -> Iterator
         if rest:
             parts.append(f"{plural(rest, 'line')} of a binary patch")
         if parts:
-            yield start, f"{plural(stop - start, 'line')} left out: {'; '.join(parts)}"
-        elif stop - start <= FEW:
-            yield start, f"{plural(stop - start, 'line')} left out"
+            yield start, Note("; ".join(parts), left_out=True)
 
 
 def _holds_file(files: Sequence[File], at: int, start: int, stop: int) -> bool:

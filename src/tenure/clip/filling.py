@@ -4,17 +4,16 @@ A shape chooses by estimated weights, which are a third too high for prose and t
 once, and made again with what that count taught; each count reads no more than about what the room holds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tenure.clip.shape import Count, Keep, Note, Piece
+from tenure.clip.shape import Count, Keep, Note, Piece, laid_out
 
-# The most o200k tokens that the clip's own words weigh, over all signs of four digits and texts of up to a million lines.
-GAP: Final = 26  # a line that says how many lines are left out, where no note does
-NOTE: Final = 9  # what stands before each line of a note
+HEAVY_SIGN: Final = "a1b2"  # four tokens; one sign in twenty weighs more
+NOTE: Final = 9  # the most o200k tokens before each line of a note, over all signs of four digits
 
 # What a choice by estimated weight allows for them. Less, since it also decides which gaps are worth their words; the count corrects it.
-GAP_ABOUT: Final = 10
+GAP_ABOUT: Final = 16
 NOTE_ABOUT: Final = 4
 
 FULL: Final = 0.93  # of the room: enough not to choose again
@@ -52,24 +51,17 @@ def fitted(lines: Sequence[str], room: int, count: Count, choose: Choose) -> tup
 
 
 def weighed(lines: Sequence[str], pieces: Sequence[Piece], count: Count) -> int:
-    """Tokens of the pieces as they will be shown, with room for the clip's own words between them."""
-    parts: list[str] = []
-    own = 0
-    at = 0
-    told = False  # whether a note speaks for the lines left out before the next kept one
-    for piece in pieces:
-        match piece:
-            case Note(text=text):
-                parts.append(text)
-                own += NOTE * (text.count("\n") + 1)
-                told = True
-            case Keep(start=start, stop=stop):
-                own += 0 if told or start == at else GAP
-                parts.extend(lines[start:stop])
-                at, told = stop, False
-    own += 0 if told or at == len(lines) else GAP
-    parts.append("")
-    return count("\n".join(parts)) + own
+    """Tokens of the pieces as they will be shown, with a sign that weighs more than most."""
+    return count("\n".join((*printed(lines, pieces, HEAVY_SIGN), "")))
+
+
+def printed(lines: Sequence[str], pieces: Sequence[Piece], sign: str) -> Iterator[str]:
+    """The pieces line by line, each line that is no line of the text with the sign before it."""
+    for part in laid_out(pieces, len(lines)):
+        if isinstance(part, Keep):
+            yield from lines[part.start : part.stop]
+        else:
+            yield from (f"[clip {sign}] {line}" for line in (part.text if isinstance(part, Note) else str(part)).split("\n"))
 
 
 def complete(lines: Sequence[str], pieces: Sequence[Piece]) -> bool:

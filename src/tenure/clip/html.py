@@ -176,7 +176,7 @@ class _Page:
             cut[first] = f"{text[:size]}… (the first {size:,} of {len(text):,} characters)"
         if not chosen and not cut:
             return ()
-        return (Note("\n".join((*self._lines(sorted(chosen | set(cut)), cut), self._summary()))),)
+        return (Note("\n".join((self._summary(), *self._lines(sorted(chosen | set(cut)), cut))), left_out=True),)
 
     def _lines(self, chosen: Sequence[int], cut: Mapping[int, str]) -> Iterator[str]:
         blocks = self.blocks

@@ -111,7 +111,7 @@ class _Clip:
                     *self._laid_out(held, page.line(at) + 1, last - (not held.broken), share - sum(edges), depth + 1),
                     *(() if held.broken else (Keep(last, last + 1),)),
                 ]
-        return [Note("\n".join(self._slices_of(items, item, share, depth, path)))]
+        return [Note("\n".join(self._slices_of(items, item, share, depth, path)), left_out=True)]
 
     def _laid_out(self, items: Items, first: int, last: int, share: int, depth: int) -> list[Piece]:
         """Items on lines `first` to `last` (inclusive)."""
@@ -129,7 +129,7 @@ class _Clip:
             if unit > done:
                 stop = page.line(items.starts[bounds[unit]])
                 if stop > line:
-                    pieces.append(self._gap(items, bounds[done], bounds[unit], (line, stop), share, described))
+                    pieces.append(self._gap(items, bounds[done], bounds[unit], share, described))
                     described = True
             if bounds[unit + 1] - bounds[unit] == 1:
                 item = bounds[unit]
@@ -138,7 +138,7 @@ class _Clip:
                 pieces += self._several(items, bounds[unit], bounds[unit + 1], chosen[unit], depth)
             done, line = unit + 1, page.line(items.ends[bounds[unit + 1] - 1] - 1) + 1
         if done < len(bounds) - 1 and last + 1 > line:
-            pieces.append(self._gap(items, bounds[done], len(items), (line, last + 1), share, described))
+            pieces.append(self._gap(items, bounds[done], len(items), share, described))
         return pieces
 
     def _several(self, items: Items, first: int, stop: int, share: int, depth: int) -> list[Piece]:
@@ -147,7 +147,7 @@ class _Clip:
         lines = page.line(items.starts[first]), page.line(items.ends[stop - 1] - 1) + 1
         if page.weight(page.starts[lines[0]], page.starts[lines[1]] - 1) <= share:
             return [Keep(*lines)]
-        return [Note("\n".join(self._slices(items, range(first, stop + 1), share, depth)))]
+        return [Note("\n".join(self._slices(items, range(first, stop + 1), share, depth)), left_out=True)]
 
     def _slices_of(self, items: Items, item: int, share: int, depth: int, path: str) -> list[str]:
         """An item as lines of a note."""
@@ -203,11 +203,10 @@ class _Clip:
 
     # What is left out, in words
 
-    def _gap(self, items: Items, first: int, stop: int, lines: tuple[int, int], share: int, described: bool) -> Note:
-        where = f"line {lines[0] + 1:,}" if lines[1] - lines[0] == 1 else f"lines {lines[0] + 1:,} to {lines[1]:,}"
-        said = f"{self._left_out(items, [(first, stop)])}, {where}"
+    def _gap(self, items: Items, first: int, stop: int, share: int, described: bool) -> Note:
+        said = self._left_out(items, [(first, stop)])
         shape = "" if described or items.kind == "object" else f"; {items.path or 'all'}: {self._description(items, share)}"
-        return Note(f"… {said}{shape}")
+        return Note(f"{said}{shape}", left_out=True)
 
     def _left_out(self, items: Items, left: Sequence[tuple[int, int]]) -> str:
         """How many items are left out, and of an object which; as ranges of items, ascending."""

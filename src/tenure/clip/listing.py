@@ -183,7 +183,7 @@ def _tree_of(lines: Sequence[str], names: Names, total: int, other: Sequence[int
     listed = names.within(left)
     if listed is None:
         return ()
-    words = Note(f"{plural(total, 'path')} in all:\n{listed.text}")
+    words = Note(f"{plural(total, 'path')} in all:\n{listed.text}", left_out=True)
     start = runs(sorted({*head, *(n for n in edges if n < EDGES)}))
     end = runs([n for n in edges if n >= EDGES and n not in head])
     return (*start, words, *end)
@@ -363,7 +363,7 @@ def _with_counts(
         start = keep.start
         for stop in range(start + 1, keep.stop + 1):
             if (words := said.get(stop - 1)) is not None:
-                pieces.extend((Keep(start, stop), Note("\n".join(words))))
+                pieces.extend((Keep(start, stop), Note("\n".join(words), left_out=True)))
                 start = stop
         if start < keep.stop:
             pieces.append(Keep(start, keep.stop))

@@ -15,9 +15,9 @@ from msgspec import Struct
 from tenure.clip import diff
 from tenure.clip.filling import fitted, plural
 from tenure.clip.log_failures import Block, Reading, indented, read
-from tenure.clip.log_lines import ERROR, FAILED_NAME, PASSED, PROGRESS, TRACE, WARNING, bare, plain_start
+from tenure.clip.log_lines import ERROR, FAILED_NAME, LONGEST, PASSED, PROGRESS, TRACE, WARNING, bare, plain_start
 from tenure.clip.selection import Selection, gaps, woven
-from tenure.clip.shape import Count, Piece, Shaped
+from tenure.clip.shape import Count, Note, Piece, Shaped
 
 NAME: Final = "log"
 WHY: Final = "failures with their traces, summaries, distinct warnings, both ends"
@@ -37,6 +37,7 @@ SAMPLE: Final = 400  # lines looked at by `fits` at each end and in the middle
 SHORT: Final = 12  # lines of a trace that is shown whole or, where it does not fit, by worth
 TRACE_WINDOW: Final = 400  # lines of one trace that are ranked; the middle of a longer one is never shown
 KINDS: Final = 12  # of failures, from which the last of all goes before the first of each kind: it is often why all stopped
+PARTS: Final = 6  # of the room: what is quoted of one failure's line that is too long
 LEADER_WINDOW: Final = 60  # lines that the file name over an indented message is searched in
 
 _DECISIVE: Final = re.compile(  # lines inside a trace that name cause or place
@@ -103,7 +104,7 @@ class Log:
         if not any(log.classes):
             return None
         pieces = fitted(
-            lines, room, count, partial(_chosen, log, _ranked(log.blocks, log.uncounted), _ranked(log.warnings, log.uncounted))
+            lines, room, count, partial(_chosen, log, ranked(log.blocks, log.uncounted), ranked(log.warnings, log.uncounted))
         )
         why = WHY if log.blocks else WHY_CALM
         return Shaped(pieces=pieces, why=f"{why}{ROUGHLY if log.roughly else ''}") if pieces else None
@@ -126,7 +127,8 @@ class Ranked(Struct, frozen=True, gc=False):
     counts: dict[str, int]  # by kind
 
 
-def _ranked(blocks: tuple[Block, ...], uncounted: Mapping[str, int]) -> Ranked:
+def ranked(blocks: tuple[Block, ...], uncounted: Mapping[str, int]) -> Ranked:
+    """Failures or warnings, one of each kind first."""
     counts: dict[str, int] = {}
     texts: set[str] = set()
     first: list[Block] = []
@@ -152,32 +154,32 @@ def _chosen(log: Reading, errors: Ranked, warnings: Ranked, room: int) -> tuple[
     selection.take_any(_telling(log, range(len(log.lines)), 2))
     if len(errors.first) > KINDS:
         selection.spend(0.15)
-        _traces(log, selection, _heads(log, selection, errors.blocks[-1:]), 0.15)
+        failure_traces(log, selection, failure_lines(log, selection, errors.blocks[-1:]), 0.15)
     selection.spend(0.35)
-    first = _heads(log, selection, errors.first)
+    first = failure_lines(log, selection, errors.first)
     selection.spend(0.35)
-    _traces(log, selection, first, 0.25)
+    failure_traces(log, selection, first, 0.25)
     selection.spend(0.15)
     selection.take_any(log.failed_names)
     selection.spend(0.1)
-    _heads(log, selection, warnings.first)
+    failure_lines(log, selection, warnings.first)
     selection.spend(0.1)
     selection.take_any(reversed(log.summaries))
     for blocks in (errors.first, errors.more):
         selection.spend(1)
-        _traces(log, selection, _heads(log, selection, blocks), 1)
+        failure_traces(log, selection, failure_lines(log, selection, blocks), 1)
     selection.take_any(log.failed_names)
     for blocks in (warnings.first, warnings.more, errors.again):
         selection.spend(1)
-        _traces(log, selection, _heads(log, selection, blocks), 1)
+        failure_traces(log, selection, failure_lines(log, selection, blocks), 1)
     if not selection.used:
         return ()
     _fill(log, selection, first)
     runs = selection.runs()
-    return woven(runs, _notes(log, runs, (errors, warnings)))
+    return woven(runs, (*notes(log, runs, (errors, warnings)), *selection.quotations()))
 
 
-def _heads(log: Reading, selection: Selection, blocks: Sequence[Block]) -> list[Block]:
+def failure_lines(log: Reading, selection: Selection, blocks: Sequence[Block]) -> list[Block]:
     """The line that names each failure, with the file over it where it stands indented under one; the failures so shown."""
     found: list[Block] = []
     for block in blocks:
@@ -186,6 +188,8 @@ def _heads(log: Reading, selection: Selection, blocks: Sequence[Block]) -> list[
         if selection.take(block.head):
             selection.take(block.start)
             _lead(log, selection, block)
+            found.append(block)
+        elif selection.quote(block.head, log.error_at.get(block.head, 0), selection.room // PARTS):
             found.append(block)
     return found
 
@@ -202,7 +206,7 @@ def _lead(log: Reading, selection: Selection, block: Block) -> None:
             return
 
 
-def _traces(log: Reading, selection: Selection, blocks: Sequence[Block], share: float) -> None:
+def failure_traces(log: Reading, selection: Selection, blocks: Sequence[Block], share: float) -> None:
     """Each failure's trace: what names cause and place first, then what is nearest to it. One trace takes at most `share` of the room."""
     left = selection.left
     for block in blocks:
@@ -274,22 +278,15 @@ def _forwards(plain: bytes) -> Iterator[int]:
         at = plain.find(1, at + 1)
 
 
-def _notes(log: Reading, runs: Sequence[tuple[int, int]], kinds: Sequence[Ranked]) -> Iterator[tuple[int, str]]:
+def notes(log: Reading, runs: Sequence[tuple[int, int]], kinds: Sequence[Ranked]) -> Iterator[tuple[int, Note]]:
     """Where lines are left out, how many of each class; and after a shown failure or warning, how often it comes again unseen."""
-    again = {place: more for ranked in kinds for place, more in _unseen(ranked, runs)}
+    for ranked in kinds:
+        for place, more in _unseen(ranked, runs):
+            yield place, Note(f"{more:,} more like the one above left out")
     for start, stop in gaps(runs, len(log.lines)):
         parts = _left_out(log.classes, start, stop)
-        more = again.pop(start, 0)
-        if more or parts:
-            yield start, _note(more, parts or [_other(stop - start)])
-    for place, more in again.items():
-        yield place, _note(more, [])
-
-
-def _note(more: int, parts: Sequence[str]) -> str:
-    said = [f"{', '.join(parts)} left out"] if parts else []
-    said += [f"{more:,} more like the one above left out"] if more else []
-    return "; ".join(said)
+        if parts:
+            yield start, Note(", ".join(parts), left_out=True)
 
 
 def _left_out(classes: bytearray, start: int, stop: int) -> list[str]:
@@ -301,11 +298,7 @@ def _left_out(classes: bytearray, start: int, stop: int) -> list[str]:
         if found:
             parts.append(plural(found, one, many))
             rest -= found
-    return [*parts, _other(rest)] if parts and rest else parts
-
-
-def _other(lines: int) -> str:
-    return plural(lines, "other line")
+    return [*parts, plural(rest, "other line")] if parts and rest else parts
 
 
 def _unseen(ranked: Ranked, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -330,6 +323,12 @@ def _sample(lines: Sequence[str]) -> Sequence[str]:
         return lines
     middle = (len(lines) - SAMPLE) // 2
     return (*lines[:SAMPLE], *lines[middle : middle + SAMPLE], *lines[-SAMPLE:])
+
+
+def source_share(lines: Sequence[str]) -> float:
+    """How many of a sample's lines look like program code."""
+    sample = [line for line in _sample(lines) if line and not line.isspace()]
+    return sum(1 for line in sample if _CODE.match(line[:LONGEST])) / max(len(sample), 1)
 
 
 def _is_document(sample: Sequence[str]) -> bool:

@@ -6,6 +6,7 @@ Where a failure begins its form says; where it ends, the layout of its language'
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
 from typing import Final
 
 from msgspec import Struct
@@ -24,6 +25,7 @@ from tenure.clip.log_lines import (
     bare,
     class_of_form,
     classified,
+    errors_in_long_lines,
     forms_of,
     level_of,
     plain_start,
@@ -84,6 +86,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     failed_names: tuple[int, ...]
     uncounted: Mapping[str, int]  # by kind: failures and warnings beyond `MANY` alike, of which there are no blocks
     roughly: bool  # whether some lines were classed by their words alone
+    error_at: Mapping[int, int]  # by line: the character at which the error begins in a line that is long
     plain: bytes  # 1 for each line that a left-over room may show: no passing test, no failure
 
 
@@ -97,8 +100,9 @@ def read(lines: Sequence[str]) -> Reading:
     close, rough = _classes(lines, forms)
     reader = _Reader(lines, forms)
     classes = reader.classes
+    long = errors_in_long_lines(lines)
     sure: dict[bytes, int] = {}  # by form and which digits are zero
-    for at in _telling(forms, close, rough):
+    for at in _telling(forms, close, rough, long):
         if at < reader.end:
             continue
         like = forms[at]
@@ -117,7 +121,9 @@ def read(lines: Sequence[str]) -> Reading:
             classes[at] = rough[like]
         elif like.startswith(b"___"):
             reader.section(at)
-    return reader.reading(roughly=bool(rough))
+        elif at in long:
+            reader.take(at, ERROR)
+    return reader.reading(roughly=bool(rough), long=long)
 
 
 def _classes(lines: Sequence[str], forms: Sequence[bytes]) -> tuple[dict[bytes, int], dict[bytes, int]]:
@@ -148,9 +154,12 @@ def _worth_a_look(places: Sequence[int], forms: Sequence[bytes], rough: Mapping[
     yield from places[-share:]
 
 
-def _telling(forms: Sequence[bytes], close: Mapping[bytes, int], rough: Mapping[bytes, int]) -> Iterator[int]:
-    """Lines of forms that tell something, and ruled headings."""
-    return (at for at, like in enumerate(forms) if like in close or like in rough or like.startswith(b"___"))
+def _telling(
+    forms: Sequence[bytes], close: Mapping[bytes, int], rough: Mapping[bytes, int], long: Mapping[int, int]
+) -> Iterator[int]:
+    """Lines of forms that tell something, ruled headings, and long lines with an error far inside."""
+    found = (at for at, like in enumerate(forms) if like in close or like in rough or like.startswith(b"___"))
+    return merge(found, (at for at in long if forms[at] not in close and forms[at] not in rough)) if long else found
 
 
 class _Reader:
@@ -255,9 +264,10 @@ class _Reader:
         (self.blocks if kind == ERROR else self.warnings).append(block)
         self.end = stop
 
-    def reading(self, *, roughly: bool) -> Reading:
+    def reading(self, *, roughly: bool, long: Mapping[int, int]) -> Reading:
         """All of it."""
         return Reading(
+            error_at=long,
             uncounted=self._uncounted,
             roughly=roughly or self._roughly,
             lines=self.lines,

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tenure.clip.error_lines import PHRASE
+
 # What a line is; one byte each, so that a gap of a million lines is counted by `bytearray.count`.
 OTHER, PASSED, PROGRESS, ERROR, WARNING, SUMMARY, TRACE, FAILED_NAME = range(8)
 
@@ -34,82 +36,16 @@ def _nested(words: Iterable[str]) -> str:
 
 
 # A line with none of these, and with no start or symbol of those below, says nothing of an outcome. In lower case.
-TELLING: Final = (
-    *(
-        "err",
-        "fail",
-        "fatal",
-        "exception",
-        "panic",
-        "traceback",
-        "warn",
-        "critical",
-        "sever",
-        "emerg",
-        "alert",
-        "***",
-        "not ok",
-        "caused by",
-    ),
-    *(
-        "killed",
-        "abort",
-        "core dump",
-        "cannot",
-        "could not",
-        "unable to",
-        "no such",
-        "denied",
-        "refused",
-        "undefined",
-        "unhandled",
-        "uncaught",
-    ),
-    *(
-        "not recog",
-        "timed out",
-        "enoent",
-        "eacces",
-        "econn",
-        "eaddr",
-        "eperm",
-        "etimed",
-        "elifecycle",
-        "command not",
-        "out of mem",
-        "segm",
-    ),
-    *(
-        "passed",
-        "passing",
-        "skip",
-        "ignored",
-        "=== ",
-        "--- ",
-        "____",
-        "exit",
-        "build",
-        "problem",
-        "succe",
-        "finished",
-        "compil",
-        "summary",
-    ),
-    *(
-        "total",
-        "%",
-        "assert",
-        "went wrong",
-        "deprec",
-        "level",
-        "lvl",
-        "download",
-        "collecting",
-        "fetching",
-        "unpacking",
-        "installing",
-    ),
-    *("checking", "... ok", "...ok", "xfail", "stdout ---"),
+TELLING: Final = tuple(
+    "err|fail|fatal|exception|panic|traceback|warn|critical|sever|emerg|alert|***|not ok|caused by|kill|abort|core dump|cannot|could not|unable to"
+    "|no such|denied|refused|undefined|unhandled|uncaught|not recog|timed out|enoent|eacces|econn|eaddr|eperm|etimed|elifecycle|not found|of mem"
+    "|segm|segf|sigsegv|passed|passing|skip|ignored|=== |--- |____|exit|build|problem|succe|finished|compil|summary|total|%|assert|went wrong"
+    "|deprec|level|lvl|download|collecting|fetching|unpacking|installing|checking|... ok|...ok|xfail|stdout ---"
+    "|multiple def|ld returned|no rule|and not used|no required|unresolved|no match|candidate|unmet|conflict|mismatch|integrity|eresolve|illegal"
+    "|signal|oom|heap|stack |double free|free(): |corrupt|sanitizer|protection|not perm|read-only|no space|quota|too many|too long|busy|broken"
+    "|enospc|emfile|enotf|eexist|syntax|unbound|bad |connection|deadline|unreach|no route|resolution|not known|certif|handshake|already in"
+    "|gateway|unavail|unauth|forbid|rate limit|backoff|errimage|manifest|did not|reject|merge|violat|duplicate|deadlock|not exist|sqlstate|ora-"
+    "|truncat|left out".split("|")
 )
 _TELLING: Final = re.compile(_nested(TELLING))
 _SYMBOLS: Final = re.compile(
@@ -183,20 +119,12 @@ _ERROR_WORD: Final = re.compile(
     r"|FAILURE(?<![\w./$=-]FAILURE)|FAILED(?<![\w./$=-]FAILED)|FAIL(?<![\w./$=-]FAIL)|ERR!)(?![\w/=-]|\.\w)"
     r"|(?:Error|Exception|Panic|Interrupt)(?=: |:?$)|Traceback \(most recent call|Exception in thread"
 )
-_ERROR_PHRASE: Final = re.compile(  # in lower case
-    r"error(?<=[:)-] error)(?: [a-z]{1,6}\d{1,6})?: |fatal error: |panicked at\b|unhandled\s|uncaught\s|segmentation fault|core dumped"
-    r"|command not found|no such file or directory|permission denied|undefined reference|cannot (?:find|open|read|resolve|connect)\b|out of memory"
-    r"|connection refused|timed out\b|assert(?:ion)? .{0,200}failed|what went wrong|is not recognized as|could not\b|unable to\b"
-    r"|failed (?:to|with|in|at|after)\b|(?:enoent|eacces|econn[a-z]+|eaddrinuse|etimedout|eperm|elifecycle)\b"
-    r"|build failed\b|tests? failed\b|job failed\b|step failed\b|task failed\b|command failed\b|compilation failed\b|request failed\b|check failed\b"
-    r"|deployment failed\b|connection failed\b|query failed\b|import failed\b|assertion failed\b|fetch failed\b"
-)
 _WARNING: Final = re.compile(r"warn(?<![\w/.-]warn)(?:ing)?s?(?=[\s:\[(\]]|$)|\u26a0")  # in lower case
 _WARNING_NAME: Final = re.compile(r"Warning(?<=[a-z]Warning)(?!\w)")
 
 _ROUGH: Final = re.compile(
     r"ERROR\b|FATAL\b|CRITICAL\b|SEVERE\b|PANIC\b|FAIL(?:ED|URE)?\b|[Ee]rror(?=:|\[| TS| in )|Exception\b|Traceback|fatal|panic|not ok\b"
-    r"|[Ff]ailed (?:to|with|in|at|after)|denied|refused|timed out|[Cc]annot|could not|unable to|[\u2717\u2718\u2716\u274c]"
+    r"|<failure|ENOENT|[Ss]egmentation fault|out of memory|No such file|[Ff]ailed (?:to|with|in|at|after)|denied|refused|timed out|[Cc]annot|could not|unable to|[\u2717\u2718\u2716\u274c]"
     r"|[Ww]arn(?:ing)?s?\b|WARN(?:ING)?\b|Warning\b|\u26a0"
 )
 _COUNTED: Final = re.compile(  # in lower case: where a number says whether there was an error
@@ -246,6 +174,21 @@ def telling(lines: Sequence[str], places: Iterable[int]) -> list[int]:
     return sorted({*found, *symbols})
 
 
+def errors_in_long_lines(lines: Sequence[str]) -> dict[int, int]:
+    """The lines whose first error stands behind what is looked at of every line, and at which character it begins."""
+    found: dict[int, int] = {}
+    for at, line in enumerate(lines):
+        if len(line) <= LONGEST:
+            continue
+        start = bare(line)
+        if level_of(start, start.lower()) in _CALM_LEVELS:
+            continue
+        error = next((match for match in _ROUGH.finditer(line) if match[0][0] not in "wW\u26a0"), None)
+        if error is not None:
+            found[at] = error.start()
+    return found
+
+
 def roughly(line: str) -> int:
     """The class of a line by its words, some ten times faster than `classified`: for logs in which no two telling lines are alike."""
     if line.endswith(_PASSED_ENDS):
@@ -285,7 +228,7 @@ def classified(said: str) -> int:
 
 
 def _is_error(said: str, low: str) -> bool:
-    return bool(_ERROR_START.match(said) or _ERROR_WORD.search(said) or _ERROR_PHRASE.search(low))
+    return bool(_ERROR_START.match(said) or _ERROR_WORD.search(said) or PHRASE.search(low))
 
 
 def level_of(said: str, low: str) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import GAP, GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
+from tenure.clip.filling import GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
 from tenure.clip.naming import Names, name_weight, parted
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
@@ -465,7 +465,7 @@ class _Listed:
         self.all_named = listed.complete
         kept = set(edges)
         for at in heapq.nlargest(TOP, range(len(self.counts)), key=self.counts.__getitem__):
-            most -= weight(lines[self.places[at]]) + GAP
+            most -= weight(lines[self.places[at]]) + GAP_ABOUT
             if most < 0:
                 break
             kept.add(self.places[at])
@@ -585,7 +585,7 @@ class _Hits:
             if not shown:
                 unshown.append(file)
             elif rest := len(file.hits) - len(shown):
-                said[self._end(shown[-1], kept)] = self._rest(file, rest, shown[-1])
+                said[self._end(shown[-1], kept)] = f"{plural(rest, 'more hit')} in this file"
         pieces: list[Piece] = [Note(self._summary())]
         tail = (
             found.other[-1] if found.other and found.other[-1] in kept and found.other[-1] >= len(lines) - EDGES else len(lines)
@@ -600,7 +600,7 @@ class _Hits:
                 listed = None
             for stop in range(start + 1, keep.stop + 1):
                 if (note := said.get(stop - 1)) is not None:
-                    pieces.extend((type(keep)(start, stop), Note(note)))
+                    pieces.extend((type(keep)(start, stop), Note(note, left_out=True)))
                     start = stop
             if start < keep.stop:
                 pieces.append(type(keep)(start, keep.stop))
@@ -620,13 +620,6 @@ class _Hits:
         while line + 1 < len(context) and context[line + 1] and line + 1 in kept:
             line += 1
         return line
-
-    def _rest(self, file: File, rest: int, shown: int) -> str:
-        """`12 more hits in this file, the last in line 310`; what lies before the last shown one was too long to show."""
-        skipped = sum(1 for n in file.hits if n < shown) + 1 + rest - len(file.hits)
-        words = f"{plural(rest, 'more hit')} in this file"
-        last = _line_number(self.lines[file.hits[-1]], self.found.mode)
-        return words + (f", the last in line {last}" if last and not skipped and file.hits[-1] > shown else "")
 
     def _summary(self) -> str:
         found = self.found
@@ -669,14 +662,3 @@ def _by_turns(files: Sequence[File]) -> list[int]:
         (later if folder in seen else first).append(at)
         seen.add(folder)
     return first + later
-
-
-def _line_number(line: str, mode: Mode) -> str:
-    match mode:
-        case Mode.PATHED:
-            match = _HIT.match(line)
-        case Mode.HEADED | Mode.ALONE:
-            match = _NUMBERED.match(line)
-        case _:
-            match = None
-    return match["line"] if match is not None else ""

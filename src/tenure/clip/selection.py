@@ -4,18 +4,22 @@ Shapes that rank lines share this: they take what matters most first, and here i
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Final
 
+from tenure.clip.cut import quotation
 from tenure.clip.filling import GAP_ABOUT
 from tenure.clip.shape import Keep, Note, Piece, weight
 
 PATIENCE: Final = 50  # lines refused in a row before the room counts as full: a log may have a million more
+QUOTED_CHARS: Final = 2  # characters of a quoted slice per token allowed: what is weighed as three may be digits
+LEAST_QUOTED: Final = 80  # characters; fewer say too little
 
 
 class Selection:
     """The lines chosen so far, and what they weigh with the gaps between them, in estimated tokens."""
 
-    __slots__ = ("_chosen", "_limit", "_lines", "_refused", "room", "used")
+    __slots__ = ("_chosen", "_limit", "_lines", "_quoted", "_refused", "room", "used")
 
     def __init__(self, lines: Sequence[str], room: int) -> None:
         self._lines = lines
@@ -23,6 +27,7 @@ class Selection:
         self.room = room
         self._limit = room
         self._refused = 0
+        self._quoted: dict[int, list[tuple[int, int]]] = {}  # slices of lines too long to be shown
         self.used = 0
 
     def spend(self, share: float) -> None:
@@ -74,6 +79,43 @@ class Selection:
                 return
             self.take(line)
 
+    def quote(self, line: int, at: int, tokens: int) -> bool:
+        """Quote so many tokens of a line that is too long, from a little before character `at`; whether some are quoted now.
+
+        False for a line that is quoted already, or shown, or not so long, or when too little is left.
+        """
+        size = (min(tokens, self.left) - GAP_ABOUT) * QUOTED_CHARS
+        text = self._lines[line]
+        if self._chosen[line] or line in self._quoted or size < LEAST_QUOTED or len(text) <= LEAST_QUOTED * 2:
+            return False
+        start = max(min(at - size // 4, len(text) - size), 0)
+        return self._add(line, start, min(start + size, len(text)))
+
+    def _add(self, line: int, start: int, stop: int) -> bool:
+        self._quoted.setdefault(line, []).append((start, stop))
+        self.used += weight(self._lines[line][start:stop]) + GAP_ABOUT
+        return True
+
+    def take_from(self, order: range) -> None:
+        """Show the lines of one end up to the first that does not fit; of a long one quote what is left."""
+        for line in order:
+            if self.take(line):
+                continue
+            text = self._lines[line]
+            size = (self.left - GAP_ABOUT) * QUOTED_CHARS
+            if size >= LEAST_QUOTED and len(text) > size:
+                start, stop = (0, size) if order.step > 0 else (len(text) - size, len(text))
+                if not any(start < end and begin < stop for begin, end in self._quoted.get(line, ())):
+                    self._add(line, start, stop)
+            return
+
+    def quotations(self) -> Iterator[tuple[int, Note]]:
+        """What is quoted of long lines, each at its place."""
+        for line, slices in self._quoted.items():
+            if not self._chosen[line]:
+                for start, stop in sorted(slices):
+                    yield line, Note(quotation(self._lines[line], line, start, stop), left_out=True)
+
     def runs(self) -> list[tuple[int, int]]:
         """What is shown, as ascending ranges. A gap that would cost as much to name as to show is shown."""
         found: list[tuple[int, int]] = []
@@ -110,19 +152,19 @@ def gaps(runs: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]
         yield end, size
 
 
-def woven(runs: Sequence[tuple[int, int]], notes: Iterable[tuple[int, str]]) -> tuple[Piece, ...]:
+def woven(runs: Sequence[tuple[int, int]], notes: Iterable[tuple[int, Note]]) -> tuple[Piece, ...]:
     """Kept runs with each note where it belongs: before the line of its number. A run that a note interrupts becomes two."""
     pieces: list[Piece] = []
-    waiting = sorted(notes)
+    waiting = sorted(notes, key=itemgetter(0))
     at = 0
     for start, stop in runs:
         while at < len(waiting) and waiting[at][0] < stop:
-            place, text = waiting[at]
+            place, note = waiting[at]
             if start < place:
                 pieces.append(Keep(start, place))
                 start = place
-            pieces.append(Note(text))
+            pieces.append(note)
             at += 1
         pieces.append(Keep(start, stop))
-    pieces.extend(Note(text) for _, text in waiting[at:])
+    pieces.extend(note for _, note in waiting[at:])
     return tuple(pieces)

@@ -4,7 +4,7 @@ A shape recognises a kind of tool output and says which of its lines are worth t
 room and nothing else; markers, handles and the honest total are made in one place, for all shapes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -20,18 +20,59 @@ class Keep(Struct, frozen=True, gc=False):
 
 
 class Note(Struct, frozen=True, gc=False):
-    """What the harness says at this place of what is left out there: counts, names, a shape. One or more lines."""
+    """What the clip says at this place: counts, names, a shape. One or more lines.
+
+    `left_out`: it describes the lines left out at this place, so it follows their number; without effect where none are.
+    """
 
     text: str
+    left_out: bool = False
 
 
 Piece = Keep | Note
 
 
+class Gap(Struct, frozen=True, gc=False):
+    """Lines `start` to `stop` (exclusive, from 0) that are left out, and what is said of them."""
+
+    start: int
+    stop: int
+    text: str
+
+    @property
+    def head(self) -> str:
+        """Their number, and the words for `recall` that return them."""
+        lines = self.stop - self.start
+        where = f"{self.start + 1}-{self.stop}" if lines > 1 else f"{self.stop}"
+        return f"{lines:,} line{'s' * (lines > 1)} left out (lines={where})"
+
+    def __str__(self) -> str:
+        return f"{self.head}: {self.text}" if self.text else self.head
+
+
+def laid_out(pieces: Sequence[Piece], size: int) -> Iterator[Keep | Gap | Note]:
+    """The pieces of a text of `size` lines in order, with every gap between kept lines named once: kept lines and gaps are all lines."""
+    at = 0
+    waiting: list[Note] = []
+    for piece in (*pieces, Keep(size, size)):
+        if isinstance(piece, Note):
+            waiting.append(piece)
+            continue
+        if piece.start > at:
+            yield from (note for note in waiting if not note.left_out)
+            yield Gap(at, piece.start, "\n".join(note.text for note in waiting if note.left_out))
+        else:
+            yield from waiting
+        waiting = []
+        if piece.stop > piece.start:
+            yield piece
+        at = piece.stop
+
+
 class Shaped(Struct, frozen=True, kw_only=True):
     """A text as a shape would show it: pieces in order; kept lines ascend and never overlap. What no piece keeps is left out.
 
-    Where pieces leave lines out without a note of their own, the clip says how many.
+    Every gap is named with its lines; a note may say more of it.
     """
 
     pieces: tuple[Piece, ...]

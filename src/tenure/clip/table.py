@@ -335,7 +335,10 @@ def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Se
     out = sum(1 for n in grid.rows if n not in kept)
     if out == len(grid.rows):
         return ()
-    return _with_notes(lines, grid, kept, told, out)
+    pieces = runs(sorted(kept))
+    return (
+        (Note("\n".join((f"{plural(len(grid.rows), 'row')} in all, {out:,} left out", *told))), *pieces) if out else tuple(pieces)
+    )
 
 
 def _taken(lines: Sequence[str], rows: Iterable[int], kept: set[int], budget: int) -> int:
@@ -350,22 +353,3 @@ def _taken(lines: Sequence[str], rows: Iterable[int], kept: set[int], budget: in
         used += cost
         kept.add(n)
     return used
-
-
-def _with_notes(lines: Sequence[str], grid: Grid, kept: set[int], told: Sequence[str], out: int) -> tuple[Piece, ...]:
-    """Kept lines, with the number of rows left out where they were, and the counted columns at the first such place."""
-    keeps = runs(sorted(kept))
-    pieces: list[Piece] = []
-    said = [f"{plural(len(grid.rows), 'row')} in all, {out:,} left out", *told] if out else []
-    at = 0
-    for keep in keeps:
-        hidden = sum(1 for n in range(at, keep.start) if lines[n]) if keep.start > at else 0
-        if hidden:
-            pieces.append(Note("\n".join((f"{plural(hidden, 'row')} left out here", *(f"({words})" for words in said)))))
-            said = []
-        pieces.append(keep)
-        at = keep.stop
-    hidden = sum(1 for n in range(at, len(lines)) if lines[n])
-    if hidden:
-        pieces.append(Note("\n".join((f"{plural(hidden, 'row')} left out here", *(f"({words})" for words in said)))))
-    return tuple(pieces)

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from tenure.clip.head_tail import cut
+from tenure.clip.cut import cut
 from tenure.policies.placeholder import cleared, is_note, superseded, trimmed
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
