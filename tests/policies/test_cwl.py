@@ -144,7 +144,7 @@ def test_the_first_mark_locks_nothing_under_our_policies(name: str) -> None:
     setup = Setup(budget=Budget(ceiling=3_000), rules=RULES, policy=policy_named(name))
     kept: list[Entry] = []
     opened = Session(setup, weigh=weigh_words, count=by_words, read=kept.__getitem__)
-    for draft in [human("do it"), *steps(60), *expl("a"), *act("b", "a"), *steps(60)]:
+    for draft in [human("do it"), *steps(47), *expl("a"), *act("b", "a"), *steps(60)]:
         kept += opened.append(draft).entries
         decision = opened.decide()
         assert not isinstance(decision, Unmet), decision.held_by
