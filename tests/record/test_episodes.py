@@ -46,12 +46,14 @@ def test_all_four_calls_are_accepted() -> None:
         ([start_expl("   ")], "start needs a name"),
         ([start_expl("x" * 101)], "one line of at most 100 characters; yours has 101"),
         ([start_expl("two\nlines")], "a name is one line"),
-        ([*FOUND, start_expl("look")], "an episode 'look' exists already; choose another name, such as 'look-2'"),
+        (
+            [*FOUND, start_act("act", "look"), end_act(), start_expl("act")],
+            "an episode 'act' exists already; choose another name, such as 'act-2'",
+        ),
         ([call("delimiter", action="start", name="x")], "type is None"),
         ([call("delimiter", action="start", name="x", type="plan")], "type is 'plan'; expected \"expl\" to gather"),
         ([start_expl("look"), start_expl("again")], "the expl episode 'look' is still open and episodes do not nest"),
         ([*FOUND, start_act("change", "look"), start_act("more", "look")], "the act episode 'change' is still open"),
-        ([call("delimiter", action="start", name="x", type="expl", description="d")], "a description belongs to the end"),
         ([*FOUND, call("delimiter", action="start", name="x", type="expl", dependencies=["look"])], "an expl episode has no dep"),
         (
             [start_act("change")],
@@ -76,6 +78,51 @@ def test_all_four_calls_are_accepted() -> None:
 )
 def test_a_refusal_says_what_to_do_instead(calls: list[ToolCall], words: str) -> None:
     assert f"delimiter refused: {words}" in last(*calls) or words in last(*calls)
+
+
+def test_a_start_on_an_ended_expl_answers_with_what_it_found_and_its_handle() -> None:
+    index = indexed(
+        human("go"), reply(*FOUND), results(returned("ok")), reply(start_expl("look")), reply(start_expl("episode:look"))
+    )
+    handle = index.handle("episode:look", 1)
+    for answer in list(index.answers.values())[2:]:
+        assert answer.error
+        assert f"an episode 'look' exists already, {handle}, which found: found it\n" in answer.text
+        assert "in the dependencies of an act; to explore anew, choose another name, such as 'look-2'" in answer.text
+
+
+def test_a_start_on_an_expl_of_the_same_message_answers_with_what_it_found() -> None:
+    assert "exists already, episode:look, which found: found it" in last(*FOUND, start_expl("look"))
+
+
+def test_a_start_with_a_description_is_accepted_and_says_that_it_is_not_kept() -> None:
+    index = indexed(human("go"), reply(call("delimiter", action="start", name="x", type="expl", description="d")))
+    assert [answer.text for answer in index.answers.values()] == [
+        "started expl 'x' (a description counts at the end of an expl: this one is not kept)"
+    ]
+    assert index.graph.open is not None
+    assert index.graph.open.description == ""
+
+
+@pytest.mark.parametrize("written", ["look", "episode:look", "{handle}", " look ", "look@{hash}"])
+def test_a_name_is_accepted_as_a_view_prints_it(written: str) -> None:
+    handle = indexed(human("go"), reply(*FOUND)).handle("episode:look", 1)
+    name = written.format(handle=handle, hash=handle.partition("@")[2])
+    index = indexed(human("go"), reply(*FOUND), reply(start_act("c", name, "look"), end_act()), reply(start_expl(name)))
+    assert index.graph.named(name) is index.graph.named("look")
+    act = index.graph.named("c")
+    assert act is not None
+    assert act.dependencies == (0,)
+    assert "'look' exists already" in list(index.answers.values())[-1].text
+    index = indexed(human("go"), reply(start_expl("episode:look"), call("delimiter", action="end", name=name, description="d")))
+    assert [answer.text for answer in index.answers.values()] == ["started expl 'look'", "ended expl 'look'"]
+
+
+def test_a_name_that_only_looks_like_a_handle_is_itself() -> None:
+    index = indexed(human("go"), reply(start_expl("fix@beef"), end_expl("A"), start_expl("fix"), end_expl("B")))
+    assert [episode.name for episode in index.episodes] == ["fix@beef", "fix"]
+    assert index.graph.named("episode:fix@beef") is index.episodes[0]
+    assert index.graph.named("fix") is index.episodes[1]
 
 
 @given(text=st.one_of(st.text(), st.sampled_from(REFUSED)))

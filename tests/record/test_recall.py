@@ -12,7 +12,7 @@ from tenure.record.index import Index
 from tenure.record.query import LONGEST, Query
 from tenure.record.recall import CAP, LEAST, answer, raw, respond
 from tenure.record.search import MATCHES
-from tenure.testing.builders import by_words, call, human, placed, reply, result, results, returned
+from tenure.testing.builders import by_words, call, end_expl, human, placed, reply, result, results, returned, start_expl
 from tenure.testing.transcripts import transcripts
 
 GO_ON = re.compile(r'recall handle="([^"]*)"(?: lines="([^"]*)")?\]')
@@ -302,3 +302,33 @@ def test_two_results_of_one_message_are_read_apart() -> None:
     past = Past(human("go"), reply(call("read", "a"), call("read", "b")), results(returned("B", "b"), returned("A", "a")))
     assert past.ask(handle="read:1").endswith("\nA")
     assert past.ask(handle="read:2").endswith("\nB")
+
+
+def test_an_episode_is_recalled_by_every_spelling_of_its_name_and_what_it_found_comes_first() -> None:
+    past = Past(
+        human("go"),
+        reply(start_expl("look")),
+        reply(call("read")),
+        result(long(2_000)),
+        reply(end_expl("auth lives in auth.py")),
+        reply(start_expl("see: all"), end_expl("it is so")),
+    )
+    handle = past.index.handle("episode:look", 1)
+    for spelling in ("look", "episode:look", handle):
+        told = past.ask(handle=spelling, cap=500)
+        assert told.startswith(f"[{handle}, which found: auth lives in auth.py]\n")
+        assert by_words(told) <= 500
+    both = past.ask(handle="look, episode:see: all")
+    assert both.index("which found: auth lives") < both.index("which found: it is so")
+    with pytest.raises(InputError, match="a handle such as"):
+        past.ask(handle="nowhere")
+
+
+def test_several_bare_names_are_recalled_at_once() -> None:
+    past = Past(human("go"), reply(start_expl("a"), end_expl("A is so"), start_expl("b c"), end_expl("B is so")))
+    assert "A is so" in past.ask(handle="a")
+    assert "B is so" not in past.ask(handle="a")
+    assert "B is so" in past.ask(handle="b c")
+    past = Past(human("go"), reply(start_expl("a"), end_expl("A is so"), start_expl("b"), end_expl("B is so")))
+    assert "A is so" in past.ask(handle="a, b")
+    assert "B is so" in past.ask(handle="a b")

@@ -37,9 +37,8 @@ from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger
 from tenure.record.entry import Role
 from tenure.record.episodes import Episode
-from tenure.record.objects import parse_handle
 from tenure.record.query import Query
-from tenure.record.recall import blocks_of
+from tenure.record.recall import blocks_of, handle_in
 
 if TYPE_CHECKING:
     from tenure.lifecycle.planning import Answered
@@ -196,7 +195,7 @@ class Agent:
         """
         self._require_idle()
         index, view = self.context.session.index, self.context.session.view
-        places = blocks_of(index, parse_handle(handle))
+        places = blocks_of(index, handle_in(index, handle))
         if all(view.weight(*at) == index.block(at).tokens for at in places):
             raise InputError("recall", f"{handle} is in the window as it was", "something that has left it")
         return tuple(self._recorder.bring_back(Query(handle=handle)))

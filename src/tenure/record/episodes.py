@@ -4,6 +4,8 @@ CWL paper, sections 4.2 and 4.3. The four calls and all refusals are here; every
 the delimiter's call, not at its result, and ends with the result of the call that ended it.
 """
 
+import re
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Final
 
@@ -49,6 +51,7 @@ class Answer(Struct, frozen=True, kw_only=True, gc=False):
 
 
 NAME_CHARS: Final = 100
+_HASH: Final = re.compile(r"@[0-9a-f]{4,64}\Z")  # of a handle
 
 # How the tool is called. What leaves, in which order, and what stays is the policy's to say (`tenure.policies.offer`).
 DELIMITER_USE: Final = (
@@ -98,28 +101,27 @@ class EpisodeGraph:
         self.first_start: tuple[int, int] | None = None
 
     def named(self, name: str) -> Episode | None:
-        """The declared episode of that name."""
-        ordinal = self._by_name.get(name)
+        """The declared episode of that name, be it written as a view prints it: `a`, `episode:a` or `episode:a@46cb`."""
+        spellings = (name, _bare(name), _HASH.sub("", _bare(name)))
+        ordinal = next((self._by_name[each] for each in spellings if each in self._by_name), None)
         return None if ordinal is None else self._episodes[ordinal]
 
-    def apply(self, arguments: str, at: tuple[int, int], turn: int) -> Answer:
-        """Carry out one delimiter call made at block `at`, or refuse it and change nothing."""
+    def apply(self, arguments: str, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> Answer:
+        """Carry out one delimiter call made at block `at`, or refuse it and change nothing. `handle` prints an episode's."""
         try:
             call = _parse(arguments)
-            return self._start(call, at, turn) if call.action == "start" else self._end(call, at)
+            return self._start(call, at, turn, handle) if call.action == "start" else self._end(call, at)
         except DelimiterRefused as refusal:
             return Answer(text=f"delimiter refused: {refusal}", error=True)
 
-    def _start(self, call: _Call, at: tuple[int, int], turn: int) -> Answer:
-        name = _fresh_name(call, self._by_name)
+    def _start(self, call: _Call, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> Answer:
+        name = self._fresh_name(call, handle)
         type_ = _episode_type(call)
         if self.open is not None:
             raise DelimiterRefused(
                 f"the {self.open.type} episode {self.open.name!r} is still open and episodes do not nest; "
                 f"end it first ({_how_to_end(self.open.type)}), in the same message if you like, then start {name!r}"
             )
-        if call.description and call.description.strip():
-            raise DelimiterRefused("a description belongs to the end of an expl episode; start again without it")
         dependencies = self._dependencies(call, type_, name)
         episode = Episode(
             ordinal=len(self._episodes),
@@ -137,21 +139,45 @@ class EpisodeGraph:
         self.open = episode
         self.first_start = self.first_start or at
         after = f", building on {', '.join(d.name for d in dependencies)}" if dependencies else ""
-        return Answer(text=f"started {type_} {name!r}{after}")
+        early = " (a description counts at the end of an expl: this one is not kept)" if (call.description or "").strip() else ""
+        return Answer(text=f"started {type_} {name!r}{after}{early}")
+
+    def _fresh_name(self, call: _Call, handle: Callable[[Episode], str]) -> str:
+        name = _bare(call.name or "")
+        if not name:
+            raise DelimiterRefused("start needs a name that tells what the episode is for, such as locate-auth")
+        if len(name) > NAME_CHARS or not name.isprintable():
+            raise DelimiterRefused(f"a name is one line of at most {NAME_CHARS} characters; yours has {len(name)}")
+        if (known := self.named(name)) is None:
+            return name
+        other = f"choose another name, such as {self._next_name(known.name)!r}"
+        if not known.description:
+            raise DelimiterRefused(f"an episode {known.name!r} exists already; {other}")
+        raise DelimiterRefused(
+            f"an episode {known.name!r} exists already, {handle(known)}, which found: {known.description}\n"
+            f"To build on that, name it in the dependencies of an act; to explore anew, {other}"
+        )
+
+    def _next_name(self, name: str) -> str:
+        number = 2
+        while f"{name}-{number}" in self._by_name:
+            number += 1
+        return f"{name}-{number}"
 
     def _dependencies(self, call: _Call, type_: EpisodeType, name: str) -> list[Episode]:
-        asked = list(dict.fromkeys(item.strip() for item in call.dependencies or ()))
+        asked = [item.strip() for item in call.dependencies or ()]
         if type_ is EpisodeType.EXPL:
             if asked:
                 raise DelimiterRefused("an expl episode has no dependencies; start it without them")
             return []
         if not any(asked):
             raise DelimiterRefused(f"an act must name at least one ended expl episode in dependencies; {self._choices()}")
-        return [self._dependency(item, name) for item in asked]
+        found = [self._dependency(item, name) for item in asked]
+        return list({episode.ordinal: episode for episode in found}.values())
 
     def _dependency(self, asked: str, name: str) -> Episode:
         found = self.named(asked)
-        if asked == name:
+        if _bare(asked) == name:
             raise DelimiterRefused(f"{name!r} cannot depend on itself; {self._choices()}")
         if found is None:
             raise DelimiterRefused(f"there is no episode {asked!r} to depend on; {self._choices()}")
@@ -173,7 +199,7 @@ class EpisodeGraph:
         episode = self.open
         if episode is None:
             raise DelimiterRefused('no episode is open; start one first: {"action":"start","name":"…","type":"expl"}')
-        if call.name and call.name.strip() != episode.name:
+        if call.name and call.name.strip() and self.named(call.name.strip()) is not episode:
             raise DelimiterRefused(f"{call.name.strip()!r} is not the open episode; {episode.name!r} is, end that one")
         description = (call.description or "").strip()
         if episode.type is EpisodeType.EXPL and not description:
@@ -205,22 +231,8 @@ _FORMS: Final = (
 )
 
 
-def _fresh_name(call: _Call, taken: dict[str, int]) -> str:
-    name = (call.name or "").strip()
-    if not name:
-        raise DelimiterRefused("start needs a name that tells what the episode is for, such as locate-auth")
-    if len(name) > NAME_CHARS or not name.isprintable():
-        raise DelimiterRefused(f"a name is one line of at most {NAME_CHARS} characters; yours has {len(name)}")
-    if name in taken:
-        raise DelimiterRefused(f"an episode {name!r} exists already; choose another name, such as {_next_name(name, taken)!r}")
-    return name
-
-
-def _next_name(name: str, taken: dict[str, int]) -> str:
-    number = 2
-    while f"{name}-{number}" in taken:
-        number += 1
-    return f"{name}-{number}"
+def _bare(name: str) -> str:
+    return name.strip().removeprefix("episode:").strip()
 
 
 def _episode_type(call: _Call) -> EpisodeType:

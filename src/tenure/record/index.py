@@ -326,8 +326,12 @@ class Index:
         if not is_delimiter(call.name):
             return self._current(at, call.origin, Role.ASSISTANT)
         before = self.graph.open
-        self.answers[at] = self.graph.apply(call.arguments, at, len(self.turns))
+        self.answers[at] = self.graph.apply(call.arguments, at, len(self.turns), self._printed)
         return before.ordinal if before is not None else self._current(at, call.origin, Role.ASSISTANT)
+
+    def _printed(self, episode: Episode) -> str:
+        """An episode's handle; without its hash while the message is taken in that it starts in."""
+        return self.handle(episode.object, episode.start[0]) if episode.start[0] < len(self) else episode.object
 
     def _current(self, at: tuple[int, int], origin: Origin, role: Role) -> int:
         if self.graph.open is not None:

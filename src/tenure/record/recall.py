@@ -4,6 +4,7 @@ Pure: texts come from the record by entry number. An answer holds whole lines an
 bring it. It is a copy, tied to its source by the index.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
@@ -33,6 +34,7 @@ _BACK: Final = (
 )
 _MEDIUM_PARTS: Final = 3  # of entry:40/1/2: entry, block, medium
 _CALL_SHARE: Final = 0.2  # of the cap: what a call's arguments may take before its result
+_NAMES_APART: Final = re.compile(r"[\s,;]+")
 _NOTE: Final = 90  # tokens set aside for what is said around a search's hits
 
 RECALL_SCHEMA: Final[dict[str, Any]] = {
@@ -69,13 +71,18 @@ def blocks_of(index: Index, handle: Handle) -> tuple[At, ...]:
     return places
 
 
+def handle_in(index: Index, text: str) -> Handle:
+    """The handle in a text; the bare name of an episode is one. Raises InputError when it is neither."""
+    return parse_handle(f"episode:{text.strip()}" if ":" not in text and index.graph.named(text) is not None else text)
+
+
 def raw(index: Index, read: Read, text: str, *, medium: Medium | None = None) -> bytes:
     """The original bytes of a handle: a tool call's result, an entry's payload, else the texts of all its blocks, each with a newline.
 
     With `medium`, of an image or document its own bytes: of `entry:40/1`, of `entry:40/1/2`, the second beside a result's text, and of a result
     that is nothing else.
     """
-    handle = parse_handle(text)
+    handle = handle_in(index, text)
     places = blocks_of(index, handle)
     if medium is not None and (found := _alone(handle, read(places[-1][0]), places)) is not None:
         return medium(read(places[-1][0]), found)
@@ -95,7 +102,7 @@ def media_of(index: Index, read: Read, arguments: str, told: Answer) -> tuple[tu
         return ()
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
-        handles = () if query.searches or query.lines else tuple(map(parse_handle, query.handles))
+        handles = () if query.searches or query.lines else tuple(handle_in(index, each) for each in _handles(index, query))
         found = [(handle, at) for handle in handles for at in blocks_of(index, handle)]
     except (InputError, msgspec.DecodeError, RecursionError):
         return ()
@@ -115,7 +122,11 @@ def answer(index: Index, read: Read, query: Query, *, count: Count | None = None
     meter = count or _estimate
     room = max(cap, LEAST) if cap else None
     if query.searches:
-        within = [at for handle in query.handles for at in blocks_of(index, parse_handle(handle))] if query.handles else None
+        within = (
+            [at for handle in _handles(index, query) for at in blocks_of(index, handle_in(index, handle))]
+            if query.handles
+            else None
+        )
         if query.lines:
             raise InputError("lines", "lines beside a search", "lines beside a handle alone")
         return _told(index, search(index, read, query, within, now), query, room, meter)
@@ -177,7 +188,7 @@ def _same(index: Index, span: Span) -> Iterator[Span]:
 
 def _brought(index: Index, read: Read, query: Query, room: int | None, count: Count) -> str:
     """What handles stand for, one after the other, until the room is used up."""
-    handles = query.handles
+    handles = _handles(index, query)
     wanted = lines_of(query.lines) if query.lines else Lines()
     parts: list[str] = []
     failures: list[InputError] = []
@@ -206,6 +217,15 @@ def _brought(index: Index, read: Read, query: Query, room: int | None, count: Co
     return "\n\n".join(parts)
 
 
+def _handles(index: Index, query: Query) -> tuple[str, ...]:
+    """What is to be brought back; bare names of episodes may stand apart by spaces or commas too."""
+    found: dict[str, None] = {}
+    for text in query.handles:
+        names = [text] if ":" in text or index.graph.named(text) else _NAMES_APART.split(text)
+        found |= dict.fromkeys(names if all(map(index.graph.named, names)) else [text])
+    return tuple(found)
+
+
 def _goes_on(handle: str, left: Lines, total: int, rest: Sequence[str], lines: str) -> str:
     start = f"line {left.first} from character {left.char} on, and lines" if left.char > 1 else "lines"
     first = left.first + (left.char > 1)
@@ -228,7 +248,7 @@ def _left_out(handles: Sequence[str], lines: str) -> str:
 
 def _passage(index: Index, read: Read, text: str, room: int | None, count: Count) -> _Passage:
     """A handle's label and text. Of a call with its result, the lines are the result's; of anything larger, those of all its blocks."""
-    handle = parse_handle(text)
+    handle = handle_in(index, text)
     places = blocks_of(index, handle)
     entry = read(places[0][0])
     printed = index.handle(handle.object, places[0][0])
@@ -240,7 +260,7 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     if handle.kind in ("user", "step", "episode", "entry") or len(places) > LOADED:
         if handle.kind != "entry":  # what was recalled within it is a copy
             places = tuple(at for at in places if index.block(at).span not in index.recalls) or places
-        return _Passage(handle=printed, head="", body="\n\n".join(_parts(index, read, places)))
+        return _Passage(handle=printed, head=_findings(index, handle, printed), body="\n\n".join(_parts(index, read, places)))
     label = _label(index, entry, places[0])
     call = entry.blocks[places[0][1]]
     if len(places) == 1:
@@ -251,6 +271,12 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     answered = read(places[1][0])
     result = _label(index, answered, places[1])
     return _Passage(handle=printed, head=f"{label}\n{shown.text}{note}\n\n{result}\n", body=answered.blocks[places[1][1]].text)
+
+
+def _findings(index: Index, handle: Handle, printed: str) -> str:
+    """What an expl found, before all that is in it: it is given last, where an answer is cut."""
+    episode = index.graph.named(handle.name) if handle.kind == "episode" else None
+    return f"[{printed}, which found: {episode.description}]\n\n" if episode is not None and episode.description else ""
 
 
 def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:
