@@ -309,7 +309,7 @@ def test_an_episode_is_recalled_by_every_spelling_of_its_name_and_what_it_found_
         human("go"),
         reply(start_expl("look")),
         reply(call("read")),
-        result(long(2_000)),
+        result(long(500)),
         reply(end_expl("auth lives in auth.py")),
         reply(start_expl("see: all"), end_expl("it is so")),
     )
