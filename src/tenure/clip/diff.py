@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import GAP_ABOUT, fitted, plural
+from tenure.clip.filling import GAP_ABOUT, fair, fitted, plural
 from tenure.clip.selection import Selection, gaps, woven
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
@@ -401,17 +401,6 @@ def _changed(patch: Patch, costs: Sequence[Costs], selection: Selection, named: 
 
 def _changes(patch: Patch, start: int, stop: int) -> Iterator[int]:
     return (line for line in range(start, stop) if patch.classes[line] in CHANGED)
-
-
-def fair(wants: Sequence[int], room: int) -> list[int]:
-    """Parts of `room`, none larger than what is wanted; who wants less than an equal part leaves the rest to the others. n log n."""
-    parts = [0] * len(wants)
-    left = room
-    order = sorted(range(len(wants)), key=wants.__getitem__)
-    for done, at in enumerate(order):
-        parts[at] = max(0, min(wants[at], left // (len(order) - done)))
-        left -= parts[at]
-    return parts
 
 
 def _around(patch: Patch, selection: Selection) -> None:

@@ -7,7 +7,7 @@ once, and made again with what that count taught; each count reads no more than 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tenure.clip.shape import Count, Keep, Note, Piece, laid_out
+from tenure.clip.shape import Count, Keep, Note, Piece, Place, laid_out, place
 
 HEAVY_SIGN: Final = "a1b2"  # four tokens; one sign in twenty weighs more
 NOTE: Final = 9  # the most o200k tokens before each line of a note, over all signs of four digits
@@ -55,13 +55,14 @@ def weighed(lines: Sequence[str], pieces: Sequence[Piece], count: Count) -> int:
     return count("\n".join((*printed(lines, pieces, HEAVY_SIGN), "")))
 
 
-def printed(lines: Sequence[str], pieces: Sequence[Piece], sign: str) -> Iterator[str]:
+def printed(lines: Sequence[str], pieces: Sequence[Piece], sign: str, place: Place = place) -> Iterator[str]:
     """The pieces line by line, each line that is no line of the text with the sign before it."""
     for part in laid_out(pieces, len(lines)):
         if isinstance(part, Keep):
             yield from lines[part.start : part.stop]
         else:
-            yield from (f"[clip {sign}] {line}" for line in (part.text if isinstance(part, Note) else str(part)).split("\n"))
+            text = part.text if isinstance(part, Note) else part.printed(place)
+            yield from (f"[clip {sign}] {line}" for line in text.split("\n"))
 
 
 def complete(lines: Sequence[str], pieces: Sequence[Piece]) -> bool:
@@ -82,6 +83,17 @@ def runs(kept: Sequence[int]) -> list[Keep]:
     if stop >= 0:
         ranges.append(Keep(start, stop))
     return ranges
+
+
+def fair(wants: Sequence[int], room: int) -> list[int]:
+    """Parts of `room`, none larger than what is wanted; who wants less than an equal part leaves the rest to the others. n log n."""
+    parts = [0] * len(wants)
+    left = room
+    order = sorted(range(len(wants)), key=wants.__getitem__)
+    for done, at in enumerate(order):
+        parts[at] = max(0, min(wants[at], left // (len(order) - done)))
+        left -= parts[at]
+    return parts
 
 
 def plural(n: int, one: str, many: str = "") -> str:

@@ -39,15 +39,19 @@ class Gap(Struct, frozen=True, gc=False):
     stop: int
     text: str
 
-    @property
-    def head(self) -> str:
-        """Their number, and the words for `recall` that return them."""
+    def printed(self, place: "Place") -> str:
+        """How many lines, the words for `recall` that return them, and what is said of them."""
         lines = self.stop - self.start
-        where = f"{self.start + 1}-{self.stop}" if lines > 1 else f"{self.stop}"
-        return f"{lines:,} line{'s' * (lines > 1)} left out (lines={where})"
+        head = f"{lines:,} line{'s' * (lines > 1)} left out (lines={place(self.start, self.stop)})"
+        return f"{head}: {self.text}" if self.text else head
 
-    def __str__(self) -> str:
-        return f"{self.head}: {self.text}" if self.text else self.head
+
+Place = Callable[[int, int], str]  # lines `start` to `stop` (exclusive, from 0) as `recall` takes them
+
+
+def place(start: int, stop: int) -> str:
+    """Lines of the text itself."""
+    return f"{start + 1}-{stop}" if stop > start + 1 else f"{stop}"
 
 
 def laid_out(pieces: Sequence[Piece], size: int) -> Iterator[Keep | Gap | Note]:

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.clip.diff import Diff
 from tenure.clip.cut import cut as cut_text
+from tenure.clip.diff import Diff
 from tenure.clip.table import Table
 from tenure.lifecycle.session import Decision, Session, Stay
 from tenure.planners import handoff
