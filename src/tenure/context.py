@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from tenure.clip.setting import Clip
 from tenure.dialects import DIALECTS
@@ -30,6 +31,7 @@ from tenure.lifecycle.budget import USUAL, Budget
 from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
 from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Session, Setup
+from tenure.lifecycle.terms import Terms
 from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
@@ -41,7 +43,6 @@ from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
 from tenure.meter.warmth import Collapse
-from tenure.policies import DEFAULT, policy_named
 from tenure.policies.offer import offers
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
@@ -51,6 +52,7 @@ from tenure.record.query import CAP, Query
 from tenure.record.recall import answer
 from tenure.record.tools import NOTES, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
 from tenure.rules.tables import rules_for
+from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
 from tenure.view.edit import Commit, Moment
 from tenure.view.guard import Hold, HoldKind
@@ -63,6 +65,8 @@ if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.model import Model
 
 T = TypeVar("T")
+USUAL_DIALECT: Final = "anthropic"
+
 _NOTES_TOOL: Final = (NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
 
 
@@ -72,21 +76,21 @@ class Context:
     def __init__(
         self,
         *,
-        dialect: str = "anthropic",
+        dialect: str = "",
         budget: Budget | None = None,
-        policy: str | Policy | None = DEFAULT,
+        policy: str | Policy | None = "",
         compat: str = "",
         store: str | Records = "sqlite:///tenure.db",
         conversation: str = "",
         model: str = "",
         provider: str = "",
         tenant: str = "",
-        clip: int = 4_000,
+        clip: int | None = None,
         kinds: Mapping[str, ToolKind] | None = None,
         tokenizer: Tokenizer | None = None,
         on_decision: Callable[[Decision], None] | None = None,
         recall_cap: int = CAP,
-        gate: str = Rule.PRICED,
+        gate: str = "",
         cache_life: str = "",
         planner: "Model | None" = None,
         summariser: "Model | None" = None,
@@ -98,6 +102,11 @@ class Context:
         instructions: Mapping[str, str] | None = None,
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
+
+        One of the store goes on as it was held: `dialect`, `model`, `budget`, `policy`, `compat`, `gate` and `clip` are kept with it and hold
+        unless they are given. A budget, policy, compat, gate or clip that is given is kept from then on; another dialect or model is used and not
+        kept. Of a policy that is an object of your own only the name is kept: hand the object in again. A new conversation begins with
+        the dialect "anthropic", the budget of 80,000 tokens, the policy "provenance", the gate "priced" and clips above 4,000 tokens.
 
         `compat` follows a published version of `cwl` instead: "paper" is the paper's algorithm, "pi-cwl" its public implementation, which
         also counts in its own way. `recall_cap` is what one answer of `recall` may weigh in o200k tokens, and is never more than the share of
@@ -116,30 +125,38 @@ class Context:
         told to `on_decision`; a model that fails changes nothing. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
 
-        Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened.
+        Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened, Damaged (a StoreError) when it
+        does not hold the conversation as it was written.
         """
-        self._dialect = _named(DIALECTS, "dialect", dialect)
+        if dialect:
+            _named(DIALECTS, "dialect", dialect)
         self._kinds = dict(kinds or {})
         self._count = tokenizer or o200k()
         self._on_decision = on_decision
         self._notes = notes
         self.store = _opened(store)
-        self._sheet = self._conversation(conversation, tenant, model, dialect, budget or USUAL)
-        budget = budget or Budget.stored(self._sheet.budget)
+        asked = partial(Terms.amended, policy=policy, compat=compat, gate=gate, clip=clip)
+        if conversation:
+            self._sheet, terms = held_to(self.store, conversation, budget, asked)
+        else:
+            terms = asked(Terms())
+            sheet = Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect or USUAL_DIALECT)
+            self._sheet = self.store.create(replace(sheet, budget=encoded(budget or USUAL), terms=encoded(terms)))
+        dialect, model = dialect or self._sheet.dialect or USUAL_DIALECT, model or self._sheet.model
+        self._dialect = _named(DIALECTS, "dialect", dialect)
+        budget = budget or Budget.kept(self._sheet.budget)
         self.rules = rules_for(provider, model, dialect)
         setup = Setup(
             budget=budget,
             rules=self.rules,
             prices=prices_for(model, provider, life=cache_life),
-            gate=_named({rule.value: rule for rule in Rule}, "gate", gate),
+            gate=Rule(terms.gate),
             calls_seen=self.store.call_counts(self._sheet.tenant),
-            policy=policy_named(policy if isinstance(policy, str) else "", compat)
-            if compat or isinstance(policy, str)
-            else policy,
-            clip=Clip(above=clip, room=clip) if clip > 0 else None,
+            policy=terms.made(policy),
+            clip=Clip(above=terms.clip, room=terms.clip) if terms.clip else None,
             tenant=self._sheet.tenant,
         )
-        weigher = weigh_like_pi if compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
+        weigher = weigh_like_pi if terms.compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
         log = StoredLog(self.store, self._sheet.id)
         self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
         self.decision: Decision | None = None  # what came of the newest request; its text is one line for people
@@ -359,21 +376,16 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _conversation(self, conversation: str, tenant: str, model: str, dialect: str, budget: Budget) -> Conversation:
-        if conversation:
-            return self.store.conversation(conversation)
-        limits = msgspec.json.encode(budget).decode()
-        return self.store.create(Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect, budget=limits))
-
     def _resume(self) -> None:
         store, name = self.store, self.conversation
         reports = {each.n: each.spent for each in store.usages(name)}
         forked_at, commits = self._sheet.forked_at, store.commits(name)
-        reopen(self.session, self._books, store.entries(name), commits, reports, store.asides(name), forked_at=forked_at)
+        with damage_in(store, name):
+            reopen(self.session, self._books, store.entries(name), commits, reports, store.asides(name), forked_at=forked_at)
         self.session.observe(at=max((spent.at for spent in reports.values()), default=""))
-        self.session.holds = self.store.holds(self.conversation)
+        self.session.holds = sound_holds(store, name, self.session.index)
         notes = self.session.index.notes.span
-        if notes is not None:  # a fork inherits commits that were made when newer notes stood
+        if notes is not None:  # a fork of an older version inherited commits that were made when newer notes stood
             self.restore(self.session.index.spans[notes].object)
 
     def _note(self, spent: Spent) -> None:

@@ -1,5 +1,6 @@
 """Every error a caller may want to catch. Each says where, what was found and what was allowed."""
 
+import shlex
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,8 +35,18 @@ class StoreError(TenureError):
     """The store cannot do what was asked; whatever it held before is still there."""
 
 
+class Damaged(StoreError):
+    """Something that a store holds is not as it was written; `str(error)` says where, and how to save the rest."""
+
+    def __init__(self, what: str, where: str = "", conversation: str = "") -> None:
+        place = "".join(f"{each}: " for each in (where, f"conversation {conversation!r}" if conversation else "") if each)
+        way = f"; what is sound can be saved: tenure verify {shlex.quote(where)} --repair NEW.db" if where else ""
+        super().__init__(f"{place}{what}{way}")
+        self.what, self.where, self.conversation = what, where, conversation
+
+
 class Conflict(StoreError):
-    """Another writer appended to the conversation first; read its new head and try again."""
+    """Another writer appended to the conversation first; open it again, and go on from what it holds now."""
 
 
 class Failure(StrEnum):

@@ -53,7 +53,10 @@ def test_show_prints_the_ledger_of_a_stored_conversation(tmp_path: Path, capsys:
 def test_a_store_of_an_older_version_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = store_file(tmp_path / "agent.db")
     with sqlite3.connect(path) as old:
-        old.executescript("DROP TABLE aside; ALTER TABLE usage DROP COLUMN usd; UPDATE tenure_version SET version = 1;")
+        old.executescript(
+            "DROP TABLE aside; ALTER TABLE usage DROP COLUMN usd; ALTER TABLE conversation DROP COLUMN terms;"
+            "ALTER TABLE commit_log DROP COLUMN id; UPDATE tenure_version SET version = 1;"
+        )
     assert main(["show", path]) == 0
     assert "gpt-5" in capsys.readouterr().out
 

@@ -97,8 +97,7 @@ def test_notes_are_there_after_a_restart_and_can_be_gone_on_with(tmp_path: Path)
         assert "and run the tests" in work(again, 10, 20)
 
 
-def test_notes_that_were_superseded_come_back_in_a_fork_from_before_that() -> None:
-    """A fork inherits commits that touch only what it shares, also those that were made after it begins."""
+def test_notes_that_were_superseded_stand_in_a_fork_from_before_that() -> None:
     store = MemoryStore()
     context = opened(store, ceiling=40_000)
     context.extend([{"role": "user", "content": "go"}])
@@ -115,7 +114,7 @@ def test_notes_that_were_superseded_come_back_in_a_fork_from_before_that() -> No
     store.commit(context.conversation, decision.commit)
     store.fork(context.conversation, at, "forked")
     fork = opened(store, conversation="forked")
-    assert [commit.policy for commit in fork.session.commits] == ["by-hand", "restore"]
+    assert [commit.policy for commit in fork.session.commits] == []
     assert is_whole(fork)
     assert KEEP in json.dumps(fork.request(model="m"))
     assert note(fork, "n3").endswith(KEEP)

@@ -106,8 +106,8 @@ def test_text_that_cannot_be_stored_is_bad_input(file: Path) -> None:
         ("UPDATE entry SET id = 'f' || substr(id, 2) WHERE n = 0", "entry 0 gives the id"),
         ("UPDATE entry SET role = 'nobody' WHERE n = 1", "entry 1 cannot be read back"),
         ("UPDATE entry SET role = 'assistant' WHERE n = 1", "entry 1 gives the id"),
-        ("DELETE FROM entry WHERE n = 0", "entry 1 stands where entry 0 should"),
-        ("DELETE FROM entry WHERE n = 1", "1 entries up to"),
+        ("DELETE FROM entry WHERE n = 0", "entry 0 is missing"),
+        ("DELETE FROM entry WHERE n = 1", "entry 1 is missing"),
     ],
 )
 def test_verify_finds_damage(file: Path, damage: str, words: str) -> None:
@@ -141,12 +141,12 @@ def test_the_file_is_in_wal_mode_with_foreign_keys(file: Path) -> None:
         cursor.execute("PRAGMA synchronous")
         assert cursor.fetchall() == [(1,)]
         with pytest.raises(sqlite3.IntegrityError):
-            cursor.execute("INSERT INTO commit_log VALUES ('nowhere', 0, x'00')")
+            cursor.execute("INSERT INTO commit_log VALUES ('nowhere', 0, x'00', '')")
 
 
 def test_a_violated_key_is_a_conflict(file: Path) -> None:
     with Store(f"sqlite:///{file}") as store, pytest.raises(Conflict), store._database.writing() as cursor:
-        cursor.execute("INSERT INTO commit_log VALUES ('nowhere', 0, x'00')")
+        cursor.execute("INSERT INTO commit_log VALUES ('nowhere', 0, x'00', '')")
 
 
 def test_the_contract_needs_no_database_library() -> None:

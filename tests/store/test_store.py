@@ -88,7 +88,7 @@ def created(records: Records, *words: str, tenant: str = "") -> str:
     return new
 
 
-def commit(n: int, *edits: Drop | Replace | Insert | Remove, entries: int = 99) -> Commit:
+def commit(n: int, *edits: Drop | Replace | Insert | Remove, entries: int = 0) -> Commit:
     return Commit(n=n, entries=entries, policy="cwl", moment="manual", reason="a test", edits=edits)
 
 
@@ -407,7 +407,7 @@ def test_a_fork_inherits_commits_up_to_the_first_that_touches_what_it_does_not_s
 def test_a_fork_whose_sources_commits_contradict_each_other_is_a_store_error(records: Records) -> None:
     source = created(records, *"abcd")
     for n in range(2):
-        records.commit(source, commit(n, Drop(entry=0, block=0)))
+        records.commit(source, commit(n, Drop(entry=0, block=0), entries=9))
     with pytest.raises(StoreError, match="do not follow each other"):
         records.fork(source, 2, uuid4().hex)
 

@@ -34,12 +34,11 @@ from tenure.agent.workspace import Workspace
 from tenure.context import Context
 from tenure.dialects import DIALECTS
 from tenure.errors import InputError, StoreError
-from tenure.lifecycle.budget import USUAL, Budget
 from tenure.lifecycle.decision import Decision
+from tenure.lifecycle.terms import Terms
 from tenure.meter.price import prices_for
 from tenure.meter.tokens import o200k
 from tenure.models.speaker import Speaker
-from tenure.policies import DEFAULT, policy_named
 from tenure.policies.policy import marks_of
 from tenure.record.tools import DECLARATION
 from tenure.store.records import Conversation, Records
@@ -112,7 +111,7 @@ async def opened(
         manner = Manner.PART if shared is not None else Manner.ALONE if settings.alone else Manner.PERSON
         place = place_on_disk(folder, home=world.home, environment=world.environment, today=world.today)
         admitted = await asyncio.to_thread(
-            admit, place, count=_estimate, manner=manner, episodes=_marks(settings), work=settings.work
+            admit, place, count=_estimate, manner=manner, episodes=_marks(settings, sheet), work=settings.work
         )
         servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch.path)
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
@@ -281,16 +280,14 @@ def _context(
     choice: Chosen,
     heard: list[Callable[[Decision], None]],
 ) -> Context:
-    asked = settings.budget or (Budget.stored(sheet.budget) if sheet is not None else USUAL)
-
     def decided(decision: Decision) -> None:
         for listener in heard:
             listener(decision)
 
-    return Context(
+    context = Context(
         dialect=choice.api,
-        budget=bounded(asked, choice.window - choice.reserve),
-        policy=settings.policy or DEFAULT,
+        budget=settings.budget,
+        policy=settings.policy,
         store=store,
         conversation=sheet.id if sheet is not None else "",
         model=choice.name,
@@ -302,11 +299,16 @@ def _context(
         clock=world.now,
         notes=settings.notes,
     )
+    setup = context.session.setup  # the model's window bounds the budget in force, and not the one that is kept
+    context.session.setup = replace(setup, budget=bounded(setup.budget, choice.window - choice.reserve))
+    return context
 
 
-def _marks(settings: Settings) -> bool:
+def _marks(settings: Settings, sheet: Conversation | None) -> bool:
     """Whether the agent marks episodes: it may, and the policy reads marks."""
-    return settings.episodes and bool(marks_of(policy_named(settings.policy or DEFAULT)))
+    kept = Terms.stored(sheet.terms if sheet is not None else "")
+    policy = kept.amended(policy=settings.policy, compat="", gate="", clip=None).made(settings.policy)
+    return settings.episodes and bool(marks_of(policy))
 
 
 async def _servers(settings: Settings, world: World, folder: Path, scratch: Path) -> tuple[Servers | None, tuple[str, ...]]:

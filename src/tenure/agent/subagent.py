@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from uuid import uuid4
 
-import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -182,9 +181,10 @@ def _shared(parent: "Agent", asked: Asked, folder: Path) -> Shared:
     if asked.seed == "branch":
         store.fork(context.conversation, context.session.index.reply, id_, title)
     else:
-        budget = msgspec.json.encode(context.session.setup.budget).decode()
+        own = store.conversation(context.conversation)
+        model, dialect = parts.choice.name, parts.choice.api
         sheet = Conversation(
-            id=id_, tenant=str(folder), title=title, model=parts.choice.name, dialect=parts.choice.api, budget=budget
+            id=id_, tenant=str(folder), title=title, model=model, dialect=dialect, budget=own.budget, terms=own.terms
         )
         store.create(sheet)
     return Shared(

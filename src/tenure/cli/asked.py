@@ -44,7 +44,9 @@ Mcp = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of M
 Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
 
 # What decides about a window.
-PolicyName = Annotated[str, typer.Option(metavar="NAME", help="The eviction policy: provenance, cwl, tiered or none.")]
+PolicyName = Annotated[
+    str, typer.Option(metavar="NAME", help="The eviction policy: provenance, cwl, tiered or none. Default: the session's own.")
+]
 Target = Annotated[str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")]
 Ceiling = Annotated[
     str, typer.Option(metavar="TOKENS", help="Never send more than this. Default: 80k, unless --target is given.")

@@ -79,7 +79,6 @@ def interactive(
     from tenure.agent.approval import Mode
     from tenure.agent.settings import Settings
     from tenure.cli.run import budget_of
-    from tenure.policies import DEFAULT
 
     if approve not in tuple(Mode):
         raise InputError("--approve", repr(approve), ", ".join(Mode))
@@ -91,7 +90,7 @@ def interactive(
         newest=go_on,
         store=store,
         budget=budget_of(model, base_url, target, ceiling, window),
-        policy=policy or DEFAULT,
+        policy=policy,
         helper=helper,
         mode=Mode(approve),
         sandbox=sandbox,

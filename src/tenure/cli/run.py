@@ -95,7 +95,6 @@ def run(
     """
     from tenure.agent.approval import Mode
     from tenure.agent.settings import Allowance, Settings
-    from tenure.policies import DEFAULT
 
     if approve not in tuple(Mode):
         raise InputError("--approve", repr(approve), ", ".join(Mode))
@@ -110,7 +109,7 @@ def run(
         newest=go_on,
         store=store,
         budget=budget_of(model, base_url, target, ceiling, window),
-        policy=policy or DEFAULT,
+        policy=policy,
         mode=Mode(approve),
         alone=True,
         allowance=Allowance(steps=max_steps, usd=max_usd, tokens=max_tokens),

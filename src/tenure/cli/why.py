@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from tenure.evals.why.account import Why
 from tenure.evals.why.explain import explain
 from tenure.evals.why.past import Past, kept, moment, replayed
 from tenure.evals.why.telling import facts, rows, title
+from tenure.lifecycle.terms import Terms
 from tenure.meter.tokens import o200k
 from tenure.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.policies.policy import Policy
@@ -87,14 +89,19 @@ def _past(sessions: list[str], policy: str, limits: tuple[str, str, str, str], m
         path, id_ = own
         with Store(f"sqlite:///{Path(path).resolve()}") as store:
             held = conversation_named(store, path, id_)
-            return kept(store, held, _whose(policy, store.commits(held.id)), budget_of(*limits) if any(limits) else None)
+            return kept(
+                store, held, _whose(policy, held.terms, store.commits(held.id)), budget_of(*limits) if any(limits) else None
+            )
     chosen = policy_named(policy or DEFAULT)
     options = Options(budget=budget_of(*limits, bounded=policy != UNBOUNDED), policy=chosen, model=model)
     return replayed([source(name) for name in sessions], options, o200k())
 
 
-def _whose(policy: str, commits: tuple[Commit, ...]) -> Policy | None:
-    """The policy that is asked: the one named, else that of the newest commit that a policy of ours made."""
+def _whose(policy: str, terms: str, commits: tuple[Commit, ...]) -> Policy | None:
+    """The policy that is asked: the one named, else the conversation's own, else that of the newest commit that a policy of ours made."""
+    if terms and not policy:
+        with suppress(InputError):  # an object of a host's
+            return Terms.stored(terms).made("")
     for commit in () if policy else reversed(commits):
         try:
             return policy_named(commit.policy)

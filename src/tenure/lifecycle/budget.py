@@ -66,11 +66,19 @@ class Budget(Struct, frozen=True, kw_only=True):
         return cls(**limits, floor=None if floor is None else parse_tokens("floor", floor, of=limit), window=size)
 
     @classmethod
-    def stored(cls, text: str) -> "Budget":
-        """The budget that a store keeps as JSON; the usual one where it has none that can be read."""
+    def kept(cls, text: str) -> "Budget":
+        """The budget that a store keeps as JSON; the usual one where it keeps none. Raises InputError when it cannot be read."""
         try:
             return msgspec.json.decode(text, type=cls) if text else USUAL
-        except (msgspec.DecodeError, InputError):  # of another version
+        except (msgspec.MsgspecError, UnicodeError, InputError) as error:
+            raise InputError("budget", f"the stored one cannot be read ({error})", "limits in tokens; or hand one in") from error
+
+    @classmethod
+    def stored(cls, text: str) -> "Budget":
+        """The same to look at it; the usual one where none can be read."""
+        try:
+            return cls.kept(text)
+        except InputError:
             return USUAL
 
     @property

@@ -118,8 +118,8 @@ class Chain:
             return f"entry {entry.n} stands where entry {self.length} should"
         if entry.parent != self.head:
             return f"entry {entry.n} has the parent {entry.parent[:12]}, expected {self.head[:12]}"
-        if sha256(entry.payload).hexdigest() != entry.sha256:
-            return f"the payload of entry {entry.n} does not match its hash {entry.sha256[:12]}"
+        if wrong := payload_wrong(entry):
+            return wrong
         derived = self._advance(entry.role, entry.blocks)
         if derived != entry.id:
             return f"the content of entry {entry.n} gives the id {derived[:12]}, expected {entry.id[:12]}"
@@ -129,6 +129,13 @@ class Chain:
     def _advance(self, role: str, blocks: tuple[Block, ...]) -> str:
         content = [str(role), *(_canonical(block, self._pairing, self.length) for block in blocks)]
         return sha256(self.head.encode() + msgspec.json.encode(content)).hexdigest()
+
+
+def payload_wrong(entry: Entry) -> str | None:
+    """What is wrong with the bytes of an entry, or None."""
+    if sha256(entry.payload).hexdigest() != entry.sha256:
+        return f"the payload of entry {entry.n} does not match its hash {entry.sha256[:12]}"
+    return None
 
 
 def verify(entries: Iterable[Entry], tenant: str = "") -> str | None:

@@ -1,7 +1,8 @@
 """What every store refuses, and in which words. Promise: nothing is lost; what would break the chain is not stored."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from hashlib import sha256
 from itertools import pairwise
 from typing import Final
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from tenure.errors import Conflict, InputError, LawBroken, StoreError
 from tenure.lifecycle.budget import Budget
-from tenure.record.chain import Chain, genesis
+from tenure.record.chain import genesis
 from tenure.record.entry import Entry
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
@@ -47,6 +48,11 @@ def opened(conversation: Conversation, entries: Sequence[Entry], now: Now) -> Co
         commits=0,
         created=conversation.created or now(),
     )
+
+
+def commit_id(parent: str, body: bytes) -> str:
+    """The hash of a commit as it is stored, after the one whose hash is `parent`; the first follows an empty text."""
+    return sha256(parent.encode() + b"\0" + body).hexdigest()
 
 
 def require_hex(prefix: str) -> None:
@@ -90,17 +96,6 @@ def forked(
 def refusal(conversation: Conversation, what: str) -> Conflict:
     """Why a writer that was not first gets nothing."""
     return Conflict(
-        f"{conversation.id!r}: {what} is not next: it has {conversation.length} entries, head {conversation.head[:12]}, "
-        f"and {conversation.commits} commits"
+        f"conversation {conversation.id!r}: {what} is not next: another writer was first, and it has {conversation.length} entries, "
+        f"head {conversation.head[:12]}, and {conversation.commits} commits now; open the conversation again to go on with it"
     )
-
-
-def wrong_with(conversation: Conversation, entries: Iterable[Entry]) -> str | None:
-    """What is wrong with a conversation's entries, or with the head it claims; None when all is well."""
-    chain = Chain(conversation.tenant)
-    for entry in entries:
-        if wrong := chain.follow(entry):
-            return wrong
-    if (chain.length, chain.head) != (conversation.length, conversation.head):
-        return f"{chain.length} entries up to {chain.head[:12]}, expected {conversation.length} up to {conversation.head[:12]}"
-    return None

@@ -18,13 +18,16 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    bindparam,
     func,
     inspect,
     select,
     text,
+    update,
 )
 
 from tenure.errors import StoreError
+from tenure.store.contract import commit_id
 from tenure.store.database import Database
 
 Migration = Callable[[Connection], None]
@@ -134,7 +137,27 @@ def v2(connection: Connection) -> None:
     V2.tables["aside"].create(connection)
 
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2)
+V3: Final = MetaData()
+
+V1.tables["conversation"].to_metadata(V3).append_column(Column("terms", Text, nullable=False, server_default=""))
+
+V1.tables["commit_log"].to_metadata(V3).append_column(Column("id", Text, nullable=False, server_default=""))
+
+
+def v3(connection: Connection) -> None:
+    """Keep what conversations are held to; chain commits by their hashes."""
+    connection.execute(text("ALTER TABLE conversation ADD COLUMN terms TEXT NOT NULL DEFAULT ''"))
+    connection.execute(text("ALTER TABLE commit_log ADD COLUMN id TEXT NOT NULL DEFAULT ''"))
+    log, conversation = V3.tables["commit_log"], V3.tables["conversation"]
+    placed = (log.c.conversation == bindparam("of"), log.c.n == bindparam("at"))
+    for (of,) in connection.execute(select(conversation.c.id)).all():
+        head = ""
+        for n, body in connection.execute(select(log.c.n, log.c.body).where(log.c.conversation == of).order_by(log.c.n)).all():
+            head = commit_id(head, body if isinstance(body, bytes) else str(body).encode())  # a damaged one is no bytes
+            connection.execute(update(log).where(*placed).values(id=head), {"of": of, "at": n})
+
+
+MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3)
 
 _numbers: Final = MetaData()
 _version: Final = Table("tenure_version", _numbers, Column("version", Integer, nullable=False))

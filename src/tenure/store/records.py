@@ -41,11 +41,20 @@ class Conversation(Struct, frozen=True, kw_only=True):
     length: int = 0  # entries
     commits: int = 0
     created: str = ""  # ISO 8601 in UTC
+    terms: str = ""  # JSON, likewise: policy, gate, clip
 
     @property
     def is_part(self) -> bool:
         """Whether a sub-agent does a part of another's task in it."""
         return self.title.startswith(PART)
+
+
+class Lost(Struct, frozen=True, kw_only=True, gc=False):
+    """An entry or a commit that is not as it was written."""
+
+    n: int
+    what: str
+    role: str = ""  # of an entry, where it can be read
 
 
 class Observed(Struct, frozen=True, kw_only=True, gc=False):
@@ -64,11 +73,18 @@ class Observed(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Records(Protocol):
-    """Conversations, their entries, commits, usage and holds. Appending is all there is: only holds are ever taken away, and only titles change.
+    """Conversations, their entries, commits, usage and holds. Appending is nearly all there is.
+
+    Only holds are ever taken away, and only titles, budgets and terms change.
 
     An unknown conversation or entry raises InputError. A writer that was not first gets Conflict, and then nothing of its call
     is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
     """
+
+    @property
+    def where(self) -> str:
+        """The file or URL, as errors name it."""
+        ...
 
     def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
         """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
@@ -76,6 +92,10 @@ class Records(Protocol):
 
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
         """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
+        ...
+
+    def hold_to(self, conversation_id: str, *, budget: str, terms: str) -> None:
+        """Keep what a conversation is held to from now on."""
         ...
 
     def conversation(self, conversation_id: str) -> Conversation:
@@ -107,7 +127,7 @@ class Records(Protocol):
         ...
 
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
-        """The commit log in order."""
+        """The commit log in order. Raises Damaged when it is not as it was written."""
         ...
 
     def observe(
@@ -149,7 +169,7 @@ class Records(Protocol):
         ...
 
     def verify(self, conversation_id: str) -> str | None:
-        """Re-derive every hash; what is wrong with the first bad entry, or None."""
+        """Check entries, commits, usage and holds; what is wrong first, or None."""
         ...
 
     def close(self) -> None:

@@ -1,12 +1,15 @@
 """Values to rows and back. Promise: nothing is lost; what is read equals what was written."""
 
-from typing import Any
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from tenure.errors import StoreError
-from tenure.meter.ledger import CallRole, Spent
-from tenure.record.entry import Block, Entry, Role, Usage
+from tenure.errors import Damaged, InputError
+from tenure.meter.ledger import Spent
+from tenure.record.entry import Block, Entry, Role
+from tenure.store.contract import commit_id
 from tenure.store.records import Conversation, Observed
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
@@ -19,7 +22,14 @@ _blocks = msgspec.json.Decoder(tuple[Block, ...])
 _tokens = msgspec.json.Decoder(tuple[int, ...])
 _commit = msgspec.json.Decoder(Commit)
 _roles = {str(role): role for role in Role}
-_call_role = msgspec.json.Decoder(CallRole)
+_ENTRY: Final = (
+    *((int,), (str,), (str,), (str,), (str,), (str,), (str,), (str,), (int,), (int,)),
+    *((bytes,), (bytes, type(None)), (bytes,)),
+)  # the types of its cells
+
+SHOWN_CHARS: Final = 120  # of what a cell holds
+
+R = TypeVar("R", Observed, Spent)
 
 
 def conversation_values(conversation: Conversation) -> Values:
@@ -28,9 +38,10 @@ def conversation_values(conversation: Conversation) -> Values:
 
 
 def conversation_of(row: Row) -> Conversation:
-    """The inverse of `conversation_values`."""
-    conversation = Conversation(**dict(zip(Conversation.__struct_fields__, row, strict=True)))
-    return conversation if conversation.parent else msgspec.structs.replace(conversation, parent="")
+    """The inverse of `conversation_values`; Damaged when it cannot be read."""
+    with _reading(f"conversation {row[0]!r}"):
+        values = dict(zip(Conversation.__struct_fields__, row, strict=True))
+        return msgspec.convert(values | {"parent": values["parent"] or ""}, Conversation)
 
 
 def entry_values(conversation_id: str, entry: Entry) -> Values:
@@ -55,17 +66,20 @@ def entry_values(conversation_id: str, entry: Entry) -> Values:
 
 
 def entry_of(row: Row) -> Entry:
-    """The inverse of `entry_values`; StoreError when the row was damaged."""
+    """The inverse of `entry_values`; Damaged when the row was damaged."""
     n, id_, parent, sha256, role, dialect, at, model, source, line, tokens, blocks, payload = row
-    try:
+    with _reading(f"entry {n}"):
+        if wrong := [value for value, type_ in zip(row, _ENTRY, strict=True) if type(value) not in type_]:
+            raise TypeError(f"a cell holds {wrong[0]!r}")
+        held = _blocks.decode(payload if blocks is None else blocks)
         return Entry(
             n=n,
             id=id_,
             parent=parent,
             sha256=sha256,
             role=_roles[role],
-            blocks=_blocks.decode(payload if blocks is None else blocks),
-            tokens=_tokens.decode(tokens),
+            blocks=held,
+            tokens=_weights(tokens, len(held)),
             dialect=dialect,
             payload=payload,
             at=at,
@@ -73,21 +87,35 @@ def entry_of(row: Row) -> Entry:
             source=source,
             line=line,
         )
-    except (msgspec.MsgspecError, KeyError, TypeError, UnicodeError) as error:
-        raise StoreError(f"entry {n} cannot be read back: {error}") from error
 
 
-def commit_values(conversation_id: str, commit: Commit) -> Values:
-    """The row of a commit."""
-    return {"conversation": conversation_id, "n": commit.n, "body": _encode(commit)}
+def _weights(tokens: bytes, blocks: int) -> tuple[int, ...]:
+    weights = _tokens.decode(tokens)
+    if len(weights) != blocks or min(weights, default=0) < 0:
+        raise ValueError(f"{blocks} blocks with the weights {weights}")
+    return weights
 
 
-def commit_of(row: Row) -> Commit:
-    """The inverse of `commit_values`; StoreError when the row was damaged."""
-    try:
-        return _commit.decode(row[0])
-    except (msgspec.MsgspecError, TypeError, UnicodeError) as error:
-        raise StoreError(f"a commit cannot be read back: {error}") from error
+def commit_values(conversation_id: str, commits: Iterable[Commit], parent: str) -> list[Values]:
+    """The rows of commits that follow the one whose hash is `parent`."""
+    values: list[Values] = []
+    for commit in commits:
+        body = _encode(commit)
+        parent = commit_id(parent, body)
+        values.append({"conversation": conversation_id, "n": commit.n, "body": body, "id": parent})
+    return values
+
+
+def commit_of(row: Row, parent: str | None) -> Commit:
+    """The commit of a row that follows the one whose hash is `parent`, None where that is lost; Damaged when it is not as it was written."""
+    n, body, id_ = row
+    with _reading(f"commit {n}"):
+        if parent is not None and commit_id(parent, body) != id_:
+            raise ValueError(f"it does not match its hash {id_!r}")
+        commit = _commit.decode(body)
+        if commit.n != n:
+            raise ValueError(f"it says that it is commit {commit.n}")
+        return commit
 
 
 def observed_values(conversation_id: str, observed: Observed) -> Values:
@@ -98,10 +126,11 @@ def observed_values(conversation_id: str, observed: Observed) -> Values:
 
 
 def observed_of(row: Row) -> Observed:
-    """The inverse of `observed_values`."""
+    """The inverse of `observed_values`; Damaged when the row was damaged."""
     n, uncached, cache_write, cache_read, output, model, at, usd = row
-    usage = Usage(uncached=uncached, cache_write=cache_write, cache_read=cache_read, output=output)
-    return Observed(n=n, usage=usage, model=model, at=at, usd=usd)
+    with _reading(f"the usage of entry {n}"):
+        usage = {"uncached": uncached, "cache_write": cache_write, "cache_read": cache_read, "output": output}
+        return _counted(msgspec.convert({"n": n, "usage": usage, "model": model, "at": at, "usd": usd}, Observed))
 
 
 def aside_values(conversation_id: str, spent: Spent) -> Values:
@@ -111,13 +140,11 @@ def aside_values(conversation_id: str, spent: Spent) -> Values:
 
 
 def aside_of(row: Row) -> Spent:
-    """The inverse of `aside_values`; StoreError when a newer version knows a role that this one does not."""
+    """The inverse of `aside_values`; Damaged when the row was damaged, or a newer version knows a role that this one does not."""
     role, model, uncached, cache_write, cache_read, output, usd, at = row
-    usage = Usage(uncached=uncached, cache_write=cache_write, cache_read=cache_read, output=output)
-    try:
-        return Spent(role=_call_role.decode(_encode(role)), model=model, usage=usage, usd=usd, at=at)
-    except msgspec.MsgspecError as error:
-        raise StoreError(f"a call of a helper model cannot be read back: {error}") from error
+    with _reading("a call of a helper model"):
+        usage = {"uncached": uncached, "cache_write": cache_write, "cache_read": cache_read, "output": output}
+        return _counted(msgspec.convert({"role": role, "model": model, "usage": usage, "usd": usd, "at": at}, Spent))
 
 
 def hold_values(conversation_id: str, hold: Hold) -> Values:
@@ -126,6 +153,25 @@ def hold_values(conversation_id: str, hold: Hold) -> Values:
 
 
 def hold_of(row: Row) -> Hold:
-    """The inverse of `hold_values`."""
+    """The inverse of `hold_values`; Damaged when the row was damaged."""
     kind, object_, reason = row
-    return Hold(kind=kind, object=object_, reason=reason)
+    with _reading(f"the hold of {object_!r}"):
+        return msgspec.convert({"kind": kind, "object": object_, "reason": reason}, Hold)
+
+
+def _counted(report: R) -> R:
+    if min(msgspec.structs.astuple(report.usage)) < 0:
+        raise ValueError("a negative number of tokens")
+    return report
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+
+
+@contextmanager
+def _reading(what: str) -> Generator[None]:
+    try:
+        yield
+    except (msgspec.MsgspecError, InputError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise Damaged(f"{what} cannot be read back ({_short(str(error))})") from error

@@ -5,23 +5,30 @@ matter: SQLite runs in WAL mode with `synchronous=NORMAL`, which keeps the file 
 power went; `Store(url, synchronous="FULL")` waits for the disk at every append instead.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, Self
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from sqlalchemy import Executable
 
-from tenure.errors import InputError, StoreError
+from tenure.errors import Damaged, InputError, StoreError
 from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Usage
 from tenure.store import rows, tables
-from tenure.store.contract import forked, opened, refusal, require_hex, require_order, wrong_with
+from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.database import Cursor, Database, Synchronous
 from tenure.store.migrations import migrate
-from tenure.store.records import Conversation, Now, Observed, utc_now
+from tenure.store.records import Conversation, Lost, Now, Observed, utc_now
+from tenure.store.soundness import missing, wrongs
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 
 PAGE: Final = 64  # entries read at a time
+
+T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("tenure.store")
 
 EVERY: Final = 2**31 - 1  # more entries than a conversation can have
 
@@ -44,14 +51,25 @@ class Store:
         now: Now = utc_now,
         synchronous: Synchronous = "NORMAL",
         busy_timeout_s: float = 30.0,
+        on_damage: Callable[[str], None] = _LOG.warning,
     ) -> None:
-        self._now = now
+        """Open a store, and bring it up to date. `on_damage` is told what was left out because its row is damaged: usage, a pin, a cover sheet.
+
+        Raises StoreError when it cannot be opened.
+        """
+        self._now, self._on_damage = now, on_damage
+        self._told: set[str] = set()
         self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
         try:
             migrate(self._database)
         except BaseException:
             self._database.close()
             raise
+
+    @property
+    def where(self) -> str:
+        """The file, or the URL without its password."""
+        return self._database.where
 
     def __enter__(self) -> Self:
         return self
@@ -77,17 +95,24 @@ class Store:
         with self._database.writing() as cursor:
             return self._run(cursor, tables.ENTITLE, of=conversation_id, old_title=instead, new_title=title) > 0
 
+    def hold_to(self, conversation_id: str, *, budget: str, terms: str) -> None:
+        """Keep what a conversation is held to from now on."""
+        self.conversation(conversation_id)
+        with self._database.writing() as cursor:
+            self._run(cursor, tables.HOLD_TO, of=conversation_id, new_budget=budget, new_terms=terms)
+
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""
         found = self._select(tables.CONVERSATION, of=conversation_id)
         if not found:
             raise InputError("store", f"no conversation {conversation_id!r}")
-        return rows.conversation_of(found[0])
+        with self._placed():
+            return rows.conversation_of(found[0])
 
     def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
-        """All conversations of a tenant, newest first; None: of every tenant."""
+        """All conversations of a tenant, newest first; None: of every tenant. A damaged cover sheet is reported and left out."""
         found = self._select(tables.ALL_CONVERSATIONS) if tenant is None else self._select(tables.CONVERSATIONS, of=tenant)
-        return tuple(map(rows.conversation_of, found))
+        return self._sound("", rows.conversation_of, found)
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
         """Add entries, and the commits that belong to them, all or none. They follow the head and the newest commit."""
@@ -97,8 +122,8 @@ class Store:
                 self._advance(cursor, conversation_id, entries)
                 self._add(cursor, tables.ADD_ENTRY, [rows.entry_values(conversation_id, entry) for entry in entries])
             if commits:
-                self._advance_commits(cursor, conversation_id, commits)
-                self._add(cursor, tables.ADD_COMMIT, [rows.commit_values(conversation_id, commit) for commit in commits])
+                parent = self._advance_commits(cursor, conversation_id, commits)
+                self._add(cursor, tables.ADD_COMMIT, rows.commit_values(conversation_id, commits, parent))
 
     def commit(self, conversation_id: str, commit: Commit) -> None:
         """Add a commit; its `n` is the number of commits so far."""
@@ -114,7 +139,7 @@ class Store:
         """Entries in order, read by the page. Those appended meanwhile are not seen."""
         conversation = self.conversation(conversation_id)
         stop = conversation.length if stop is None else min(stop, conversation.length)
-        return self._entries(self._lineage(conversation, max(start, 0), stop))
+        return self._entries(conversation, self._lineage(conversation, max(start, 0), stop))
 
     def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
         """The entry whose id starts with `prefix` (hex); InputError when several do."""
@@ -129,9 +154,37 @@ class Store:
         return self.entry(conversation_id, found[0]) if found else None
 
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
-        """The commit log in order."""
-        self.conversation(conversation_id)
-        return tuple(map(rows.commit_of, self._select(tables.COMMITS, of=conversation_id)))
+        """The commit log in order. Raises Damaged when one is missing, or is not as it was written."""
+        length = self.conversation(conversation_id).commits
+        read: list[Commit] = []
+        for each in self.salvaged_commits(conversation_id, length):
+            if isinstance(each, Lost):
+                raise Damaged(each.what, self.where, conversation_id)
+            read.append(each)
+        if len(read) > length and len(read) > (length := self.conversation(conversation_id).commits):
+            raise Damaged(f"{len(read)} commits, expected {length}", self.where, conversation_id)
+        return tuple(read)
+
+    def salvaged_commits(self, conversation_id: str, length: int) -> Iterator[Commit | Lost]:
+        """The commits in order, at least `length`, and what is lost of them. What follows a lost one is taken at its own hash's word."""
+        parent: str | None = ""
+        n = 0
+        for row in self._select(tables.COMMITS, of=conversation_id):
+            if type(row[0]) is not int:
+                continue  # the commit of its number is missing
+            if row[0] > n:
+                yield from missing("commit", n, row[0])
+                parent = None
+            n = row[0] + 1
+            try:
+                commit = rows.commit_of(row, parent)
+            except Damaged as error:
+                yield Lost(n=row[0], what=error.what)
+                parent = None
+                continue
+            parent = row[2]
+            yield commit
+        yield from missing("commit", n, length)
 
     def observe(
         self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "", usd: float | None = None
@@ -146,7 +199,8 @@ class Store:
     def usages(self, conversation_id: str) -> tuple[Observed, ...]:
         """All reports, in the order of their entries; those of shared entries are the parent's."""
         lineage = self._lineage(self.conversation(conversation_id), 0, EVERY)  # a report may come before the entry it is about
-        return tuple(rows.observed_of(row) for stretch in lineage for row in self._select(tables.USAGES, **stretch._asdict()))
+        found = [row for stretch in lineage for row in self._select(tables.USAGES, **stretch._asdict())]
+        return self._sound(conversation_id, rows.observed_of, found)
 
     def call_counts(self, tenant: str = "", newest: int = 200) -> tuple[int, ...]:
         """How many calls each of a tenant's newest conversations made that reported any, ascending. A fork counts its own."""
@@ -161,7 +215,7 @@ class Store:
     def asides(self, conversation_id: str) -> tuple[Spent, ...]:
         """The calls of helper models, in the order in which they were noted. A fork starts with none."""
         self.conversation(conversation_id)
-        return tuple(map(rows.aside_of, self._select(tables.ASIDES, of=conversation_id)))
+        return self._sound(conversation_id, rows.aside_of, self._select(tables.ASIDES, of=conversation_id))
 
     def hold(self, conversation_id: str, hold: Hold) -> None:
         """Keep a hold; holding again only renews the reason."""
@@ -179,26 +233,108 @@ class Store:
     def holds(self, conversation_id: str) -> tuple[Hold, ...]:
         """What is held, sorted by kind, entry, block and object."""
         self.conversation(conversation_id)
-        return tuple(map(rows.hold_of, self._select(tables.HOLDS, of=conversation_id)))
+        return self._sound(conversation_id, rows.hold_of, self._select(tables.HOLDS, of=conversation_id))
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
         sheet, commits = forked(self, self.conversation(conversation_id), at, new_id, title, self._now)
         with self._database.writing() as cursor:
             self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(sheet)])
-            self._add(cursor, tables.ADD_COMMIT, [rows.commit_values(new_id, commit) for commit in commits])
+            self._add(cursor, tables.ADD_COMMIT, rows.commit_values(new_id, commits, ""))
         return sheet
 
     def verify(self, conversation_id: str) -> str | None:
-        """Re-derive every hash; what is wrong with the first bad entry, or None. Memory does not grow with the record."""
-        conversation = self.conversation(conversation_id)
+        """Check entries, commits, usage and holds; what is wrong first, or None. Memory does not grow with the texts of the record."""
+        return next(iter(self.wrongs(conversation_id)), None)
+
+    def wrongs(self, conversation_id: str) -> Iterator[str]:
+        """All that is wrong with a conversation, in words."""
         try:
-            return wrong_with(conversation, self.entries(conversation_id, 0, conversation.length))
+            sheet = self.conversation(conversation_id)
+            yield from wrongs(
+                sheet,
+                self.salvaged(sheet),
+                self.salvaged_commits(sheet.id, sheet.commits),
+                self._reports(sheet),
+                self._held(sheet),
+            )
+        except Damaged as error:
+            yield error.what
         except StoreError as error:
-            return str(error)
+            yield str(error)
+
+    def salvaged(self, sheet: Conversation) -> Iterator[Entry | Lost]:
+        """Every entry of a conversation in order, or why it cannot be read back. Raises Damaged when it cannot be known where they lie."""
+        for of, start, stop in self._lineage(sheet, 0, sheet.length):
+            while held := self._readable(of, start, stop):
+                for each in held:
+                    yield from missing("entry", start, each.n)
+                    yield each
+                    start = each.n + 1
+            yield from missing("entry", start, stop)
+
+    def _readable(self, of: str, start: int, stop: int) -> list[Entry | Lost]:
+        """The next rows that there are, a page of them."""
+        try:
+            held = self._select(tables.ENTRIES, of=of, start=start, stop=stop, page=PAGE)
+        except StoreError as error:  # a page of the file is damaged, which holds a few of them
+            if stop - start == 1:
+                return [Lost(n=start, what=f"entry {start} cannot be read ({error})")]
+            return [each for n in range(start, min(start + PAGE, stop)) for each in self._readable(of, n, n + 1)]
+        found: list[Entry | Lost] = []
+        for row in held:
+            try:
+                found.append(rows.entry_of(row))
+            except Damaged as error:
+                if type(row[0]) is int:
+                    found.append(Lost(n=row[0], what=error.what, role=str(row[4])))
+        return found
+
+    def _reports(self, sheet: Conversation) -> Iterator[Observed | Spent | Lost]:
+        """Usage and the calls of helper models; those of shared entries are the parent's."""
+        own = Stretch(sheet.id, sheet.forked_at, EVERY)
+        for make, found in (
+            (rows.observed_of, self._select(tables.USAGES, **own._asdict())),
+            (rows.aside_of, self._select(tables.ASIDES, of=sheet.id)),
+        ):
+            yield from self._either(make, found)
+
+    def _held(self, sheet: Conversation) -> Iterator[Hold | Lost]:
+        yield from self._either(rows.hold_of, self._select(tables.HOLDS, of=sheet.id))
+
+    def _either(self, make: Callable[[rows.Row], T], found: Iterable[rows.Row]) -> Iterator[T | Lost]:
+        for row in found:
+            try:
+                yield make(row)
+            except Damaged as error:
+                yield Lost(n=-1, what=error.what)
+
+    def _sound(self, conversation_id: str, make: Callable[[rows.Row], T], found: Iterable[rows.Row]) -> tuple[T, ...]:
+        """What can be read of rows that nothing else depends on; what cannot is reported once."""
+        sound: list[T] = []
+        for each in self._either(make, found):
+            if isinstance(each, Lost):
+                told = str(Damaged(each.what, self.where, conversation_id))
+                if told not in self._told:
+                    self._told.add(told)
+                    self._on_damage(told)
+            else:
+                sound.append(each)
+        return tuple(sound)
+
+    @contextmanager
+    def _placed(self, conversation_id: str = "") -> Generator[None]:
+        """What is damaged, with the place."""
+        try:
+            yield
+        except Damaged as error:
+            if error.where:
+                raise
+            raise Damaged(error.what, self.where, conversation_id) from error
 
     def _lineage(self, conversation: Conversation, start: int, stop: int) -> list[Stretch]:
-        """Where the entries from `start` to `stop` are, oldest first."""
+        """Where the entries from `start` to `stop` are, oldest first. Raises Damaged when an ancestor is missing, or is its own."""
+        first, seen = conversation.id, {conversation.id}
         stretches: list[Stretch] = []
         while True:
             own = Stretch(conversation.id, max(start, conversation.forked_at), stop)
@@ -207,13 +343,30 @@ class Store:
             stop = min(stop, conversation.forked_at)
             if not conversation.parent or stop <= start:
                 return stretches[::-1]
-            conversation = self.conversation(conversation.parent)
+            if conversation.parent in seen:
+                raise Damaged(f"its parent {conversation.parent!r} is its own fork", self.where, first)
+            seen.add(conversation.parent)
+            try:
+                conversation = self.conversation(conversation.parent)
+            except InputError as error:
+                raise Damaged(f"its parent {conversation.parent!r} is missing", self.where, first) from error
 
-    def _entries(self, stretches: list[Stretch]) -> Iterator[Entry]:
+    def _entries(self, conversation: Conversation, stretches: list[Stretch]) -> Iterator[Entry]:
+        entry = None
         for of, start, stop in stretches:
             for first in range(start, stop, PAGE):
-                last = min(first + PAGE, stop)
-                yield from map(rows.entry_of, self._select(tables.ENTRIES, of=of, start=first, stop=last, page=PAGE))
+                held = self._page(of, first, min(first + PAGE, stop))
+                with self._placed(conversation.id):
+                    for n in range(first, min(first + PAGE, stop)):
+                        if n not in held:
+                            raise Damaged(f"entry {n} is missing")
+                        yield (entry := rows.entry_of(held[n]))
+        if entry is not None and entry.n + 1 == conversation.length and entry.id != conversation.head:
+            what = f"{conversation.length} entries up to {entry.id[:12]}, expected {conversation.head[:12]}"
+            raise Damaged(what, self.where, conversation.id)
+
+    def _page(self, of: str, start: int, stop: int) -> dict[int, rows.Row]:
+        return {row[0]: row for row in self._select(tables.ENTRIES, of=of, start=start, stop=stop, page=PAGE)}
 
     def _advance(self, cursor: Cursor, conversation_id: str, entries: Sequence[Entry]) -> None:
         first, last = entries[0], entries[-1]
@@ -229,10 +382,18 @@ class Store:
         if not swapped:
             raise self._refusal(cursor, conversation_id, f"entry {first.n} after {first.parent[:12]}")
 
-    def _advance_commits(self, cursor: Cursor, conversation_id: str, commits: Sequence[Commit]) -> None:
+    def _advance_commits(self, cursor: Cursor, conversation_id: str, commits: Sequence[Commit]) -> str:
+        """Make room for commits; the hash that the first of them follows."""
         before, after = commits[0].n, commits[-1].n + 1
         if not self._run(cursor, tables.ADVANCE_COMMITS, of=conversation_id, old_commits=before, new_commits=after):
             raise self._refusal(cursor, conversation_id, f"commit {before}")
+        if not before:
+            return ""
+        self._run(cursor, tables.COMMIT_HEAD, of=conversation_id, at_n=before - 1)
+        heads = cursor.fetchall()
+        if not heads:
+            raise StoreError(f"{self.where}: conversation {conversation_id!r}: commit {before - 1} is missing")
+        return str(heads[0][0])
 
     def _refusal(self, cursor: Cursor, conversation_id: str, what: str) -> Exception:
         """Why a compare-and-swap changed nothing, read in the transaction that failed."""

@@ -4,11 +4,11 @@ from typing import Final
 
 from sqlalchemy import Integer, Table, Text, bindparam, delete, func, insert, select, update
 
-from tenure.store.migrations import V1, V2
+from tenure.store.migrations import V1, V2, V3
 
-conversation: Final[Table] = V1.tables["conversation"]
+conversation: Final[Table] = V3.tables["conversation"]
 entry: Final[Table] = V1.tables["entry"]
-commit_log: Final[Table] = V1.tables["commit_log"]
+commit_log: Final[Table] = V3.tables["commit_log"]
 usage: Final[Table] = V2.tables["usage"]
 aside: Final[Table] = V2.tables["aside"]
 hold: Final[Table] = V1.tables["hold"]
@@ -36,7 +36,8 @@ FIND: Final = (
     .order_by(entry.c.n)
     .limit(2)
 )
-COMMITS: Final = select(commit_log.c.body).where(commit_log.c.conversation == _of).order_by(commit_log.c.n)
+COMMITS: Final = select(*commit_log.c[1:]).where(commit_log.c.conversation == _of).order_by(commit_log.c.n)
+COMMIT_HEAD: Final = select(commit_log.c.id).where(commit_log.c.conversation == _of, commit_log.c.n == bindparam("at_n"))
 USAGES: Final = (
     select(*usage.c[1:]).where(usage.c.conversation == _of, usage.c.n >= _start, usage.c.n < _stop).order_by(usage.c.n)
 )
@@ -75,6 +76,9 @@ ADVANCE_COMMITS: Final = (
     update(conversation)
     .where(conversation.c.id == _of, conversation.c.commits == bindparam("old_commits"))
     .values(commits=bindparam("new_commits"))
+)
+HOLD_TO: Final = (
+    update(conversation).where(conversation.c.id == _of).values(budget=bindparam("new_budget"), terms=bindparam("new_terms"))
 )
 ENTITLE: Final = (
     update(conversation)

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from tenure.errors import Conflict, InputError
 from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Usage
-from tenure.store.contract import forked, opened, refusal, require_hex, require_order, wrong_with
+from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.records import Conversation, Now, Observed
+from tenure.store.soundness import wrongs
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 
@@ -31,6 +32,11 @@ class MemoryStore:
         self._usages: dict[str, dict[int, Observed]] = {}
         self._asides: dict[str, list[Spent]] = {}
         self._holds: dict[str, dict[HoldKey, Hold]] = {}
+
+    @property
+    def where(self) -> str:
+        """It has no address."""
+        return "the store in memory"
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +58,12 @@ class MemoryStore:
             if sheet.title == instead:
                 self._conversations[conversation_id] = replace(sheet, title=title)
             return sheet.title == instead
+
+    def hold_to(self, conversation_id: str, *, budget: str, terms: str) -> None:
+        """Keep what a conversation is held to from now on."""
+        with self._lock:
+            sheet = self.conversation(conversation_id)
+            self._conversations[conversation_id] = replace(sheet, budget=budget, terms=terms)
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""
@@ -165,8 +177,9 @@ class MemoryStore:
 
     def verify(self, conversation_id: str) -> str | None:
         """Re-derive every hash; what is wrong with the first bad entry, or None."""
-        conversation = self.conversation(conversation_id)
-        return wrong_with(conversation, self.entries(conversation_id, 0, conversation.length))
+        sheet = self.conversation(conversation_id)
+        entries = self.entries(conversation_id, 0, sheet.length)
+        return next(wrongs(sheet, entries, self.commits(sheet.id), self.usages(sheet.id), self.holds(sheet.id)), None)
 
     def _add(self, conversation: Conversation, commits: Sequence[Commit], entries: Sequence[Entry] = ()) -> Conversation:
         with self._lock:

@@ -257,7 +257,7 @@ class TenureApp(App[str]):
         if not length:
             raise InputError("/fork", "an empty session", "one with something in it")
         made = agent.context.store.fork(agent.id, length, uuid4().hex, f"fork of {agent.id[:8]}")
-        await self._open(replace(self._settings, resume=made.id, newest=False, model=agent.model))
+        await self._open(replace(self._settings, resume=made.id, newest=False, model=agent.model, policy="", budget=None))
         self._chat.tell(f"this is {made.id[:8]}, a fork of {agent.id[:8]}, which stays as it was")
 
     async def _do_export(self, rest: str) -> None:
@@ -302,8 +302,9 @@ class TenureApp(App[str]):
             return
         chosen = await self.push_screen_wait(session_picker(agent.context.store, str(agent.folder)))
         if chosen:
-            resume = "" if chosen == NEW else chosen
-            await self._open(replace(self._settings, resume=resume, newest=False, model=agent.model))
+            settings = replace(self._settings, resume="", newest=False, model=agent.model)
+            held = settings if chosen == NEW else replace(settings, resume=chosen, policy="", budget=None)  # as it was held
+            await self._open(held)
 
     async def _do_mode(self, rest: str) -> None:
         agent = self._open_agent

@@ -1,0 +1,69 @@
+"""What a conversation is held to beside its budget, as a store keeps it, so that it goes on under the same."""
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.errors import InputError
+from tenure.lifecycle.gate import Rule
+from tenure.policies import DEFAULT, UNBOUNDED, policy_named
+from tenure.policies.policy import Policy
+
+CLIP: Final = 4_000  # o200k tokens
+
+
+class Terms(Struct, frozen=True, kw_only=True):
+    """Names and numbers; empty where a store of an older version kept nothing, which means the usual."""
+
+    policy: str = ""  # several are joined by +
+    own: bool = False  # the policy is an object of the host's, of which only the name is kept
+    compat: str = ""
+    gate: str = ""
+    clip: int | None = None  # o200k tokens above which results are shown clipped; 0: none
+
+    @classmethod
+    def stored(cls, text: str) -> "Terms":
+        """What a store keeps as JSON. Raises InputError when it cannot be read."""
+        try:
+            return msgspec.json.decode(text, type=cls) if text else cls()
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise InputError("terms", f"the stored ones cannot be read ({error})", "policy, gate and clip by name") from error
+
+    def amended(self, *, policy: str | Policy | None, compat: str, gate: str, clip: int | None) -> "Terms":
+        """These with what a host asks for; an empty text, and None for `clip`, ask for nothing. Raises InputError for unknown names."""
+        terms = replace(
+            self, gate=gate or self.gate or Rule.PRICED, clip=next(n for n in (clip, self.clip, CLIP) if n is not None)
+        )
+        if terms.gate not in list(Rule):
+            raise InputError("gate", repr(terms.gate), "one of " + ", ".join(Rule))
+        if compat:
+            policy_named("", compat)
+            return replace(terms, policy="", own=False, compat=compat)
+        if policy == "":
+            return terms if terms.policy or terms.compat else replace(terms, policy=DEFAULT)
+        if isinstance(policy, str):
+            policy_named(policy)
+        name = policy if isinstance(policy, str) else UNBOUNDED if policy is None else policy.name
+        return replace(terms, policy=name, own=not isinstance(policy, str) and policy != _known(name), compat="")
+
+    def made(self, policy: str | Policy | None) -> Policy | None:
+        """The policy to use: the host's own object where it hands one in. Raises InputError for one of which only the name is kept."""
+        if not isinstance(policy, str | None):
+            return policy
+        if self.own:
+            raise InputError(
+                "policy",
+                f"{self.policy!r}, an object of the host's of which the store keeps only the name",
+                "the same object again, as Context(policy=…), or the name of another policy",
+            )
+        return policy_named(self.policy, self.compat)
+
+
+def _known(name: str) -> Policy | None:
+    """The policy of that name; None where there is none such."""
+    try:
+        return policy_named(name)
+    except InputError:
+        return None

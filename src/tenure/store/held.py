@@ -1,0 +1,66 @@
+"""A conversation that goes on: what it is held to, and what of it cannot be taken in again (an edge)."""
+
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from tenure.errors import Damaged, InputError, LawBroken
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.terms import Terms
+from tenure.record.index import Index
+from tenure.store.records import Conversation, Records
+from tenure.store.soundness import is_held
+from tenure.view.guard import Hold
+
+_LOG: Final = logging.getLogger("tenure.store")
+
+
+def encoded(value: Budget | Terms) -> str:
+    """As a cover sheet keeps it."""
+    return msgspec.json.encode(value).decode()
+
+
+def held_to(
+    store: Records, conversation: str, budget: Budget | None, asked: Callable[[Terms], Terms]
+) -> tuple[Conversation, Terms]:
+    """The cover sheet and terms of a conversation, with what is asked for stored. Raises Damaged for a stored budget that cannot be read."""
+    sheet = store.conversation(conversation)
+    try:
+        kept = replace(
+            sheet, budget=encoded(budget or Budget.kept(sheet.budget)), terms=encoded(terms := asked(Terms.stored(sheet.terms)))
+        )
+    except InputError as error:
+        if error.where in ("budget", "terms"):
+            raise Damaged(f"its {error}", store.where, conversation) from error
+        raise
+    if kept != sheet:
+        store.hold_to(conversation, budget=kept.budget, terms=kept.terms)
+    return kept, terms
+
+
+@contextmanager
+def damage_in(store: Records, conversation: str) -> Generator[None]:
+    """Raise Damaged for entries and commits that do not follow each other."""
+    try:
+        yield
+    except (ValueError, LawBroken, IndexError) as error:
+        raise Damaged(str(error), store.where, conversation) from error
+
+
+def sound_holds(store: Records, conversation: str, index: Index) -> tuple[Hold, ...]:
+    """What is held of what the record has; a hold of something else is reported, and holds nothing."""
+    held = store.holds(conversation)
+    for hold in held:
+        if not is_held(index, hold):
+            _LOG.warning(
+                "%s: conversation %r: a %s of %r, which the record does not have",
+                store.where,
+                conversation,
+                hold.kind,
+                hold.object,
+            )
+    return tuple(hold for hold in held if is_held(index, hold))
