@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tenure.evals.bill import Bill, Billing, Part, Watched, accounted, bill_of, limit_of
 from tenure.evals.harm.line import Category, HarmLine, Verdict
+from tenure.evals.heads import FIRST
 from tenure.evals.lines import (
     BlockLine,
     BudgetLine,
@@ -29,7 +30,6 @@ from tenure.evals.lines import (
 from tenure.evals.loading import source, store_drafts
 from tenure.evals.replay import Options, Source, replay
 from tenure.evals.sample import sample_session
-from tenure.evals.validation import FIRST
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.gate import RECALL_OUTPUT
 from tenure.live.recalls import CALL, LEAST

@@ -68,7 +68,13 @@ Window = Annotated[
 PricedAs = Annotated[
     str, typer.Option("--model", "-m", metavar="MODEL", help="Price and count as this model. Default: the model in the log.")
 ]
-HeadTokens = Annotated[str, typer.Option(metavar="TOKENS", help="Tokens of system prompt and tools, which most logs leave out.")]
+HeadTokens = Annotated[
+    str,
+    typer.Option(
+        metavar="TOKENS",
+        help="Tokens of system prompt and tools, which most logs leave out. Default: what the reported usage reveals.",
+    ),
+]
 SESSION_HELP: Final = "A session file of any known agent, or a Tenure store; `tenure sessions` lists what is on this machine."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
@@ -79,8 +85,10 @@ def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bo
     return Budget.parse(target=target or None, ceiling=limit or None, floor=floor or None, window=window or None)
 
 
-def head_of(tokens: str) -> int:
-    """Raises InputError for what is no number of tokens."""
+def head_of(tokens: str) -> int | None:
+    """None for what the log's reports reveal. Raises InputError for what is no number of tokens."""
+    if not tokens.strip():
+        return None
     return 0 if tokens.strip() == "0" else parse_tokens("--head-tokens", tokens, of=None)
 
 

@@ -55,7 +55,7 @@ def audit(
     floor: Floor = "",
     window: Window = "",
     model: PricedAs = "",
-    head_tokens: HeadTokens = "0",
+    head_tokens: HeadTokens = "",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
     html: Annotated[str, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = "",
     keep: Annotated[

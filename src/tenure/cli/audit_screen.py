@@ -12,6 +12,7 @@ from rich.text import Text
 from tenure.cli import words
 from tenure.cli.audit_tables import Outcome, needless, note, outcomes, policies, top, where
 from tenure.evals.audit.report import Audit, Row, Session
+from tenure.evals.lines import Head
 from tenure.policies import UNBOUNDED
 
 LABEL: Final = 10  # columns of what a line is about, with the gap
@@ -59,7 +60,18 @@ def _titles(audit: Audit) -> Iterator[Text]:
     yield _line(Text.assemble((name_of(session.path), "bold"), words.plain(f"  {session.format} · {model}")))
     size = f"{counted(session.calls, 'call')}, {counted(session.turns, 'turn')}, {words.tokens(session.tokens)} tokens"
     compacted = f", {counted(times, 'compaction')}" if (times := len(audit.window.compactions)) else ""
-    yield _line(Text(f"{size}{compacted}{_when(session)}", style="dim"))
+    yield _line(Text(f"{size}{_head(session.head)}{compacted}{_when(session)}", style="dim"))
+
+
+def _head(head: Head) -> str:
+    """What stands before every view, in a few words."""
+    match head.origin:
+        case "reported":
+            return f", head {words.short(head.provider_tokens)} by its reports"
+        case "given":
+            return f", head {words.short(head.tokens)} as given" if head.tokens else ""
+        case "unknown":
+            return ", head not known"
 
 
 def _facts(facts: list[tuple[str, str]]) -> Grid:

@@ -85,7 +85,7 @@ def replay(
     cache_life: Annotated[
         str, typer.Option(metavar="TIME", help="How long a cached prefix lives, such as 1h. Default: as in the log.")
     ] = "",
-    head_tokens: HeadTokens = "0",
+    head_tokens: HeadTokens = "",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
     harm: Annotated[
         bool, typer.Option("--harm/--no-harm", help="Find what was needed after it left, and bill its recalls.")
@@ -102,7 +102,7 @@ def replay(
         budget=budget_of(target, ceiling, floor, window, bounded=policy != UNBOUNDED or bool(compat)),
         policy=faithful_named(policy, compat) if faithful else policy_named(policy, compat),
         model=model,
-        head_tokens=head_of(head_tokens),
+        head=head_of(head_tokens),
         clip=_clip(clip),
         like_pi=compat == "pi-cwl",
         settings={"compat": compat or None, "clip": clip or None, "gate": gate.value, "cache_life": cache_life or None},
@@ -310,6 +310,8 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
     table.add_row(
         "recorded", f"{summary.calls:,} calls, {summary.entries:,} messages, {words.tokens(summary.record_tokens)} tokens"
     )
+    if run.header is not None and (head := words.head(run.header.head)):
+        table.add_row("head", head)
     table.add_row("window", words.sparkline(run.windows, max(peak, limit)))
     table.add_row(
         "peak", f"{words.tokens(peak)} of {words.tokens(limit)} tokens, in {summary.commits} commit{_s(summary.commits)}"

@@ -93,7 +93,7 @@ def _past(sessions: list[str], policy: str, limits: tuple[str, str, str, str], m
                 store, held, _whose(policy, held.terms, store.commits(held.id)), budget_of(*limits) if any(limits) else None
             )
     chosen = policy_named(policy or DEFAULT)
-    options = Options(budget=budget_of(*limits, bounded=policy != UNBOUNDED), policy=chosen, model=model)
+    options = Options(budget=budget_of(*limits, bounded=policy != UNBOUNDED), policy=chosen, model=model, head=None)
     return replayed([source(name) for name in sessions], options, o200k())
 
 

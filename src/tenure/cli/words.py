@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tenure.evals.kinds import LABELS
+from tenure.evals.lines import Head
 from tenure.meter.figures import first_line as first_line
 from tenure.meter.figures import money as money
 from tenure.meter.figures import plain as plain
@@ -36,6 +37,16 @@ def kinds(counts: Mapping[str, int], most: int = 5) -> str:
     parts = [f"{LABELS.get(kind, kind)} {short(count)}" for kind, count in list(counts.items())[:most]]
     rest = sum(list(counts.values())[most:])
     return ", ".join([*parts, *([f"other {short(rest)}"] if rest else [])]) or "nothing"
+
+
+def head(found: Head) -> str:
+    """What stands before every view, and how that is known; empty where nothing was asked for."""
+    if found.origin == "unknown":
+        return "not known, taken as 0: the log reports no prompts and leaves out system prompt and tools (--head-tokens)"
+    if found.origin == "given":
+        return f"{tokens(found.tokens)} tokens of system prompt and tools, as given" if found.tokens else ""
+    said = f"{tokens(found.provider_tokens)} tokens in what the log leaves out"
+    return f"{said}, by {found.reports} of its reports (--head-tokens for another)"
 
 
 def gauge_bar(used: int, limit: int, width: int = 24) -> Text:

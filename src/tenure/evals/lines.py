@@ -44,6 +44,16 @@ class PricesLine(Struct, frozen=True, kw_only=True):
     min_cache: int
 
 
+class Head(Struct, frozen=True, kw_only=True):
+    """What stands before the view in every request (system prompt and tools), and how that is known."""
+
+    tokens: int = 0  # o200k
+    origin: Literal["reported", "given", "unknown"] = "unknown"  # by what the log's reports leave over; unknown: taken as 0
+    provider_tokens: int = 0  # the same, as the reports have it
+    reports: int = 0  # that it was learned from
+    ratio: float = 0.0  # provider tokens per o200k token, by the same reports; 0: learned call by call
+
+
 class ReplayLine(Struct, frozen=True, kw_only=True, tag="replay", tag_field="type"):
     """The first line."""
 
@@ -58,7 +68,8 @@ class ReplayLine(Struct, frozen=True, kw_only=True, tag="replay", tag_field="typ
     framing: dict[str, int]
     prices: PricesLine
     rules: dict[str, str | bool]
-    head_tokens: int
+    head_tokens: int  # o200k
+    head: Head = Head(origin="given")  # how `head_tokens` is known
 
 
 class MediaLine(Struct, frozen=True, kw_only=True):

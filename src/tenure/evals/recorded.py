@@ -4,17 +4,22 @@ The log tells what was said and where the agent rewrote its window; the provider
 the ratio between the provider's tokens and ours is learned, and how far off a prediction by it would have been.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.evals.heads import Report, head_of, middle
+from tenure.evals.lines import Head
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.session import Session, Setup
 from tenure.meter.ratio import Ratio
-from tenure.meter.tokens import FRAMING, Tokenizer
-from tenure.record.entry import Entry, ToolResult, Usage
+from tenure.meter.tokens import FRAMING, Tokenizer, weigh
+from tenure.record.entry import Draft, Entry, ToolResult, Usage
 from tenure.record.index import Index
-from tenure.sessions.reader import Rewritten
+from tenure.rules.tables import rules_for
+from tenure.sessions.reader import Event, Rewritten
 from tenure.view.edit import Drop, Edit, Remove, Replace
 from tenure.view.project import Projection
 
@@ -45,6 +50,8 @@ class Recorded:
     def __init__(self, index: Index, count: Tokenizer) -> None:
         self.view = Projection(index)
         self.ratio = Ratio()
+        self.reports: list[Report] = []
+        self._stretch = 0  # compactions and clearings so far
         self._cleared = count(CLEARED)
         self._base = 0  # entries before the present source
         self._results: dict[str, tuple[int, int]] = {}
@@ -87,6 +94,7 @@ class Recorded:
         self.view.apply(edits)
         if edits:
             self.ratio = replace(self.ratio, reported=0)
+            self._stretch += 1
         return edits
 
     def learn(self, usage: Usage | None) -> None:
@@ -97,6 +105,9 @@ class Recorded:
         if self._usages:
             self._errors.append(abs(self.ratio.provider_tokens(counted) - usage.prompt) / usage.prompt)
         self._usages.append(usage)
+        before = self.reports[-1] if self.reports and self.reports[-1].stretch == self._stretch else None
+        grown = counted - before.counted if before is not None else 0
+        self.reports.append(Report(prompt=usage.prompt, counted=counted, stretch=self._stretch, grown=grown))
         self.ratio = self.ratio.learn(usage.prompt, counted)
 
     def reported(self) -> Reported | None:
@@ -111,9 +122,33 @@ class Recorded:
             output=_sum(self._usages, "output"),
             largest_prompt=max(usage.prompt for usage in self._usages),
             ratio=self.ratio.value,
-            head=self.ratio.head,
+            head=head_of(self.reports).provider_tokens,
             errors=tuple(sorted(self._errors)),
         )
+
+
+def reports_of(events: Iterable[Event], model: str, tokenizer: Tokenizer) -> list[Report]:
+    """The prompts that a session reports, beside its window as the log has it."""
+    rules = rules_for("", model, "")
+    setup = Setup(budget=Budget(), rules=rules, policy=None)
+    session = Session(setup, weigh=lambda blocks: weigh(blocks, tokenizer, rules.media), count=tokenizer)
+    recorded = Recorded(session.index, tokenizer)
+    for event in events:
+        match event:
+            case Draft():
+                recorded.learn(event.usage)
+                for entry in session.append(event).entries:
+                    recorded.append(entry)
+            case Rewritten():
+                recorded.rewrite(event)
+            case _:
+                pass
+    return recorded.reports
+
+
+def learned_head(sessions: Iterable[Iterable[Event]], model: str, tokenizer: Tokenizer) -> Head:
+    """The head that the reports of sessions reveal, which run as one. Reads them to their end."""
+    return middle(head_of(reports_of(events, model, tokenizer)) for events in sessions)
 
 
 def _sum(usages: Sequence[Usage], name: str) -> int:

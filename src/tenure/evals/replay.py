@@ -19,9 +19,9 @@ from tenure.clip.setting import Clip
 from tenure.evals import lines as line_of
 from tenure.evals.helping import Helped, Helping
 from tenure.evals.kinds import kind_name
-from tenure.evals.lines import Line
+from tenure.evals.lines import Head, Line
 from tenure.evals.pi_filter import weigh_like_pi
-from tenure.evals.recorded import Recorded
+from tenure.evals.recorded import Recorded, learned_head
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Propose, Session, Setup, Stay, Unmet
@@ -71,7 +71,7 @@ class Options(Struct, frozen=True, kw_only=True):
     budget: Budget
     policy: Policy | None
     model: str = ""  # empty: as the log says
-    head_tokens: int = 0
+    head: int | Head | None = 0  # o200k tokens of system prompt and tools; None: what the log's own reports reveal
     clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
     gate: Rule = Rule.PRICED
     cache_life: str = ""  # that the requests ask for, such as "1h"; empty: as the log says, else the provider's default
@@ -91,7 +91,8 @@ def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) ->
     named = options.model or next((m for reading in readings if (m := reading.model)), "")
     life = options.cache_life or next((reading.cache_life for reading in readings if reading.cache_life), "")
     tenant = readings[0].source.tenant() if readings else ""
-    run = _Run(options, named or DEFAULT_MODEL, life, tokenizer, tenant)
+    head = _head(readings, options, named or DEFAULT_MODEL, tokenizer)
+    run = _Run(options, head, named or DEFAULT_MODEL, life, tokenizer, tenant)
     yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
     for reading in readings:
         run.begin_source()
@@ -127,6 +128,19 @@ class Reading:
         return line_of.SourceFile(path=line_of.spelled(self.source.path), format=self.format, sha256=self.source.sha256())
 
 
+def _head(readings: list[Reading], options: Options, model: str, tokenizer: Tokenizer) -> Head:
+    """The head that was given, else what the reports reveal; where messages are weighed as pi-cwl does, reports tell nothing."""
+    match options.head:
+        case Head():
+            return options.head
+        case int():
+            return Head(tokens=options.head, origin="given")
+        case None if options.like_pi or not options.learn:
+            return Head()
+        case None:
+            return learned_head((reading.source.events()[1] for reading in readings), model, tokenizer)
+
+
 class _Sent(Struct):
     """The bill of one window, and what of the request that was sent last still stands unchanged."""
 
@@ -148,8 +162,8 @@ class _Pending(Struct, frozen=True, kw_only=True):
 class _Run:
     """One replay in progress. Mutable; yields lines."""
 
-    def __init__(self, options: Options, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str) -> None:
-        self.options, self.model, self._cache_life = options, model, cache_life
+    def __init__(self, options: Options, head: Head, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str) -> None:
+        self.options, self.head, self.model, self._cache_life = options, head, model, cache_life
         self.rules: Rules = rules_for("", model, "")
         self.prices: Prices = prices_for(model, life=cache_life)
         self._tokenizer = tokenizer
@@ -166,7 +180,8 @@ class _Run:
         weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
         self._texts: dict[int, Entry] = {}  # of the entries that are in the view; with helpers of all, as a store has them
         self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)
-        self.session.ratio = options.ratio or self.session.ratio
+        self._ratio = options.ratio or head.ratio  # 0: learned call by call
+        self.session.ratio = self._ratio or self.session.ratio
         self.recorded = Recorded(self.session.index, tokenizer)
         self._helping = Helping(
             self.session,
@@ -214,7 +229,8 @@ class _Run:
                 min_cache=prices.min_cache,
             ),
             rules={"thinking": self.rules.thinking, "provider": self.rules.provider, "dialect": self.rules.dialect},
-            head_tokens=self.options.head_tokens,
+            head_tokens=self.head.tokens,
+            head=self.head,
         )
 
     def begin_source(self) -> None:
@@ -288,7 +304,7 @@ class _Run:
         return {"cache_life": self._cache_life} if self._cache_life else {}
 
     def _before_call(self, draft: Draft) -> Iterator[Line]:
-        for helped in self._helping.due(extra=self.options.head_tokens, at=draft.at):
+        for helped in self._helping.due(extra=self.head.tokens, at=draft.at):
             yield from self._planned(helped)
         yield from self._decided(draft)
         yield from self._overdue()
@@ -338,7 +354,7 @@ class _Run:
         )
 
     def _decided(self, draft: Draft) -> Iterator[Line]:
-        decision = self.session.decide(extra=self.options.head_tokens, at=draft.at)
+        decision = self.session.decide(extra=self.head.tokens, at=draft.at)
         match decision:
             case Stay(price=None):
                 return
@@ -396,7 +412,7 @@ class _Run:
 
     def _break(self, sent: _Sent, before: View, after: View) -> None:
         """What was sent last stands only as far as the view is the same."""
-        sent.unbroken = min(sent.unbroken, self.options.head_tokens + shared_prefix(before, after, self.session.index))
+        sent.unbroken = min(sent.unbroken, self.head.tokens + shared_prefix(before, after, self.session.index))
 
     def _committed(self, commit: Commit) -> line_of.CommitLine:
         return line_of.CommitLine(
@@ -433,7 +449,7 @@ class _Run:
         self._protected = now
 
     def _call(self, answer: Draft) -> line_of.CallLine:
-        session, head = self.session, self.options.head_tokens
+        session, head = self.session, self.head.tokens
         output = answer.usage.output if answer.usage and answer.usage.output else sum(map(self._tokenizer, _texts(answer)))
         tokens = head + session.view.tokens
         shared = self._sent.unbroken
@@ -486,7 +502,7 @@ class _Run:
         learns = self.options.learn and not self.options.like_pi
         if learns:
             self.recorded.learn(answer.usage)
-        self.session.observe(at=answer.at, ratio=self.options.ratio or self.recorded.ratio.value)
+        self.session.observe(at=answer.at, ratio=self._ratio or self.recorded.ratio.value)
         self._helping.reported(self._prompt(answer.usage if learns else None))
 
     def _prompt(self, usage: Usage | None) -> int:
@@ -497,7 +513,7 @@ class _Run:
         """
         session = self.session
         if usage is None or not usage.prompt:
-            return int((session.view.tokens + self.options.head_tokens) * session.ratio)
+            return int((session.view.tokens + self.head.tokens) * session.ratio)
         return usage.prompt - int((self.recorded.view.tokens - session.view.tokens) * session.ratio)
 
     def _rewritten(self, event: Rewritten) -> Iterator[Line]:

@@ -1,29 +1,27 @@
 """How far a simulated bill is from what providers reported. Promise: what is claimed can be looked up, its error included.
 
 A session is replayed as the recorded agent sent it: nothing leaves but by its own compactions. What its log leaves out, system prompt and tools,
-is sized once from the first reports. Each call's tokens by what the cache did with them stand beside those that the provider reported; and
+is sized once from the reports (`tenure.evals.heads`). Each call's tokens by what the cache did with them stand beside those that the provider reported; and
 beside those that the same rules give for the prompts as they were reported, so that errors of size and of the cache are told apart.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
-from itertools import accumulate
-from statistics import median
 from typing import Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tenure.evals.heads import head_of, ratio_of
 from tenure.evals.lines import CallLine, ReplayLine, ReportedLine
+from tenure.evals.recorded import reports_of
 from tenure.evals.replay import Options, Source, replay, seconds_of
 from tenure.lifecycle.budget import Budget
 from tenure.meter.cache import Call, PrefixCache
 from tenure.meter.price import Prices
-from tenure.meter.ratio import ASSUMED, SMALLEST
 from tenure.meter.tokens import Tokenizer
 from tenure.record.entry import Usage
 
-FIRST: Final = 5  # reports that the head is sized from: the first alone may be of a warm-up, or from before the tools were there
 HALF: Final = 0.5  # of what should have been read: less is a miss
 SHRUNK: Final = 0.02  # of a prompt: a greater loss that the log does not tell of is a clearing
 _VAST: Final = 1_000_000_000  # a window that nothing fills
@@ -179,13 +177,13 @@ def together(name: str, compared: Iterable[Compared]) -> Compared:
 
 def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Place, ...]] | None:
     alone = Options(budget=Budget(window=_VAST), policy=None)
-    _, learned = _played(source, tokenizer, alone)
+    first, learned = _played(source, tokenizer, alone)
     told = [call for call in learned if _prompt_of(call)]
     if not told:
         return None
-    ratio = ratio_of(learned)
-    head = head_of(told, ratio)
-    header, calls = _played(source, tokenizer, replace(alone, ratio=ratio, head_tokens=round(head / ratio)))
+    reports = list(reports_of(source.events()[1], first.model, tokenizer))
+    ratio, head = ratio_of(reports), head_of(reports).provider_tokens
+    header, calls = _played(source, tokenizer, replace(alone, ratio=ratio, head=round(head / ratio)))
     caching = _caching(told)
     walk = _Walk(_prices(header), writes=caching is Caching.WRITES)
     found = tuple(place for call in calls if (place := walk.place(call)) is not None)
@@ -212,30 +210,6 @@ def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Pla
         times=times,
     )
     return compared, found
-
-
-def ratio_of(calls: Iterable[CallLine]) -> float:
-    """Provider tokens per o200k token: the middle growth of a prompt from one report to the next, by weight.
-
-    As `tenure.meter.ratio` learns it, but of the whole session at once. Where something left in between, there is no growth.
-    """
-    growths = [(1.0, ASSUMED)]
-    before: CallLine | None = None
-    for call in calls:
-        grown = 0 if before is None else call.view_tokens - before.view_tokens
-        gained = 0 if before is None else _prompt_of(call) - _prompt_of(before)
-        if before is not None and grown >= SMALLEST and gained > 0 and call.shared_prefix_tokens == before.view_tokens:
-            growths.append((gained / grown, grown))
-        before = call if _prompt_of(call) else None
-    growths.sort()
-    half = sum(weight for _, weight in growths) / 2
-    reached = accumulate(weight for _, weight in growths)
-    return next(ratio for (ratio, _), below in zip(growths, reached, strict=True) if below >= half)
-
-
-def head_of(calls: Sequence[CallLine], ratio: float) -> int:
-    """Provider tokens that the first reported prompts hold beside what the log has of them; their middle one counts."""
-    return max(0, round(median(_prompt_of(call) - ratio * (call.view_tokens - call.head_tokens) for call in calls[:FIRST])))
 
 
 def _played(source: Source, tokenizer: Tokenizer, options: Options) -> tuple[ReplayLine, list[CallLine]]:

@@ -16,7 +16,7 @@ from tenure.evals.audit.report import Audit, Run
 from tenure.evals.audit.runs import Watching
 from tenure.evals.bill import Billing
 from tenure.evals.harm.line import HarmLine
-from tenure.evals.lines import BudgetLine, EntryLine, Line, RecallLine, ReplayLine, SkippedLine, SourceFile, SummaryLine
+from tenure.evals.lines import BudgetLine, EntryLine, Head, Line, RecallLine, ReplayLine, SkippedLine, SourceFile, SummaryLine
 from tenure.evals.replay import Options, Source, replay
 from tenure.lifecycle.budget import Budget
 from tenure.meter.tokens import Tokenizer
@@ -31,22 +31,22 @@ class Asked(Struct, frozen=True, kw_only=True):
     policies: tuple[str, ...]
     budget: Budget
     model: str = ""  # empty: as the log says
-    head_tokens: int = 0
+    head_tokens: int | None = None  # o200k; None: what the log's own reports reveal
 
-    def options(self, policy: str) -> Options:
+    def options(self, policy: str, head: int | Head | None) -> Options:
         """How to replay one policy."""
         budget = ENDLESS if policy == UNBOUNDED else self.budget
-        return Options(budget=budget, policy=policy_named(policy), model=self.model, head_tokens=self.head_tokens)
+        return Options(budget=budget, policy=policy_named(policy), model=self.model, head=head)
 
 
 def audit(source: Source, asked: Asked, tokenizer: Tokenizer, sha256: str | None = None) -> Iterator[AuditOutput]:
     """The lines of a session's audit, the last of which is its report. Raises InputError when the session cannot be read."""
     held = Held(source)
     digest = source.sha256() if sha256 is None else sha256
-    yield _header(held, asked, digest)
-    lines = replay([held.source(digest)], asked.options(UNBOUNDED), tokenizer)
+    lines = replay([held.source(digest)], asked.options(UNBOUNDED, asked.head_tokens), tokenizer)
     header = next(lines)
     assert isinstance(header, ReplayLine)
+    yield _header(held, asked, header, digest)
     recording, first = Recording(header), _Playing(header, None)
     rest: list[AuditOutput] = [RunLine(**structs.asdict(header))]  # entries come first, once for all runs; the rest is little
     for line in lines:
@@ -59,7 +59,7 @@ def audit(source: Source, asked: Asked, tokenizer: Tokenizer, sha256: str | None
     runs = [first.run(places)]
     judging = Judging(places.uses)
     for policy in asked.policies:
-        lines = replay([held.source(digest)], asked.options(policy), tokenizer)
+        lines = replay([held.source(digest)], asked.options(policy, header.head), tokenizer)
         header = next(lines)
         assert isinstance(header, ReplayLine)
         yield RunLine(**structs.asdict(header))
@@ -105,11 +105,12 @@ def budget_line(budget: Budget) -> BudgetLine:
     return BudgetLine(target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window)
 
 
-def _header(held: Held, asked: Asked, digest: str) -> AuditLine:
+def _header(held: Held, asked: Asked, header: ReplayLine, digest: str) -> AuditLine:
     return AuditLine(
         source=SourceFile(path=held.path, format=held.format, sha256=digest),
         policies=(UNBOUNDED, *asked.policies),
         budget=budget_line(asked.budget),
         model=asked.model,
-        head_tokens=asked.head_tokens,
+        head_tokens=header.head_tokens,
+        head=header.head,
     )

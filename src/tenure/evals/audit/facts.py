@@ -66,6 +66,7 @@ class Facts:
                 Skips(reason=reason, count=each.count, bytes=each.bytes, line=each.line) for reason, each in self._skips.items()
             ),
             prices=header.prices,
+            head=header.head,
             reported=Part(tokens=self._prompt, usd=self._usd),
         )
 

@@ -23,6 +23,7 @@ from tenure.evals.audit.audit import Asked
 from tenure.evals.audit.report import VERSION, Audit
 from tenure.evals.lines import spelled
 
+KEPT: Final = 2  # of what is kept: a report of another one is made again, though its readers would not mind
 MOST: Final = 2_000  # files of a folder; of more, those that were longest not asked for go
 REPORT: Final = ".report.gz"
 LINES: Final = ".lines.gz"
@@ -36,7 +37,7 @@ _decode: Final = msgspec.json.Decoder(Audit).decode
 
 def key_of(address: str, digest: str, asked: Asked) -> str:
     """By what an audit is found again: the session's bytes and address, what was asked, and who audited."""
-    return sha256(msgspec.json.encode((VERSION, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]
+    return sha256(msgspec.json.encode((VERSION, KEPT, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]
 
 
 class Kept:

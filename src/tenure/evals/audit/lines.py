@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from tenure.evals.audit.report import VERSION, Audit, Total
 from tenure.evals.harm.line import HarmLine
-from tenure.evals.lines import BudgetLine, Line, RecallLine, ReplayLine, SourceFile
+from tenure.evals.lines import BudgetLine, Head, Line, RecallLine, ReplayLine, SourceFile
 
 
 class AuditLine(Struct, frozen=True, kw_only=True, tag="audit", tag_field="type"):
@@ -15,7 +15,8 @@ class AuditLine(Struct, frozen=True, kw_only=True, tag="audit", tag_field="type"
     policies: tuple[str, ...]  # in the order of their runs; "none" first
     budget: BudgetLine
     model: str  # as asked for; empty: as the log says
-    head_tokens: int
+    head_tokens: int  # o200k
+    head: Head = Head(origin="given")  # how it is known
 
 
 class RunLine(ReplayLine, frozen=True, kw_only=True, tag="run", tag_field="type"):

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from tenure.evals.bill import Bill, Part
 from tenure.evals.harm.line import HarmLine
-from tenure.evals.lines import BudgetLine, PricesLine
+from tenure.evals.lines import BudgetLine, Head, PricesLine
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
 
@@ -106,7 +106,7 @@ class Window(Struct, frozen=True, kw_only=True):
     by_tool: Table
     by_path: Table
     by_turn: Table
-    head: Row  # system prompt and tools that the log leaves out, as `--head-tokens` says
+    head: Row  # system prompt and tools that the log leaves out; `Session.head` says how they are known
     wasted: tuple[Wasted, ...]  # stale, superseded, duplicate; every object counts once, as what it became first
     rereads: tuple[Reread, ...]  # dearest first
     series: Series
@@ -207,6 +207,7 @@ class Session(Struct, frozen=True, kw_only=True):
     ended: str
     skipped: tuple[Skips, ...]
     prices: PricesLine
+    head: Head = Head(origin="given")  # system prompt and tools that the log leaves out
     reported: Part = Part()  # prompt tokens that the log itself reports, in all; nothing where it reports none
 
 

@@ -39,7 +39,7 @@ def options(policy: Policy | None, budget: Budget, conditions: Conditions = USUA
         policy=policy,
         model=conditions.model,
         cache_life=conditions.cache_life,
-        head_tokens=conditions.head_tokens,
+        head=conditions.head_tokens,
         learn=False,
         faithful=conditions.faithful and policy is not None,
     )

@@ -8,6 +8,7 @@ from tenure.evals.audit.page.markup import Html, el, join
 from tenure.evals.audit.page.session import Place
 from tenure.evals.audit.page.tables import Cell, Column, figure, path, table, text
 from tenure.evals.audit.report import Audit, Reread, Row, Table, Waste, Window
+from tenure.evals.lines import Head
 
 # What each table tells, what it counts, and what a row without a name stands for.
 _TABLES: Final = (
@@ -35,7 +36,7 @@ def window_section(audit: Audit, place: Place, most: int) -> Html:
             el(
                 "p",
                 "As recorded. Tokens count once, as they came in; paid tokens count again at each call that carried them, which is what a large result costs when it stays.",
-                _head(window),
+                _head(window, audit.session.head),
                 class_="lead",
             ),
             el("div", *tables, class_="grid"),
@@ -86,10 +87,18 @@ def waste_section(audit: Audit, place: Place, most: int) -> Html:
     )
 
 
-def _head(window: Window) -> str | None:
+# How the head is known.
+_KNOWN: Final = {"reported": "as the first prompts that it reports reveal", "given": "as given"}
+
+
+def _head(window: Window, head: Head) -> str:
+    if head.origin == "unknown":
+        return (
+            " System prompt and tools, which the log leaves out, are not counted: it reports no prompts that would reveal them."
+        )
     if not window.head.paid:
-        return None
-    return f" System prompt and tools, which the log leaves out, are counted apart: {tokens(window.head.tokens)} tokens, {tokens(window.head.paid)} paid, {usd(window.head.usd)}."
+        return ""
+    return f" System prompt and tools, which the log leaves out, are counted apart, {_KNOWN[head.origin]}: {tokens(window.head.tokens)} tokens, {tokens(window.head.paid)} paid, {usd(window.head.usd)}."
 
 
 def _table(rows: Table, what: str, of: str, unnamed: str, most_rows: int) -> Html:
