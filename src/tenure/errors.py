@@ -59,6 +59,7 @@ class Failure(StrEnum):
     CUT_SHORT = "cut short"  # the answer has no end: the output limit, the connection or the time ran out
     CANCELLED = "cancelled"  # by the caller
     BAD_REPLY = "bad reply"  # complete, and of no use: empty, a tool call, no JSON where JSON was asked for
+    NO_SERVER = "no server"  # this machine refuses the connection: nothing runs at that port until somebody starts it
     NOT_ACCEPTED = "not accepted"  # the key, the model's name, a setting, the bill: will fail again until somebody changes it
 
 

@@ -1,5 +1,6 @@
 """What connections do to a reply, over real sockets and the official SDKs: nothing of it may reach the record, and the person is told."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,17 @@ def test_a_server_that_never_gets_it_right_is_given_up_with_its_words(dialect: s
     assert of(events, Failed)
     assert len(server.bodies) < 12
     assert [entry.role for entry in recorded(outside)] == [Role.SYSTEM, Role.USER]
+
+
+@every
+def test_a_local_port_that_nobody_listens_at_is_said_at_once(dialect: str, tmp_path: Path) -> None:
+    outside = Outside(folder(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    events = asked(outside, dialect, url, "Go.")
+    assert not of(events, Retrying)
+    assert not outside.waits
+    (failed,) = of(events, Failed)
+    assert failed.kind is Failure.NO_SERVER
+    assert "no server runs there" in failed.text

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from tenure.agent.available import Unusable
 from tenure.agent.catalogue import chosen
 from tenure.agent.keys import configuration_folder, key_for, state_folder
 from tenure.agent.speaking import speaker_of
-from tenure.errors import InputError, ModelError
+from tenure.errors import InputError
 
 SECRET = "sk-0123456789abcdef"
 
@@ -26,6 +27,15 @@ def test_the_environment_counts_before_the_file_and_the_providers_variable_befor
     assert key_for(gpt, {"OPENAI_API_KEY": "sk-env"}, tmp_path) == "sk-env"
     assert key_for(gpt, {}, tmp_path) == SECRET
     assert key_for(groq, {"GROQ_API_KEY": "gsk-env", "OPENAI_API_KEY": "sk-env"}, tmp_path) == "gsk-env"
+
+
+def test_a_providers_key_goes_to_no_other_provider(tmp_path: Path) -> None:
+    kept(tmp_path, f'openai = "{SECRET}"\n')
+    for spec, url in (("openai:llama", "https://api.groq.com/openai/v1"), ("groq:llama", ""), ("deepseek:deepseek-chat", "")):
+        assert key_for(chosen(spec, base_url=url), {"OPENAI_API_KEY": "sk-env"}, tmp_path) is None
+    assert key_for(chosen("groq:llama"), {"GROQ_API_KEY": "gsk-env"}, tmp_path) == "gsk-env"
+    unknown = chosen("openai:m", base_url="https://llm.example.org/v1")
+    assert key_for(unknown, {"OPENAI_API_KEY": "sk-env"}, tmp_path) == "sk-env"
 
 
 def test_a_key_of_the_file_goes_to_its_own_host_only(tmp_path: Path) -> None:
@@ -76,21 +86,8 @@ def test_folders_follow_the_standard_and_only_absolute_ones_count() -> None:
     ("spec", "told"),
     [("openai:gpt-5", "set OPENAI_API_KEY, or write openai"), ("anthropic:claude-opus-4-5", "set ANTHROPIC_API_KEY")],
 )
-def test_who_has_given_no_key_is_told_where_one_is_looked_for(
-    spec: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    _, speaker = speaker_of(
-        chosen(spec), folder=tmp_path, environment={}, home=tmp_path, done=0, seconds=lambda: 0.0, wait=asyncio.sleep
-    )
-
-    async def asked() -> None:
-        async for _ in speaker.speak(b'{"model": "m", "messages": [], "max_tokens": 9}'):
-            pass
-
-    with pytest.raises(ModelError, match="there is no key: ") as caught:
-        asyncio.run(asked())
+def test_who_has_given_no_key_is_told_where_one_is_looked_for(spec: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(Unusable, match=f"there is no key for {spec}: ") as caught:
+        speaker_of(chosen(spec), folder=tmp_path, environment={}, home=tmp_path, done=0, seconds=lambda: 0.0, wait=asyncio.sleep)
     assert told in str(caught.value)
     assert str(tmp_path / ".config" / "tenure" / "keys.toml") in str(caught.value)

@@ -140,7 +140,7 @@ def test_a_model_must_be_named(capsys: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.delenv("TENURE_MODEL", raising=False)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert main(["run", "Go."]) == 2
-    assert "--model anthropic:claude-opus-4-5" in capsys.readouterr().err
+    assert "no model was named: use --model MODEL (-m), or set TENURE_MODEL\n" in capsys.readouterr().err
 
 
 def test_every_reason_has_an_exit_code_and_the_help_says_what_they_mean(capsys: pytest.CaptureFixture[str]) -> None:

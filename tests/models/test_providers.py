@@ -287,11 +287,11 @@ def test_a_quota_that_is_used_up_is_not_waited_for() -> None:
     assert failed(chat, Fault(status=429, code="insufficient_quota")).kind is Failure.NOT_ACCEPTED
 
 
-def test_a_provider_that_nobody_runs_is_unavailable() -> None:
+def test_a_port_of_this_machine_that_refuses_has_no_server() -> None:
     for made in EVERY.values():
         with pytest.raises(ModelError) as caught:
             made("http://name:password-of-mine@127.0.0.1:9")(HI)
-        assert caught.value.kind is Failure.UNAVAILABLE
+        assert caught.value.kind is Failure.NO_SERVER
         assert "password-of-mine" not in str(caught.value)
 
 

@@ -190,7 +190,11 @@ def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
 def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     rows = [
-        Row(key=f"anthropic:model-{n}", cells=(f"anthropic:model-{n}", "200k", "3.00", "15.00"), tones=("", "dim", "dim", "dim"))
+        Row(
+            key=f"anthropic:model-{n}",
+            cells=(f"anthropic:model-{n}", "200k", "3.00", "15.00", "ready" if n < 23 else "no key"),
+            tones=("", "dim", "dim", "dim", "mark" if n < 23 else "dim"),
+        )
         for n in range(30)
     ]
 

@@ -60,6 +60,7 @@ def made(
         seconds=lambda: 0.0,
         now=lambda: "2026-01-02T03:04:05.000000Z",
         speaker=lambda choice: helper if choice.spec == HELPER else speaker,
+        local=(),
         store=store or MemoryStore(),
         tokens=by_words,
     )

@@ -1,7 +1,7 @@
-"""Which models there are to talk with: their API, window, output and prices. Promise: nothing is broken by a limit nobody knew.
+"""Which models there are to talk with: their API, window, output and prices.
 
 Windows and prices come from the data of `genai-prices`, what is legal from `rules`; what neither knows is assumed small rather than large. A model is
-named `openai:gpt-5-mini`: the API, and what the provider calls it.
+named `openai:gpt-5-mini` or `ollama:qwen3`: who serves it, and what it is called there.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.models.hosts import PROVIDERS, host_of
+from tenure.models.hosts import NAMED, PROVIDERS, host_of
 
 UNKNOWN_WINDOW: Final = 128_000  # provider tokens; most models of the last years take as much
 OUTPUT: Final = 16_384  # tokens of one reply, where the model allows as many
@@ -39,16 +39,17 @@ _KINDS: Final = {
     "openai-chat": "openai-chat",
     "openai-responses": "openai-responses",
     "scripted": "",
+    **{name: "openai-chat" for name in NAMED if name not in ("openai", "anthropic")},
 }
-_OWN: Final = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
-EXAMPLES: Final = ("anthropic:claude-opus-4-5", "openai:gpt-5", "scripted:FILE")
+_OWN: Final = {name: NAMED[name].host for name in ("openai", "anthropic")}
+EXAMPLES: Final = ("anthropic:claude-opus-4-5", "openai:gpt-5", "ollama:qwen3", "scripted:FILE")
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
     """A model as it was asked for, and what is known of it. `window` and `output` in provider tokens."""
 
     spec: str  # as `--model` takes it
-    kind: str  # what stands before the colon
+    kind: str  # what stands before the colon: a service, an API of OpenAI's, or "scripted"
     name: str  # as the provider calls it; of a script the file
     api: str  # "openai-chat", "openai-responses", "anthropic"; empty for a script, which says so itself
     base_url: str = ""  # empty: the provider's own
@@ -77,6 +78,8 @@ def chosen(spec: str, *, base_url: str = "") -> Chosen:
         )
     if kind == "scripted":
         return Chosen(spec=spec, kind=kind, name=name, api="")
+    if kind in NAMED and kind not in _OWN:
+        base_url = base_url or NAMED[kind].url
     host = host_of(base_url) if base_url else _OWN[kind.partition("-")[0]]
     provider = PROVIDERS.get(host, "")
     window = _window(name, provider)

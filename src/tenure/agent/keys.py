@@ -1,12 +1,12 @@
-"""Keys to models: from the environment, or from a file that only its owner can read (an edge). Promise: a key is never shown.
+"""Keys to models: from the environment, or from a file that only its owner can read (an edge). A key is never shown.
 
     # ~/.config/tenure/keys.toml, mode 0600
     anthropic = "sk-ant-…"
     openai = "sk-…"
     "llm.example.org:8000" = "…"       # a server of one's own, by host
 
-The environment counts before the file: the variable of the provider (`GROQ_API_KEY`), then of the API that is spoken. A file that others can read is
-not read at all.
+The environment counts before the file. A provider that is known gets its own key only (`GROQ_API_KEY`), a server that is not known that of the API it
+speaks (`OPENAI_API_KEY`). A file that others can read is not read at all.
 """
 
 import os
@@ -18,20 +18,17 @@ from typing import Final, cast
 
 from tenure.agent.catalogue import Chosen
 from tenure.errors import InputError
+from tenure.models.hosts import ANTHROPIC, NAMED, OPENAI, is_loopback
 
 FILE: Final = "keys.toml"
 LARGEST: Final = 65_536  # bytes
-_LOCAL: Final = ("127.0.0.1", "localhost", "[::1]", "::1", "0.0.0.0")  # noqa: S104 - only compared
-_VARIABLES: Final[Mapping[str, str]] = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "x-ai": "XAI_API_KEY",
-    "google": "GEMINI_API_KEY",
-}
+# Besides a key, what the SDK of Anthropic finds credentials by: a token, a profile, a workload's identity.
+_OTHER_WAYS: Final = (
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_CONFIG_DIR",
+    "ANTHROPIC_FEDERATION_RULE_ID",
+)
 
 
 def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path) -> str | None:
@@ -39,28 +36,33 @@ def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path)
 
     A server on this machine that nobody has a key for gets "-".
     """
-    family = choice.kind.partition("-")[0]
-    own = _VARIABLES.get(choice.provider, "")
-    if own and environment.get(own):
-        return environment[own]
-    kept = _kept(configuration / FILE)
+    variable = _variable(choice)
+    if choice.provider and environment.get(variable):
+        return environment[variable]
+    kept = kept_keys(configuration)
     for name in (choice.host, choice.provider):
         if name and kept.get(name):
             return kept[name]
-    if not choice.base_url and kept.get(family):
-        return kept[family]
-    usual = environment.get(_VARIABLES.get(family, ""))
-    if usual:
-        return usual
-    return "-" if choice.host.rpartition(":")[0] in _LOCAL or choice.host in _LOCAL else None
+    return environment.get(variable) or ("-" if is_loopback(choice.host) else None)
+
+
+def has_other_way(choice: Chosen, environment: Mapping[str, str], home: Path) -> bool:
+    """Whether the SDK may find credentials that are no key."""
+    if choice.api != "anthropic":
+        return False
+    return any(environment.get(name) for name in _OTHER_WAYS) or (home / ".config" / "anthropic").is_dir()
 
 
 def sought(choice: Chosen, configuration: Path) -> str:
     """Where a key for a model is looked for, for people who have given none."""
-    family = choice.kind.partition("-")[0]
-    variable = _VARIABLES.get(choice.provider) or _VARIABLES.get(family, "")
-    name = f'"{choice.host}"' if choice.base_url else family
-    return f'set {variable}, or write {name} = "…" into {configuration / FILE}, which only you may be able to read (chmod 600)'
+    name = choice.provider or f'"{choice.host}"'
+    return f'set {_variable(choice)}, or write {name} = "…" into {configuration / FILE} (chmod 600)'
+
+
+def _variable(choice: Chosen) -> str:
+    """The variable with a model's key: its provider's, else that of the API."""
+    service = NAMED.get(choice.provider) or (ANTHROPIC if choice.api == "anthropic" else OPENAI)
+    return service.variable
 
 
 def configuration_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -78,7 +80,9 @@ def _based(given: str | None, usual: Path) -> Path:
     return Path(given) if given and Path(given).is_absolute() else usual
 
 
-def _kept(path: Path) -> Mapping[str, str]:
+def kept_keys(configuration: Path) -> Mapping[str, str]:
+    """The keys of the file in a configuration folder, by provider or host. Raises InputError for a file that cannot be trusted."""
+    path = configuration / FILE
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

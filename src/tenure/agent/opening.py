@@ -17,7 +17,8 @@ from tenure.agent.admission.git_program import Repository
 from tenure.agent.admission.place import Place
 from tenure.agent.admission.prompt import Manner
 from tenure.agent.admission.skills import read_skill
-from tenure.agent.catalogue import EXAMPLES, Chosen, chosen, fields_of, spec_of
+from tenure.agent.available import Unusable, available
+from tenure.agent.catalogue import Chosen, chosen, fields_of, spec_of
 from tenure.agent.keys import configuration_folder, state_folder
 from tenure.agent.overflow import bounded
 from tenure.agent.permission import Permissions
@@ -138,13 +139,20 @@ async def opened(
             prefix=shared.prefix if shared is not None else "",
             decisions=heard,
         )
-    except BaseException:
+    except BaseException as error:
         scratch.remove()
         if servers is not None:
             await servers.stop()
         if shared is None and world.store is None:
             store.close()
+        if isinstance(error, Unusable):
+            raise await advised(error, world) from None
         raise
+
+
+async def advised(error: Unusable, world: World) -> Unusable:
+    """The same error with the models that could be used instead."""
+    return Unusable(error.problem, available=await available(world.environment, world.home, world.local))
 
 
 async def closed(parts: Parts, *, shared: bool) -> None:
@@ -248,7 +256,7 @@ def _folder(settings: Settings, sheet: Conversation | None) -> Path:
 def _speaking(settings: Settings, world: World, store: Records, sheet: Conversation | None) -> tuple[Chosen, Speaker]:
     spec = settings.model or (spec_of(sheet.dialect, sheet.model) if sheet is not None else "")
     if not spec:
-        raise InputError("model", "none", " or ".join(f"--model {each}" for each in EXAMPLES))
+        raise Unusable("no model was named: use --model MODEL (-m), or set TENURE_MODEL")
     choice = chosen(spec, base_url=settings.base_url)
     if settings.output:
         choice = replace(choice, output=settings.output)

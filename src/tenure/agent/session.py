@@ -20,12 +20,13 @@ from msgspec.structs import replace
 from tenure.agent.admission.admitted import Admitted
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.asking import Asking
+from tenure.agent.available import Unusable
 from tenure.agent.calls import Calls
 from tenure.agent.catalogue import Chosen
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
 from tenure.agent.loop import Loop
 from tenure.agent.notes import Notes
-from tenure.agent.opening import Parts, Shared, closed, counted, opened, with_model
+from tenure.agent.opening import Parts, Shared, advised, closed, counted, opened, with_model
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
@@ -160,7 +161,10 @@ class Agent:
     async def use(self, model: str, *, base_url: str = "") -> None:
         """Go on with another model; the record stays. Raises InputError during a turn, and for a model that cannot be spoken to."""
         self._require_idle()
-        before, self._parts = self._parts, with_model(self._parts, model, base_url)
+        try:
+            before, self._parts = self._parts, with_model(self._parts, model, base_url)
+        except Unusable as error:
+            raise await advised(error, self._parts.world) from None
         await before.speaker.close()
         self._put_together()
 

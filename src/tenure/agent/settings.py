@@ -16,6 +16,7 @@ from tenure.agent.approval import Mode
 from tenure.agent.catalogue import Chosen
 from tenure.errors import InputError
 from tenure.lifecycle.budget import Budget
+from tenure.models.hosts import LOCAL, Service
 from tenure.models.speaker import Speaker
 from tenure.store.records import Now, Records, utc_now
 
@@ -80,5 +81,6 @@ class World:
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random  # from 0 to 1, to spread attempts
     speaker: Callable[[Chosen], Speaker] | None = None  # None: the official SDKs, or a script
+    local: tuple[Service, ...] = LOCAL  # servers of this machine that are asked for models, where no other is to be had
     store: Records | None = None  # None: as the settings say
     tokens: Callable[[str], int] | None = None  # None: o200k

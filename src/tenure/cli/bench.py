@@ -182,14 +182,11 @@ def swe_bench(
 def _setup(
     model: str, condition: str, ceiling: str, base_url: str, max_steps: int, max_usd: float, fields: str, *, sandbox: bool
 ) -> "Setup":
-    from tenure.agent.catalogue import EXAMPLES
     from tenure.benchmarks.condition import condition_named
     from tenure.benchmarks.play import Setup
     from tenure.cli.run import fields_of
     from tenure.lifecycle.budget import parse_tokens
 
-    if not model:
-        raise InputError("model", "none", " or ".join(f"--model {each}" for each in EXAMPLES))
     return Setup(
         model=model,
         condition=condition_named(condition),

@@ -126,7 +126,8 @@ def _usage(error: Exception) -> str:
 def _say(error: str, code: int) -> int:
     from tenure.cli import words
 
-    words.screen(stderr=True, wrap=False).print(words.plain(f"tenure: {error}"), style="red")
+    for line in f"tenure: {error}".splitlines():
+        words.screen(stderr=True, wrap=False).print(words.plain(line), style="red")
     return code
 
 

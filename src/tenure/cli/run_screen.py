@@ -26,6 +26,7 @@ from tenure.meter.figures import first_line, money, short
 from tenure.record.tools import is_delimiter
 
 WIDTH: Final = 100  # characters of a line
+LONG: Final = 300  # of what went wrong
 NOT_DONE: Final = {
     "needs approval": "this needs your approval; run again with --approve edits or --approve all, and --continue",
     "step limit": "the limit of calls is reached; --continue goes on",
@@ -104,7 +105,8 @@ class Teller:
             self._out.write(visible(done.text).rstrip() + "\n")
             self._out.flush()
         if why := NOT_DONE.get(done.reason):
-            self._aside.write(f"tenure: {why}" + (f" ({first_line(done.why, WIDTH)})" if done.why else "") + "\n")
+            is_told = done.reason == "failed" and not self._quiet  # by `Failed`, in a line of its own
+            self._aside.write(f"tenure: {why}" + (f" ({first_line(done.why, LONG)})" if done.why and not is_told else "") + "\n")
         self._line(self._sum(done))
         self._aside.flush()
 
@@ -127,7 +129,7 @@ def line_of(event: Event) -> str:
             inner = line_of(event.of)
             return f"  │ {inner}" if inner else ""
         case Retrying():
-            return f"… {first_line(event.text, WIDTH)}; attempt {event.attempt} of {event.most} in {event.wait_s:.0f} s"
+            return f"… {first_line(event.text, LONG)}; attempt {event.attempt} of {event.most} in {event.wait_s:.0f} s"
         case EpisodeStarted():
             return f"▸ {event.type} {first_line(event.name, 60)}"
         case EpisodeEnded():
@@ -135,7 +137,7 @@ def line_of(event: Event) -> str:
         case Recalled():
             return f"↩ {', '.join(event.objects) or 'a search'}: {event.tokens:,} tokens came back"
         case LimitUnmet() | Failed():
-            return f"! {first_line(event.text, 300)}"
+            return f"! {first_line(event.text, LONG)}"
         case Noticed():
             return f"· {first_line(event.text, 160)}"
         case _:

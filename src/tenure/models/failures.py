@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tenure.errors import Failure, Overflow
+from tenure.models.hosts import is_loopback
 from tenure.models.limits import overflow_in
 
 SENTENCES: Final[Mapping[Failure, str]] = {
@@ -22,6 +23,7 @@ SENTENCES: Final[Mapping[Failure, str]] = {
     Failure.CUT_SHORT: "the answer was cut short",
     Failure.CANCELLED: "cancelled before the answer was complete",
     Failure.BAD_REPLY: "the answer is of no use",
+    Failure.NO_SERVER: "no server runs there: the connection is refused",
     Failure.NOT_ACCEPTED: "the provider does not accept the request",
 }
 
@@ -107,8 +109,11 @@ class Trouble(Struct, frozen=True, kw_only=True):
 NO_KEY: Final = "there is no key"
 
 
-def trouble(error: BaseException, *, begun: bool = False) -> Trouble | None:
-    """What an SDK's error comes to; None for an error of nobody but ourselves. `begun` says that a part of the answer was there."""
+def trouble(error: BaseException, *, begun: bool = False, host: str = "") -> Trouble | None:
+    """What an SDK's error comes to; None for an error of nobody but ourselves. `begun` says that a part of the answer was there.
+
+    A connection that `host` refuses does not come about by waiting where that is this machine.
+    """
     status = getattr(error, "status_code", None)
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(status, int) and "APIStatusError" in names:
@@ -126,6 +131,8 @@ def trouble(error: BaseException, *, begun: bool = False) -> Trouble | None:
         return Trouble(kind=Failure.NOT_ACCEPTED, detail=NO_KEY)
     for name, before, after in CLASSES:
         if name in names:
+            if not begun and is_loopback(host) and _is_refused(error):
+                return Trouble(kind=Failure.NO_SERVER)
             return Trouble(kind=after if begun else before, detail=_innermost(error))
     return None
 
@@ -200,6 +207,17 @@ def _innermost(error: BaseException) -> str:
         seen.add(id(cause))
         error = cause
     return str(error) or type(error).__name__
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether a connection was refused, at every address of the host."""
+    if isinstance(error, BaseExceptionGroup):
+        inner: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return all(_is_refused(each) for each in inner)
+    if isinstance(error, ConnectionRefusedError):
+        return True
+    cause = error.__cause__ or error.__context__
+    return cause is not None and cause is not error and _is_refused(cause)
 
 
 def _retry_after(headers: Any) -> float | None:

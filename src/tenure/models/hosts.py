@@ -1,19 +1,58 @@
-"""Hosts of providers, and what of a connection's address may be shown. Light: whoever names a model needs no more."""
+"""Where models are served: providers and servers of this machine, by the word that stands before the colon of a model's name.
 
+Light: whoever names a model needs no more.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
-# Whose prices hold at a host. Elsewhere nothing is known but what the caller says.
-PROVIDERS: Final = {
-    "api.openai.com": "openai",
-    "api.anthropic.com": "anthropic",
-    "openrouter.ai": "openrouter",
-    "api.deepseek.com": "deepseek",
-    "api.groq.com": "groq",
-    "api.mistral.ai": "mistral",
-    "api.x.ai": "x-ai",
-    "generativelanguage.googleapis.com": "google",
-}
+from msgspec import Struct
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """A provider, or a server that runs on this machine. The base URL is that of its API compatible with OpenAI's, but for Anthropic's."""
+
+    name: str  # before the colon of a model's name; of a provider also how its prices and rules are listed
+    url: str
+    title: str
+    variable: str = ""  # of the environment, with its key; empty: it needs none
+
+    @property
+    def host(self) -> str:
+        """Whom requests go to."""
+        return host_of(self.url)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on this machine and needs no key."""
+        return not self.variable
+
+
+OPENAI: Final = Service(name="openai", url="https://api.openai.com/v1", title="OpenAI", variable="OPENAI_API_KEY")
+ANTHROPIC: Final = Service(name="anthropic", url="https://api.anthropic.com", title="Anthropic", variable="ANTHROPIC_API_KEY")
+SERVICES: Final = (
+    ANTHROPIC,
+    OPENAI,
+    Service(name="openrouter", url="https://openrouter.ai/api/v1", title="OpenRouter", variable="OPENROUTER_API_KEY"),
+    Service(name="deepseek", url="https://api.deepseek.com/v1", title="DeepSeek", variable="DEEPSEEK_API_KEY"),
+    Service(name="groq", url="https://api.groq.com/openai/v1", title="Groq", variable="GROQ_API_KEY"),
+    Service(name="mistral", url="https://api.mistral.ai/v1", title="Mistral", variable="MISTRAL_API_KEY"),
+    Service(name="x-ai", url="https://api.x.ai/v1", title="xAI", variable="XAI_API_KEY"),
+    Service(
+        name="google",
+        url="https://generativelanguage.googleapis.com/v1beta/openai",
+        title="Google",
+        variable="GEMINI_API_KEY",
+    ),
+    Service(name="ollama", url="http://127.0.0.1:11434/v1", title="Ollama"),
+    Service(name="lmstudio", url="http://127.0.0.1:1234/v1", title="LM Studio"),
+    Service(name="llamacpp", url="http://127.0.0.1:8080/v1", title="llama.cpp"),
+    Service(name="vllm", url="http://127.0.0.1:8000/v1", title="vLLM"),
+)
+NAMED: Final[Mapping[str, Service]] = MappingProxyType({each.name: each for each in SERVICES})
+LOCAL: Final = tuple(each for each in SERVICES if each.is_local)
 
 
 def host_of(url: str) -> str:
@@ -21,6 +60,17 @@ def host_of(url: str) -> str:
     parts = urlsplit(url)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.hostname or ''}{port}"
+
+
+# Whose prices hold at a host. Elsewhere nothing is known but what the caller says.
+PROVIDERS: Final[Mapping[str, str]] = MappingProxyType({each.host: each.name for each in SERVICES if not each.is_local})
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1", "0.0.0.0")  # noqa: S104 - only compared
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, as `host_of` gives it, is this machine."""
+    return host.rpartition(":")[0] in _LOOPBACK or host in _LOOPBACK
 
 
 def secrets_of(url: str, *given: object) -> tuple[str, ...]:

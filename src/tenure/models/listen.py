@@ -71,7 +71,7 @@ class Line:
             end = hear(lambda: self.events(body), reader.take, cancel=cancel, total_s=self.patience.total_s)
         except Exception as error:
             heard = reader.heard()
-            found = trouble(error, begun=bool(heard.text))
+            found = trouble(error, begun=bool(heard.text), host=self.host)
             if found is None:
                 raise
             raise self._error(found, heard) from None  # an SDK's error may hold a key, in its words or in its request

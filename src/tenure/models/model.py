@@ -1,12 +1,14 @@
 """What every part that needs a model is handed: a callable. Edge."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from tenure.errors import InputError
+from tenure.errors import Failure, InputError, ModelError
 from tenure.models.anthropic import AnthropicModel
+from tenure.models.hosts import NAMED
 from tenure.models.listen import Cancel, Patience
 from tenure.models.openai import OpenAIModel
 from tenure.models.question import Answer, Question
@@ -40,9 +42,15 @@ def model_named(
 ) -> Model:
     """The model of a name like "openai:gpt-5-mini": the API it speaks, and what the provider calls it. `base_url` says where else it is.
 
-    Raises InputError for another API or no name, or when the SDK is not installed; ModelError when there is no key.
+    A service (`groq:NAME`, `ollama:NAME`) is at its own URL, with the key of its own variable. Raises InputError for another API or no name, or
+    when the SDK is not installed; ModelError when there is no key.
     """
     api, colon, model = name.partition(":")
+    if (service := NAMED.get(api)) is not None and api not in _KINDS:
+        key = api_key or (os.environ.get(service.variable) if service.variable else "-")
+        if key is None:
+            raise ModelError(Failure.NOT_ACCEPTED, f"{name}: there is no key: set {service.variable}")
+        return OpenAIModel(model, api="chat", base_url=base_url or service.url, api_key=key, patience=patience, provider=provider)
     if not colon or api not in _KINDS or not model:
         raise InputError("model", repr(name), " or ".join(f"{kind}:NAME" for kind in _KINDS))
     return _KINDS[api](model, base_url=base_url, api_key=api_key, patience=patience, provider=provider)

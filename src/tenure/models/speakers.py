@@ -96,7 +96,7 @@ class SdkSpeaker:
                     if assembly.error is not None:
                         break
         except Exception as error:
-            found = trouble(error, begun=assembly.begun)
+            found = trouble(error, begun=assembly.begun, host=host_of(str(client.base_url)))
             if found is None:
                 raise
             raise self._failed(found, assembly) from None  # an SDK's error may hold a key, in its words or in its request

@@ -96,7 +96,7 @@ class TenureApp(App[str]):
         if not (settings.model or settings.newest or settings.resume):
             chosen = await self._asked_model()
             if not chosen:
-                self._chat.tell("no model: /model names one")
+                self._chat.tell("no model was chosen: /model opens the list again, /model NAME takes one")
                 return
             settings = replace(settings, model=chosen)
         is_open = await self._open(settings)
@@ -122,9 +122,12 @@ class TenureApp(App[str]):
         return True
 
     async def _asked_model(self) -> str:
+        from tenure.agent.available import available
         from tenure.tui.pickers import model_picker
 
-        return await self.push_screen_wait(model_picker())
+        world = self._world
+        found = await available(world.environment, world.home, world.local)
+        return await self.push_screen_wait(model_picker(found))
 
     @work(group="loading")
     async def _load(self) -> None:

@@ -10,9 +10,11 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
+from tenure.agent.available import Available, lines
 from tenure.agent.catalogue import EXAMPLES, listed
 from tenure.meter import figures
 from tenure.meter.price import prices_for
+from tenure.models.hosts import NAMED
 from tenure.record.entry import Origin, Role
 from tenure.store.records import Conversation, Records
 from tenure.tui import clean
@@ -31,6 +33,7 @@ MODELS: Final = (
     Column(title="window", width=6, right=True),
     Column(title="in $/M", width=7, right=True, above=50),
     Column(title="out $/M", width=7, right=True, above=60),
+    Column(title="here", width=7, above=40),
 )
 _OPENING: Final = 6  # entries in which a person's first words are looked for
 _SHOWN: Final = 200  # sessions
@@ -120,9 +123,11 @@ def session_picker(store: Records, folder: str) -> Picker:
     return Picker("Sessions of this folder", SESSIONS, lambda: list(_sessions(store, folder)))
 
 
-def model_picker() -> Picker:
-    """The models of the price list; another may be typed."""
-    return Picker("Models: type a name, or " + ", ".join(EXAMPLES), MODELS, lambda: list(_models()), free=True)
+def model_picker(found: Sequence[Available]) -> Picker:
+    """The models that were found here, then those of the price list; another may be typed."""
+    others = [each.spec for each in found if each.spec.endswith(":NAME")]
+    heading = "Models: type a name, or " + ", ".join(others or EXAMPLES) if found else lines(found)[0]
+    return Picker(heading, MODELS, lambda: list(_models(found)), free=True)
 
 
 def _sessions(store: Records, folder: str) -> Iterator[Row]:
@@ -145,8 +150,14 @@ def title_of(store: Records, sheet: Conversation) -> str:
     return "(no words yet)"
 
 
-def _models() -> Iterator[Row]:
-    for each in listed():
+def _models(found: Sequence[Available]) -> Iterator[Row]:
+    for each in found:
+        if NAMED[each.service].is_local:
+            yield Row(key=each.spec, cells=(clean.line(each.spec, 60), "", "", "", "running"), tones=("", "", "", "", "mark"))
+    ready = {each.service for each in found}
+    for each in sorted(listed(), key=lambda model: model.provider not in ready):
         prices = prices_for(each.name, each.provider)
         cost = (f"{prices.uncached * 1e6:,.2f}", f"{prices.output * 1e6:,.2f}") if prices.known else ("", "")
-        yield Row(key=each.spec, cells=(each.spec, figures.short(each.window), *cost), tones=("", "dim", "dim", "dim"))
+        key = "ready" if each.provider in ready else "no key"
+        tones = ("", "dim", "dim", "dim", "mark" if each.provider in ready else "dim")
+        yield Row(key=each.spec, cells=(each.spec, figures.short(each.window), *cost, key), tones=tones)
