@@ -165,7 +165,7 @@ def _audited(stage: "Stage", limits: tuple[str, str, str], console: Console) -> 
     console.print("\n".join(wrap(said, width)))
     console.print()
     try:
-        audit([str(stage.store)], ceiling=ceiling, floor=floor, head_tokens=head, resume=NOWHERE)
+        audit([str(stage.store)], ceiling=ceiling, floor=floor, head_tokens=head, keep=NOWHERE)
     except typer.Exit as done:
         return [f"the audit ended with exit code {done.exit_code}"] if done.exit_code else []
     return []
