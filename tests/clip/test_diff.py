@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -227,16 +228,31 @@ def test_the_lines_of_a_binary_patch_are_only_counted() -> None:
     assert "+    value_0 = 1" in [lines[at] for at in kept(found)]
 
 
-def test_files_beyond_the_room_are_named_in_a_note_with_their_sums() -> None:
-    lines = [line for n in range(2_000) for line in file(f"src/part{n}.py", hunk(changes(1)))]
-    found = shaped(lines, 800)
-    shown = sum(lines[at].startswith("diff --git") for at in kept(found))
-    text = " ".join(notes(found))
-    named = text.count(" in src/part")
-    rest = 2_000 - shown - named
-    assert shown > 5
-    assert named > 5
-    assert f"{rest:,} more files with +{rest:,} -{rest:,}" in text
+@pytest.mark.parametrize("room", [700, 1_000])
+def test_every_file_is_named_even_in_a_small_room(room: int) -> None:
+    lines = [line for n in range(60) for line in file(f"src/area_{n // 20}/part{n}.py", hunk(changes(9)))]
+    text = "\n".join((*notes(shaped(lines, room)), *seen(lines, room)))
+    assert all(f"part{n}.py" in text for n in range(60))
+
+
+def test_files_too_many_to_be_named_are_folders_with_exact_counts_and_the_recall_that_names_them() -> None:
+    lines = [line for n in range(2_000) for line in file(f"src/area_{n // 100}/part{n}.py", hunk(changes(1)))]
+    first = notes(shaped(lines, 800))[0]
+    assert first.startswith(
+        '2,000 files with +2,000 -2,000, each with its changed lines; recall with pattern="^diff --git" names every one:'
+    )
+    assert sum(int(n.replace(",", "")) for n in re.findall(r"([\d,]+) files, [\d,]+ changed lines", first)) == 2_000
+    assert sum(int(n.replace(",", "")) for n in re.findall(r"files, ([\d,]+) changed lines", first)) == 4_000
+
+
+def test_a_file_changed_in_many_commits_is_named_once() -> None:
+    commit = [
+        line
+        for n in range(80)
+        for line in (f"commit {n:040x}", "Author: A", "", f"    Change {n}", "", *file("src/a.py", hunk(changes(2))))
+    ]
+    first = notes(shaped(commit, 700))[0]
+    assert first.startswith("1 file with +160 -160")
 
 
 def test_a_room_for_less_than_one_file_name_is_none() -> None:

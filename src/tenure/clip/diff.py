@@ -6,13 +6,13 @@ lines around them. Added and removed lines are counted by the hunks' own figures
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import chain, islice
 from typing import Final
 
 from msgspec import Struct
 
-from tenure.clip.filling import GAP_ABOUT, fair, fitted, plural
+from tenure.clip.filling import GAP_ABOUT, NOTE_ABOUT, fair, fitted, plural
+from tenure.clip.naming import Names
 from tenure.clip.selection import Selection, gaps, woven
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
@@ -23,6 +23,8 @@ WHY: Final = "files with their counts and hunks first, then changed lines"
 OUTSIDE, COMMIT, MESSAGE, FILE, MODE, MINOR, HUNK, ADDED, REMOVED, CONTEXT, BINARY = range(11)
 CHANGED: Final = (ADDED, REMOVED)
 
+NAMES: Final = 0.4  # of the room for names of files
+ALL_NAMES: Final = 0.7  # when that is enough for every one
 SAMPLE: Final = 3_000  # lines that `fits` looks at
 SHARE_OF_DIFF: Final = 0.5  # of the lines looked at that must belong to a diff
 LAST: Final = re.compile(  # files that tools write: their lines are shown after all others
@@ -72,7 +74,11 @@ class Diff:
         if not patch.files:
             return None
         costs = _costs(patch, room)
-        pieces = fitted(lines, room, count, partial(_chosen, patch, costs))
+        names = _names(patch.files)
+        heads = sum(weight(lines[file.start]) + GAP_ABOUT for file in patch.files)
+        pieces = fitted(
+            lines, room, count, lambda budget: _chosen(patch, costs, names if heads > budget * NAMES else None, budget)
+        )
         return Shaped(pieces=pieces, why=WHY) if pieces else None
 
 
@@ -311,17 +317,41 @@ def _cost(patch: Patch, start: int, stop: int, room: int) -> int:
     return cost
 
 
-def _chosen(patch: Patch, costs: Sequence[Costs], room: int) -> tuple[Piece, ...]:
-    """The diff in `room` estimated tokens."""
+def _names(files: Sequence[File]) -> Names:
+    """Every file once, with its changed lines in all commits."""
+    changed: dict[str, int] = {}
+    for file in files:
+        path = (file.path if file.path.isprintable() else repr(file.path)) or "(a file without a name)"
+        changed[path] = changed.get(path, 0) + file.added + file.removed
+    return Names(list(changed), list(changed.values()), "changed line")
+
+
+def _list(patch: Patch, names: Names, room: int) -> Note | None:
+    """All files by name; in folders with counts where there are too many."""
+    listed = names.within(int(room * ALL_NAMES))
+    if listed is None or not listed.complete:
+        listed = names.within(int(room * NAMES))
+    if listed is None:
+        return None
+    sums = _signed(sum(file.added for file in patch.files), sum(file.removed for file in patch.files))
+    more = "" if listed.complete else '; recall with pattern="^diff --git" names every one'
+    return Note(f"{plural(names.size, 'file')} with {sums}, each with its changed lines{more}:\n{listed.text}")
+
+
+def _chosen(patch: Patch, costs: Sequence[Costs], names: Names | None, room: int) -> tuple[Piece, ...]:
+    """The diff in `room` estimated tokens; with a list of its files first where their heads are too many for it."""
+    listed = _list(patch, names, room) if names else None
+    if listed:
+        room -= sum(weight(line) + NOTE_ABOUT for line in listed.text.split("\n"))
     selection = Selection(patch.lines, room)
     classes = patch.classes
-    selection.spend(0.5)
+    selection.spend(0.25 if listed else 0.5)
     named = _named(patch.files, selection)
     named_lines = {file.start for file in named}
     selection.spend(0.25)
     selection.take_any(_subjects(patch))
     selection.spend(0.25)
-    selection.take_any(_of(classes, MODE))
+    selection.take_any(at for file in named for at in _of(classes, MODE, file.start, file.stop))
     selection.spend(0.1)
     selection.take_any(_outside(patch))
     selection.spend(0.3)
@@ -333,7 +363,8 @@ def _chosen(patch: Patch, costs: Sequence[Costs], room: int) -> tuple[Piece, ...
     _around(patch, selection)
     selection.take_any(at for kind in (MESSAGE, COMMIT, OUTSIDE, CONTEXT, MINOR) for at in _of(classes, kind))
     runs = selection.runs()
-    return woven(runs, _notes(patch, runs, room // 6))
+    pieces = woven(runs, _notes(patch, runs))
+    return (listed, *pieces) if listed else pieces
 
 
 def _named(files: Sequence[File], selection: Selection) -> list[File]:
@@ -349,11 +380,11 @@ def _named(files: Sequence[File], selection: Selection) -> list[File]:
     return found
 
 
-def _of(classes: bytearray, kind: int) -> Iterator[int]:
-    at = classes.find(kind)
+def _of(classes: bytearray, kind: int, start: int = 0, stop: int | None = None) -> Iterator[int]:
+    at = classes.find(kind, start, stop)
     while at >= 0:
         yield at
-        at = classes.find(kind, at + 1)
+        at = classes.find(kind, at + 1, stop)
 
 
 def _subjects(patch: Patch) -> Iterator[int]:
@@ -416,7 +447,7 @@ def _around(patch: Patch, selection: Selection) -> None:
                     selection.take(near)
 
 
-def _notes(patch: Patch, runs: Sequence[tuple[int, int]], room: int) -> Iterator[tuple[int, Note]]:
+def _notes(patch: Patch, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Note]]:
     """For each gap that leaves changed lines or files out, how many; a file's whole count at its first such gap."""
     files = patch.files
     told = -1
@@ -438,9 +469,8 @@ def _notes(patch: Patch, runs: Sequence[tuple[int, int]], room: int) -> Iterator
             else []
         )
         if unnamed:
-            said, spent = _unnamed(unnamed, room)
-            parts.append(said)
-            room -= spent
+            sums = _signed(sum(file.added for file in unnamed), sum(file.removed for file in unnamed))
+            parts.append(f"{plural(len(unnamed), 'file')} with {sums}")
         rest = patch.classes.count(BINARY, start, stop)
         if rest:
             parts.append(f"{plural(rest, 'line')} of a binary patch")
@@ -451,28 +481,6 @@ def _notes(patch: Patch, runs: Sequence[tuple[int, int]], room: int) -> Iterator
 def _holds_file(files: Sequence[File], at: int, start: int, stop: int) -> bool:
     """Whether a file begins in the gap: the one at hand, or the one after it."""
     return any(start <= file.start < stop for file in files[at : at + 2])
-
-
-def _unnamed(files: Sequence[File], room: int) -> tuple[str, int]:
-    """Files that are left out whole, by name as far as `room` goes; and what the names weigh."""
-    names: list[str] = []
-    spent = 0
-    for file in files:
-        name = _signed_file(file)
-        spent += weight(name)
-        if spent > room:
-            break
-        names.append(name)
-    rest = files[len(names) :]
-    if rest:
-        sums = _signed(sum(file.added for file in rest), sum(file.removed for file in rest))
-        names.append(f"{plural(len(rest), 'more file' if names else 'file')} with {sums}")
-    return ", ".join(names), spent
-
-
-def _signed_file(file: File) -> str:
-    path = file.path if file.path.isprintable() else repr(file.path)
-    return f"{_signed(file.added, file.removed)} in {path or 'a file without a name'}"
 
 
 def _signed(added: int, removed: int) -> str:

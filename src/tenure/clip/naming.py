@@ -27,6 +27,7 @@ class Names:
     def __init__(self, paths: Sequence[str], counts: Sequence[int] = (), what: str = "hit") -> None:
         """`counts` are how often `what` was found in each path; none when nothing is counted."""
         self._what = what
+        self.size: Final = len(paths)
         self._root = _root(paths)
         self._names: dict[str, list[str]] = {}
         self._counts: dict[str, list[int]] = {}
