@@ -364,3 +364,30 @@ def test_every_error_among_thousands_is_counted() -> None:
     ]
     assert left
     assert all(items == errors for items, errors in left)
+
+
+def package(n: int) -> dict[str, object]:
+    return {"metadata": {"name": f"package-{n}", "version": f"{n}.1", "description": "words " * 300}, "installer": "pip"}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_large_objects_names_all_of_them_first(indent: int | None) -> None:  # pip inspect
+    text = json.dumps({"version": "1", "installed": [package(n) for n in range(60)]}, indent=indent)
+    note = read(text, 1_200)
+    assert f"names of 60 items: {', '.join(f'package-{n} {n}.1' for n in range(60))}" in note
+
+
+def test_names_that_do_not_fit_are_counted() -> None:
+    note = read(json.dumps([{"name": f"thing-{n}", "body": "x y " * 200} for n in range(5_000)]), 600)
+    named = re.search(r"all, names of 5,000 items: (.*), and ([\d,]+) more$", note, re.MULTILINE)
+    assert named is not None
+    assert len(named[1].split(", ")) + int(named[2].replace(",", "")) == 5_000
+
+
+def test_members_of_an_object_are_named_with_their_versions() -> None:  # npm ls --json
+    pinned = {f"pkg-{n}": {"version": f"{n}.0.1", "resolved": "https://registry.example.org/" + "x" * 300} for n in range(40)}
+    assert "names of 40 members: pkg-0 0.0.1, pkg-1 1.0.1" in read(json.dumps({"dependencies": pinned}, indent=1), 1_200)
+
+
+def test_small_items_are_shown_rather_than_named() -> None:
+    assert "names of" not in read(json.dumps([{"id": n, "name": f"n{n}"} for n in range(900)]), 600)

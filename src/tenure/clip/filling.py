@@ -27,6 +27,7 @@ def fitted(lines: Sequence[str], room: int, count: Count, choose: Choose) -> tup
     best: tuple[int, tuple[Piece, ...]] = (0, ())
     low, high = 0.0, float("inf")  # budgets known to be too small and too large
     budget = float(room)
+    heavy = 0  # the last weight that was too much
     for _ in range(ATTEMPTS):
         pieces = choose(int(budget))
         if not pieces:
@@ -37,8 +38,9 @@ def fitted(lines: Sequence[str], room: int, count: Count, choose: Choose) -> tup
         if weighs > room:
             high = budget
             budget = max(budget * room / weighs * 0.97, low)
-            if budget <= low or budget > high * 0.98:
+            if budget <= low or weighs == heavy:  # the same choice again: a smaller step changes nothing
                 budget = (low + high) / 2
+            heavy = weighs
             continue
         best = max(best, (weighs, pieces), key=_fullness)
         if weighs >= room * FULL or complete(lines, pieces):

@@ -131,6 +131,53 @@ def briefly(value: object, characters: int) -> str:
     return _TYPES[type(value)]
 
 
+# Names
+
+NAME_KEYS: Final = (
+    "name",
+    "full_name",
+    "title",
+    "path",
+    "file",
+    "filename",
+    "nodeid",
+    "id",
+    "key",
+    "login",
+    "url",
+)  # those that say most first
+NAMED: Final = 0.9  # of the items that must have a name
+
+
+def names_of(items: Items) -> list[str]:
+    """What each item is called, with its version: by its key, or by a field of it or of an object in it (`metadata.name`); empty when few are."""
+    objects = [cast("dict[str, object]", value) for value in items.values if isinstance(value, dict)]
+    if len(objects) < NAMED * len(items) or not objects:
+        return []
+    if items.kind == "object":
+        return [_versioned(key, value) for key, value in zip(items.keys, items.values, strict=False)]
+    first = objects[0]
+    places = [("", key) for key in NAME_KEYS[:1]]
+    places += [(outer, "name") for outer, value in first.items() if isinstance(value, dict)]
+    places += [("", key) for key in NAME_KEYS[1:]]
+    for outer, key in places:
+        holders = [_holder(value, outer) for value in items.values]
+        found = [_versioned(str(holder[key]), holder) for holder in holders if type(holder.get(key)) in (str, int)]
+        if len(found) >= NAMED * len(items) and len(set(found)) * 2 > len(found):
+            return found
+    return []
+
+
+def _holder(value: object, outer: str) -> dict[str, object]:
+    held = cast("dict[str, object]", value).get(outer) if outer and isinstance(value, dict) else value
+    return cast("dict[str, object]", held) if isinstance(held, dict) else {}
+
+
+def _versioned(name: str, value: object) -> str:
+    version = cast("dict[str, object]", value).get("version") if isinstance(value, dict) else None
+    return f"{name[:80]} {version[:40]}" if isinstance(version, str) else name[:80]
+
+
 # Forms
 
 

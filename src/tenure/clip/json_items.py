@@ -102,6 +102,7 @@ class Items:
             tuple[int, list[str]]
         ] = []  # documents whose values were not asked for yet, and the first one's number
         self.laid_out = False  # whether its units stand on lines of their own
+        self.named = False  # whether its items are named all together
         self.broken = False  # whether the text breaks off, or is no JSON any more, before the container ends
         self.alike = 0  # items from the first on between which the same stands,
         self.parted = False  # and whether a line break is in it

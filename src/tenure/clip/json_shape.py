@@ -11,7 +11,7 @@ from itertools import chain, islice, pairwise, repeat
 from typing import Final
 
 from tenure.clip.filling import fitted, plural
-from tenure.clip.json_described import Told, briefly, described, telling
+from tenure.clip.json_described import Told, briefly, described, names_of, telling
 from tenure.clip.json_items import Items, Page, documents_of, items_of, prelude
 from tenure.clip.shape import Count, Keep, Note, Piece, Shaped, weight
 
@@ -21,6 +21,10 @@ EXCERPT: Final = 40  # characters; a shorter one tells less than the value's typ
 OPENED: Final = 48  # tokens; with less, a container is not opened
 LIGHT_LINE: Final = 120  # tokens of a line that only opens or closes a container
 NAMES: Final = 12  # of left out members
+NAMES_SHARE: Final = 0.35  # of the room for names of items that are too heavy to be shown
+ALL_NAMES_SHARE: Final = 0.6  # when that is enough for all
+HEAVY: Final = 60  # tokens of an item on average, from which its name is said
+FEWEST_NAMED: Final = 4  # items
 MISSED: Final = 256  # units that do not fit any more before no other is tried
 
 
@@ -58,6 +62,7 @@ class _Clip:
         self._bounds: dict[int, Sequence[int]] = {}
         self._described: dict[int, str] = {}
         self._tellings: dict[int, Told] = {}
+        self._named: dict[int, list[str]] = {}
         self._flaws: dict[int, list[int]] = {}
 
     def fitted(self, room: int, count: Count) -> Shaped | None:
@@ -121,8 +126,9 @@ class _Clip:
         if bounds is None:
             bounds = self._bounds[key] = items.bounds(page.text)
         items.laid_out = True
-        chosen = self._chosen(items, bounds, share)
-        pieces: list[Piece] = []
+        names = self._names(items, share)
+        pieces: list[Piece] = [Note(names)] if names else []
+        chosen = self._chosen(items, bounds, share - weight(names))
         done, line = 0, first
         described = False
         for unit in sorted(chosen):
@@ -178,6 +184,8 @@ class _Clip:
         text, path = self._page.text, items.path or "."
         keyed = items.kind == "object"
         head = f"{path}: {self._description(items, share)}"
+        if names := self._names(items, share):
+            head = f"{head}\n{names}"
         chosen = self._chosen(items, bounds, max(share - weight(head), LEAST))
         whole = {unit for unit, part in chosen.items() if self._unit_weight(items, bounds, unit) <= part}
         lines: list[str] = []
@@ -213,7 +221,7 @@ class _Clip:
         size = sum(stop - first for first, stop in left)
         errors = sum(self._flawed(items, first, stop) for first, stop in left)
         said = f"{size:,} of {plural(len(items), items.item)} left out" + (f", {errors:,} of them with errors" if errors else "")
-        if items.kind != "object":
+        if items.kind != "object" or items.named:
             return said
         briefs = [
             (items.keys[item][:80], briefly(items.values[item], items.ends[item] - items.values_at[item]))
@@ -238,6 +246,26 @@ class _Clip:
             within = errors[bisect_left(errors, items.starts[0]) : bisect_left(errors, items.ends[-1])] if items.starts else []
             found = self._flaws[key] = sorted({at - 1 for at in map(bisect_right, repeat(items.starts), within)})
         return found
+
+    def _names(self, items: Items, share: int) -> str:
+        """The names of heavy items, as many as a part of the share holds; empty where they have none."""
+        size = len(items)
+        if size < FEWEST_NAMED or self._page.weight(items.starts[0], items.ends[-1]) < max(share, HEAVY * size):
+            return ""
+        key = items.starts[0]
+        names = self._named.get(key)
+        if names is None:
+            names = self._named[key] = names_of(items)
+        costs = [weight(name) + 1 for name in names]
+        left = int(share * (ALL_NAMES_SHARE if sum(costs) < share * ALL_NAMES_SHARE else NAMES_SHARE))
+        taken = 0
+        while taken < len(names) and (left := left - costs[taken]) > 0:
+            taken += 1
+        if taken < min(FEWEST_NAMED, len(names)) or not names:
+            return ""
+        items.named = True
+        more = f", and {len(names) - taken:,} more" if taken < len(names) else ""
+        return f"{items.path or 'all'}, names of {plural(len(names), items.item)}: {', '.join(names[:taken])}{more}"
 
     def _description(self, items: Items, share: int) -> str:
         """Count, keys and types of all items, in at most about a quarter of the share."""
