@@ -308,7 +308,10 @@ class Context:
         Raises InputError for what cannot be found.
         """
         query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
-        return answer(self.session.index, self._recalls.history(), query, count=self._count, cap=cap, now=monotonic)
+        recalls = self._recalls
+        return answer(
+            self.session.index, recalls.history(), query, count=self._count, cap=cap, now=monotonic, opened=recalls.opened
+        )
 
     def pin(self, object_: str = "", *, text: str = "") -> str:
         """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`, `entry:40/1`. What was pinned.

@@ -182,7 +182,7 @@ class Calls:
             raise
         finally:
             stopped.cancel()
-        return Outcome(text=STOPPED, error=True) if running.cancelled() else running.result()
+        return self._recorder.unended(made, STOPPED) if running.cancelled() else running.result()
 
     def _not_done(self, made: Made, text: str) -> Done:
         outcome = "interrupted" if text in (NOT_BEGUN, NOT_REACHED) else "declined"

@@ -43,6 +43,7 @@ from tenure.models.speaker import Speaker
 from tenure.policies.policy import marks_of
 from tenure.record.tools import DECLARATION
 from tenure.store.records import Conversation, Records
+from tenure.store.spills import Spills
 
 STORE: Final = "sessions.db"
 
@@ -223,7 +224,8 @@ def _store(settings: Settings, world: World) -> Records:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{folder}: cannot be made ({error.strerror or error})") from error
-    return Store(url, now=world.now)
+    apart = None if url.startswith("sqlite") else Spills(state_folder(world.environment, world.home) / "spills")
+    return Store(url, now=world.now, spills=apart)
 
 
 def _sheet(store: Records, settings: Settings, shared: Shared | None) -> Conversation | None:

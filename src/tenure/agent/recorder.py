@@ -4,6 +4,8 @@ The one place of the agent that changes a `Context`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
@@ -24,6 +26,8 @@ from tenure.agent.events import (
     Recalled,
     Replied,
 )
+from tenure.agent.tools.output import Output
+from tenure.agent.tools.tool import Limits
 from tenure.agent.tools.tool import Outcome as Came
 from tenure.context import Context
 from tenure.dialects import DIALECTS
@@ -33,12 +37,13 @@ from tenure.dialects.media import Source
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.decision import Decision, Propose, Unmet
 from tenure.models.speaker import Made, Whole
-from tenure.record.entry import Block, Draft, Origin, Role, Text, ToolCall
+from tenure.record.entry import Block, Draft, Origin, Role, Spill, Text, ToolCall, ToolResult
 from tenure.record.entry import Media as MediaBlock
 from tenure.record.index import NONE
 from tenure.record.query import Query
 from tenure.record.tools import DELIMITER, RECALL, is_delimiter
 
+LF: Final = "\n"
 VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself
 
 
@@ -50,6 +55,7 @@ class Done(Struct, frozen=True, kw_only=True):
     text: str
     outcome: Outcome = "done"
     media: tuple[Source, ...] = ()  # that the message could not carry
+    spill: Spill | None = None  # where the text is not the whole output
     pictures: int = 0  # images and documents in all
     seconds: float = 0.0
 
@@ -115,7 +121,32 @@ class Recorder:
         for each, place in zip(done, places, strict=True):
             yield self._called(each, place)
             yield from self._recalled(place)
+        self._tidy(each.made for each in done)
         yield self.gauged()
+
+    def part(self, call: str) -> Path | None:
+        """Where the output of a call of the newest reply goes while it runs."""
+        return self.context.store.spills.part(self.context.conversation, self.context.session.index.reply, call)
+
+    def unended(self, made: Made, text: str) -> Came:
+        """What came of a call that was cut off: what it had said until then, and a text that says so."""
+        part = self.part(made.call_id)
+        try:
+            output = Output.left_in(part, Limits().output_bytes) if part is not None and part.is_file() else None
+        except OSError as error:
+            return Came(
+                text=f"{text}\n[what it had said is in {part}, which cannot be read: {error.strerror or error}]", error=True
+            )
+        if output is None or not output.bytes:
+            return Came(text=text, error=True)
+        said = output.text()
+        return Came(text=f"{said}{LF * (not said.endswith(LF))}{text}", error=True, spill=output.spill)
+
+    def _tidy(self, made: Iterable[Made]) -> None:
+        """Remove the files of calls whose results are recorded."""
+        for part in filter(None, (self.part(each.call_id) for each in made)):
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
     @property
     def unanswered(self) -> tuple[Made, ...]:
@@ -126,7 +157,8 @@ class Recorder:
     def unresolved(self, made: Sequence[Made], text: str) -> None:
         """Give calls a result that says why there is none."""
         if made:
-            self.context.extend(self._messages([self.outcome(each, Came(text=text, error=True)) for each in made]))
+            self.context.extend(self._messages([self.outcome(each, self.unended(each, text)) for each in made]))
+            self._tidy(made)
 
     def cut_off(self, said: str, why: str) -> Iterator[Event]:
         """A turn was aborted: what the model had said stays, and an open episode is closed in its name."""
@@ -249,6 +281,7 @@ class Recorder:
             text=came.text,
             outcome=said,
             media=tuple(each for each in came.media if each not in carried),
+            spill=came.spill,
             pictures=len(came.media),
             seconds=seconds,
         )
@@ -266,11 +299,15 @@ class Recorder:
             messages: list[Any] = [self._wrapped([each.message for each in done])]
         else:
             messages = [each.message for each in done]
-        if not (beside := [(each, image) for each in done for image in each.media]):
+        if not any(each.spill or each.media for each in done):
             return messages
+        beside = [(each, image) for each in done for image in each.media]
         content = [part for each, image in beside for part in (_words(self.dialect, each), _picture(self.dialect, image))]
-        parsed = DIALECTS[self.dialect].parse([*messages, {"role": "user", "content": content}])
-        return [*parsed[:-1], replace(parsed[-1], blocks=tuple(map(_of_host, parsed[-1].blocks)))]
+        drafts = list(DIALECTS[self.dialect].parse([*messages, *([{"role": "user", "content": content}] if content else [])]))
+        if content:
+            drafts[-1] = replace(drafts[-1], blocks=tuple(map(_of_host, drafts[-1].blocks)))
+        spills = {each.made.call_id: each.spill for each in done if each.spill}
+        return [replace(draft, blocks=tuple(_with_spill(block, spills) for block in draft.blocks)) for draft in drafts]
 
     def _wrapped(self, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {"role": "user", "content": list(results)}
@@ -372,6 +409,11 @@ def _parts(content: object) -> list[dict[str, Any]]:
 def _of_host(block: Block) -> Block:
     """A block that this program put beside results, and no person."""
     return replace(block, origin=Origin.HARNESS) if isinstance(block, Text | MediaBlock) else block
+
+
+def _with_spill(block: Block, spills: Mapping[str, Spill]) -> Block:
+    """A result with where the rest of its output is."""
+    return replace(block, spill=spills[block.call_id]) if isinstance(block, ToolResult) and block.call_id in spills else block
 
 
 def _words(dialect: str, done: Done) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
 from tenure.agent.spending import Spending, Spent
-from tenure.agent.tools.tool import Here, Tool
+from tenure.agent.tools.tool import Here, Limits, Tool
 from tenure.context import Context
 from tenure.errors import InputError
 from tenure.meter.gauge import Gauge
@@ -348,6 +348,8 @@ class Agent:
         return Here(
             workspace=parts.workspace,
             call=call,
+            part=self._recorder.part(call),
+            limits=Limits(spill_bytes=parts.settings.spill),
             environment=parts.world.environment,
             cancel=self._stop,
             say=lambda text: self._say(CallOutput(call=call, text=text)),

@@ -45,6 +45,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget: Budget | None = None  # its window is bounded by the model's; None: the usual, or the resumed session's
     policy: str = ""  # by name; empty: that of the session that goes on, or the usual
     clip: int | None = None  # o200k tokens; 0: results are shown whole; None: as `policy`
+    spill: int = 2**30  # bytes of one output that are kept beside the store, where it is too large for the record
     mode: Mode = Mode.ASK
     alone: bool = False  # nobody is there to ask
     allowance: Allowance = Allowance()
@@ -63,7 +64,16 @@ class Settings(Struct, frozen=True, kw_only=True):
         """Refuse what contradicts itself."""
         if self.resume and self.newest:
             raise InputError("session", "both a session to resume and the newest", "one of the two")
-        if min(self.allowance.steps, self.allowance.usd, self.allowance.tokens, self.output, self.clip or 0, self.depth) < 0:
+        limits = (
+            self.allowance.steps,
+            self.allowance.usd,
+            self.allowance.tokens,
+            self.output,
+            self.clip or 0,
+            self.spill,
+            self.depth,
+        )
+        if min(limits) < 0:
             raise InputError("limit", "a number below 0", "0 for none, or more")
         if taken := sorted({"messages", "input", "model", "stream", "tools"} & set(self.fields)):
             raise InputError("fields", f"{taken[0]!r}, which the session sets itself", "further settings of the provider's API")

@@ -36,7 +36,6 @@ from tenure.store.records import PART, Conversation
 if TYPE_CHECKING:
     from tenure.agent.session import Agent
 
-SUMMARY_CHARS: Final = 16_000
 BRIEF_CHARS: Final = 8_000
 FINDINGS: Final = 24  # of the newest explorations
 FILES: Final = 40  # that are named
@@ -142,12 +141,7 @@ class _Seen:
         ended = "" if done.reason == "done" else f"; not finished: {done.reason}" + (f" ({done.why})" if done.why else "")
         facts = f"[{done.steps} calls of the model, {done.usage.prompt + done.usage.output:,} tokens{ended}; changed: {named or 'nothing'}]"
         said = done.text.strip() or "(it said nothing)"
-        cut = (
-            said
-            if len(said) <= SUMMARY_CHARS
-            else f"{said[:SUMMARY_CHARS]}\n[cut: {len(said) - SUMMARY_CHARS:,} more characters]"
-        )
-        return Outcome(text=f"{cut}\n\n{facts}", error=done.reason != "done")
+        return Outcome(text=f"{said}\n\n{facts}", error=done.reason != "done")
 
 
 def _folder(asked: Asked, workspace: Workspace) -> Path:

@@ -9,11 +9,12 @@ import typer
 from tenure.dialects.media import medium_bytes
 from tenure.disk.files import STDIN
 from tenure.errors import InputError
-from tenure.evals.loading import load, source
+from tenure.evals.loading import load, source, spills_of
 from tenure.lifecycle.budget import parse_tokens
 from tenure.meter.tokens import o200k
 from tenure.record.query import Query
-from tenure.record.recall import answer, raw
+from tenure.record.recall import answer, raw, spilled
+from tenure.store.spills import Spills
 
 
 def recall(
@@ -45,12 +46,15 @@ def recall(
     if as_bytes and (query.searches or lines or cap):
         raise InputError("--raw", "a search, lines or a cap beside it", "a handle alone")
     loaded = load([source(name) for name in named], o200k())
+    opened = Spills.among(map(spills_of, named))
     if as_bytes:
-        sys.stdout.buffer.write(raw(loaded.index, loaded.read, handle, medium=medium_bytes))
+        spill = spilled(loaded.index, loaded.read, handle)
+        for chunk in opened(spill) if spill else (raw(loaded.index, loaded.read, handle, medium=medium_bytes),):
+            sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
     query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)
-    typer.echo(answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic))
+    typer.echo(answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened))
 
 
 def _parted(arguments: list[str], *, optional: bool) -> tuple[list[str], str]:

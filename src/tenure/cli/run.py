@@ -84,6 +84,7 @@ def run(
     max_tokens: Annotated[
         int, typer.Option(min=0, metavar="TOKENS", help="Limit of tokens, prompts and replies added up; 0: none.")
     ] = 0,
+    spill: Annotated[int, typer.Option(min=0, metavar="MB", help="Limit of one tool output kept beside the store.")] = 1_024,
     json: Annotated[bool, typer.Option("--json", help="Print every event as a JSON object, one per line.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only.")] = False,
 ) -> None:
@@ -108,6 +109,7 @@ def run(
         resume=resume,
         newest=go_on,
         store=store,
+        spill=spill * 2**20,
         budget=budget_of(model, base_url, target, ceiling, window),
         policy=policy,
         mode=Mode(approve),

@@ -49,10 +49,11 @@ class Clipped(Struct, frozen=True, kw_only=True):
     of_lines: int
 
 
-def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count) -> Clipped | None:
+def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count, *, whole: str = "") -> Clipped | None:
     """What is to be shown of a result of `tokens` o200k tokens that `handle` brings back; None for one that is shown whole.
 
-    With less room for lines where its marks came out heavier than foreseen.
+    With less room for lines where its marks came out heavier than foreseen. `whole` is set for the result that is a part of a larger output: it says
+    where all of that is.
     """
     if tokens <= settings.above:
         return None
@@ -63,7 +64,13 @@ def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count) -> C
         shown = (_shown_inside(text, inner, left, count) if inner else _shown(lines, left, count)) if left > 0 else None
         if shown is None:
             return None
-        found = _composed(shown, sign_of(text), tokens, handle, count)
+        found = _composed(
+            shown,
+            sign_of(text),
+            tokens,
+            whole or f"The record has the result as the tool gave it: recall {handle} returns it",
+            count,
+        )
         if found.tokens <= settings.room:
             return found if found.tokens < tokens else None
         left -= found.tokens - settings.room + MARGIN
@@ -134,12 +141,11 @@ def _around(lines: Sequence[str], room: int, count: Count) -> tuple[Piece, ...]:
     return shaped.pieces if shaped else ()
 
 
-def _composed(shown: _Shown, sign: str, tokens: int, handle: str, count: Count) -> Clipped:
+def _composed(shown: _Shown, sign: str, tokens: int, recall: str, count: Count) -> Clipped:
     body = "\n".join(shown.body(sign))
     top = (
         f"[clip {sign}: {shown.name}, {shown.kept:,} of {shown.of_lines:,} lines and about {count(body):,} of {tokens:,} tokens are shown "
-        f"({shown.why}). The record has the result as the tool gave it: recall {handle} returns it, with lines=A-B those lines. Only lines that "
-        f"start with [clip {sign} are notes, all others are {shown.others}.]"
+        f"({shown.why}). {recall}, with lines=A-B those lines. Only lines that start with [clip {sign} are notes, all others are {shown.others}.]"
     )
     whole = f"{top}\n{body}"
     return Clipped(text=whole, tokens=count(whole), shape=shown.name, lines=shown.kept, of_lines=shown.of_lines)

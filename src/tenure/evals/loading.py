@@ -29,6 +29,7 @@ from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
 from tenure.store.records import Conversation, conversation_named
+from tenure.store.spills import Spills
 
 if TYPE_CHECKING:
     from tenure.store.store import Store
@@ -68,6 +69,12 @@ def source(address: str) -> Source:
             return _stored(tool, Path(path), inner, address)
     next(open_session(path), b"")
     return Source(address, _events(lambda: open_session(path), path, inner), lambda: _digest(open_session(path)))
+
+
+def spills_of(address: str) -> Spills:
+    """Where the outputs of a session are that its record does not hold whole; nowhere for a session that is not in a store of our own."""
+    path, _ = _parted(address)
+    return Spills.beside(path if _seekable(path) and store_of(Path(path)) == stores.OWN else None)
 
 
 def _stored(tool: str, path: Path, inner: str, address: str) -> Source:

@@ -12,6 +12,7 @@ from tenure.record.entry import Entry, ToolResult
 from tenure.record.index import Answering, Index, is_recall
 from tenure.record.notes import fits
 from tenure.record.objects import tool_name
+from tenure.record.spill import whole
 from tenure.record.tools import is_delimiter, is_notes
 from tenure.view.edit import Replace
 
@@ -35,7 +36,14 @@ def clips(index: Index, entries: Sequence[Entry], settings: Clip, count: Count) 
             continue
         from tenure.clip.clip import clip  # brings all shapes, which a session without large results never needs
 
-        found = clip(result.text, weight, answering.handle, settings, count)
+        found = clip(
+            result.text,
+            weight,
+            answering.handle,
+            settings,
+            count,
+            whole=whole(answering.handle, result.spill) if result.spill else "",
+        )
         if found is not None:
             tokens = found.tokens + FRAMING * (block == 0)
             yield (

@@ -14,6 +14,7 @@ from tenure.record.episodes import Answer
 from tenure.record.index import NONE
 from tenure.record.medium import described
 from tenure.record.recall import media_of, respond
+from tenure.record.spill import Open
 from tenure.store.records import Records
 from tenure.view.guard import RECALL_SHARE
 
@@ -51,6 +52,7 @@ class Recalls:
             count=self._count,
             cap=self._room(),
             now=monotonic,
+            opened=self.opened,
         )
 
     def _room(self) -> int:
@@ -69,6 +71,11 @@ class Recalls:
         """Whether a block is shown as the record has it."""
         row = self._session.view.row(at[0])
         return row is not None and at[1] in row.blocks and at[1] not in dict(row.replaced)
+
+    @property
+    def opened(self) -> Open:
+        """The bytes of outputs that are kept in files."""
+        return self._store.spills.open
 
     def history(self) -> Callable[[int], Entry]:
         """Entries by number, for reading many in a row: from the store by the page, of which two are kept."""

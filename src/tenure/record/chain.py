@@ -11,7 +11,7 @@ from typing import Any, Final, assert_never
 
 import msgspec
 
-from tenure.record.entry import NEUTRAL, Block, Draft, Entry, Media, Opaque, Text, Thinking, ToolCall, ToolResult
+from tenure.record.entry import NEUTRAL, Block, Draft, Entry, Media, Opaque, Spill, Text, Thinking, ToolCall, ToolResult
 
 NO_MESSAGE: Final = -1
 
@@ -155,8 +155,9 @@ def _canonical(block: Block, pairing: Pairing, message: int) -> list[Any]:
             return ["thinking", text, seal]
         case ToolCall(call_id=call_id, name=name, arguments=arguments):
             return ["tool_call", pairing.call(call_id, message), name, _sorted_json(arguments)]
-        case ToolResult(call_id=call_id, text=text, error=error, media=media):
-            return ["tool_result", pairing.result(call_id), text, error, [item.sha256 for item in media]]
+        case ToolResult(call_id=call_id, text=text, error=error, media=media, spill=spill):
+            kept = [spill.sha256] if isinstance(spill, Spill) else []
+            return ["tool_result", pairing.result(call_id), text, error, [item.sha256 for item in media], *kept]
         case Media(media_type=media_type, sha256=digest, text=text):
             return ["media", media_type, digest, text]
         case Opaque(type=type_, text=text):

@@ -8,7 +8,9 @@ Unicode: a lone surrogate becomes U+FFFD there, and stays as it was in the paylo
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+
+SPILL_CHARS: Final = 12  # hex digits of a spill's handle
 
 
 class Role(StrEnum):
@@ -76,14 +78,37 @@ class Media(Struct, frozen=True, kw_only=True, gc=False, tag="media", tag_field=
     origin: Origin = Origin.HUMAN
 
 
+class Spill(Struct, frozen=True, kw_only=True, gc=False):
+    """An output of which a result's text holds only the beginning and the end, as bytes in a file beside the store, known by their hash.
+
+    The file has all of it, unless a limit was reached or the disk was full: then `size` is less than `of_size`, and it has the first `size` bytes.
+    """
+
+    sha256: str  # in hex, of the file
+    size: int  # bytes of the file
+    lines: int
+    of_size: int  # bytes of the output
+    of_lines: int
+    left: tuple[int, int]  # the first and the last line of the output that the text leaves out; (0, 0) for none
+
+    @property
+    def handle(self) -> str:
+        """How it is recalled."""
+        return f"spill:{self.sha256[:SPILL_CHARS]}"
+
+
 class ToolResult(Struct, frozen=True, kw_only=True, tag="tool_result", tag_field="kind"):
-    """What a tool returned for the call `call_id`. List content is joined by newlines in `text`, its images are in `media`."""
+    """What a tool returned for the call `call_id`. List content is joined by newlines in `text`, its images are in `media`.
+
+    `spill` is set where `text` is not the whole output.
+    """
 
     call_id: str
     text: str
     error: bool = False
     media: tuple[Media, ...] = ()
     origin: Origin = Origin.TOOL
+    spill: Spill | UnsetType = UNSET
 
 
 class Opaque(Struct, frozen=True, kw_only=True, gc=False, tag="opaque", tag_field="kind"):

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.record.entry import Block, Entry, Origin, Role, Thinking, ToolCall, ToolResult
+from tenure.record.entry import Block, Entry, Origin, Role, Spill, Thinking, ToolCall, ToolResult
 from tenure.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
 from tenure.record.notes import Notes
 from tenure.record.objects import HASH_CHARS, tool_key
@@ -111,6 +111,7 @@ class Index:
         self.skills = Skills()
         self.notes = Notes()  # of the agent
         self.system: set[int] = set()  # entries of the system's role
+        self.spills: dict[str, tuple[int, int]] = {}  # by the hash of the file: the result that refers to it
         self.tokens = 0  # of the whole record
         self._numbers: dict[str, int] = {}
         self._by_number: dict[str, list[int]] = {}
@@ -302,7 +303,9 @@ class Index:
             case ToolCall():
                 episode = self._call_episode(block, at)
                 span = self._open_span(block, at, episode)
-            case ToolResult():
+            case ToolResult(spill=spill):
+                if isinstance(spill, Spill):
+                    self.spills[spill.sha256] = at
                 span = self._close_span(block, at)
                 episode = self.spans[span].episode if span != NONE else self._current(at, block.origin, role)
             case Thinking():

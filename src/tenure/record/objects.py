@@ -2,7 +2,7 @@
 
 An object id is `kind:name`: `user:3` (a human turn and what was done for it), `step:17` (one model reply with its results), `read:12`
 (the 12th call of the tool `read` with its result), `episode:locate-auth`, `skill:release` (what its last load brought), `entry:40` (one
-record entry; `entry:40/1` its block 1).
+record entry; `entry:40/1` its block 1), `spill:3fa9c2e1d0aa` (a whole output that is kept in a file, by the start of its hash).
 A handle adds the start of an entry's hash, so it resolves in forks and built conversations too: `read:12@3fa9`.
 """
 
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenure.errors import InputError
 
-RESERVED: Final = frozenset({"user", "episode", "skill", "step", "entry", "function", "conversation"})
+RESERVED: Final = frozenset({"user", "episode", "skill", "step", "entry", "function", "conversation", "spill"})
 HASH_CHARS: Final = 4  # enough to tell an object from its namesake in another fork; longer prefixes are accepted
 
 LONGEST: Final = 400  # characters of a handle

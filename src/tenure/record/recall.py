@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.record.entry import Entry, Media, Text, Thinking, ToolCall, ToolResult
+from tenure.record.entry import SPILL_CHARS, Entry, Media, Spill, Text, Thinking, ToolCall, ToolResult
 from tenure.record.episodes import Answer, Episode
 from tenure.record.excerpt import Count, Lines, excerpt, lines_of
 from tenure.record.index import HASH_BYTES, NONE, Index, Span
@@ -21,9 +21,11 @@ from tenure.record.medium import Medium, addressed, described, media_in
 from tenure.record.objects import Handle, parse_handle
 from tenure.record.query import CAP, Query
 from tenure.record.search import Hit, Hits, Now, Read, search
+from tenure.record.spill import Open, nowhere, part
 
 At = tuple[int, int]
 
+_LEAST_HASH: Final = 4  # hex digits of a spill's hash
 LEAST: Final = 200  # tokens: below it, an answer could not even say what it leaves out
 REPEATS: Final = 3  # the same recall that often, within NEAR replies, is said plainly
 NEAR: Final = 10
@@ -56,6 +58,7 @@ class _Passage(Struct, frozen=True, kw_only=True, gc=False):
     handle: str  # as it is printed
     head: str
     body: str
+    spill: Spill | None = None  # whose lines are meant, in place of `body`
 
 
 def blocks_of(index: Index, handle: Handle) -> tuple[At, ...]:
@@ -109,30 +112,51 @@ def media_of(index: Index, read: Read, arguments: str, told: Answer) -> tuple[tu
     pairs: dict[str, tuple[Entry, Media]] = {}
     for handle, (n, block) in found:
         entry = read(n)
-        for media in _chosen(handle, media_in(entry.blocks[block])):
+        for media in _chosen(handle, media_in(entry.blocks[block])) if handle.kind != "spill" else ():
             pairs.setdefault(media.sha256, (entry, media))
     return tuple(pairs.values())
 
 
-def answer(index: Index, read: Read, query: Query, *, count: Count | None = None, cap: int = CAP, now: Now | None = None) -> str:
+def spilled(index: Index, read: Read, text: str) -> Spill | None:
+    """The spill that a handle names; None for a handle of another kind. Raises InputError."""
+    handle = parse_handle(text)
+    return _spill(read(blocks_of(index, handle)[0][0]), handle) if handle.kind == "spill" else None
+
+
+def answer(
+    index: Index,
+    read: Read,
+    query: Query,
+    *,
+    count: Count | None = None,
+    cap: int = CAP,
+    now: Now | None = None,
+    opened: Open = nowhere,
+) -> str:
     """What the model gets for a recall, at most `cap` tokens of it by `count`; 0 is no cap, and without `count` an estimate errs high.
 
-    Patterns are stopped after PATTERN_S seconds of the clock `now`. Raises InputError for what cannot be found or understood.
+    Patterns are stopped after PATTERN_S seconds of the clock `now`; `opened` gives the bytes of spills. Raises InputError for what cannot be
+    found or understood.
     """
     meter = count or _estimate
     room = max(cap, LEAST) if cap else None
     if query.searches:
-        within = (
-            [at for handle in _handles(index, query) for at in blocks_of(index, handle_in(index, handle))]
-            if query.handles
-            else None
+        handles = [handle_in(index, handle) for handle in _handles(index, query)]
+        within = [at for handle in handles if handle.kind != "spill" for at in blocks_of(index, handle)] if handles else None
+        spills = [_spill(read(blocks_of(index, handle)[0][0]), handle) for handle in handles if handle.kind == "spill"]
+        if spills and not query.pattern:
+            raise InputError(
+                "recall", f"words or a path beside {spills[0].handle}", "a pattern, which is looked for in all of it, or lines"
+            )
+        if query.lines and (not spills or within):
+            raise InputError("lines", "lines beside a search", "lines beside a handle alone, or beside a pattern and a spill:…")
+        first = lines_of(query.lines) if query.lines else Lines()
+        return _told(
+            index, search(index, read, query, within, now, opened=opened, spills=spills, lines=first), query, room, meter
         )
-        if query.lines:
-            raise InputError("lines", "lines beside a search", "lines beside a handle alone")
-        return _told(index, search(index, read, query, within, now), query, room, meter)
     if not query.handles:
         raise InputError("recall", "nothing to look for", "a handle, a path, words or a pattern")
-    return _brought(index, read, query, room, meter)
+    return _brought(index, read, query, room, meter, opened)
 
 
 def respond(
@@ -145,6 +169,7 @@ def respond(
     count: Count | None = None,
     cap: int = CAP,
     now: Now | None = None,
+    opened: Open = nowhere,
 ) -> Answer:
     """The answer to a recorded call of `recall`, be it a refusal. Never raises InputError.
 
@@ -152,7 +177,7 @@ def respond(
     """
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
-        told = Answer(text=answer(index, read, query, count=count, cap=cap, now=now))
+        told = Answer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened))
     except (InputError, msgspec.DecodeError, RecursionError) as error:
         told = Answer(text=f"recall: {error}", error=True)
     return _not_again(index, read, span, told, stands)
@@ -186,7 +211,7 @@ def _same(index: Index, span: Span) -> Iterator[Span]:
             yield index.spans[ordinal]
 
 
-def _brought(index: Index, read: Read, query: Query, room: int | None, count: Count) -> str:
+def _brought(index: Index, read: Read, query: Query, room: int | None, count: Count, opened: Open) -> str:
     """What handles stand for, one after the other, until the room is used up."""
     handles = _handles(index, query)
     wanted = lines_of(query.lines) if query.lines else Lines()
@@ -202,7 +227,9 @@ def _brought(index: Index, read: Read, query: Query, room: int | None, count: Co
             if left is not None and left < min(LEAST // 4, count(passage.body)) and parts:
                 parts.append(_left_out(handles[place:], query.lines))
                 break
-            cut = excerpt(passage.body, wanted, None if left is None else max(1, left), count)
+            space = None if left is None else max(1, left)
+            whole = passage.spill
+            cut = part(whole, opened(whole), wanted, space, count) if whole else excerpt(passage.body, wanted, space, count)
         except InputError as error:
             failures.append(error)
             parts.append(f"[{error}]")
@@ -236,7 +263,7 @@ def _goes_on(handle: str, left: Lines, total: int, rest: Sequence[str], lines: s
 
 def _reserve(passage: _Passage, rest: Sequence[str], lines: str, count: Count) -> int:
     """Tokens to set aside for saying what was left out, whatever it will be."""
-    total = passage.body.count("\n") + 1
+    total = passage.spill.lines if passage.spill else passage.body.count("\n") + 1
     widest = Lines(first=max(1, total - 1), char=len(passage.body) + 1, last=total)
     return count(_goes_on(passage.handle, widest, total, rest, lines)) + 2
 
@@ -252,6 +279,9 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     places = blocks_of(index, handle)
     entry = read(places[0][0])
     printed = index.handle(handle.object, places[0][0])
+    if handle.kind == "spill":
+        spill = _spill(entry, handle)
+        return _Passage(handle=spill.handle, head=f"[{spill.handle}: {_kept(spill)}]\n", body="", spill=spill)
     if _names_medium(handle):
         (media,) = _chosen(handle, media_in(entry.blocks[places[0][1]]))
         return _Passage(handle=printed, head=f"[{handle.object}: {described(media)}. {_BACK}]\n", body=media.text)
@@ -289,14 +319,21 @@ def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:
 
 def _told(index: Index, found: Hits, query: Query, room: int | None, count: Count) -> str:
     """What a search found, a line each."""
+    unread = len(index.spills) if not query.pattern and not query.handles else 0
+    apart = f"{unread:,} outputs kept as spill:… are searched by pattern only" if unread else ""
     if not found.hits:
-        raise InputError("recall", "nothing in the record matches", "other words, a part of the path, or a handle")
+        what = "other words, a part of the path, or a handle"
+        raise InputError(
+            "recall",
+            "nothing in the record matches" + f" ({found.note})" * bool(found.note),
+            f"{what}; {apart}" if apart else what,
+        )
     every = [_line(index, hit) for hit in found.hits]
     shown = excerpt("\n".join(every), Lines(), None if room is None else room - _NOTE, count).text
     rows = shown.split("\n")
     more = found.more + len(every) - len(rows)
     order = "best first" if query.words.strip() and not query.pattern else "newest first"
-    notes = [found.note] if found.note else []
+    notes = [each for each in (found.note, apart) if each]
     notes += [f"{more:,} more {found.what} matched: narrow the search, or add a handle or path"] if more else []
     notes += ['a line in its place: recall handle="…" lines="…"'] if not more else []
     return "\n".join([f"{len(rows)} {found.what}, {order}:", *rows, f"[{'; '.join(notes)}]"])
@@ -307,6 +344,8 @@ def _line(index: Index, hit: Hit) -> str:
     facts = index.block(hit.at)
     here = f"entry:{hit.at[0]}/{hit.at[1]}"
     line = f"line {hit.line}" if hit.char == 1 else f"line {hit.line}@{hit.char}"
+    if hit.spill:
+        return f"{hit.spill} {line}: {hit.shown}"
     if facts.span == NONE:
         return f"{here} {line}: {hit.shown}"
     span = index.spans[facts.span]
@@ -332,6 +371,9 @@ def _places(index: Index, handle: Handle) -> Iterator[At]:
             yield from _entry(index, handle.name)
         case "skill":
             yield from _skill(index, handle)
+        case "spill":
+            found = [at for sha256, at in index.spills.items() if sha256.startswith(handle.name)]
+            yield from found if len(handle.name) >= _LEAST_HASH else []
         case _:
             tool, _, number = handle.object.rpartition(":")
             span = index.span(tool, int(number)) if number.isdecimal() else None
@@ -395,6 +437,19 @@ def _alone(handle: Handle, entry: Entry, places: Sequence[At]) -> Media | None:
     return found[0] if isinstance(block, Media) or not block.text else None
 
 
+def _spill(entry: Entry, handle: Handle) -> Spill:
+    every = (block.spill for block in entry.blocks if isinstance(block, ToolResult))
+    return next(each for each in every if isinstance(each, Spill) and each.sha256.startswith(handle.name))
+
+
+def _kept(spill: Spill) -> str:
+    if spill.size == spill.of_size:
+        return f"an output of {spill.size:,} bytes, {spill.lines:,} lines"
+    return (
+        f"the first {spill.size:,} bytes ({spill.lines:,} lines) of an output of {spill.of_size:,} bytes; the rest was not kept"
+    )
+
+
 def _names_medium(handle: Handle) -> bool:
     return handle.kind == "entry" and handle.name.count("/") == _MEDIUM_PARTS - 1
 
@@ -443,6 +498,11 @@ def _near(index: Index, handle: Handle) -> str:
     if handle.kind == "skill":
         return "one of the skills that were loaded: " + (
             ", ".join(f"skill:{name}" for name in index.skills.nearest(handle.name)) or "there is none yet"
+        )
+    if handle.kind == "spill":
+        held = [f"spill:{sha256[:SPILL_CHARS]}" for sha256 in index.spills]
+        return (
+            "one of " + ", ".join(held[-12:]) if held else "a handle of another kind: no output of this record is kept in a file"
         )
     if handle.kind in ("user", "step", "entry"):
         most = {"user": len(index.turns), "step": len(index.steps), "entry": len(index) - 1}[handle.kind]

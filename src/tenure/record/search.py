@@ -6,16 +6,19 @@ so its source is found instead.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tenure.errors import InputError
-from tenure.record.entry import Block, Entry, ToolCall
+from tenure.record.entry import Block, Entry, Spill, ToolCall, ToolResult
+from tenure.record.excerpt import Lines
 from tenure.record.index import NONE, Index
 from tenure.record.query import LONGEST, Query
 from tenure.record.rank import At, Matcher, ranked, terms_of
+from tenure.record.spill import Open, harmless, nowhere, stretches
 
 if TYPE_CHECKING:
     from regex import Pattern
@@ -40,6 +43,7 @@ class Hit(Struct, frozen=True, kw_only=True, gc=False):
     line: int
     char: int
     shown: str
+    spill: str = ""  # the handle of the spill whose line it is
 
 
 class Hits(Struct, frozen=True, kw_only=True):
@@ -51,10 +55,21 @@ class Hits(Struct, frozen=True, kw_only=True):
     note: str = ""  # what else is to be said, in a sentence
 
 
-def search(index: Index, read: Read, query: Query, within: Iterable[At] | None = None, now: Now | None = None) -> Hits:
+def search(
+    index: Index,
+    read: Read,
+    query: Query,
+    within: Iterable[At] | None = None,
+    now: Now | None = None,
+    *,
+    opened: Open = nowhere,
+    spills: Sequence[Spill] = (),
+    lines: Lines | None = None,
+) -> Hits:
     """Where the record speaks of a path, words or a pattern; `within` are the only blocks to look in. Raises InputError.
 
-    A path beside words or a pattern narrows them to the calls about it.
+    A path beside words or a pattern narrows them to the calls about it. A pattern is looked for in spills too, whose bytes `opened` gives:
+    in what their results' texts leave out, or only in these `spills`, from and to `lines`.
     """
     path = query.path.strip()
     if too_long := next((name for name in ("path", "words", "pattern") if len(getattr(query, name)) > LONGEST), ""):
@@ -63,7 +78,9 @@ def search(index: Index, read: Read, query: Query, within: Iterable[At] | None =
     if query.pattern:
         if path:
             places = _about_only(index, read, places, path)
-        return _by_pattern(read, places, query.pattern, MATCHES if within is not None else EACH, now)
+        matching = _Pattern(query.pattern, now)
+        texts = chain(_of_spills(spills, opened, lines or Lines()), _of_texts(read, places, opened))
+        return _by_pattern(texts, matching, MATCHES if within is not None else EACH)
     if query.words.strip():
         if path:
             places = _about_only(index, read, places, path)
@@ -111,28 +128,67 @@ def _by_words(index: Index, read: Read, places: Iterable[At], words: str) -> Hit
     return Hits(hits=tuple(hits), more=found.matched - len(hits), what="texts", note=note)
 
 
-def _by_pattern(read: Read, places: Iterable[At], pattern: str, each: int, now: Now | None) -> Hits:
-    matching = _Pattern(pattern, now)
-    hits: list[Hit] = []
-    more = 0
+class _Searched(Struct, frozen=True, gc=False):
+    """A text that a pattern is looked for in: a block's, or a stretch of a spill, with the line and character it begins at."""
+
+    at: At
+    text: str
+    spill: str = ""
+    line: int = 1
+    char: int = 1
+
+    @property
+    def where(self) -> str:
+        return f"line {self.line} of {self.spill}" if self.spill else f"entry:{self.at[0]}/{self.at[1]}"
+
+    def hit(self, place: int, number: int) -> Hit:
+        """The line at a place in the text, which is its `number`-th."""
+        found = line_at(self.at, self.text, place, number)
+        if not self.spill:
+            return found
+        char = found.char + (self.char - 1 if number == 1 else 0)
+        return structs.replace(found, line=self.line + number - 1, char=char, shown=harmless(found.shown), spill=self.spill)
+
+
+def _of_texts(read: Read, places: Iterable[At], opened: Open) -> Iterator[_Searched]:
+    """The blocks at these places, each with what its text leaves out of an output."""
     for at, block in _texts(read, places):
-        here = 0
+        yield _Searched(at, block.text)
+        if isinstance(block, ToolResult) and isinstance(block.spill, Spill) and block.spill.left[0]:
+            first, last = block.spill.left
+            for each in stretches(opened(block.spill), first, last):
+                yield _Searched(at, each.text, block.spill.handle, each.line, each.char)
+
+
+def _of_spills(spills: Iterable[Spill], opened: Open, lines: Lines) -> Iterator[_Searched]:
+    for spill in spills:
+        for each in stretches(opened(spill), lines.first, lines.last or spill.lines):
+            yield _Searched((0, 0), each.text, spill.handle, each.line, each.char)
+
+
+def _by_pattern(texts: Iterable[_Searched], matching: "_Pattern", each: int) -> Hits:
+    hits: list[Hit] = []
+    more = here = 0
+    before: tuple[At, str] | None = None
+    for searched in texts:
+        if before != (searched.at, searched.spill):
+            before, here = (searched.at, searched.spill), 0
         try:
-            for place, number in matching.lines(block.text):
+            for place, number in matching.lines(searched.text):
                 here += 1
                 if here <= each and len(hits) < MATCHES:
-                    hits.append(line_at(at, block.text, place, number))
+                    hits.append(searched.hit(place, number))
                 else:
                     more += 1
         except TimeoutError:
-            where = f"entry:{at[0]}/{at[1]}"
             if not hits:
                 raise InputError(
                     "pattern",
-                    f"{pattern!r} takes too long: it was stopped at {where}",
+                    f"{matching.text!r} takes too long: it was stopped at {searched.where}",
                     "one without repeats inside repeats, plain words, or a handle or path beside it that narrows the search",
                 ) from None
-            note = f"the pattern takes too long: it was stopped at {where}, and what is older was not searched"
+            rest = f"go on with lines={searched.line}- beside that handle" if searched.spill else "what is older was not searched"
+            note = f"the pattern takes too long: it was stopped at {searched.where}; {rest}"
             return Hits(hits=tuple(hits), more=more, what="lines", note=note)
     return Hits(hits=tuple(hits), more=more, what="lines")
 
@@ -198,6 +254,7 @@ class _Pattern:
     """A pattern in the syntax of `re`, run by an engine that can be stopped."""
 
     def __init__(self, pattern: str, now: Now | None) -> None:
+        self.text = pattern
         self._pattern = _compiled(pattern)
         self._now = now
         self._until = now() + PATTERN_S if now is not None else 0.0

@@ -85,6 +85,7 @@ class Database:
     def __init__(self, url: str, *, synchronous: Synchronous = "NORMAL", busy_timeout_s: float = 30.0) -> None:
         parsed = _parse(url)
         self.where = parsed.database or "the store in memory" if parsed.drivername.startswith("sqlite") else str(parsed)
+        self.file = parsed.database if parsed.drivername.startswith("sqlite") else None
         self._dialect = _DIALECTS[parsed.get_backend_name()]
         self._engine = _engine(parsed, synchronous, busy_timeout_s)
         driver = self._engine.dialect.loaded_dbapi

@@ -12,6 +12,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Usage
+from tenure.store.spills import Spills
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 
@@ -84,6 +85,11 @@ class Records(Protocol):
     @property
     def where(self) -> str:
         """The file or URL, as errors name it."""
+        ...
+
+    @property
+    def spills(self) -> Spills:
+        """Where outputs are kept that are too large for an entry."""
         ...
 
     def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:

@@ -21,6 +21,7 @@ from tenure.store.database import Cursor, Database, Synchronous
 from tenure.store.migrations import migrate
 from tenure.store.records import Conversation, Lost, Now, Observed, utc_now
 from tenure.store.soundness import missing, wrongs
+from tenure.store.spills import Spills
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 
@@ -52,14 +53,17 @@ class Store:
         synchronous: Synchronous = "NORMAL",
         busy_timeout_s: float = 30.0,
         on_damage: Callable[[str], None] = _LOG.warning,
+        spills: Spills | None = None,
     ) -> None:
         """Open a store, and bring it up to date. `on_damage` is told what was left out because its row is damaged: usage, a pin, a cover sheet.
 
-        Raises StoreError when it cannot be opened.
+        `spills` is where outputs too large for the record are kept, where that is not beside a database file. Raises StoreError when it cannot be
+        opened.
         """
         self._now, self._on_damage = now, on_damage
         self._told: set[str] = set()
         self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        self.spills = spills or Spills.beside(self._database.file)
         try:
             migrate(self._database)
         except BaseException:

@@ -13,6 +13,7 @@ from tenure.record.entry import Entry, Usage
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.records import Conversation, Now, Observed
 from tenure.store.soundness import wrongs
+from tenure.store.spills import Spills
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 
@@ -22,9 +23,10 @@ HoldKey = tuple[str, str]
 class MemoryStore:
     """`Records` in lists. Its clock, unless one is handed in, counts seconds from 2026-01-01, so that tests repeat."""
 
-    def __init__(self, *, now: Now | None = None) -> None:
+    def __init__(self, *, now: Now | None = None, spills: Spills | None = None) -> None:
         ticks = count()
         self._now = now or (lambda: f"2026-01-01T{(t := next(ticks)) // 3600:02}:{t // 60 % 60:02}:{t % 60:02}Z")
+        self.spills = spills or Spills()
         self._lock = RLock()
         self._conversations: dict[str, Conversation] = {}
         self._entries: dict[str, list[Entry]] = {}  # own entries; those of a fork begin at its fork point

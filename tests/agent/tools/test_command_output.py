@@ -1,5 +1,7 @@
+from hashlib import sha256
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,46 +18,91 @@ def test_output_that_fits_is_given_as_it_was() -> None:
     assert fed(Output(1_000), b"one\ntw", b"o\n", b"three").text() == "one\ntwo\nthree"
 
 
-def test_long_output_keeps_its_beginning_and_end_and_says_what_is_between(tmp_path: Path) -> None:
-    spill = tmp_path / "scratch" / "output.txt"
-    output = Output(2_000, spill=spill, spill_bytes=10**6)
-    data = b"".join(b"line %d\n" % n for n in range(10_000))
+def lines(count: int) -> bytes:
+    return b"".join(b"line %d\n" % n for n in range(1, count + 1))
+
+
+def test_long_output_gives_its_beginning_and_end_and_keeps_all_of_it_in_a_file(tmp_path: Path) -> None:
+    output, data = Output(2_000, part=tmp_path / "spills" / "a.part", most=10**6), lines(10_000)
     for at in range(0, len(data), 777):
         output.feed(data[at : at + 777])
-    text = output.text()
-    head, mark, tail = text.partition("[left out: ")
-    said, _, tail = tail.partition("]\n")
-    assert mark
-    assert head.startswith("line 0\nline 1\n")
-    assert head.endswith("\n")
-    assert tail.startswith("line ")
-    assert tail.endswith("line 9999\n")
-    assert len(text) < 2_500
+    text, spill = output.text(), output.spill
+    assert spill is not None
+    head, _, rest = text.partition("[")
+    note, _, tail = rest.partition("]\n")
+    assert head.startswith("line 1\nline 2\n")
+    assert tail.endswith("line 9999\nline 10000\n")
+    first, last = spill.left
+    assert head.endswith(f"line {first - 1}\n")
+    assert tail.startswith(f"line {last + 1}\n")
     left_out = len(data) - len(head) - len(tail)
-    assert said == f"{left_out:,} bytes of {len(data):,}, which are 10,000 lines; all of it is in {spill}"
-    assert spill.read_bytes() == data
+    assert note.startswith(
+        f"left out here: lines {first}-{last} of 10,000, {left_out:,} of {len(data):,} bytes; the whole output is kept"
+    )
+    assert spill.handle in note
+    kept = tmp_path / "spills" / sha256(data).hexdigest()
+    assert kept.read_bytes() == data
+    assert (spill.size, spill.lines, spill.of_size, spill.of_lines) == (len(data), 10_000, len(data), 10_000)
 
 
-def test_the_file_is_bounded_and_says_so(tmp_path: Path) -> None:
-    spill = tmp_path / "output.txt"
-    output = Output(1_000, spill=spill, spill_bytes=5_000)
-    text = fed(output, *[b"x" * 999 + b"\n"] * 50).text()
-    assert f"its first 5,000 bytes are in {spill}" in text
-    assert spill.stat().st_size == 5_000
+def test_an_output_over_the_limit_of_its_file_says_to_the_byte_what_is_kept_and_what_is_lost(tmp_path: Path) -> None:
+    output = fed(Output(1_000, part=tmp_path / "a.part", most=5_000), *[b"x" * 999 + b"\n"] * 50)
+    text, spill = output.text(), output.spill
+    assert spill is not None
+    assert (spill.size, spill.lines, spill.of_size, spill.of_lines) == (5_000, 5, 50_000, 50)
+    assert (tmp_path / spill.sha256).read_bytes() == (b"x" * 999 + b"\n") * 5
+    shown = len(text.rpartition("]\n")[2])
+    assert "the first 5,000 bytes are kept (the limit is 5,000)" in text
+    assert f"; {50_000 - 5_000 - shown:,} bytes behind them are lost]" in text
 
 
-def test_output_that_shrinks_to_what_fits_leaves_no_file(tmp_path: Path) -> None:
-    spill = tmp_path / "output.txt"
-    output = Output(1_000, spill=spill, spill_bytes=10**6)
-    assert fed(output, *[b"\r %d%%" % n for n in range(5_000)], b"\ndone\n").text() == " 4999%\ndone\n"
-    assert not spill.exists()
+def test_a_full_disk_is_said_with_what_is_kept(tmp_path: Path) -> None:
+    output = fed(Output(100, part=tmp_path / "a.part", most=10**6, spare=2**62), b"x\n" * 500)
+    assert "that is not kept: the disk has less than" in output.text()
+    assert output.spill is None
 
 
-def test_a_disk_that_takes_nothing_loses_only_the_file(tmp_path: Path) -> None:
+def test_output_that_fits_needs_no_spill(tmp_path: Path) -> None:
+    output = fed(Output(1_000, part=tmp_path / "a.part", most=10**6), b"one\n")
+    assert (output.text(), output.spill) == ("one\n", None)
+
+
+def test_what_is_no_text_is_kept_as_it_was_however_little_it_is(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4
+    output = fed(Output(10_000, part=tmp_path / "a.part", most=10**6), b"text\n", data)
+    text, spill = output.text(), output.spill
+    assert spill is not None
+    assert (tmp_path / spill.sha256).read_bytes() == b"text\n" + data
+    assert f"[not all of its {5 + len(data):,} bytes are text: the whole output is kept: recall" in text
+
+
+@pytest.mark.parametrize("place", ["no folder", "a folder that is a file"])
+def test_a_disk_that_takes_nothing_loses_only_the_file_and_says_so(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    text = fed(Output(100, spill=tmp_path / "file" / "output.txt", spill_bytes=10**6), b"x\n" * 500).text()
+    part = tmp_path / "file" / "a.part" if place == "a folder that is a file" else None
+    text = fed(Output(100, part=part, most=10**6), b"x\n" * 500).text()
     assert text.startswith("x\nx\n")
-    assert "are in" not in text
+    assert "; that is not kept: " in text
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+@pytest.mark.parametrize("width", [1, 7, 300, 5_000])
+def test_the_lines_left_out_are_those_between(width: int, end: bytes, tmp_path: Path) -> None:
+    data = b"\n".join(b"%d%s" % (n, b"." * width) for n in range(1, 2_000)) + end
+    output = Output(2_000, part=tmp_path / "a.part", most=2**30)
+    for at in range(0, len(data), 4_096):
+        output.feed(data[at : at + 4_096])
+    text, spill = output.text(), output.spill
+    assert spill is not None
+    assert spill.lines == spill.of_lines == 1_999
+    head, tail = text.partition("[left out")[0], text.partition("]\n")[2]
+    first, last = spill.left
+    if head.endswith("\n") and width < 1_000:
+        assert head.rstrip("\n").rpartition("\n")[2].startswith(str(first - 1))
+        assert tail.startswith(str(last + 1))
+    else:  # cut inside a line, which is then among those that are left out
+        assert head.startswith("1.")
+        assert last == 1_999
 
 
 def test_memory_is_bounded_whatever_comes() -> None:
@@ -64,8 +111,8 @@ def test_memory_is_bounded_whatever_comes() -> None:
         output.feed(b"y\n" * 32_768)
     assert output.bytes == 2_000 * 65_536
     kept = output.__dict__
-    assert sum(map(len, kept["_ring"])) < 200_000
-    assert sum(map(len, kept["_head"])) < 100_000
+    assert sum(map(len, kept["_tail"])) < 200_000
+    assert len(kept["_head"]) <= 10_000
     assert output.text().count("\n") < 6_000
 
 
@@ -75,15 +122,15 @@ def test_a_character_that_is_cut_by_the_room_stays_whole() -> None:
 
 
 @given(st.lists(st.binary(max_size=60), max_size=60), st.integers(20, 400))
-def test_news_is_harmless_and_the_beginning_is_never_lost(chunks: list[bytes], room: int) -> None:
-    output, told = Output(room), ""
+def test_news_is_harmless_and_together_the_whole_text_of_what_fits(chunks: list[bytes], room: int) -> None:
+    short, whole, told = Output(room), Output(4_000), ""
     for chunk in chunks:
-        output.feed(chunk)
-        told += output.news()
-    text = output.text()
-    told += output.news()
-    assert not set(told + text) & set("\x1b\x07\b\r\x00")
-    assert text[: min(20, room // 2 - 1)].startswith(told[: min(5, room // 4)]) or not told
+        short.feed(chunk)
+        whole.feed(chunk)
+        told += whole.news()
+    text = whole.text()
+    assert told + whole.news() == text
+    assert not set(text + short.text() + short.news()) & set("\x1b\x07\b\r\x00")
 
 
 def test_news_of_a_flood_is_its_beginning_and_then_its_newest() -> None:

@@ -70,8 +70,12 @@ def test_answers_come_as_text_and_images(tmp_path: Path) -> None:
         assert await called(servers, "wire__fail", at) == Outcome(text="it failed", error=True)
         assert await called(servers, "wire__structured", at) == Outcome(text='{"n":1}')
         assert (await called(servers, "wire__junk", at)).text.startswith("wire__junk: wire: no valid answer")
-        long = await called(servers, "wire__echo", here(at.workspace, limits={"output_chars": 100}), text="x" * 5_000)
-        assert "\n[left out: 4,900 characters of 5,000]\n" in long.text
+        long = await called(
+            servers, "wire__echo", here(at.workspace, limits={"output_bytes": 100}, part=tmp_path / "a.part"), text="x" * 5_000
+        )
+        assert "\n[left out here: lines 1-1 of 1, 4,900 of 5,000 bytes; the whole output is kept: recall" in long.text
+        assert long.spill is not None
+        assert (tmp_path / long.spill.sha256).read_text() == "x" * 5_000
         assert "KEY" not in (await called(servers, "wire__env", at)).text
 
     with_servers(tmp_path, use)

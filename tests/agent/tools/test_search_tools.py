@@ -162,7 +162,7 @@ def test_far_too_many_matches_come_from_the_first_files_and_that_is_said(tmp_pat
 
 def test_what_a_result_may_hold_is_never_exceeded(tmp_path: Path) -> None:
     ws = made(tmp_path, {f"f{n}.txt": "foo bar baz\n" * 100 for n in range(9)})
-    text = told(GREP, here(ws, limits={"output_chars": 300}), pattern="foo", limit=1_000)
+    text = told(GREP, here(ws, limits={"output_bytes": 300}), pattern="foo", limit=1_000)
     assert len(text) < 450
     assert "more matching lines, in 9 files" in text
 

@@ -37,9 +37,10 @@ def test_the_figures_are_the_codes() -> None:
         f"| {limits.write_chars:,} characters |",
         f"| {limits.command_s:g} s, `timeout_s` up to {limits.command_most_s:g} s |",
         f"| {limits.server_call_s:g} s a call |",
-        f"holds at most {limits.output_chars:,} characters",
+        f"whole up to {limits.output_bytes:,} bytes",
+        f"up to {limits.spill_bytes >> 20:,} MB (`Settings(spill",
+        f"less than {limits.spare_bytes >> 20} MB left",
         f"above {COUNTED_BYTES >> 20} MB lines",
-        f"up to {limits.spill_bytes >> 20} MB, lies",
         f"after {limits.server_start_s:g} s goes on",
     )
     assert [each for each in told if each not in FLAT] == []

@@ -1,13 +1,10 @@
 """The tool `bash`: a command in a shell, from which nothing stays behind. Promise: nothing is broken by how long, how much or what it prints."""
 
 import asyncio
-import re
 import shutil
 import signal
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Final
-from uuid import uuid4
 
 from msgspec import Meta, Struct
 
@@ -15,7 +12,6 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.child import Child, Left
 from tenure.agent.tools.environment import for_command
-from tenure.agent.tools.output import Output
 from tenure.agent.tools.racing import End, ended
 from tenure.agent.tools.sandbox import Sandbox
 from tenure.agent.tools.shell.judge import judged
@@ -25,7 +21,6 @@ from tenure.errors import InputError
 from tenure.record.tools import ToolKind
 
 TICK_S: Final = 0.05  # between two pieces of news
-_UNSAFE: Final = re.compile(r"[^\w.\-]+")
 
 
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,7 +47,7 @@ class Bash:
             "Run a bash command in the workspace folder: builds, tests, git, and whatever has no tool of its own. To look at files use"
             " glob, grep and read, to change them edit and write. Each call starts afresh in the workspace folder, without a terminal or"
             f" input. It is ended after {limits.command_s:.0f} s, or timeout_s (at most {limits.command_most_s:.0f}), with all that it"
-            " started; a server that is to stay needs `setsid` and its output in a file. Long output keeps its beginning and end."
+            " started; a server that is to stay needs `setsid` and its output in a file. All of its output is kept; of long output you see a part, and recall gives the rest."
             " $TMPDIR is for temporary files."
         )
 
@@ -81,8 +76,7 @@ class _Run:
         self._here, limits, workspace = here, here.limits, here.workspace
         self._limit_s = min(asked.timeout_s or limits.command_s, limits.command_most_s)
         scratch = workspace.scratch
-        spill = _new(scratch / f"output-{_UNSAFE.sub('_', here.call)[:80] or 'of-a-call'}.txt") if scratch else None
-        self._output = Output(limits.output_chars, spill=spill, spill_bytes=limits.spill_bytes)
+        self._output = here.output()
         self._due: asyncio.TimerHandle | None = None
         inner = [shutil.which("bash") or "/bin/sh", "-c", asked.command]
         self._command = sandbox.command(inner, workspace) if sandbox else inner
@@ -109,7 +103,8 @@ class _Run:
         code = child.exit.result() if child.exit.done() else -signal.SIGKILL  # asleep in the kernel, it ends when it wakes
         status = self._status(end, code, self._here.now() - began)
         body = text if text.endswith("\n") or not text else text + "\n"
-        return Outcome(text=f"{body}[{status}{left.value}]", error=end is not End.DONE or code != 0)
+        failed = end is not End.DONE or code != 0
+        return Outcome(text=f"{body}[{status}{left.value}]", error=failed, spill=self._output.spill)
 
     def _status(self, end: End, code: int, took_s: float) -> str:
         match end:
@@ -132,8 +127,3 @@ class _Run:
         self._due = None
         if news := self._output.news():
             self._here.say(news)
-
-
-def _new(path: Path) -> Path:
-    """A place where nothing is: some providers use the ids of calls again, and an earlier result still names its file."""
-    return path.with_stem(f"{path.stem}-{uuid4().hex[:8]}") if path.exists() else path

@@ -150,7 +150,7 @@ class _Grep:
 
     def _content(self) -> tuple[list[str], str]:
         """Matching lines up to the limit and the room, file by file; and how many are left."""
-        room, left = self._here.limits.output_chars, self._limit
+        room, left = self._here.limits.output_bytes, self._limit
         shown: list[str] = []
         for n, (path, file) in enumerate(self._hits.by_path(self._limit + 1)):
             lines, matches = file.shown(one_line(self._shown(path)), left, room)

@@ -56,6 +56,7 @@ class Cleaner:
         self._line = ""  # what a carriage return may still take back
         self._acts = False  # whether there is anything in that line that is no plain text
         self._binary = 0  # characters of lines that are no text, since the last line that was
+        self.binary = 0  # characters that were told as no text
 
     def feed(self, chunk: bytes, *, final: bool = False) -> str:
         """The lines that are complete by now and were not given before; with `final` all the rest."""
@@ -98,6 +99,7 @@ class Cleaner:
 
     def _told(self) -> str:
         count, self._binary = self._binary, 0
+        self.binary += count
         return f"[binary: {count:,} characters]\n" if count else ""
 
 

@@ -14,13 +14,16 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from tenure.agent.approval import Approval
+from tenure.agent.tools.output import Output
 from tenure.agent.workspace import Workspace
 from tenure.dialects.media import Source
+from tenure.record.entry import Spill
 from tenure.record.tools import ToolKind
 
 
@@ -30,12 +33,15 @@ class Outcome(Struct, frozen=True, kw_only=True):
     text: str
     error: bool = False
     media: tuple[Source, ...] = ()
+    spill: Spill | None = None  # where `text` is not the whole output
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much a tool may give and take. Characters are what a result holds; the window's own clip comes after, and the record keeps all."""
+    """How much a tool may give and take. A result goes into the record whole up to `output_bytes`; the window's own clip comes after."""
 
-    output_chars: int = 64_000  # of one result
+    output_bytes: int = 4_000_000  # of one result in the record; of a larger one the beginning, the end and a spill
+    spill_bytes: int = 2**30  # of one output that is kept in a file
+    spare_bytes: int = 2**28  # of a disk that are never taken
     line_chars: int = 2_000  # of one line of a file
     read_lines: int = 2_000  # of one read without a limit
     image_bytes: int = 3_750_000  # 5 MB in base64 is what providers take
@@ -44,7 +50,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     search_s: float = 20.0
     command_s: float = 120.0  # unless the call says otherwise
     command_most_s: float = 600.0
-    spill_bytes: int = 64 * 2**20  # of a command's output kept in a file
     server_start_s: float = 10.0
     server_call_s: float = 60.0
 
@@ -59,12 +64,24 @@ class Here:
 
     workspace: Workspace
     call: str = ""  # the call's id, by which the record knows it
+    part: Path | None = None  # the file where its output goes as it comes; None: nothing beyond the record's limit is kept
     environment: Mapping[str, str] = field(default_factory=dict[str, str])  # before it is scrubbed of keys
     limits: Limits = field(default_factory=Limits)
     cancel: asyncio.Event = field(default_factory=asyncio.Event)  # set: stop now, and answer with what there is
     say: Callable[[str], None] = _unheard  # output as it comes, harmless to a terminal; never blocks
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # seconds; a test hands in another
     now: Callable[[], float] = time.monotonic  # seconds, for durations that are shown
+
+    def output(self) -> Output:
+        """What takes the call's output, as much of it as there may be."""
+        limits = self.limits
+        return Output(limits.output_bytes, part=self.part, most=limits.spill_bytes, spare=limits.spare_bytes)
+
+    def outcome(self, text: str, *, error: bool = False, media: tuple[Source, ...] = ()) -> Outcome:
+        """An outcome of any length, as the record takes it."""
+        output = self.output()
+        output.feed(text.encode("utf-8", "replace"))
+        return Outcome(text=output.text(), error=error, media=media, spill=output.spill)
 
 
 class Tool(Protocol):

@@ -126,7 +126,7 @@ async def window(file: BinaryIO, encoding: Encoding, first: int, most: int, here
                 await _fill(counted, file, encoding, offset, patience)
                 first = max(1, counted.count + 1 + first)
         frame = Frame(
-            first, most, limits.output_chars, limits.line_chars, encoding.codec if encoding.codec in _NARROW else "utf-8"
+            first, most, limits.output_bytes, limits.line_chars, encoding.codec if encoding.codec in _NARROW else "utf-8"
         )
         whole = await _fill(frame, file, encoding, offset, patience)
         lines = tuple(structs.replace(line, n=line.n + shift) for line in frame.lines) if shift else tuple(frame.lines)

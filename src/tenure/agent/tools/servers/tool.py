@@ -167,8 +167,4 @@ def _outcome(result: "CallToolResult", here: Here) -> Outcome:
     if not texts and not media and result.structured_content is not None:
         texts.append(msgspec.json.encode(result.structured_content).decode())
     text = plain("\n".join(texts))
-    room = here.limits.output_chars
-    if len(text) > room:
-        left_out = len(text) - room
-        text = f"{text[: room // 2]}\n[left out: {left_out:,} characters of {len(text):,}]\n{text[-(room // 2) :]}"
-    return Outcome(text=text or ("" if media else "[no content]"), error=result.is_error, media=tuple(media))
+    return here.outcome(text or ("" if media else "[no content]"), error=result.is_error, media=tuple(media))

@@ -1,0 +1,71 @@
+"""Outputs that are too large for the record, in files beside the store (an edge).
+
+While a command runs, what it says goes to `<conversation>.<entry>.<call>.part`; that file is removed once the result is recorded. An output of which
+the record cannot hold all stays under the hash of its bytes. Nothing removes such a file: conversations refer to it for as long as the store is there,
+and whoever deletes the store deletes the folder with it.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from tenure.errors import InputError
+from tenure.record.entry import Spill
+from tenure.record.spill import Open, nowhere
+
+CHUNK: Final = 2**20
+SUFFIX: Final = ".spills"
+
+
+class Spills:
+    """A folder of such files; it is made when there is something to keep. Without a folder nothing is kept."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+
+    @classmethod
+    def beside(cls, path: str | None) -> "Spills":
+        """Those of the store in a database file; of one in memory, none."""
+        return cls(Path(path + SUFFIX).absolute() if path and path != ":memory:" else None)
+
+    @staticmethod
+    def among(every: Iterable["Spills"]) -> Open:
+        """What opens a spill in whichever of several folders it is."""
+        held = [spills for spills in every if spills.folder is not None]
+
+        def opened(spill: Spill) -> Iterator[bytes]:
+            return next((each.open(spill) for each in held if each.has(spill)), None) or (held[0].open if held else nowhere)(
+                spill
+            )
+
+        return opened
+
+    def part(self, conversation: str, entry: int, call: str) -> Path | None:
+        """Where the output of a running call goes: the same place for whoever looks for it after a crash."""
+        if self.folder is None:
+            return None
+        return self.folder / f"{conversation}.{entry}.{sha256(call.encode('utf-8', 'replace')).hexdigest()[:16]}.part"
+
+    def has(self, spill: Spill) -> bool:
+        """Whether the file is there."""
+        return self.folder is not None and (self.folder / spill.sha256).is_file()
+
+    def open(self, spill: Spill) -> Iterator[bytes]:
+        """Its bytes, in pieces. Raises InputError when the file is not there, or is not what it was."""
+        if self.folder is None:
+            return nowhere(spill)
+        path = self.folder / spill.sha256
+        size = path.stat().st_size if path.is_file() else -1
+        if size != spill.size:
+            found = f"the file has {size:,} bytes" if size >= 0 else "there is no such file"
+            raise InputError(
+                spill.handle, f"{path}: {found}", f"{spill.size:,} bytes that were kept when the output was recorded"
+            )
+        return _chunks(path)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
