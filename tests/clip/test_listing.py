@@ -37,11 +37,14 @@ def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
     return shaped, "\n".join(parts)
 
 
-def entries(shaped: Shaped, lines: list[str], mark: str) -> int:
-    """Entries kept and entries counted."""
-    kept = sum(mark in lines[n] for piece in shaped.pieces if isinstance(piece, Keep) for n in range(piece.start, piece.stop))
+def entries(shaped: Shaped, mark: str) -> int:
+    """Entries named and entries counted."""
     said = "\n".join(piece.text for piece in shaped.pieces if isinstance(piece, Note))
-    return kept + sum(int(n.replace(",", "")) for n in re.findall(r"([\d,]+) more entr", said))
+    counted = [row for line in said.split("\n")[1:] for row in line.split("; ") if not row.startswith("below ")]
+    named = sum(row.count(mark) for row in counted if ": " in row or mark in row)
+    more = sum(int(n.replace(",", "")) for row in counted for n in re.findall(r"and ([\d,]+) more$", row))
+    files = [int(n.replace(",", "")) for row in counted if mark not in row for n in re.findall(r"([\d,]+) files?$", row)]
+    return named + more + sum(files)
 
 
 LISTINGS = {
@@ -111,29 +114,60 @@ def test_folders_of_more_paths_than_fit_count_what_they_hold() -> None:
 def test_very_many_folders_are_counted_together() -> None:
     lines = [f"src/part{n % 6}/sub{n}/module.py" for n in range(3_000)]
     _, text = shown(lines, 300)
-    assert sum(int(n) for n in re.findall(r"part\d/ (\d+) files", text)) == 3_000
+    counts = re.findall(r"(?:part\d/|sub\d+/|other folders,) ([\d,]+) files?", text)
+    assert sum(int(n.replace(",", "")) for n in counts) == 3_000
 
 
-def test_every_folder_of_a_tree_stays_and_its_entries_add_up() -> None:
+def test_every_folder_of_a_tree_is_named_and_its_entries_add_up() -> None:
     lines = tree(12, 80)
     shaped, text = shown(lines, 1_500)
-    assert all(f"├── part{n}\n" in text for n in range(12))
-    assert entries(shaped, lines, "module_") == 960
-    assert text.splitlines()[0] == "960 entries and 12 folders with entries"
+    assert all(f"part{n}/" in text for n in range(12))
+    assert entries(shaped, "module_") == 960
+    assert "960 paths in all" in text
     assert text.splitlines()[-1] == "12 directories, 960 files"
 
 
-def test_sections_of_ls_stay_and_their_entries_add_up() -> None:
+def test_sections_of_ls_are_named_and_their_entries_add_up() -> None:
     lines = [line for n in range(8) for line in ("", *long(90, f"./part{n}"))][1:]
     shaped, text = shown(lines, 3_000)
-    assert all(f"./part{n}:" in text for n in range(8))
-    assert entries(shaped, lines, "-rw-") == 720
+    assert all(f"part{n}/" in text for n in range(8))
+    assert entries(shaped, "file_") == 720
 
 
-def test_names_of_files_beyond_the_lines_shown_are_told() -> None:
-    _, text = shown(long(200), 1_500)
-    assert "more entries, among them file_" in text
-    assert "10:" not in text.partition("among them")[2].splitlines()[0]
+def test_a_long_listing_of_all_names_shows_more_of_its_lines_where_there_is_room() -> None:
+    lines = long(200)
+    shaped, text = shown(lines, 3_000)
+    assert all(f"file_{n}.py" in text for n in range(200))
+    assert sum(piece.stop - piece.start for piece in shaped.pieces if isinstance(piece, Keep)) > 40
+    assert weighed(lines, shaped.pieces, o200k()) >= 2_700
+
+
+def test_a_folder_and_its_parent_are_no_entries_of_ls() -> None:
+    lines = [
+        "./a:",
+        "total 8",
+        *(f"drwxr-xr-x  2 dev staff  4096 Jan  1 10:00 {name}" for name in (".", "..", *(f"d{n}" for n in range(40)))),
+    ]
+    assert "40 paths in all" in shown(lines, 500)[1]
+
+
+def test_what_find_complained_of_is_no_path_and_one_of_each_kind_stays() -> None:
+    lines = [f"/srv/part{n % 6}/module_{n}.py" for n in range(3_000)]
+    for n in range(40):
+        lines.insert(50 * n + 30, f"find: \u2018/srv/secret{n}\u2019: Permission denied")
+    lines.insert(1_234, "find: File system loop detected: No such file or directory")
+    _, text = shown(lines, 900)
+    assert text.count("Permission denied") == 1
+    assert "No such file or directory" in text
+    assert "3,000 paths in all, 41 other lines" in text
+
+
+def test_many_folders_in_one_are_the_largest_and_the_count_of_the_others() -> None:
+    lines = [f"./lib/pkg{n}/file_{k}.py" for n in range(900) for k in range(1 + n % 5)]
+    shaped, text = shown(lines, 600)
+    assert weighed(lines, shaped.pieces, o200k()) >= 480
+    counts = re.findall(r"(?:pkg\d+/|other folders,) ([\d,]+) files?", text)
+    assert sum(int(n.replace(",", "")) for n in counts) == len(lines)
 
 
 @given(
@@ -149,7 +183,7 @@ def test_laws_of_a_shaped_tree(folders: int, files: int, room: int) -> None:
     lines = tree(folders, files)
     shaped = laws(lines, room)
     if shaped is not None:
-        assert entries(shaped, lines, "module_") == folders * files
+        assert entries(shaped, "module_") == folders * files
 
 
 @given(counts=st.lists(st.integers(1, 80), min_size=1, max_size=12), room=st.integers(300, 2_000))
@@ -157,7 +191,7 @@ def test_laws_of_shaped_sections(counts: list[int], room: int) -> None:
     lines = [line for n, count in enumerate(counts) for line in ("", *long(count, f"./part{n}"))][1:]
     shaped = laws(lines, room)
     if shaped is not None:
-        assert entries(shaped, lines, "-rw-") == sum(counts)
+        assert entries(shaped, "file_") == sum(counts)
 
 
 def laws(lines: list[str], room: int) -> Shaped | None:

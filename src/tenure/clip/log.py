@@ -315,6 +315,14 @@ def _unseen(ranked: Ranked, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[i
             yield place, ranked.counts[kind] - seen[kind]
 
 
+def distinct_errors(lines: Sequence[str], places: Sequence[int]) -> list[int]:
+    """Of the lines at these places one of each kind that looks like an error."""
+    if not places:
+        return []
+    reading = read([lines[at] for at in places])
+    return sorted(places[block.head] for block in ranked(reading.blocks, reading.uncounted).first)
+
+
 # Whether it is a log
 
 

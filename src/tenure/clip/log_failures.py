@@ -61,7 +61,7 @@ _VERDICT: Final = re.compile(
 )
 _BLANK: Final = ("", " ", "\t")
 _CLOCK: Final = re.compile(r"\d:\d\d:\d\d")
-_VARYING: Final = re.compile(r"'[^']{0,200}'|\"[^\"]{0,200}\"|0x[0-9a-fA-F]+|\b[0-9a-f]{8,64}\b|\d+")
+_VARYING: Final = re.compile(r"'[^']{0,200}'|\u2018[^\u2019]{0,200}\u2019|\"[^\"]{0,200}\"|0x[0-9a-fA-F]+|\b[0-9a-f]{8,64}\b|\d+")
 
 
 class Block(Struct, frozen=True, gc=False):

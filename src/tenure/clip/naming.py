@@ -1,7 +1,9 @@
 """Many paths in few words: by folder, counts exact. Promise: nothing is named that is not there, and the numbers add up."""
 
-from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import count
 from typing import Final
 
 from msgspec import Struct
@@ -10,6 +12,7 @@ from tenure.clip.filling import NOTE, plural
 from tenure.clip.shape import weight
 
 ABREAST: Final = 4  # folders with their counts on a line
+FEWEST_PARTS: Final = 4  # of a folder that are shown alone
 DEEPEST: Final = 32  # folders of a path that are told apart
 HEAD: Final = 6 + NOTE  # estimated tokens of the words beside a folder's name
 
@@ -44,7 +47,6 @@ class Names:
                 found[folder].append(counts[at])
         self._sums = [(folder, len(some), sum(found[folder])) for folder, some in names.items()]
         self._fixed = sum(map(weight, names)) + HEAD * len(names) + (weight(self._root) + 3 if cut else 0)
-        self._depths: dict[int, tuple[list[str], int]] = {}
 
     def every(self) -> str:
         """All paths, named."""
@@ -54,8 +56,8 @@ class Names:
     def within(self, budget: int) -> Named | None:
         """All paths in about `budget` of estimated weight, in the order of their folders.
 
-        When that is too little, the first names of each folder and the count of the others; when that is, folders with counts,
-        from as deep as fits; when even that is, the largest of those. None only when nothing fits.
+        When that is too little, the first names of each folder and the count of the others; when that is, folders with counts, parted
+        as far as fits. None only when nothing fits.
         """
         if self._fixed > budget:
             text = self._rolled(budget - weight(self._root) - 3)
@@ -75,29 +77,49 @@ class Names:
         return Named(text=self._below("\n".join(rows)), complete=complete)
 
     def _rolled(self, budget: int) -> str:
-        """Folders with counts, from as deep as fits."""
-        low, high = 1, min(max((folder.count("/") + folder.count("\\") for folder in self._names), default=0), DEEPEST)
-        while low < high:
-            depth = (low + high + 1) // 2
-            if self._at(depth)[1] <= budget:
-                low = depth
-            else:
-                high = depth - 1
-        return _first(self._at(low)[0], budget)
+        """Folders with counts: the largest is parted into the folders below it, again and again, as long as they fit."""
+        top = self._tree
+        left = budget - 10 - top.cost(self._what)
+        rows: list[_Branch] = []
+        heap = [(-top.files, 0, top)]
+        order = count(1)
+        while heap:
+            _, _, branch = heappop(heap)
+            parts = branch.parts()
+            more = sum(part.cost(self._what) for part in parts) - branch.cost(self._what) if parts else 0
+            if more > left:
+                telling = (
+                    0 if left * 2 > budget else branch.files // 3
+                )  # files in the largest parts for which these are worth their words
+                parts = _largest(branch, parts, left + branch.cost(self._what), self._what, telling)
+                more = sum(part.cost(self._what) for part in parts) - branch.cost(self._what)
+            if not parts:
+                rows.append(branch)
+                continue
+            left -= more
+            for part in parts:
+                heappush(heap, (-part.files, next(order), part))
+        rows.sort(key=lambda row: -row.files)
+        words = [row.words(self._what) for row in rows]
+        return "\n".join("; ".join(words[at : at + ABREAST]) for at in range(0, len(words), ABREAST)) if left >= 0 else ""
 
-    def _at(self, depth: int) -> tuple[list[str], int]:
-        """Folders of at most that depth in words, the largest first, and what they weigh."""
-        if (known := self._depths.get(depth)) is not None:
-            return known
-        files: Counter[str] = Counter()
-        found: Counter[str] = Counter()
-        for folder, n, hits in self._sums:
-            cut = _upper(folder, depth)
-            files[cut] += n
-            found[cut] += hits
-        rows = [_counted(folder, n, found[folder], self._what) for folder, n in files.most_common()]
-        self._depths[depth] = rows, sum(map(weight, rows)) + NOTE * (len(rows) // ABREAST + 1)
-        return self._depths[depth]
+    @cached_property
+    def _tree(self) -> "_Branch":
+        """The folders below one another."""
+        top = _Branch("")
+        for folder, files, found in self._sums:
+            branch = top
+            at = 0
+            branch.add(files, found)
+            for _ in range(DEEPEST):
+                at = _next(folder, at)
+                if not at:
+                    break
+                branch = branch.below.setdefault(folder[:at], _Branch(folder[:at]))
+                branch.add(files, found)
+            branch.own_files += files
+            branch.own_found += found
+        return top
 
     def _below(self, text: str) -> str:
         return f"below {self._root}:\n{text}" if self._root else text
@@ -134,28 +156,60 @@ def _fair(folders: Sequence[Sequence[str]], counted: int, budget: int) -> list[i
     return taken
 
 
-def _upper(folder: str, depth: int) -> str:
-    """A folder's first `depth` parts."""
-    if "\\" in folder:
-        at = [n for n, sign in enumerate(folder) if sign in "/\\"]
-        return folder[: at[depth - 1] + 1] if len(at) > depth else folder
-    parts = folder.split("/", depth)
-    return folder[: len(folder) - len(parts[-1])] if len(parts) > depth else folder
+def _next(folder: str, at: int) -> int:
+    """Where the part of a folder's path that begins there ends, behind its separator; 0 after the last."""
+    end = folder.find("/", at) + 1
+    if "\\" not in folder:
+        return end
+    other = folder.find("\\", at) + 1
+    return min(end, other) if end and other else end or other
 
 
-def _first(rows: list[str], budget: int) -> str:
-    """Rows as far as they fit, several on a line: each line of a note has its price."""
-    left = budget - 10
-    taken = 0
-    for at, row in enumerate(rows):
-        left -= weight(row) + NOTE * (at % ABREAST == 0)
-        if left < 0:
-            break
-        taken += 1
-    if not taken:
-        return ""
-    lines = ["; ".join(rows[at : min(at + ABREAST, taken)]) for at in range(0, taken, ABREAST)]
-    return "\n".join([*lines, *([f"and {plural(len(rows) - taken, 'more folder')}"] if taken < len(rows) else [])])
+def _largest(branch: "_Branch", parts: "Sequence[_Branch]", budget: int, what: str, telling: int) -> "list[_Branch]":
+    """The largest parts of a folder that has too many, and the others together; none when these are few or hold less than `telling` files."""
+    kept: list[_Branch] = []
+    for part in sorted(parts, key=lambda part: -part.files):
+        rest = _Branch(branch.folder, branch.files - sum(each.files for each in kept), branch.found, len(parts) - len(kept))
+        if (budget := budget - part.cost(what)) < rest.cost(what):
+            rest.found = branch.found - sum(each.found for each in kept)
+            return [*kept, rest] if len(kept) >= FEWEST_PARTS and branch.files - rest.files >= telling else []
+        kept.append(part)
+    return kept
+
+
+class _Branch:
+    """A folder with all that lies below it, or some of the folders below one."""
+
+    __slots__ = ("below", "files", "folder", "found", "others", "own_files", "own_found")
+
+    def __init__(self, folder: str, files: int = 0, found: int = 0, others: int = 0) -> None:
+        self.folder = folder
+        self.others = others  # so many folders below it rather than the folder
+        self.files = files
+        self.found = found
+        self.own_files = 0  # those in the folder itself
+        self.own_found = 0
+        self.below: dict[str, _Branch] = {}
+
+    def add(self, files: int, found: int) -> None:
+        """So many files more lie in it or below."""
+        self.files += files
+        self.found += found
+
+    def parts(self) -> "list[_Branch]":
+        """The folders below, and the files of its own; none when there is nothing below."""
+        if not self.below:
+            return []
+        return [*([_Branch(self.folder, self.own_files, self.own_found)] if self.own_files else []), *self.below.values()]
+
+    def words(self, what: str) -> str:
+        """Its name with its counts."""
+        folder = f"{self.folder} {plural(self.others, 'other folder')}," if self.others else self.folder
+        return _counted(folder, self.files, self.found, what)
+
+    def cost(self, what: str) -> int:
+        """About how many tokens these weigh in a list."""
+        return weight(self.words(what)) + NOTE // ABREAST
 
 
 def _counted(folder: str, files: int, hits: int, what: str) -> str:
@@ -180,4 +234,4 @@ def _root(paths: Sequence[str]) -> str:
     low, high = min(paths), max(paths)
     same = next((at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
     root, _ = parted(low[:same] + "x")
-    return root if len(root) > 12 else ""
+    return root if len(root) > 6 else ""
