@@ -65,11 +65,23 @@ def test_an_episode_that_is_open_too_long_and_a_full_window_are_said_at_the_tail
     reads = [says("", call("read", path="a.py", offset=1 + 50 * n, limit=50)) for n in range(12)]
     opens = says("", call("delimiter", action="start", name="find", type="expl"))
     outside = Outside(where, opens, *reads, says("Done."))
-    events = played(outside, "Go.", budget=Budget(ceiling=9_000, window=12_000), policy="none")
+    events = played(outside, "Go.", budget=Budget(ceiling=9_000, window=12_000), policy="cwl")
     notes = [each.notes for each in of(events, Requested)]
     assert notes[0] == ""
     assert any('[episode "find" has been open for long' in note for note in notes)
     assert any("[context: more than 70 % full" in note for note in notes)
+
+
+@pytest.mark.parametrize("policy", ["provenance", "none"])
+def test_no_episode_is_spoken_of_under_a_policy_that_reads_no_marks(policy: str, tmp_path: Path) -> None:
+    where = folder(tmp_path, a_py="\n".join(f"line {n} of a file that is read" for n in range(2_000)))
+    reads = [says("", call("read", path="a.py", offset=1 + 50 * n, limit=50)) for n in range(12)]
+    opens = says("", call("delimiter", action="start", name="find", type="expl"))
+    outside = Outside(where, opens, *reads, says("Done."))
+    events = played(outside, "Go.", budget=Budget(window=7_000), policy=policy)
+    notes = " ".join(each.notes for each in of(events, Requested))
+    assert "episode" not in notes
+    assert ("[context: full" in notes) is (policy == "none")
 
 
 def test_what_could_not_be_read_is_noticed_and_stops_nothing(tmp_path: Path) -> None:

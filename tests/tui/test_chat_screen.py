@@ -311,7 +311,7 @@ def test_a_command_that_tells_opens_a_page_that_escape_closes(command: str, tmp_
         await said(pilot, app, "keep comments")
         await said(pilot, app, command)
         await until(pilot, lambda: isinstance(app.screen, Reading | Recalling))
-        assert {"/why": "Gauge:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
+        assert {"/why": "Window:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
             command
         ] in text_of(app).replace("scripted", "gpt-5-mini")
         await pilot.press("escape")

@@ -27,7 +27,7 @@ def full(tmp_path: Path, *replies: dict[str, object], theme: str = DARK) -> Tenu
         mode=Mode.ALL,
         policy="none",
         clip=0,
-        budget=Budget(target=8_000),
+        budget=Budget(window=8_000),
         theme=theme,
     )
 
@@ -46,6 +46,19 @@ def test_a_critical_window_says_so_and_what_to_do(
         golden(f"tui-critical-{width}-{theme}.txt", picture(app))
 
     played(full(tmp_path, theme=theme), play, (width, 24))
+
+
+def test_just_before_something_leaves_by_itself_nobody_is_told_to_pay_for_a_handoff(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "count")
+        agent = chat_of(app).agent
+        assert agent is not None
+        assert agent.gauge.severity == "critical"
+        assert "/handoff lets the model brief" not in text_of(app)
+        assert "evicts at 8.0k" in text_of(app)
+
+    app = made(tmp_path, [*COUNTED, says("counted")], mode=Mode.ALL, clip=0, budget=Budget(target=8_000))
+    played(app, play, (120, 24))
 
 
 def test_a_handoff_briefs_what_came_before_and_the_window_is_no_longer_critical(tmp_path: Path) -> None:

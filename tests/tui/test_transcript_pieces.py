@@ -2,6 +2,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
 
@@ -60,12 +61,23 @@ def test_the_gauge_has_the_colour_of_its_severity(tokens: int, tone: str) -> Non
     assert any(tone in style for style in styles)
 
 
-def test_only_a_critical_window_asks_for_a_handoff() -> None:
-    assert nudge(facts(8_999).gauge) is None
-    told = nudge(facts(9_300).gauge)
-    assert told is not None
-    assert "93 %" in told.plain
-    assert "/handoff" in told.plain
+def test_only_a_critical_window_that_makes_no_room_by_itself_asks_for_a_handoff() -> None:
+    assert nudge(facts(8_999).gauge, evicts=False) is None
+    assert nudge(facts(9_500).gauge, evicts=True) is None
+    said = nudge(facts(9_500).gauge, evicts=False)
+    assert said is not None
+    assert "/handoff" in said.plain
+    again = nudge(facts(9_500).gauge, evicts=False, can_hand_off=False)
+    assert again is not None
+    assert "/why" in again.plain
+
+
+def test_the_gauge_is_of_the_models_window_and_the_limit_stands_beside_it() -> None:
+    gauge = Gauge(tokens=72_000, limit=80_000, window=180_000, estimated=False)
+    shown = line(replace(facts(1), gauge=gauge), 200).plain
+    assert "72k/180k 40 %  evicts at 80k" in shown
+    assert "evicts" not in line(replace(facts(1), gauge=gauge, evicts=False), 200).plain
+    assert nudge(gauge, evicts=False) is None
 
 
 def started(tool: str = "bash", arguments: str = "{}") -> CallStarted:

@@ -190,9 +190,10 @@ class Gauged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="e
     """How full the window is, in provider tokens, and what the session has cost so far."""
 
     tokens: int
-    limit: int
-    severity: Severity
+    limit: int  # the lowest level at which something may be evicted
+    severity: Severity  # of the limit
     estimated: bool
+    window: int = 0  # what the model can take; 0: the limit
     cached_share: float = 0.0  # of the newest prompt, 0 to 1
     usd: float = 0.0
     unpriced: int = 0  # calls whose money is not known, and not in the sum

@@ -1,4 +1,4 @@
-"""What stands at the tail of a request, for it alone (an edge: git is asked). Promise: nothing costs more than it saves: no prefix breaks for it.
+"""What stands at the tail of a request, for it alone, so that no prefix breaks for it (an edge: git is asked).
 
 Git's status is asked at the start of a turn, and again once a call may have changed the folder; between, what it said still holds.
 """
@@ -39,6 +39,13 @@ class Notes:
         session = context.session
         gauge = context.gauge
         limit = int(gauge.limit / session.ratio)
-        episode = open_episode(session.index, session.view, limit)
-        said = reminders(gauge, episode, unmet=self._recorder.unmet, alone=self._alone)
+        episode = open_episode(session.index, session.view, limit) if self._recorder.has_marks else None
+        said = reminders(
+            gauge,
+            episode,
+            marks=self._recorder.has_marks,
+            evicts=session.setup.policy is not None,
+            unmet=self._recorder.unmet,
+            alone=self._alone,
+        )
         return tail_note(self._git, said)

@@ -37,6 +37,7 @@ from tenure.dialects.media import Source
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.decision import Decision, Propose, Unmet
 from tenure.models.speaker import Made, Whole
+from tenure.policies.policy import marks_of
 from tenure.record.entry import Block, Draft, Origin, Role, Spill, Text, ToolCall, ToolResult
 from tenure.record.entry import Media as MediaBlock
 from tenure.record.index import NONE
@@ -253,12 +254,23 @@ class Recorder:
         return Gauged(
             tokens=gauge.tokens,
             limit=gauge.limit,
+            window=gauge.of_window.limit,
             severity=gauge.severity,
             estimated=gauge.estimated,
             cached_share=self._cached,
             usd=self.usd,
             unpriced=total.unpriced,
         )
+
+    @property
+    def evicts(self) -> bool:
+        """Whether room is made without anybody's doing: there is a policy, and it could keep the limit so far."""
+        return self.context.session.setup.policy is not None and not self._unmet
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether the agent marks episodes, and the policy reads the marks."""
+        return self._annotate and bool(marks_of(self.context.session.setup.policy))
 
     # --- Results
 

@@ -244,6 +244,11 @@ class Agent:
         return self.context.gauge
 
     @property
+    def evicts(self) -> bool:
+        """Whether the window makes room by itself: there is a policy, and it could keep the limit so far."""
+        return self._recorder.evicts
+
+    @property
     def cached_share(self) -> float:
         """Of the newest prompt what the provider read from its cache, 0 to 1."""
         return self._recorder.cached_share

@@ -56,7 +56,9 @@ Limit = Annotated[str, typer.Option("--ceiling", metavar="TOKENS", help="Never s
 ModelWindow = Annotated[
     str,
     typer.Option(
-        "--window", metavar="TOKENS", help="The model's context window. Default: from the price list, less room for a reply."
+        "--window",
+        metavar="TOKENS",
+        help="The model's context window. Default: as the price list says, at most 180k, less room for a reply.",
     ),
 ]
 Floor = Annotated[str, typer.Option(metavar="TOKENS", help="Evict down to this. Default: 60% of the limit.")]

@@ -114,7 +114,7 @@ class Teller:
         used = f"{done.steps} call{'s' * (done.steps != 1)}, {short(done.usage.prompt)} tokens in, {short(done.usage.output)} out"
         paid = f", {money(done.usd)}" if done.usd else ""
         gauge = self._gauge
-        full = f", window {short(gauge.tokens)} of {short(gauge.limit)}" if gauge is not None else ""
+        full = f", window {short(gauge.tokens)} of {short(gauge.window or gauge.limit)}" if gauge is not None else ""
         return f"· {used}{paid}{full}, {done.seconds:.1f} s · session {self._session[:8]}"
 
 

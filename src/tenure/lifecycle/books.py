@@ -85,7 +85,8 @@ class Books:
         """How full the window is. `head` in o200k tokens, None before it is known."""
         session = self._session
         ratio = session.ratio if self.reported is None else self.ledger.compared.ratio.value
-        return gauge(self.reported, counted=session.view.tokens, head=head, ratio=ratio, limit=session.setup.budget.limit)
+        budget = session.setup.budget
+        return gauge(self.reported, counted=session.view.tokens, head=head, ratio=ratio, limit=budget.limit, window=budget.window)
 
     def _prices_of(self, model: str) -> Prices:
         if model not in self._prices:

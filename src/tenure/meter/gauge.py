@@ -22,11 +22,17 @@ def severity(percent: float) -> Severity:
 
 
 class Gauge(Struct, frozen=True, kw_only=True, gc=False):
-    """Tokens in the view against their limit, both in provider tokens. `estimated`: no report of the provider's covers what is shown."""
+    """Tokens in the view, in provider tokens. `estimated`: no report of the provider's covers what is shown."""
 
     tokens: int
-    limit: int
+    limit: int  # the lowest level at which something may be evicted
     estimated: bool = True
+    window: int = 0  # what the model can take; 0: the limit
+
+    @property
+    def of_window(self) -> "Gauge":
+        """The same tokens against what the model can take, which is where room ends, rather than where eviction begins."""
+        return Gauge(tokens=self.tokens, limit=self.window or self.limit, estimated=self.estimated)
 
     @property
     def percent(self) -> float:
@@ -57,8 +63,8 @@ class Reported(Struct, frozen=True, kw_only=True, gc=False):
         return max(0, self.prompt + round(since * ratio))
 
 
-def gauge(reported: Reported | None, *, counted: int, head: int | None, ratio: float, limit: int) -> Gauge:
+def gauge(reported: Reported | None, *, counted: int, head: int | None, ratio: float, limit: int, window: int = 0) -> Gauge:
     """The window as far as anyone can tell; estimated where nothing was reported, or where a commit came after it."""
     if reported is None:
-        return Gauge(tokens=int((counted + (head or 0)) * ratio), limit=limit)
-    return Gauge(tokens=reported.now(counted, head, ratio), limit=limit, estimated=reported.is_stale)
+        return Gauge(tokens=int((counted + (head or 0)) * ratio), limit=limit, window=window)
+    return Gauge(tokens=reported.now(counted, head, ratio), limit=limit, estimated=reported.is_stale, window=window)

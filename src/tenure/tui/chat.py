@@ -308,6 +308,7 @@ class Chat(Screen[None]):
             model=agent.model,
             folder=agent.folder,
             gauge=gauge,
+            evicts=agent.evicts,
             mode=str(agent.mode),
             cached_share=agent.cached_share,
             usd=gauged.usd if gauged is not None else total.usd,
@@ -316,7 +317,7 @@ class Chat(Screen[None]):
             tick=self._tick,
         )
         self.query_one("#status", Static).update(line(facts, max(20, self.size.width - 2)))
-        said = nudge(gauge, can_hand_off=len(agent.context.session.index) != self._handed_off)
+        said = nudge(gauge, evicts=agent.evicts, can_hand_off=len(agent.context.session.index) != self._handed_off)
         told = self.query_one("#nudge", Static)
         told.set_class(said is not None, "-open")
         if said is not None:

@@ -62,10 +62,11 @@ def why_text(agent: Agent) -> Content:
         break
     else:
         parts.append("\nNothing has left the window.")
-    gauge = agent.gauge
+    gauge = agent.gauge.of_window
+    evicts = f"; evicts at {agent.gauge.limit:,}" if agent.evicts and agent.gauge.limit < gauge.limit else ""
     parts.append(
-        f"\nGauge: {gauge.tokens:,} of {gauge.limit:,} provider tokens, {gauge.percent:.0f} %, {gauge.severity}"
-        f"{', estimated' if gauge.estimated else ''}."
+        f"\nWindow: {gauge.tokens:,} of {gauge.limit:,} provider tokens, {gauge.percent:.0f} %{', estimated' if gauge.estimated else ''}"
+        f"{evicts}."
     )
     return Content(clean.text("\n".join(parts)))
 

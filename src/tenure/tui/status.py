@@ -1,6 +1,7 @@
-"""The line below: model, folder, gauge, cache, money, episode. Promise: nothing is broken by a limit that came as a surprise.
+"""The line below: model, folder, gauge, limit, cache, money, episode.
 
-How bad it is, `meter.gauge` alone says; here it only gets its colour and its words. Where there is no room the least needed goes first.
+The gauge is of what the model can take; where something is evicted before, the limit stands beside it. How bad it is, `meter.gauge` alone says; here it
+only gets its colour and its words. Where there is no room the least needed goes first.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     model: str
     folder: Path
     gauge: Gauge
+    evicts: bool = True  # there is a policy, and it could keep the limit so far
     mode: str = "ask"
     cached_share: float = 0.0
     usd: float = 0.0
@@ -49,16 +51,17 @@ def line(facts: Facts, width: int) -> Content:
     return Content(_GAP).join([part.content for part in parts])
 
 
-def nudge(gauge: Gauge, *, can_hand_off: bool = True) -> Content | None:
-    """What a person should do now; None when all is well."""
-    if gauge.severity != "critical":
+def nudge(gauge: Gauge, *, evicts: bool, can_hand_off: bool = True) -> Content | None:
+    """What a person should do now; None when all is well, or when room will be made without anybody's doing."""
+    gauge = gauge.of_window
+    if evicts or gauge.severity != "critical":
         return None
     way = "/handoff lets the model brief what came before" if can_hand_off else "what holds it is in /why"
     return Content.styled(f"The window is {gauge.percent:.0f} % full: {way}.", TONES["critical"])
 
 
 def _parts(facts: Facts) -> Sequence[Part]:
-    gauge = facts.gauge
+    gauge = facts.gauge.of_window
     tone = TONES[gauge.severity]
     full = min(BAR, round(BAR * min(gauge.percent, 100.0) / 100))
     used = f"{'~' if gauge.estimated else ''}{figures.short(gauge.tokens)}/{figures.short(gauge.limit)}"
@@ -72,6 +75,8 @@ def _parts(facts: Facts) -> Sequence[Part]:
         Part(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
         Part(70, Content(f"{figures.money(facts.usd)}{'+' if facts.unpriced else ''}")),
     ]
+    if facts.evicts and facts.gauge.limit < gauge.limit:
+        parts.insert(6, Part(28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
     if facts.episode:
         parts.append(Part(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
     return parts

@@ -4,11 +4,10 @@ from hypothesis import strategies as st
 
 from tenure.agent.admission.reminders import (
     EPISODE,
-    FULL,
-    FULL_ALONE,
     GAUGE,
     OPEN_CALLS,
     OpenEpisode,
+    full,
     open_episode,
     reminders,
     tail_note,
@@ -51,11 +50,24 @@ def test_the_words_say_the_thresholds_that_the_gauge_has() -> None:
 
 
 def test_only_when_nothing_more_can_leave_a_handoff_is_spoken_of() -> None:
-    full = Gauge(tokens=99, limit=100)
-    assert texts(full, unmet=True) == [FULL]
-    assert texts(full, unmet=True, alone=True) == [FULL_ALONE]
-    assert "/handoff" in FULL
-    assert not any("/handoff" in text for text in (FULL_ALONE, *GAUGE.values(), *EPISODE.values()))
+    at_limit = Gauge(tokens=99, limit=100)
+    assert texts(at_limit, unmet=True) == [full(marks=True, alone=False)]
+    assert texts(at_limit, unmet=True, alone=True) == [full(marks=True, alone=True)]
+    assert "/handoff" in full(marks=True, alone=False)
+    assert not any("/handoff" in text for text in (full(marks=True, alone=True), *GAUGE.values(), *EPISODE.values()))
+
+
+def test_episodes_are_spoken_of_only_where_the_agent_marks_them() -> None:
+    at_limit = Gauge(tokens=99, limit=100)
+    assert texts(at_limit, episode(95), marks=False) == []  # something is about to leave by itself
+    for known in ({"unmet": True}, {"unmet": True, "alone": True}, {"evicts": False}):
+        (said,) = texts(at_limit, episode(95), marks=False, **known)
+        assert "episode" not in said
+
+
+def test_without_a_policy_only_the_models_own_window_counts() -> None:
+    assert texts(Gauge(tokens=95, limit=100, window=1_000), marks=False, evicts=False) == []
+    assert texts(Gauge(tokens=950, limit=100, window=1_000), marks=False, evicts=False) == [full(marks=False, alone=False)]
 
 
 @pytest.mark.parametrize("type_", EpisodeType)

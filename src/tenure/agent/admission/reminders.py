@@ -1,4 +1,4 @@
-"""What the agent is told at the tail while it holds. Promise: nothing is broken by a limit that came as a surprise.
+"""What the agent is told at the tail while it holds: how full the window is, and how long its episode.
 
 Pure, and short: a reminder says the same words as long as the same is true, so that a host which must write it into the past (`prefix_bound`)
 writes it once. How serious something is, `meter.gauge.severity` alone decides.
@@ -62,17 +62,26 @@ def open_episode(index: Index, view: Projection, limit: int) -> OpenEpisode | No
     )
 
 
-def reminders(gauge: Gauge, episode: OpenEpisode | None, *, unmet: bool = False, alone: bool = False) -> tuple[Reminder, ...]:
-    """What is to be said now, the most serious first; nothing while all is well.
+def reminders(
+    gauge: Gauge,
+    episode: OpenEpisode | None,
+    *,
+    marks: bool = True,
+    evicts: bool = True,
+    unmet: bool = False,
+    alone: bool = False,
+) -> tuple[Reminder, ...]:
+    """What is to be said now, the most serious first; nothing while all is well, and nothing that the agent can do nothing about.
 
-    `unmet`: the last decision could not keep the limit, so that no eviction helps. `alone`: nobody is there to hand anything off to.
+    `marks`: the agent marks episodes and the policy reads them. `evicts`: there is a policy. `unmet`: the last decision could not keep the limit,
+    so that no eviction helps. `alone`: nobody is there to hand anything off to.
     """
     found: list[Reminder] = []
-    if unmet:
-        found.append(Reminder(about="gauge", severity="critical", text=FULL_ALONE if alone else FULL))
-    elif text := GAUGE.get(gauge.severity):
+    if unmet or not (evicts or gauge.of_window.severity != "critical"):
+        found.append(Reminder(about="gauge", severity="critical", text=full(marks=marks, alone=alone)))
+    elif marks and evicts and (text := GAUGE.get(gauge.severity)):
         found.append(Reminder(about="gauge", severity=gauge.severity, text=text))
-    if episode is not None and (text := EPISODE.get((episode.type, episode.severity))):
+    if marks and episode is not None and (text := EPISODE.get((episode.type, episode.severity))):
         found.append(Reminder(about="episode", severity=episode.severity, text=text.format(name=episode.name)))
     return tuple(sorted(found, key=lambda reminder: _ORDER[reminder.severity]))  # stable: the gauge before the episode
 
@@ -94,14 +103,16 @@ GAUGE: Final[Mapping[Severity, str]] = {
         "the open one with all that you will need of it.]"
     ),
 }
-FULL: Final = (
-    "[context: full, and nothing more can leave. Finish the step in hand, end the open episode, and tell the user where the work stands: "
-    "/handoff goes on from a brief.]"
-)
-FULL_ALONE: Final = (
-    "[context: full, and nothing more can leave. Finish the step in hand, end the open episode, and write down where the work stands: what is "
-    "done, what is next, exact paths.]"
-)
+
+
+def full(*, marks: bool, alone: bool) -> str:
+    """What is said when nothing more can leave."""
+    end = "end the open episode, " if marks else ""
+    tell = "write down where the work stands: what is done, what is next, exact paths" if alone else _HANDOFF
+    return f"[context: full, and nothing more can leave. Finish the step in hand, {end}and {tell}.]"
+
+
+_HANDOFF: Final = "tell the user where the work stands: /handoff goes on from a brief"
 
 EPISODE: Final[Mapping[tuple[EpisodeType, Severity], str]] = {
     (EpisodeType.EXPL, "warn"): (
