@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.decision import Propose
 from tenure.lifecycle.session import Session, Setup
 from tenure.meter.tokens import o200k
 from tenure.policies.tiered import Tiered
@@ -40,6 +41,7 @@ def opened(*drafts: Draft, policy: Tiered = SMALL, limit: int = 1_000) -> tuple[
 
 
 def actions(*drafts: Draft, policy: Tiered = SMALL, limit: int = 1_000) -> list[tuple[str, str]]:
+    """What the policy offers of its own accord."""
     session, _ = opened(*drafts, policy=policy, limit=limit)
     spans = session.index.spans
     return [
@@ -50,7 +52,7 @@ def actions(*drafts: Draft, policy: Tiered = SMALL, limit: int = 1_000) -> list[
             else each.object,
         )
         for each in policy(session.situation())
-        if isinstance(each, Shorten | Take)
+        if isinstance(each, Shorten | Take) and not each.reluctant
     ]
 
 
@@ -145,6 +147,26 @@ def test_of_state_only_the_newest_stays() -> None:
     assert ("clear", "git_status:3") not in said
 
 
+@pytest.mark.parametrize("limit", [3_000, 1_000, 300])
+def test_the_newest_state_stays_whole_in_every_tier_and_under_any_limit(limit: int) -> None:
+    drafts: list[Draft] = [human("Go.")]
+    for n in range(30):
+        drafts += used("git_status" if n < 12 else "bash", text(30, f"state {n}"), n)
+    session, entries = opened(*drafts, *END, limit=limit)
+    session.view.apply(session.rehearse(SMALL, target=0, limit=0).edits)
+    left = shown(session, entries)
+    assert left[24] == text(30, "state 11")
+    assert text(30, "state 10") not in left.values()
+
+
+def test_a_state_that_could_not_be_read_again_is_no_newer_state() -> None:
+    session, entries = opened(
+        human("Go."), *used("git_status", text(60), 1), *used("git_status", "not a repository", 2, error=True), *END, limit=100
+    )
+    session.view.apply(session.rehearse(SMALL, target=0, limit=0).edits)
+    assert shown(session, entries)[2] == text(60)
+
+
 def test_long_arguments_give_way_to_a_note_and_stay_json() -> None:
     session, entries = opened(human("Go."), *used("write", "ok", 1, path="a.py", content=text(60)), *END, limit=300)
     policy = replace(SMALL, middle_above=99.0)
@@ -183,6 +205,44 @@ def test_the_newest_turns_and_the_system_prompt_are_left_alone() -> None:
     ]
     said = actions(*drafts, policy=replace(SMALL, turns=1))
     assert all(what != "bash:2" for _, what in said)
+
+
+def busy(turns: int, tool: str = "bash") -> list[Draft]:
+    """Each turn with more results than the limit holds."""
+    drafts: list[Draft] = []
+    for turn in range(turns):
+        drafts.append(human(f"Part {turn}."))
+        for n in range(12):
+            drafts += used(tool, text(30, f"step {n}"), 100 * turn + n, command=f"make {turn} {n}")
+    return drafts
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 5])
+@pytest.mark.parametrize("tool", ["bash", "todowrite"])
+def test_newest_turns_and_essential_tools_do_not_hold_a_window_above_its_ceiling(turns: int, tool: str) -> None:
+    """A session of 108k under a ceiling of 40k: two turns were protected, however large."""
+    session, _ = opened(*busy(turns, tool), policy=Tiered(), limit=2_500)
+    assert session.view.tokens > 1.5 * 2_500
+    decision = session.decide()
+    assert isinstance(decision, Propose)
+    assert decision.commit.tokens_after <= 2_500
+
+
+def test_of_newest_turns_that_are_too_large_their_newest_part_is_left_alone() -> None:
+    session, entries = opened(*busy(3), policy=Tiered(), limit=2_500)
+    decision = session.decide()
+    assert isinstance(decision, Propose)
+    session.commit(decision.commit)
+    whole = [place for place, words in shown(session, entries).items() if words.startswith("step")]
+    assert whole == list(range(whole[0], len(entries), 2))
+    assert 0.3 * 2_500 < sum(sum(entries[place].tokens) for place in whole) <= 0.5 * 2_500
+
+
+def test_a_target_that_can_wait_takes_nothing_that_is_protected() -> None:
+    drafts = busy(1, "todowrite")
+    session, _ = opened(*drafts, policy=Tiered(), limit=2_500)
+    assert session.rehearse(Tiered(), target=0).edits == ()
+    assert session.rehearse(Tiered(), target=0, limit=2_500).edits
 
 
 def test_the_middle_leaves_under_a_pointer_and_human_words_stay() -> None:

@@ -5,8 +5,6 @@ from msgspec import Struct
 from tenure.lifecycle.fit import Rehearsal
 from tenure.view.edit import Commit, Price
 
-_NAMES = {"human_text": "human text"}
-
 
 class Stay(Struct, frozen=True, kw_only=True):
     """Nothing is to happen, and why; with a `price` there is a plan that waits."""
@@ -37,7 +35,7 @@ class Propose(Struct, frozen=True, kw_only=True):
 
 
 class Unmet(Struct, frozen=True, kw_only=True):
-    """A limit that cannot be met without breaking a law: what the view weighs and what holds it, in provider tokens."""
+    """A limit that is not met: what the view weighs, and what holds every token of it (`lifecycle.held`), in provider tokens."""
 
     tokens: int
     limit: int
@@ -52,7 +50,7 @@ class Unmet(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         """One line."""
         holders = sorted(((tokens, name) for name, tokens in self.held_by.items() if tokens > 0), reverse=True)
-        held = ", ".join(f"{_NAMES.get(name, name)} {tokens:,}" for tokens, name in holders)
+        held = ", ".join(f"{name.replace('_', ' ')} {tokens:,}" for tokens, name in holders)
         done = f" although {self.proposal}" if self.proposal is not None else ""
         return f"{self.tokens:,} tokens, {self.shortfall:,} above the limit of {self.limit:,}{done}; held by {held}"
 

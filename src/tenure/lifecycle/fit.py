@@ -17,7 +17,7 @@ from tenure.policies.situation import Situation
 from tenure.record.entry import Origin
 from tenure.record.episodes import Episode, EpisodeType
 from tenure.record.index import NONE, Index, Span
-from tenure.view.action import Action, Level, Shorten, Strip, Take, Unstrip
+from tenure.view.action import Action, Level, Shorten, Strip, Take, Unstrip, is_reluctant
 from tenure.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.view.guard import At
 from tenure.view.levels import LEVELS, at_level
@@ -90,12 +90,11 @@ def fit(
 def _bring_down(draft: "_Draft", actions: Iterator[Action], goal: int, limit: int | None) -> bool:
     """Apply actions until the draft weighs at most `goal`; whether it does, or the actions gave out."""
     for action in actions:
-        if isinstance(action, Strip):
-            if action.episode in draft.gone:
-                continue  # its other levels went with the whole
-            if action.reluctant and (limit is None or draft.tokens <= limit):
-                return False
-        elif isinstance(action, Shorten | Take) and draft.tokens <= action.above:
+        if isinstance(action, Strip) and action.episode in draft.gone:
+            continue  # its other levels went with the whole
+        if is_reluctant(action) and (limit is None or draft.tokens <= limit):
+            return False
+        if isinstance(action, Shorten | Take) and draft.tokens <= action.above:
             continue  # of a tier that the ones before made needless
         draft.apply(action, goal)
         if draft.tokens <= goal:

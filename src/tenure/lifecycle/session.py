@@ -18,6 +18,7 @@ from tenure.lifecycle.calls import Calls
 from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
 from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
 from tenure.lifecycle.gate import RECALL_OUTPUT, Outlook, Round, Rule, expected_calls, miss_rate, pays, price, repriced
+from tenure.lifecycle.held import held_by
 from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.chain import chain
 from tenure.policies.cwl import Cwl
@@ -84,6 +85,7 @@ class _Spent(Struct, frozen=True, kw_only=True, gc=False):
     commits: int  # once what it had offered was committed
     holds: tuple[Hold, ...]
     price: Price | None = None  # of what it offered and was not worth it then
+    deferred: int = 0  # o200k tokens that it offered to a limit that forces, and that were too few
 
 
 class _Waiting(Struct, frozen=True, kw_only=True):
@@ -388,7 +390,7 @@ class Session:
         rehearsal, view = self._fitted(policy, int(goal / self.ratio) - extra, bound)
         after = self._provider(rehearsal.tokens_after + extra)
         if not rehearsal.edits or rehearsal.saved <= 0 or self._is_futile(rehearsal, after, limit, forced=forced):
-            self._is_over(commits=len(self.commits))
+            self._is_over(commits=len(self.commits), deferred=max(0, rehearsal.saved))
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
         if touched := self._touched(view):  # the guard keeps policies from it; nothing is proposed that proves it wrong
             return Stay(reason=f"{policy.name} would touch {touched}, which is held")
@@ -510,8 +512,10 @@ class Session:
             not forced and self._provider(self.index.tokens - spent.tokens) < limit * RETRY_SHARE
         )
 
-    def _is_over(self, *, commits: int, price: Price | None = None) -> None:
-        self._spent = _Spent(length=self.length, tokens=self.index.tokens, commits=commits, holds=self.holds, price=price)
+    def _is_over(self, *, commits: int, price: Price | None = None, deferred: int = 0) -> None:
+        self._spent = _Spent(
+            length=self.length, tokens=self.index.tokens, commits=commits, holds=self.holds, price=price, deferred=deferred
+        )
 
     def _limit_passed(self, total: int) -> tuple[int | None, bool]:
         """The limit that `total` is above, and whether it forces: ceiling and window do, a target is a matter of price."""
@@ -532,25 +536,12 @@ class Session:
         if proposal is not None:
             view = view.copy()
             view.apply(proposal.commit.edits)
-        return Unmet(tokens=tokens, limit=limit, held_by=self._held_by(view, extra), proposal=proposal)
-
-    def _held_by(self, view: Projection, extra: int) -> dict[str, int]:
-        """What holds the space of a view, in provider tokens that add up to the whole. One pass over the view."""
-        guard = self.guard()
-        held: dict[str, int] = dict.fromkeys(("human_text", "prologue", "pins", "notes", "tail", "episode", "free"), 0)
-        names: dict[str | None, str] = {"human": "human_text", "hold": "pins", "pin": "pins", "recall": "tail", None: "free"}
-        for row in view.rows():
-            weights = self.index.weights(row.entry)
-            shown = dict(row.replaced)
-            for block in row.blocks:
-                why = guard.why((row.entry, block))
-                held[names.get(why, str(why))] += shown[block].tokens if block in shown else weights[block]
-        held["head"] = extra
-        held["residues"] = sum(insert.tokens for insert in view.inserts)
-        sums = list(accumulate(held.values(), initial=0))  # rounded as sums, so that the parts add up
-        return {
-            name: self._provider(stop) - self._provider(start) for name, start, stop in zip(held, sums, sums[1:], strict=False)
-        }
+        deferred = self._spent.deferred if proposal is None and self._spent is not None else 0
+        situation = survey(self.index, view, self.setup.rules, self.guard(), self._count)
+        held = held_by(situation, head=extra, has_policy=self.setup.policy is not None, deferred=deferred)
+        sums = [self._provider(stop) for stop in accumulate(held.values(), initial=0)]  # rounded so, the parts add up
+        parts = {name: stop - start for name, start, stop in zip(held, sums, sums[1:], strict=False)}
+        return Unmet(tokens=tokens, limit=limit, held_by=parts, proposal=proposal)
 
     def _take_in(self, entry: Entry) -> None:
         self.index.grow(entry)

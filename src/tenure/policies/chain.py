@@ -1,5 +1,6 @@
 """Policies one after another. Promise: nothing costs more than it saves: the second acts only when the first was not enough."""
 
+import itertools
 from collections.abc import Iterator
 from functools import reduce
 from typing import Final
@@ -8,13 +9,16 @@ from msgspec import Struct, structs
 
 from tenure.policies.policy import Conduct, Policy, marks_of
 from tenure.policies.situation import Situation
-from tenure.view.action import Action
+from tenure.view.action import Action, is_reluctant
 
 _UNMARKED: Final = "older results and messages are shortened or leave, inside episodes and outside."
 
 
 class Chain(Struct, frozen=True, kw_only=True):
-    """All actions of the first policy, then all of the next; what the first took, the next finds gone."""
+    """All actions of the first policy, then all of the next; what the first took, the next finds gone.
+
+    What one is reluctant to do, and all that it would do after that, comes when the others have nothing more to offer.
+    """
 
     name: str
     policies: tuple[Policy, ...]
@@ -28,8 +32,15 @@ class Chain(Struct, frozen=True, kw_only=True):
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """In the order of the policies."""
+        reluctant: list[Iterator[Action]] = []
         for policy in self.policies:
-            yield from policy(situation)
+            actions = policy(situation)
+            for action in actions:
+                if is_reluctant(action):
+                    reluctant.append(itertools.chain((action,), actions))
+                    break
+                yield action
+        yield from itertools.chain.from_iterable(reluctant)
 
 
 def chain(first: Policy, *others: Policy) -> Chain:

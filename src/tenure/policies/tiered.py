@@ -5,7 +5,9 @@ results), then placeholders that say what to do (but never for essential tools, 
 the conversation. Its last tier, handoff, is a planner's. The newest turns are left alone in all of them.
 
 Departures, each a setting: of duplicates the latest stays, not the first; the text's protected 40k and least saving of 20k are at most
-`protect_share` and `minimum_share` of the limit, so that they mean something below 200k; arguments of failed and of large calls go too.
+`protect_share` and `minimum_share` of the limit, so that they mean something below 200k; arguments of failed and of large calls go too. The text
+protects two turns "regardless of their size"; here what is protected is at most `protected_share` of the limit, and a limit that forces and cannot
+be kept otherwise takes of it, and of essential tools, what it needs.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ from tenure.clip.cut import cut
 from tenure.policies.placeholder import cleared, is_note, superseded, trimmed
 from tenure.policies.policy import Conduct
 from tenure.policies.situation import Situation
-from tenure.record.entry import ToolCall, ToolResult
+from tenure.record.entry import Origin, ToolCall, ToolResult
 from tenure.record.index import NONE, Span
 from tenure.record.objects import tool_name
 from tenure.record.tools import ToolKind, is_delimiter
@@ -55,6 +57,7 @@ class Tiered(Struct, frozen=True, kw_only=True):
     turns: int = 2  # newest human turns that are left alone; of a run with one prompt, as many steps
     protect: int = 40_000  # newest results that are left alone
     protect_share: float = 0.25
+    protected_share: float = 0.5  # what turns, steps and results that are left alone may weigh together
     minimum: int = 20_000  # what a tier must save to be worth a broken prefix
     minimum_share: float = 0.1
     steps: int = 8  # newest steps left alone where there is one prompt only
@@ -68,6 +71,9 @@ class Tiered(Struct, frozen=True, kw_only=True):
         yield from _tier([*walk.duplicates(), *walk.trims()], self._least(situation), 0)
         yield from _tier([*walk.arguments(), *walk.placeholders()], 0, int(situation.limit * self.placeholders_above))
         yield from walk.middle(int(situation.limit * self.middle_above))
+        spared = _Walk(structs.replace(self, essential=frozenset(), turns=0, steps=1, protect=0), situation)
+        for action in (*_tier([*spared.trims(), *spared.placeholders()], 0, 0), *spared.middle(0)):
+            yield structs.replace(action, reluctant=True)
 
     def _least(self, situation: Situation) -> int:
         return min(self.minimum, int(situation.limit * self.minimum_share))
@@ -97,9 +103,11 @@ class _Walk:
         facts = ((row.entry, index.entries[row.entry].blocks[block]) for row in situation.view.rows() for block in row.blocks)
         shown = [index.spans[fact.span] for _, fact in facts if fact.kind == "tool_result" and fact.span != NONE]
         self._stop = self._protected_from(shown)
+        states = [span for span in shown if tool_name(span.tool) in policy.latest_only]
+        by_tool = {span.tool: span.ordinal for span in sorted(states, key=lambda span: (not span.error, span.ordinal))}
+        self._latest = frozenset(by_tool.values())  # of each tool that shows a state the newest result that did not fail
         self._spans = [span for span in shown if self._may(span)]
         self._notes = index.notes.spans
-        self._newest_of_tool = {span.tool: span.ordinal for span in shown}
         self._newest = {self._what(span): span for span in shown if not span.error}
 
     def duplicates(self) -> Iterator[_Step]:
@@ -123,8 +131,7 @@ class _Walk:
     def placeholders(self) -> Iterator[_Step]:
         """What to do instead of the result."""
         for span in self._spans:
-            latest = tool_name(span.tool) in self._policy.latest_only and self._newest_of_tool[span.tool] == span.ordinal
-            if not latest and not self._is_noted(span):
+            if not self._is_noted(span):
                 yield _Step(self._weight(span) - NOTE, partial(self._cleared, span))
 
     def arguments(self) -> Iterator[_Step]:
@@ -165,7 +172,7 @@ class _Walk:
         for row in self._situation.view.rows():
             facts = index.entries[row.entry]
             if row.entry < self._stop and facts.step:
-                places = [(row.entry, block) for block in row.blocks if not self._is_essential(facts.blocks[block].span)]
+                places = [(row.entry, block) for block in row.blocks if not self._stays(facts.blocks[block].span)]
                 steps.setdefault(facts.step, []).extend(places)
         numbers = [number for number, places in steps.items() if places]
         chunks = [numbers[at : at + CHUNK] for at in range(0, len(numbers), CHUNK)]
@@ -188,27 +195,42 @@ class _Walk:
 
     def _protected_from(self, shown: list[Span]) -> int:
         """The first entry that is left alone: of the newest turns, the newest steps and the newest results together the oldest."""
-        index, policy = self._situation.index, self._policy
-        if len(index.turns) > policy.turns:
+        index, policy, limit = self._situation.index, self._policy, self._situation.limit
+        if 0 < policy.turns < len(index.turns):
             start = index.turns[-policy.turns].start[0]
         else:
             start = index.steps[-policy.steps].entry if len(index.steps) > policy.steps else 0
-        spared = min(policy.protect, int(self._situation.limit * policy.protect_share))
+        spared = min(policy.protect, int(limit * policy.protect_share))
         for span in reversed(shown):
             spared -= self._weight(span)
             if spared < 0:
                 break
             start = min(start, span.call[0])
-        return start
+        if not limit or not index.steps:
+            return start
+        return min(max(start, self._newest_of(int(limit * policy.protected_share))), index.steps[-1].entry)
+
+    def _newest_of(self, room: int) -> int:
+        """The first entry of those at the end of the view that, human words apart, together weigh at most `room` o200k tokens."""
+        index, view = self._situation.index, self._situation.view
+        for row in reversed(list(view.rows())):
+            facts = index.entries[row.entry].blocks
+            room -= sum(view.weight(row.entry, block) for block in row.blocks if facts[block].origin is not Origin.HUMAN)
+            if room < 0:
+                return row.entry + 1
+        return 0
 
     def _may(self, span: Span) -> bool:
         at = span.result
-        if at is None or at[0] >= self._stop or is_delimiter(span.tool) or self._is_essential(span.ordinal):
+        if at is None or at[0] >= self._stop or is_delimiter(span.tool) or self._stays(span.ordinal):
             return False
         return self._situation.is_free(at)
 
-    def _is_essential(self, ordinal: int) -> bool:
-        return ordinal != NONE and tool_name(self._situation.index.spans[ordinal].tool) in self._policy.essential
+    def _stays(self, ordinal: int) -> bool:
+        """Whether a call is of an essential tool, or shows a state as it is now."""
+        if ordinal == NONE:
+            return False
+        return ordinal in self._latest or tool_name(self._situation.index.spans[ordinal].tool) in self._policy.essential
 
     def _what(self, span: Span) -> tuple[str, str]:
         return tool_name(span.tool), "" if span.ordinal in self._notes else self._arguments(span)

@@ -45,6 +45,7 @@ class Shorten(Struct, frozen=True, kw_only=True, tag="shorten", tag_field="kind"
     routes: tuple[str, ...] = ()  # the handles that the text names
     part: Literal["result", "arguments"] = "result"
     above: int = 0  # done only while the view weighs more than this many o200k tokens
+    reluctant: bool = False  # as for Strip
 
 
 class Take(Struct, frozen=True, kw_only=True, tag="take", tag_field="kind"):
@@ -57,7 +58,13 @@ class Take(Struct, frozen=True, kw_only=True, tag="take", tag_field="kind"):
     before_entry: int = 0  # where the pointer stands: before this record entry
     routes: tuple[str, ...] = ()  # the handles that the pointer names
     above: int = 0  # as for Shorten
+    reluctant: bool = False  # as for Strip
     inserted: bool = False  # inserted entries before `before_entry` go as well: residues, pointers, an older brief
 
 
 Action = Strip | Unstrip | Shorten | Take
+
+
+def is_reluctant(action: Action) -> bool:
+    """Whether it is done only to keep a limit that forces."""
+    return not isinstance(action, Unstrip) and action.reluctant
