@@ -62,6 +62,7 @@ class Agent:
         self._told = self._closed = False
         self._beginning = False  # a turn is being made ready, and can be cancelled already
         self._handing_off: Flag | None = None  # set to stop it
+        self._warming: asyncio.Task[None] | None = None  # held, or it would be collected; the first request waits for it
         self.helping = asyncio.Lock()  # held by whoever changes the window's books outside a turn
         self._spending = Spending(lambda: self.context.ledger.total.usd)
         self._put_together()
@@ -98,6 +99,7 @@ class Agent:
             pictures = await asyncio.to_thread(read_pictures, images)
             if not text.strip() and not pictures and not self._can_go_on():
                 raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
+            self._warming = asyncio.create_task(self._parts.speaker.warm())  # an SDK takes seconds to load: beside what follows
             for event in self._opening():
                 yield event
             if not self._recorder.length:
