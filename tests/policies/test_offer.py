@@ -83,6 +83,7 @@ def test_what_stays_is_told_as_the_conduct_has_it() -> None:
     assert "what came before your first mark" not in told(Cwl())
     assert "your description stays for good" in told(Cwl.paper())
     assert "for good" not in told(Cwl())
+    assert "take more than 8% of the budget, of the oldest only the names stay, and of those at most 5%" in told(Cwl())
     assert "Nothing is left in the place of an episode" in told(COMPAT["pi-cwl"])
 
 

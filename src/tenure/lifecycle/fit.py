@@ -34,12 +34,23 @@ from tenure.view.pointers import (
     turn_line,
 )
 from tenure.view.project import Projection, changed_from
-from tenure.view.residue import Residue, described_only, named_by, place_of, role_of_residue, worth_naming
+from tenure.view.residue import (
+    DESCRIPTION_SHARE,
+    NAME_SHARE,
+    Residue,
+    described_only,
+    description_weight,
+    findings_weight,
+    named_by,
+    place_of,
+    role_of_residue,
+    worth_naming,
+)
 from tenure.view.thinking import bond, invalidated, settle
 from tenure.view.undo import lawful
 
 FRAMING: Final = 4  # tokens an entry costs beside its text
-RESIDUE_SHARE: Final = 0.05  # of the limit: what all residues together may weigh
+RESIDUE_SHARE: Final = 0.05  # of the limit: what all residues together may weigh, apart from what was found in expl episodes
 _LINE_RESERVE: Final = 60  # tokens set aside for one episode's part of a residue
 _CUE_SHARE: Final = 0.25  # a residue that weighs more than this share of what it stands for names no calls
 
@@ -66,6 +77,15 @@ class Residues(Struct, frozen=True, kw_only=True):
     lines: bool = True
     descriptions: bool = True  # without these and without lines, nothing is left
     budget: int = 4_000
+    described: int = 6_400  # tokens for the descriptions of expl episodes that have left; the newest stay
+    named: int = 4_000  # tokens for the names of older ones
+
+    @classmethod
+    def of(cls, limit: int, *, lines: bool, descriptions: bool) -> "Residues":
+        """Their shares of a limit."""
+        shares = (RESIDUE_SHARE, DESCRIPTION_SHARE, NAME_SHARE)
+        budget, described, named = (int(limit * share) for share in shares)
+        return cls(lines=lines, descriptions=descriptions, budget=budget, described=described, named=named)
 
 
 def fit(
@@ -117,15 +137,19 @@ class _Draft:
         self._actions: list[Act] = []
         self.gone: dict[int, int] = {}  # fully evicted episodes, each with the tokens it weighed
         self._weight: dict[int, int] = {}
-        standing = sum(insert.tokens for insert in self._view.inserts if _is_residue(insert) or is_pointer(insert))
-        self._room = max(0, residues.budget - standing) if residues.lines else None  # what residues may still come to weigh
-        self._reserve = 0
+        standing = [insert for insert in self._view.inserts if _is_residue(insert) or is_pointer(insert)]
+        weights = [_weights(situation.index, insert) for insert in standing]
+        found = sum(described + named for _, described, named in weights)
+        self._room = residues.budget - sum(lines for lines, _, _ in weights), residues.described + residues.named - found
+        self._reserve = 0, 0  # for lines, and for what was found
         self._first = self._view.length  # first record entry changed so far
 
     @property
     def tokens(self) -> int:
         """What the view would weigh, residues included as far as they can be foreseen."""
-        return self._view.tokens + (self._reserve if self._room is None else min(self._reserve, self._room))
+        pairs = zip(self._reserve, self._room, strict=True)
+        bounded = self._residues.lines
+        return self._view.tokens + sum(min(reserve, max(0, room)) if bounded else reserve for reserve, room in pairs)
 
     def apply(self, action: Action, goal: int) -> None:
         """Compile one action and carry it out; one that would change nothing leaves no trace."""
@@ -266,10 +290,13 @@ class _Draft:
         weight = self._weight.get(ordinal, 0)
         self.gone[ordinal] = weight
         episode = situation.index.episodes[ordinal]
+        lines, found = self._reserve
         if self._residues.lines:
-            self._reserve += min(_LINE_RESERVE, int(weight * _CUE_SHARE)) + _description_weight(situation.index, episode)
+            lines += min(_LINE_RESERVE, int(weight * _CUE_SHARE))
+            found += description_weight(situation.index, episode)
         elif episode.description and self._residues.descriptions:
-            self._reserve += situation.count(_described(situation, episode)) + FRAMING
+            found += situation.count(_described(situation, episode)) + FRAMING
+        self._reserve = lines, found
 
 
 class _Laying:
@@ -283,7 +310,9 @@ class _Laying:
         self._standing = {insert.key: insert for insert in view.inserts if _is_residue(insert)}
         self._pointers = {insert.key: insert for insert in view.inserts if is_pointer(insert)}
         self._view = view
-        self._weight = sum(insert.tokens for insert in (*self._standing.values(), *self._pointers.values()))
+        self._weight = self._described = self._named = 0  # of pointers and lines; of descriptions; of names
+        for insert in (*self._standing.values(), *self._pointers.values()):
+            self._weigh_in(insert)
         self._removed: list[Remove] = []
         self._laid: dict[str, Insert] = {}
         self._numbers = count()
@@ -323,7 +352,8 @@ class _Laying:
                 left += group
             else:
                 self._lay_gap(group, standing.get(gap, []), sum(gone[episode.ordinal] for episode in group))
-        if left or self._weight > self._residues.budget:
+        residues = self._residues
+        if left or self._weight > residues.budget or self._described > residues.described or self._named > residues.named:
             self._merge_oldest(left)
 
     def _bound_pointers(self, changed_from: int) -> None:
@@ -406,23 +436,30 @@ class _Laying:
         for insert in old:
             named, called = named_by(index, insert.routes)
             episodes, cues = episodes + named, called + cues
-        residue = self._cut(Residue(index, episodes, cues), self._residues.budget)
+        room, names = self._residues.described, self._residues.named
+        residue = Residue(index, episodes, cues, room=room, names=names)
         tokens = self._weigh(residue)
         if residue.cues and tokens > weight * _CUE_SHARE:
-            residue = residue.without_cues()
+            residue = Residue(index, episodes, room=room, names=names)
             tokens = self._weigh(residue)
-        if not residue.described and tokens >= weight:
+        if not (residue.described or residue.named) and tokens >= weight:
             return
         for insert in old:
             self._remove(insert)
         self._put(place_of(index, residue.last.start[0]), residue.text(), residue.routes())
 
     def _merge_oldest(self, episodes: list[Episode]) -> None:
-        """One line for the whole oldest stretch, as long as it takes for all residues together to weigh half of their budget."""
-        pointers = min(self._residues.budget, sum(insert.tokens for insert in self._pointers.values()))
+        """One residue for the whole oldest stretch, as long as it takes for lines to weigh half of their budget, where they weigh too much.
+
+        Where descriptions do, the newest stay that weigh three quarters of theirs, and of older ones the names.
+        """
+        residues = self._residues
+        pointers = min(residues.budget, sum(insert.tokens for insert in self._pointers.values()))
+        lines = pointers + (residues.budget - pointers) // 2 if episodes or self._weight > residues.budget else residues.budget
+        room = residues.described * 3 // 4 if self._described > residues.described else residues.described
         merged: list[Insert] = []
         for insert in sorted(self._standing.values(), key=lambda insert: (insert.before_entry, insert.order, insert.key)):
-            if self._weight <= pointers + (self._residues.budget - pointers) // 2 and merged:
+            if self._weight <= lines and self._described <= room and merged:
                 break
             merged.append(insert)
             self._remove(insert)
@@ -430,19 +467,9 @@ class _Laying:
             return
         index = self._situation.index
         named = [episode for insert in merged for episode in named_by(index, insert.routes)[0]]
-        residue = self._cut(Residue(index, [*episodes, *named]).without_cues(), self._residues.budget // 2)
+        residue = Residue(index, [*episodes, *named], room=room - self._described, names=residues.named - self._named)
         place = max((insert.before_entry for insert in merged), default=0)
         self._put(max(place, place_of(index, residue.last.start[0])), residue.text(), residue.routes())
-
-    def _cut(self, residue: Residue, room: int) -> Residue:
-        """The residue with its newest descriptions only, as many as there is room for."""
-        kept: list[Episode] = []
-        for episode in reversed(residue.described):
-            room -= _description_weight(self._situation.index, episode)
-            if room < 0:
-                break
-            kept.append(episode)
-        return residue if len(kept) == len(residue.described) else residue.describing(kept)
 
     def _spans_of(self, episode: Episode) -> Iterator[Span]:
         index = self._situation.index
@@ -467,20 +494,19 @@ class _Laying:
             routes=routes,
         )
         (self._pointers if letter else self._standing)[insert.key] = self._laid[insert.key] = insert
-        self._weight += insert.tokens
+        self._weigh_in(insert)
+
+    def _weigh_in(self, insert: Insert, sign: int = 1) -> None:
+        lines, described, named = _weights(self._situation.index, insert)
+        self._weight += sign * lines
+        self._described += sign * described
+        self._named += sign * named
 
     def _remove(self, insert: Insert) -> None:
         del (self._pointers if insert.key in self._pointers else self._standing)[insert.key]
-        self._weight -= insert.tokens
+        self._weigh_in(insert, -1)
         if self._laid.pop(insert.key, None) is None:
             self._removed.append(Remove(key=insert.key))
-
-
-def _description_weight(index: Index, episode: Episode) -> int:
-    """At most what a description weighs in a residue, without counting: the call that gave it, its line's handle, a margin."""
-    if not (episode.description and episode.end):
-        return 0
-    return index.block(episode.end).tokens + len(episode.name) // 3 + 12
 
 
 def _described(situation: Situation, episode: Episode) -> str:
@@ -509,6 +535,12 @@ def _net(edits: Sequence[Edit]) -> list[Edit]:
         if not (isinstance(edit, Insert | Remove) and edit.key in passing)
         and not (isinstance(edit, Replace) and last[edit.entry, edit.block] > number)
     ]
+
+
+def _weights(index: Index, insert: Insert) -> tuple[int, int, int]:
+    """About what of an insert are lines, descriptions and names."""
+    described, named = findings_weight(index, insert.routes) if _is_residue(insert) else (0, 0)
+    return max(0, insert.tokens - described - named), described, named
 
 
 def _is_residue(insert: Insert) -> bool:

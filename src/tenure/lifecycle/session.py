@@ -16,7 +16,7 @@ from tenure.lifecycle.admission import clips
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.calls import Calls
 from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
-from tenure.lifecycle.fit import RESIDUE_SHARE, Rehearsal, Residues, fit
+from tenure.lifecycle.fit import Rehearsal, Residues, fit
 from tenure.lifecycle.gate import RECALL_OUTPUT, Outlook, Round, Rule, expected_calls, miss_rate, pays, price, repriced
 from tenure.lifecycle.held import held_by
 from tenure.meter.price import DEFAULT, Prices
@@ -350,8 +350,7 @@ class Session:
 
     def _fitted(self, policy: Policy, target: int, limit: int | None) -> tuple[Rehearsal, Projection]:
         conduct = policy.conduct
-        budget = int(self.setup.budget.limit * RESIDUE_SHARE)
-        residues = Residues(lines=conduct.lines, descriptions=conduct.descriptions, budget=budget)
+        residues = Residues.of(self.setup.budget.limit, lines=conduct.lines, descriptions=conduct.descriptions)
         return fit(self.situation(goal=target), policy, target, residues, f"r{len(self.commits)}.", limit=limit)
 
     def _acting(self, *, forced: bool) -> Policy | None:

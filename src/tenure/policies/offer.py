@@ -7,6 +7,7 @@ from tenure.policies.policy import Conduct, Policy, marks_of
 from tenure.record.episodes import DELIMITER_SCHEMA, DELIMITER_USE
 from tenure.record.recall import RECALL_SCHEMA
 from tenure.record.tools import DELIMITER, RECALL
+from tenure.view.residue import DESCRIPTION_SHARE, NAME_SHARE
 
 
 class Offer(NamedTuple):
@@ -60,7 +61,10 @@ def _staying(conduct: Conduct) -> str:
 def _standing(conduct: Conduct) -> str:
     """What is left in the place of an episode."""
     if conduct.lines:
-        return "Of an expl that has left your description stays as long as there is room, the newest first."
+        return (
+            f"Of an expl that has left your description stays; when all descriptions take more than {DESCRIPTION_SHARE:.0%} of the budget, "
+            f"of the oldest only the names stay, and of those at most {NAME_SHARE:.0%}. recall brings back each by its name, or finds it by words."
+        )
     if conduct.descriptions:
         return "Of an expl that has left your description stays for good, and nothing of an act."
     return "Nothing is left in the place of an episode, not even your description: recall finds it by its name."

@@ -7,6 +7,7 @@ the delimiter's call, not at its result, and ends with the result of the call th
 import re
 from collections.abc import Callable
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -106,7 +107,9 @@ class EpisodeGraph:
         ordinal = next((self._by_name[each] for each in spellings if each in self._by_name), None)
         return None if ordinal is None else self._episodes[ordinal]
 
-    def apply(self, arguments: str, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> Answer:
+    def apply(
+        self, arguments: str, at: tuple[int, int], turn: int, handle: Callable[[Episode], str] = attrgetter("object")
+    ) -> Answer:
         """Carry out one delimiter call made at block `at`, or refuse it and change nothing. `handle` prints an episode's."""
         try:
             call = _parse(arguments)
