@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.planners.loose_json import Node, loose
+from tenure.planners.selfgc_prompt import EXAMPLES, REPLY
 from tenure.planners.selfgc_reply import TARGETS, Proposed, read
 
 CONTRACT = """\
@@ -286,3 +287,68 @@ def test_loose_json_reads_json() -> None:
     assert isinstance(found.value, Node)
     assert [key for key, _ in found.value.items] == ["a", "e"]
     assert found.value.items[1] == ("e", "-1.5e3")
+
+
+REAL = "<gc_plan>\n<fold>\nread:12\n</fold>\n<prune>\nexec:9\n</prune>\n</gc_plan>"
+OTHER = "<gc_plan><prune>read:3</prune></gc_plan>"
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        f"The form I was given:\n```xml\n{OTHER}\n```\n",
+        f"~~~~\n{OTHER}\n~~~\nstill in it\n~~~~\n",
+        f'A tool printed "{OTHER}", which is no plan of mine.\n',
+        f"Such as `{OTHER}`.\n",
+        f"Such as `the form {OTHER}`.\n",
+        f"> {OTHER}\n",
+        '```json\n{"gc_plan": {"prune": ["read:3"]}}\n```\n',
+        "```\n<prune>read:3</prune>\n```\n",
+        "As in <gc_plan>\n<fold>\nID | what it holds; when to recall it\n</fold>\n<mask>\nID\n</mask>\n<prune>\nID\n</prune>\n</gc_plan>.\n",
+    ],
+)
+def test_a_quoted_plan_never_wins_over_the_one_that_is_meant(quotation: str) -> None:
+    assert named(f"{quotation}\n{REAL}") == PLAN
+    assert named(f"{REAL}\n{quotation}") == PLAN
+    assert read(f"{REAL}\n{quotation}").whole
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [f"```\n{OTHER}\n```\n", f'"{OTHER}"\n', f"`{OTHER}`\n", f"> {OTHER}\n", '```\n{"gc_plan": {"prune": ["read:3"]}}\n```\n'],
+)
+@pytest.mark.parametrize(
+    "begun", ["<gc_plan>\n<fold>\nread:12\n</fold>\n", '{"gc_plan": {"fold": ["read:12"], ', "<fold>\nread:12\n"]
+)
+def test_a_plan_that_was_cut_off_is_not_replaced_by_a_quoted_one(quotation: str, begun: str) -> None:
+    assert named(f"{quotation}\n{begun}") == [("fold", "read:12")]
+    if not begun.startswith("{"):
+        assert named(f"{begun}\n{quotation}") == [("fold", "read:12")]
+
+
+def test_examples_of_the_prompt_are_no_plan() -> None:
+    assert named(EXAMPLES) == []
+    assert named(f"{EXAMPLES}\n<prune>exec:9</prune>") == [("prune", "exec:9")]
+    assert named(f"{EXAMPLES}\n\n{REPLY}\n\n{REAL}") == named(f"{REAL}\n\n{EXAMPLES}\n{REPLY}") == PLAN
+    assert named("<gc_plan><prune>test:3</prune></gc_plan>") == [("prune", "test:3")]  # in a plan of its own it is meant
+
+
+def test_a_fence_around_the_whole_answer_is_no_quotation() -> None:
+    assert named(f"Here it is:\n```xml\n{REAL}\n```") == PLAN
+    assert named(f"```xml\n{REAL}") == PLAN
+    assert named(f"First thoughts:\n```\n{OTHER}\n```\nFinal answer:\n```\n{REAL}\n```\nDone.") == PLAN
+    assert named(f"```\n{REAL}\n```\nOr\n```\n<gc_plan><prune>\nread:3\nrea\n```") == PLAN
+    assert named(f"Fold: the large logs, I think.\n```\n{REAL}\n```") == PLAN
+
+
+def test_only_one_plan_is_taken_from_a_reply() -> None:
+    assert named(f"{OTHER}\n{REAL}") == PLAN
+    assert named(f"{REAL}\nfold: read:3\nprune: read:4") == PLAN
+    assert named(f'{REAL}\n{{"prune": ["read:3"]}}') == PLAN
+
+
+@pytest.mark.parametrize(
+    "piece", ['"<gc_plan>', "```\n", "> <gc_plan>\n", "`<gc_plan>`", "```\n<gc_plan>\n", '"<fold>x"', "`<", "<gc_plan>\n```\n"]
+)
+def test_a_reply_of_nothing_but_quotations_is_harmless(piece: str) -> None:
+    assert not read(piece * (262_144 // len(piece))).targets

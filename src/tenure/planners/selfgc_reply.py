@@ -2,7 +2,7 @@
 
 The contract asks for tags (Self-GC paper, Listing 2). Models answer with fences, prose, JSON, half a plan or two of them; all of that is
 forgiven. A target is not guessed: what is no object's name, what was cut off in the middle and what stands in prose is kept apart, with a
-reason. Of several plans the last whole one counts.
+reason. Of several plans the last whole one counts that is no quotation (`planners.quotation`).
 """
 
 import re
@@ -16,6 +16,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 from tenure.planners.loose_json import Loose, Node, Value, loose, straight
 from tenure.planners.objects import one_line
+from tenure.planners.quotation import apart, unquoted
 from tenure.record.objects import parse_handle
 
 PlanAction = Literal["fold", "mask", "prune"]
@@ -60,8 +61,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 def read(text: str) -> Proposed:
     """What a planner's reply proposes. Reads the last LONGEST characters, in linear time; never raises."""
     said = straight(_after_thought(text[-LONGEST:]))
-    plan = _Plan()
-    found, whole = _read_plan(said, plan)
+    plan, found, whole = _read_plan(said)
     return Proposed(
         summary=_summary(said),
         targets=tuple(plan.targets.values()),
@@ -151,18 +151,36 @@ def _after_thought(text: str) -> str:
     return text[last.end() if last["close"] else len(text) :] if last is not None else text
 
 
-def _read_plan(said: str, plan: _Plan) -> tuple[bool, bool]:
-    """Fill the plan; whether there is one, and whether it is whole."""
+def _read_plan(said: str) -> tuple[_Plan, bool, bool]:
+    """The plan of a reply, whether there is one, and whether it is whole. A fence counts only where no plan stands outside of all fences."""
+    reply = apart(said)
+    fences = sorted(
+        ((number, *_marked(body)) for number, body in enumerate(reply.fences)), key=lambda each: (not each[3], -each[0])
+    )
+    for plan, found, whole in (_marked(reply.own), *(each[1:] for each in fences)):
+        if found:
+            return plan, True, whole
+    for body in (reply.own, *reversed(reply.fences)):
+        plan = _Plan()
+        if _read_unmarked(body, plan, is_cut=False):
+            return plan, True, True
+    return _Plan(), False, False
+
+
+def _marked(said: str) -> tuple[_Plan, bool, bool]:
+    """A plan in tags or in JSON, whether there is one, and whether it is whole."""
+    plan = _Plan()
     tagged = _tagged(said)
     if tagged is not None:
         body, whole = tagged
         _read_body(body, plan, is_cut=not whole)
-        return True, whole
+        return plan, True, whole
     keyed = _keyed(said)
     if keyed is not None:
         _read_loose(keyed, plan)
-        return True, keyed.whole
-    return _read_body(said, plan, is_cut=False, is_bare=True)
+        return plan, True, keyed.whole
+    whole = _read_marked(unquoted(said), plan, is_cut=False, is_bare=True)
+    return plan, whole is not None, bool(whole)
 
 
 def _tagged(said: str) -> tuple[str, bool] | None:
@@ -196,22 +214,33 @@ def _keyed(said: str) -> Loose | None:
     return last
 
 
-def _read_body(body: str, plan: _Plan, *, is_cut: bool, is_bare: bool = False) -> tuple[bool, bool]:
-    """Fill the plan from what may be tags, JSON or lines; whether anything like a plan was there, and whether it is whole.
+def _read_body(body: str, plan: _Plan, *, is_cut: bool) -> None:
+    """Fill the plan from what may be tags, JSON or lines."""
+    if _read_marked(body, plan, is_cut=is_cut) is None:
+        _read_unmarked(body, plan, is_cut=is_cut)
 
-    `is_bare`: it is the whole reply. Lines may end there; a tag that is not closed by then was cut off.
+
+def _read_marked(body: str, plan: _Plan, *, is_cut: bool, is_bare: bool = False) -> bool | None:
+    """Fill the plan from tags or JSON; whether it is whole, None when there is none.
+
+    `is_bare`: it is the whole reply. A tag that is not closed by its end was cut off.
     """
     body = _MARKUP_COMMENT.sub("", body)
     if any(not tag["close"] for tag in _ACTION_TAG.finditer(body)):
-        return True, _read_tags(body, plan, is_cut=is_cut or is_bare) and not is_cut
-    body = _FENCE.sub("", body)
-    found = _json_plan(body)
-    if found is not None:
-        _read_loose(found, plan)
-        return True, found.whole and not is_cut
+        return _read_tags(body, plan, is_cut=is_cut or is_bare) and not is_cut
+    found = _json_plan(_FENCE.sub("", body))
+    if found is None:
+        return None
+    _read_loose(found, plan)
+    return found.whole and not is_cut
+
+
+def _read_unmarked(body: str, plan: _Plan, *, is_cut: bool) -> bool:
+    """Fill the plan from lines; whether there is one."""
+    body = _FENCE.sub("", _MARKUP_COMMENT.sub("", body))
     after = list(_PLAN_KEY.finditer(body))
     said = _read_lines(body[after[-1].end() :] if after else body, plan, is_cut=is_cut)
-    return said or bool(after), (said or bool(after)) and not is_cut
+    return said or bool(after)
 
 
 def _read_tags(body: str, plan: _Plan, *, is_cut: bool) -> bool:
