@@ -122,6 +122,30 @@ def test_frame_first_and_last_rows_stay(make) -> None:
     assert "900 rows in all" in text
 
 
+def dpkg(n: int) -> list[str]:
+    """As dpkg -l prints it."""
+    legend = [
+        "Desired=Unknown/Install/Remove/Purge/Hold",
+        "| Status=Not/Inst/Conf-files/Unpacked",
+        "|/ Err?=(none)/Reinst-required",
+    ]
+    header = f"||/ {'Name':30}  {'Version':24}  Architecture Description"
+    rows = (
+        f"ii  {f'lib{k}-dev:amd64':30}  {f'{k}.1-2+deb12u{k}':24}  amd64        the development files of library number {k}"
+        for k in range(n)
+    )
+    return [*legend, header, f"+++-{'=' * 30}--{'=' * 24}-{'=' * 12}-{'=' * 60}", *rows]
+
+
+def test_a_table_below_a_legend_names_all_rows_and_keeps_both() -> None:
+    lines = dpkg(100)
+    assert Table().fits(lines)
+    _, text = shown(lines, 1_500)
+    assert "\n".join(lines[:6]) in text
+    assert f"names: {', '.join(f'lib{k}-dev:amd64' for k in range(100))}\n" in text
+    assert lines[-1] in text
+
+
 def test_the_row_that_differs_stays() -> None:
     lines = comma(900, odd=444)
     _, text = shown(lines, 500)

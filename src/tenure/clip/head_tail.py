@@ -16,9 +16,10 @@ from tenure.clip.shape import Count, Piece, Shaped
 
 HEAD: Final = 500  # o200k tokens of a room of 2,000; other rooms keep the proportion
 TAIL: Final = 1_500
-ERRORS: Final = 0.25  # of the room for lines that look like errors, one of each kind before any again
+ERRORS: Final = 0.35  # of the room for lines that look like errors, one of each kind before any again
 TRACES: Final = 0.15  # of the room for what belongs to them
-IN_SOURCE: Final = 0.25  # of these shares where most lines look like program code, which only speaks of errors
+SOURCE: Final = 0.3  # of the lines that look like program code
+IN_SOURCE: Final = 0.25  # of these shares in program code, which only speaks of errors
 
 
 class HeadTail:
@@ -33,7 +34,7 @@ class HeadTail:
     def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
         """Errors, then a quarter of the room from the beginning, the rest from the end."""
         reading = read(lines)
-        share = IN_SOURCE if source_share(lines) > 0.5 else 1.0
+        share = IN_SOURCE if source_share(lines) > SOURCE else 1.0
         pieces = fitted(lines, room, count, partial(_chosen, reading, ranked(reading.blocks, reading.uncounted), share))
         why = "the beginning, the end, lines that look like errors" if reading.blocks else "the beginning and the end"
         return Shaped(pieces=pieces, why=why) if pieces else None

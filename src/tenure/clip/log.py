@@ -93,7 +93,7 @@ class Log:
             return True
         code = sum(1 for line in sample if _CODE.match(line))
         ends = sum(1 for line in (*sample[:5], *sample[-25:]) if _RUNNER.match(line))
-        if (ends and code * 2 < len(sample)) or (_FAILED_COMMAND.match(sample[0]) and runner > 1):
+        if (ends > (code * 5 >= len(sample)) and code * 2 < len(sample)) or (_FAILED_COMMAND.match(sample[0]) and runner > 1):
             return True
         faults = sum(1 for line in sample if _FAULT.match(line))
         return (runner + structured + faults) * 20 >= len(sample) and code * 5 < len(sample)

@@ -14,11 +14,17 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.clip.filling import NOTE_ABOUT, fitted, plural, runs
+from tenure.clip.naming import name_weight
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
 SAMPLE: Final = 300  # lines by which a table is recognised
 FEWEST: Final = 8  # rows
 SHARE: Final = 0.95  # of the sample's lines that must be rows
+PREFACE: Final = 6  # lines over a header, at most
+NAME_COLUMNS: Final = frozenset("name names package pod container id repository image".split())
+NAMES: Final = 0.35  # of the room for names of what a command lists in wide rows
+ALL_NAMES: Final = 0.6  # when that is enough for all
+NARROW: Final = 5  # times heavier must a row be than its name
 DIFFERING: Final = 0.4  # of the room for rows that differ
 LAST: Final = 0.25  # of what is then left for the last rows; the first rows have the rest
 RARE: Final = 0.02  # of the rows that hold a value, at most: then they differ
@@ -30,7 +36,10 @@ WIDE: Final = 24  # characters of a value that is counted; columns looked at
 CELLS: Final = 40
 
 _RULE: Final = re.compile(r"\s*[|+:\-=\u2500-\u257f\s]*(?:-{2,}|={2,}|[\u2500\u2501\u2550]{2,})[|+:\-=\u2500-\u257f\s]*")
+_COLUMN: Final = re.compile(r"-{3,}|={3,}|[\u2500\u2501\u2550]{3,}")
 _BAR: Final = re.compile(r"[|\u2502\u2503\u2551]")
+_WORD: Final = re.compile(r"[a-z]+")
+_WIDE_BLANK: Final = re.compile(r"\s{2,}")  # between cells that the header does not part: dpkg's state and name
 _FOOTER: Final = re.compile(r"\(?\d[\d,]* rows?\b.*|Query OK.*|Time: .*|Empty set.*", re.IGNORECASE)
 FAULTS: Final = tuple(
     "error failed failure fatal panic exception crash timeout timed-out killed evicted unhealthy imagepull dead defunct denied refused "
@@ -89,7 +98,8 @@ class Table:
 
 
 def _mode(lines: Sequence[str]) -> Mode | None:
-    sample = [line for line in lines[:SAMPLE] if line and not line.isspace()]
+    first = _first(lines)
+    sample = [line for line in lines[first : first + SAMPLE] if line and not line.isspace()]
     late = [line for line in lines[-SAMPLE:] if line and not line.isspace()] if len(lines) > SAMPLE else []
     if len(sample) < FEWEST + 1:
         return None
@@ -101,6 +111,14 @@ def _mode(lines: Sequence[str]) -> Mode | None:
         (Mode.ALIGNED, _aligned),
     )
     return next((mode for mode, holds in checks if holds(sample) and (len(late) < FEWEST or _goes_on(mode, sample, late))), None)
+
+
+def _first(lines: Sequence[str]) -> int:
+    """The line that a table begins with: a title or legend may stand over a header that has a rule of several columns below it."""
+    for n, line in enumerate(lines[1 : PREFACE + 2], 1):
+        if line and not line.isspace() and _is_rule(line) and lines[n - 1].strip() and len(_COLUMN.findall(line)) > 1:
+            return n - 1
+    return next((n for n, line in enumerate(lines) if line and not line.isspace()), 0)
 
 
 def _barred(sample: Sequence[str]) -> bool:
@@ -161,7 +179,7 @@ def _aligned(sample: Sequence[str]) -> bool:
     if len(header) > 2_000 or (header[0].isspace() and not _TITLE.match(header.lstrip())):
         return False
     starts = _starts(header)
-    ruled = _is_rule(sample[1]) and " " in sample[1].strip() and len(starts) >= 2
+    ruled = _is_rule(sample[1]) and len(_COLUMN.findall(sample[1])) > 1 and len(starts) >= 2
     if not ruled and (len(header.split()) < 3 or not _capitals(header)):
         return False
     rows = sample[2:] if ruled else sample[1:]
@@ -210,14 +228,14 @@ def _goes_on(mode: Mode, sample: Sequence[str], late: Sequence[str]) -> bool:
 
 
 def _read(lines: Sequence[str], mode: Mode) -> Grid:
-    first = next(n for n, line in enumerate(lines) if line and not line.isspace())
-    above = [first]
+    first = _first(lines)
+    above = list(range(first + 1))
     body = first + 1
     if mode is Mode.BARS:
         rule = next((n for n in range(first, min(first + 8, len(lines))) if _is_rule(lines[n])), first)
         if rule == first:  # a box: rule, header, rule
             rule = next((n for n in range(first + 1, min(first + 8, len(lines))) if _is_rule(lines[n])), first)
-        above = list(range(first, rule + 1))
+        above = list(range(rule + 1))
         body = rule + 1
     elif mode is Mode.ALIGNED and body < len(lines) and _is_rule(lines[body]):
         above.append(body)
@@ -231,7 +249,7 @@ def _read(lines: Sequence[str], mode: Mode) -> Grid:
         below.append(last - 1)
         last -= 1
     rows = [n for n in range(body, last) if lines[n]]
-    named = next((lines[n] for n in above if not _is_rule(lines[n])), "")
+    named = next((lines[n] for n in above if n >= first and not _is_rule(lines[n])), "")
     starts = _starts(named) if mode is Mode.ALIGNED else ()
     if len(starts) < 3:
         starts = ()
@@ -323,6 +341,8 @@ def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Se
         if weight(words) <= left // 10:
             told.append(words)
             left -= weight(words)
+    names = _named(lines, grid, left)
+    left -= sum(map(weight, names))
     spare = int(left * DIFFERING)
     for n in differing:
         cost = weight(lines[n]) + NOTE_ABOUT + 6
@@ -335,10 +355,36 @@ def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Se
     out = sum(1 for n in grid.rows if n not in kept)
     if out == len(grid.rows):
         return ()
+    told += names
     pieces = runs(sorted(kept))
     return (
         (Note("\n".join((f"{plural(len(grid.rows), 'row')} in all, {out:,} left out", *told))), *pieces) if out else tuple(pieces)
     )
+
+
+def _named(lines: Sequence[str], grid: Grid, budget: int) -> list[str]:
+    """The names of all rows, where these are much shorter than the rows; as many as fit."""
+    column = next(
+        (
+            at
+            for at, name in enumerate(grid.header)
+            if _WORD.findall(name.lower())[-1:] and _WORD.findall(name.lower())[-1] in NAME_COLUMNS
+        ),
+        -1,
+    )
+    if column < 0 or grid.mode is not Mode.ALIGNED or len(grid.rows) > READ:
+        return []
+    cells = (_cells(lines[n][:2_000], grid.mode, grid.starts, len(grid.header)) for n in grid.rows)
+    names = [_WIDE_BLANK.split(row[column].strip())[-1] for row in cells if len(row) > column]
+    costs = [name_weight(name) for name in names]
+    if sum(costs) * NARROW > sum(weight(lines[n]) for n in grid.rows) or len(set(names)) * 2 < len(names):
+        return []
+    left = int(budget * (ALL_NAMES if sum(costs) <= budget * ALL_NAMES else NAMES))
+    taken = 0
+    while taken < len(names) and (left := left - costs[taken]) > 0:
+        taken += 1
+    more = f", and {len(names) - taken:,} more" if taken < len(names) else ""
+    return [f"names: {', '.join(names[:taken])}{more}"] if taken else []
 
 
 def _taken(lines: Sequence[str], rows: Iterable[int], kept: set[int], budget: int) -> int:
