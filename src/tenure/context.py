@@ -10,7 +10,7 @@ Every message is stored before anything else happens, and a commit before the re
 moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -22,7 +22,10 @@ from msgspec.structs import replace
 from tenure.clip.setting import Clip
 from tenure.dialects import DIALECTS
 from tenure.dialects.answers import answered
-from tenure.dialects.dialect import Head, Message, Piece
+from tenure.dialects.cache_markers import strip_markers
+from tenure.dialects.dialect import Message
+from tenure.dialects.foreign import refuse_foreign
+from tenure.dialects.json_text import dump
 from tenure.errors import InputError
 from tenure.evals.pi_filter import weigh_like_pi
 from tenure.lifecycle.automatic import Automatic, threshold_of
@@ -35,8 +38,8 @@ from tenure.lifecycle.terms import Terms
 from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
-from tenure.live.sdk import call_id, decoded, plain, undeclared
-from tenure.live.wire import Wire
+from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, undeclared
+from tenure.live.wire import Request, Wire
 from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger, Spent
 from tenure.meter.price import prices_for
@@ -70,6 +73,15 @@ USUAL_DIALECT: Final = "anthropic"
 _NOTES_TOOL: Final = (NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
 
 
+_OWN: Final = "none: the conversation's own messages are sent; `extend` takes in more"
+_SERVERS: Final = "none: the whole history is sent with every request, and the server would put its own before it"
+_HISTORIES: Final = {
+    "anthropic": {"messages": _OWN},
+    "openai-chat": {"messages": _OWN},
+    "openai-responses": {"input": _OWN, "previous_response_id": _SERVERS, "conversation": _SERVERS},
+}
+
+
 class Context:
     """One conversation's window: messages in, requests out. Not for use by several threads at once."""
 
@@ -100,6 +112,7 @@ class Context:
         digest: "Model | None" = None,
         digest_above: int = 8_000,
         instructions: Mapping[str, str] | None = None,
+        markers: bool = True,
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
 
@@ -125,6 +138,9 @@ class Context:
         told to `on_decision`; a model that fails changes nothing. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
 
+        With `markers` (Messages API) a request asks the provider to cache its tools and system prompt, and its messages up to the newest: cache
+        markers of messages that you hand in are taken off, those in `system` and `tools` stay and count. False: yours go out as given, none is ours.
+
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened, Damaged (a StoreError) when it
         does not hold the conversation as it was written.
         """
@@ -145,7 +161,7 @@ class Context:
         dialect, model = dialect or self._sheet.dialect or USUAL_DIALECT, model or self._sheet.model
         self._dialect = _named(DIALECTS, "dialect", dialect)
         budget = budget or Budget.kept(self._sheet.budget)
-        self.rules = rules_for(provider, model, dialect)
+        self._model, self.rules = model, rules_for(provider, model, dialect)
         setup = Setup(
             budget=budget,
             rules=self.rules,
@@ -166,9 +182,11 @@ class Context:
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
-        self._request = b""  # the newest, as JSON: what a planner is asked behind
+        self._heard = ("", b"")  # the reply to the newest request: its id and its message
+        self._request: Request | None = None  # the newest: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
-        self._wire = Wire(self._dialect, self.rules, ttl="1h" if cache_life == "1h" else "")
+        self._markers = markers
+        self._wire = Wire(self._dialect, ttl="1h" if cache_life == "1h" else "", markers=markers)
         self._recalls = Recalls(
             self.session, self.store, self._sheet.id, dialect=dialect, media=self.rules.media, count=self._count, cap=recall_cap
         )
@@ -199,18 +217,34 @@ class Context:
         """Take messages in: dictionaries as they are, raw JSON, or the SDK's own objects. All are stored, or none.
 
         Drafts are taken as they are: words of the host, or what a model said before it was cut off. Raises InputError naming the first message
-        that cannot be understood.
+        that cannot be understood, or that another API made. A result that answers no call is kept in the record and sent to nobody; a call
+        that the user's next words find without a result counts as interrupted.
         """
+        if isinstance(messages, str | bytes | Mapping) or callable(getattr(messages, "model_dump", None)):
+            raise InputError("messages", f"a {type(messages).__name__}", "a list of messages; a whole reply is taken by `append`")
+        if not hasattr(messages, "__len__"):
+            refuse_stream(messages, self._dialect.name, "messages")
         given = list(messages)
         drafts = [each for each in given if isinstance(each, Draft)]
-        self._take(drafts if len(drafts) == len(given) else self._dialect.parse([plain(message) for message in given]))
+        if len(drafts) == len(given):
+            self._take(drafts)
+            return
+        bare = [self._message(message, f"message {n}") for n, message in enumerate(given)]
+        self._take(self._dialect.parse(bare))
 
     def append(self, reply: Message | object) -> None:
-        """Take in a whole API response: its message joins the record, its usage teaches the ratio."""
-        draft = self._dialect.parse_reply(plain(reply))
+        """Take in a whole API response: its message joins the record, its usage teaches the ratio.
+
+        A stream is not read; its whole reply is what the SDK's helper gives, such as `stream.get_final_message()`. Raises InputError for what is no
+        reply, and for one that is in the record already.
+        """
+        refuse_stream(reply, self._dialect.name, "reply")
+        given = plain(reply)
+        draft = self._dialect.parse_reply(given)
+        self._refuse_again(draft, reply_id(given))
         if draft.usage is not None and draft.usage.prompt and self._sent:
             self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
-        at, ratio = draft.at or self._clock(), self._ratio.value if self._ratio.growths else None
+        at, ratio = self._clock(), self._ratio.value if self._ratio.growths else None
         usage = draft.usage
         if usage is not None and not self._books.believes(usage, head=self._head[1] if self._sent else None):
             usage = None  # billed as reported; of the window and the cache it says nothing
@@ -223,30 +257,24 @@ class Context:
         self.session.observe(at=at, ratio=ratio, usage=usage)
         self._asking.reported(usage.prompt if usage is not None else self.gauge.tokens if draft.usage is not None else 0)
 
-    def request(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, **fields: Any) -> dict[str, Any]:
-        """What to send now, as keyword arguments of the SDK's call; `fields` are passed through.
+    def request(
+        self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, notes: str = "", **fields: Any
+    ) -> dict[str, Any]:
+        """What to send now, as keyword arguments of the SDK's call; `fields` are passed through, be they no JSON.
 
         What leaves is decided and stored first. `annotate` offers the tools `recall` and, under a policy that reads marks, `delimiter` beside
-        your own; answer their calls with `call`. When a limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
+        your own; answer their calls with `call`. `notes` stand last, for this request alone: what holds now and is no part of the past. When a
+        limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
         """
-        head = self._decided(tools, fields, annotate=annotate)
-        body = self._body()
-        self._sending()
-        self._request = msgspec.json.encode(head | body, enc_hook=plain)
-        return head | body  # what the caller passed goes on as it is, be it no JSON
+        return self._requested(tools, fields, annotate=annotate, notes=notes).arguments()
 
     def wire(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, notes: str = "", **fields: Any) -> bytes:
         """What `request` gives, as the bytes of a body, for SDKs that send one: what stands in the record is joined, and validated by nobody.
 
-        `notes` stand last, for this request alone: what holds now and is no part of the past. Where a provider wants cache markers they are
-        placed, before the notes. Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside.
+        Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside. Raises InputError for a field
+        that is no JSON.
         """
-        weight = self._count(notes) if notes else 0
-        head = self._decided(tools, fields, annotate=annotate, beside=weight)
-        body = self._wire.body(head, self._shown_now(), notes)
-        self._sending(beside=weight)
-        self._request = self._wire.plain
-        return body
+        return self._wire.body(self._requested(tools, fields, annotate=annotate, notes=notes))
 
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
@@ -263,8 +291,8 @@ class Context:
         It is asked behind the request that was sent last, so that the provider's cache is read. What it asked for and did not get is in
         `refused`. Raises ModelError when the model fails; nothing has changed then.
         """
-        prefix = self._request or msgspec.json.encode(self._body())
-        return self._carried_out(self._asking.collect(model, prefix, aim=aim))
+        request = self._request or self._made_now({}, "")
+        return self._carried_out(self._asking.collect(model, request.plain(), aim=aim))
 
     def handoff(
         self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
@@ -396,8 +424,7 @@ class Context:
         self._books.helped(spent)
 
     def _take(self, drafts: Iterable[Draft], spent: Spent | None = None) -> None:
-        placed = self.session.propose(drafts)
-        placed = self._asking.digested(placed)
+        placed = self._asking.digested(self.session.propose(drafts))
         self.store.append(self.conversation, placed.entries, placed.commits)
         if spent is not None:
             self._books.heard(spent, placed.entries[0].blocks, head=self._head[1] if self._sent else None)
@@ -407,6 +434,25 @@ class Context:
         for commit in placed.commits:
             self._books.changing(commit)
         self._shown.update((entry.n, entry) for entry in placed.entries)
+
+    def _message(self, message: Message | object, where: str) -> Message:
+        """A message as it is recorded. Raises InputError for what is none, or is one of another API."""
+        bare = plain(message)
+        refuse_foreign(bare, self._dialect.name, where)
+        is_marked = self._markers and self._dialect.name == "anthropic"
+        return (
+            strip_markers(bare if isinstance(bare, bytes) else dump(bare).encode("utf-8", "surrogatepass")) if is_marked else bare
+        )
+
+    def _refuse_again(self, draft: Draft, reply_id: str) -> None:
+        """Raises InputError for the newest reply a second time: its calls are the same, or nothing was said or asked since it came."""
+        index = self.session.index
+        calls = self._dialect.name != "openai-chat" and any(isinstance(block, ToolCall) for block in draft.blocks)
+        is_last = bool(index.entries) and index.entries[-1].role is Role.ASSISTANT and bool(reply_id)
+        is_same = (calls or is_last) and bool(index.steps) and self._read(index.steps[-1].entry).payload == draft.payload
+        if is_same or (reply_id and (reply_id, draft.payload) == self._heard):
+            raise InputError("reply", "the newest reply of the record a second time", "a new one")
+        self._heard = reply_id, draft.payload
 
     def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
         self.decision = self._done(self.session.decide(moment, extra=max(head_tokens, self._beside_view), at=self._clock()))
@@ -435,11 +481,13 @@ class Context:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
         offered = [dict(tool) for tool in tools]
         self._declare(offered)
+        self._refuse_fields(fields)
+        self._refuse_dangling()
         virtual = [self._dialect.tool(*each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
         own = [undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
         head = fields | {"tools": own + (virtual if annotate else virtual[-1:])}
         head_tokens = self._head_tokens(head)
-        for came in self._asking.due(self._request, head_tokens=head_tokens, queued=self.queued):
+        for came in self._asking.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
             self._told(came if isinstance(came, Stay) else self._done(came.decision))
         self._decide(head_tokens + beside)
         if not annotate and not len(self.session.commits):
@@ -451,20 +499,39 @@ class Context:
         self._sent = self.session.view.tokens + self._head[1] + beside
         self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
 
-    def _shown_now(self) -> Sequence[Piece]:
-        """The messages of the view, in order."""
-        shown = self._messages.of(self.session.freeze())
-        return alternating(shown) if self.rules.alternation else shown
+    def _requested(self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, notes: str) -> Request:
+        """The next request, once what leaves has been decided and stored."""
+        weight = self._count(notes) if notes else 0
+        head = self._decided(tools, fields, annotate=annotate, beside=weight)
+        self._request = self._made_now(head, notes)
+        self._sending(beside=weight)
+        self._heard = ("", b"")
+        return self._request
 
-    def _body(self) -> dict[str, Any]:
-        """The view as the provider takes it: its messages, and the system prompt where the record has one."""
-        shown = self._shown_now()
-        instructions = tuple(piece for piece in shown if piece.role is Role.SYSTEM) if self._dialect.name == "anthropic" else ()
-        system = tuple(Draft(role=p.role, blocks=p.blocks, dialect=p.dialect, payload=p.payload) for p in instructions)
-        messages = self._dialect.render([piece for piece in shown if piece not in instructions])
-        body: dict[str, Any] = decoded(self._dialect.join(Head(system=system), ()))
-        body["input" if "input" in body else "messages"] = [decoded(message) for message in messages]
-        return body
+    def _refuse_fields(self, fields: Mapping[str, Any]) -> None:
+        """Raises InputError for a field that would bring in a history beside the conversation's own."""
+        for name, why in _HISTORIES[self._dialect.name].items():
+            if isinstance(fields.get(name), str | list | tuple | Mapping):
+                raise InputError(f"the field {name!r}", "another history", why)
+
+    def _refuse_dangling(self) -> None:
+        """Raises InputError when the record ends with calls that have no result: no provider takes such a request."""
+        index = self.session.index
+        if not index.entries or index.entries[-1].role is not Role.ASSISTANT:
+            return
+        if made := [span for span in index.spans_in(index.reply, len(index)) if span.result is None]:
+            raise InputError(
+                "request",
+                "no result yet for " + ", ".join(span.object for span in made),
+                "the results first, by `extend`; or words of the user, behind which the calls count as interrupted",
+            )
+
+    def _made_now(self, head: Mapping[str, Any], notes: str) -> Request:
+        """The messages of the view behind a head."""
+        named = "" if self._model else str(head.get("model") or "")  # the model that is asked, where none was named before
+        rules = rules_for(self.rules.provider, named, self._dialect.name) if named else self.rules
+        shown = self._messages.of(self.session.freeze())
+        return self._wire.request(head, alternating(shown) if rules.alternation else shown, rules, notes)
 
     def _told(self, decision: Decision) -> Decision:
         if self._on_decision is not None:
@@ -495,7 +562,7 @@ class Context:
         return self._shown[n]
 
     def _head_tokens(self, head: Mapping[str, Any]) -> int:
-        counted = {key: head[key] for key in ("system", "instructions", "tools") if key in head}
+        counted = {key: head[key] for key in ("system", "instructions", "tools") if is_json(head.get(key, self))}
         text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
         if text != self._head[0]:
             self._head = (text, self._count(text))

@@ -138,6 +138,11 @@ def faults(bodies: list[Body]) -> list[str]:
     return [f"request {n}: {wrong}" for n, body in enumerate(bodies) for wrong in violations(body, rules)]
 
 
+def unmarked(message: Body) -> Body:
+    """A message without its cache markers, which move from request to request."""
+    return message | {"content": [{key: part[key] for key in part if key != "cache_control"} for part in message["content"]]}
+
+
 def texts(body: Body) -> Iterator[str]:
     """All words of a request's messages."""
     for message in body["messages"]:

@@ -4,7 +4,7 @@ import re
 from functools import cache
 
 import pytest
-from reported import CEILING, EVERY, FIRST, MODEL, Agent, Body, content, faults, returned, said, texts, use
+from reported import CEILING, EVERY, FIRST, MODEL, Agent, Body, content, faults, returned, said, texts, unmarked, use
 
 from tenure import Budget, Propose, Unmet
 from tenure.lifecycle.session import Session, Setup
@@ -29,7 +29,8 @@ def lived(name: str) -> Agent:
 
 
 def extends(before: Body, after: Body) -> bool:
-    return after["messages"][: len(before["messages"])] == before["messages"]
+    first, second = ([unmarked(message) for message in body["messages"]] for body in (before, after))
+    return second[: len(first)] == first
 
 
 def session_of(policy: str, *drafts: Draft) -> tuple[Session, dict[int, Entry]]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.dialects.anthropic import Anthropic, render_system
-from tenure.dialects.cache_markers import count_markers, place_markers, strip_markers
+from tenure.dialects.cache_markers import markers_of, place_markers, strip_markers
 from tenure.dialects.dialect import Piece
 from tenure.errors import InputError
 from tenure.record.chain import Chain
@@ -213,7 +213,15 @@ def test_objects_of_the_sdk_may_stand_in_a_dictionary() -> None:
 def test_markers_of_the_head_are_counted() -> None:
     mark = {"cache_control": {"type": "ephemeral"}}
     body = {"system": [{"type": "text", "text": "a"} | mark], "tools": [{"name": "t"}, {"name": "u"} | mark], "messages": []}
-    assert [count_markers(DIALECT.split(request)[0]) for request in (body, body | mark, {"system": "a"})] == [2, 3, 0]
+    assert [len(markers_of(request)) for request in (body, body | mark, {"system": "a"})] == [2, 3, 0]
+
+
+def test_markers_inside_results_and_documents_are_stripped_too() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    text = {"type": "text", "text": "a", **mark}
+    document = {"type": "document", "source": {"type": "content", "content": [text]}, **mark}
+    parts = [{"type": "tool_result", "tool_use_id": "c", "content": [document, text]}, document, "cache_control"]
+    assert b"ephemeral" not in strip_markers(json.dumps({"role": "user", "content": parts, **mark}).encode())
 
 
 def test_a_marker_needs_a_message() -> None:

@@ -3,10 +3,9 @@
 Markers belong to a request: a host's are stripped before a message is recorded, and ours are placed on what is rendered.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from tenure.dialects.dialect import Head
 from tenure.dialects.json_text import (
     array_text,
     dump,
@@ -29,11 +28,7 @@ def strip_markers(message: bytes) -> bytes:
     """The message without its cache markers; one without markers comes back as it is."""
     if b"cache_control" not in message:
         return message
-    text = source(message, "message")
-    content = value_of(members(text), "content")
-    if content is None or not content.startswith("["):
-        return message
-    return encoded(with_members(text, {"content": with_elements(content, [_unmarked(item.text) for item in elements(content)])}))
+    return encoded(_unmarked(source(message, "message")))
 
 
 def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str = "") -> tuple[bytes, ...]:
@@ -43,30 +38,56 @@ def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str 
     """
     if any(not -len(messages) <= position < len(messages) for position in positions):
         raise InputError("cache markers", f"positions {tuple(positions)}", f"places among {len(messages)} messages")
-    marker = dump({"type": "ephemeral", "ttl": ttl} if ttl else {"type": "ephemeral"})
+    marker = dump(_marker(ttl))
     wanted = {position % len(messages) for position in positions}
     return tuple(_marked(message, marker) if n in wanted else message for n, message in enumerate(messages))
 
 
-def count_markers(head: Head) -> int:
-    """How many markers of a request its head takes up: those on tools, on the system prompt, and the request's own."""
-    tools: list[Any] = head.fields.get("tools") or []
-    prompts = [
-        part for draft in head.system if (text := source(draft.payload, "system")).startswith("[") for part in elements(text)
-    ]
-    marked = [object_of(load(part.text), "system") for part in prompts] + [object_of(tool, "tool") for tool in tools]
-    return sum("cache_control" in part for part in marked) + ("cache_control" in head.fields)
+def markers_of(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The markers that the caller placed in a request's fields: on tools, on the system prompt, and the request's own, which comes last."""
+    system = fields.get("system")
+    parts: list[Any] = [*(fields.get("tools") or ()), *(system if isinstance(system, list) else ())]
+    found = [part.get("cache_control") for part in (*parts, fields) if isinstance(part, Mapping)]
+    return tuple(marker for marker in found if marker)
+
+
+def mark_head(fields: Mapping[str, Any], ttl: str = "") -> dict[str, Any]:
+    """The fields with a marker at the end of the system prompt; without one, on the last tool."""
+    system, tools = fields.get("system"), fields.get("tools")
+    if isinstance(system, str) and system.strip():
+        system = [{"type": "text", "text": system}]
+    if isinstance(system, list) and system and isinstance(system[-1], Mapping) and system[-1].get("text") != "":
+        return {**fields, "system": [*system[:-1], {**system[-1], "cache_control": _marker(ttl)}]}
+    if tools and not system:
+        return {**fields, "tools": [*tools[:-1], {**tools[-1], "cache_control": _marker(ttl)}]}
+    return dict(fields)
+
+
+def life_of(fields: Mapping[str, Any], ttl: str) -> str:
+    """How long our markers may ask for, beside the caller's: no marker may ask for longer than one before it."""
+    *before, last = (marker.get("ttl", "") for marker in (*markers_of({**fields, "cache_control": None}), {"ttl": ttl}))
+    if any(each != "1h" for each in before):
+        return ""
+    own = fields.get("cache_control")
+    return str(own["ttl"]) if isinstance(own, Mapping) and own.get("ttl") == "1h" else last
+
+
+def _marker(ttl: str) -> dict[str, str]:
+    return {"type": "ephemeral", "ttl": ttl} if ttl else {"type": "ephemeral"}
 
 
 def _unmarked(part: str) -> str:
-    if "cache_control" not in part:
+    """The part without its markers, those of what it holds too; what a tool was given is left alone."""
+    if "cache_control" not in part or not part.startswith("{"):
         return part
+    items = members(part)
     changed: dict[str, str | None] = {"cache_control": None}
-    content = value_of(members(part), "content")
-    if content and content.startswith("[") and object_of(load(part), "part").get("type") == "tool_result":
-        changed["content"] = with_elements(
-            content, [with_members(item.text, {"cache_control": None}) for item in elements(content)]
-        )
+    for key in ("content", "source"):
+        held = value_of(items, key)
+        if held and held.startswith("["):
+            changed[key] = with_elements(held, [_unmarked(item.text) for item in elements(held)])
+        elif held and held.startswith("{"):
+            changed[key] = _unmarked(held)
     return with_members(part, changed)
 
 

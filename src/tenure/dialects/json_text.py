@@ -6,7 +6,7 @@ encoded again: its slice of the source is carried over. Outer whitespace is not 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -198,10 +198,10 @@ def _kind(value: Json) -> str:
 
 def _plain(value: object) -> object:
     dumped = getattr(value, "model_dump", None)
-    if callable(dumped):
+    if callable(dumped) and not isinstance(value, type):
         return dumped(mode="json", exclude_unset=True)
     if isinstance(value, Mapping):
         return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping will do
-    if isinstance(value, Iterable):
+    if isinstance(value, Iterable) and not isinstance(value, Iterator | type):
         return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any iterable will do
     raise InputError("message", f"a {type(value).__name__}", "values that JSON can hold")

@@ -6,7 +6,6 @@ https://platform.openai.com/docs/api-reference/chat/create
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -83,13 +82,11 @@ class OpenAIChat:
         if message is None:
             raise InputError("reply", "no choice with a message", "a chat completion")
         draft, usage = _draft(message, "reply"), fields.get("usage")
-        created = number_of(fields, "created")
         return Draft(
             role=draft.role,
             blocks=draft.blocks,
             dialect=NAME,
             payload=draft.payload,
-            at=datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if created else "",
             model=optional_string(fields, "model"),
             usage=self.parse_usage(usage) if isinstance(usage, dict) else None,
         )

@@ -6,7 +6,6 @@ https://platform.openai.com/docs/api-reference/responses/create#responses-create
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -90,13 +89,12 @@ class OpenAIResponses:
         output = value_of(members(text, "reply"), "output")
         if output is None:
             raise InputError("reply", "no output", "a response with its output items")
-        usage, created = fields.get("usage"), number_of(fields, "created_at")
+        usage = fields.get("usage")
         return Draft(
             role=Role.ASSISTANT,
             blocks=_blocks([item.text for item in elements(output, "reply")], 0, Origin.MODEL),
             dialect=NAME,
             payload=encoded(output),
-            at=datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if created else "",
             model=optional_string(fields, "model"),
             usage=self.parse_usage(usage) if isinstance(usage, dict) else None,
         )

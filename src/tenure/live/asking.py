@@ -56,10 +56,11 @@ class Asking:
         """A call was answered; its prompt, in tokens as the provider reports them, 0 for no report."""
         self._automatic = self._automatic.reported(prompt)
 
-    def due(self, prefix: bytes, *, head_tokens: int, queued: bool) -> "Iterator[Answered | Stay]":
+    def due(self, prefix: Callable[[], bytes] | None, *, head_tokens: int, queued: bool) -> "Iterator[Answered | Stay]":
         """What comes of those who are to be asked now. Each answer is to be carried out before the next is asked for.
 
-        One that fails is told of, and is not asked again for the same. A planner is only asked behind a request (`prefix`): it would plan blindly.
+        One that fails is told of, and is not asked again for the same. A planner is only asked behind a request (`prefix` gives it): it would plan
+        blindly.
         """
         session, helpers = self._session, self._helpers
         record = int(session.index.tokens * session.ratio)
@@ -70,9 +71,9 @@ class Asking:
             yield from self._tried(partial(self.handoff, helpers.summariser, moment="before-call"), "the summariser")
         total = int((session.view.tokens + head_tokens) * session.ratio)
         limit = planning_limit(session.setup.budget, session.setup.gate)
-        if helpers.planner is not None and prefix and self._automatic.plan_is_due(total, limit, record):
+        if helpers.planner is not None and prefix is not None and self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.planned(record)
-            yield from self._tried(partial(self.collect, helpers.planner, prefix, moment="before-call"), "the planner")
+            yield from self._tried(partial(self.collect, helpers.planner, prefix(), moment="before-call"), "the planner")
 
     def collect(self, model: "Model", prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
         """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""

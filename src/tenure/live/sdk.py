@@ -1,21 +1,84 @@
 """What SDKs hand over and take, as dictionaries. Promise: nothing is lost on the way."""
 
 from collections.abc import Mapping
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, Final, cast
 
 import msgspec
 
-from tenure.dialects.json_text import clean, load
+from tenure.dialects.json_text import clean, dump, load
 from tenure.errors import InputError
 from tenure.record.tools import DECLARATION
 
+_HELPERS_KEYS: Final = ("parsed", "parsed_arguments", "parsed_output")
 _decode: Final = msgspec.json.Decoder().decode
 
 
 def plain(value: Any) -> Any:
-    """An SDK's object as the dictionary it stands for; all else as it is."""
-    dump = getattr(value, "model_dump", None)
-    return dump(mode="json", exclude_unset=True) if callable(dump) else value
+    """An SDK's object as the dictionary it stands for, without what a streaming helper adds to it; all else as it is."""
+    write = None if isinstance(value, type) else getattr(value, "model_dump", None)
+    if not callable(write):
+        return value
+    fields = write(mode="json", exclude_unset=True)
+    return _sent(fields) if type(value).__name__.startswith("Parsed") else fields
+
+
+def _sent(value: Any) -> Any:
+    """A value without the keys that an SDK's helper adds and its API refuses."""
+    match value:
+        case list():
+            return [_sent(each) for each in cast(list[Any], value)]
+        case dict():
+            fields = cast(dict[str, Any], value)
+            added = (*_HELPERS_KEYS, "index") if "function" in fields else _HELPERS_KEYS
+            return {key: _sent(each) for key, each in fields.items() if key not in added}
+        case _:
+            return value
+
+
+def is_json(value: Any) -> bool:
+    """Whether a value can stand in a body: an SDK's sentinel, a class or a timeout cannot."""
+    try:
+        dump(value)
+    except (InputError, TypeError, ValueError):
+        return False
+    return True
+
+
+_FINAL: Final = ("get_final_message", "get_final_completion", "get_final_response")  # how a stream's whole reply is had
+_STREAMING: Final = {
+    "anthropic": "client.messages.stream(…)",
+    "openai-chat": "client.chat.completions.stream(…)",
+    "openai-responses": "client.responses.stream(…)",
+}
+_HELPERS: Final = dict(zip(_STREAMING, _FINAL, strict=True))
+
+
+def refuse_stream(value: Any, dialect: str, where: str) -> None:
+    """Raises InputError, in the words of the SDK, for what is no reply yet: a stream, a coroutine, a raw response. It is not read."""
+    if isinstance(value, bytes | Mapping) or callable(getattr(value, "model_dump", None)):
+        return
+    found = f"a {type(value).__name__}"
+    if isawaitable(value):
+        if iscoroutine(value):
+            value.close()
+        raise InputError(where, found, "what it gives: await it first")
+    if final := next((name for name in _FINAL if hasattr(value, name)), ""):
+        wait = "await " if iscoroutinefunction(getattr(value, final)) else ""
+        raise InputError(where, f"{found}, which is not over", f"the whole reply: context.append({wait}stream.{final}())")
+    if any(hasattr(value, name) for name in ("__next__", "__anext__", "__enter__", "__aenter__")) and not hasattr(value, "parse"):
+        wait = "async " if hasattr(value, "__anext__") or hasattr(value, "__aenter__") else ""
+        helper = f"{'await ' if wait else ''}stream.{_HELPERS[dialect]}()"
+        raise InputError(where, f"{found}, a stream", f"{wait}with {_STREAMING[dialect]} as stream: context.append({helper})")
+    if callable(getattr(value, "parse", None)):
+        raise InputError(where, found, "what it holds: context.append(response.parse())")
+    raise InputError(where, found, "a reply of the API: the SDK's object, its dictionary, or its JSON as bytes")
+
+
+def reply_id(reply: Any) -> str:
+    """The id that the provider gave a reply; empty when it has none."""
+    fields = decoded(reply) if isinstance(reply, bytes) else reply
+    return str(cast(Mapping[str, Any], fields).get("id") or "") if isinstance(fields, Mapping) else ""
 
 
 def undeclared(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,22 +1,21 @@
-"""A request as the bytes that an SDK sends (an edge). Promise: nothing costs more than it saves: what was sent once goes out the same again.
+"""A request, as the bytes that an SDK sends or as the keyword arguments of its call (an edge).
 
-Handed to an SDK as a dictionary, a history is validated and written anew at every call, which takes longer the longer it is. Here what stands in
-the record is only joined. The messages come last in a body, behind them the notes of this one request, and cache markers sit before the notes: so a
-request begins with the bytes of the one before it up to that one's notes, as long as nothing was committed between (markers aside).
+Handed to an SDK as a dictionary, a history is validated and written anew at every call, which takes longer the longer it is. As bytes, what stands
+in the record is only joined. The messages come last in a body, behind them the notes of this one request, and cache markers sit before the notes: so
+a request begins with the bytes of the one before it up to that one's notes, as long as nothing was committed between (markers aside).
 """
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
-from operator import eq, is_
+from collections.abc import Iterator, Mapping, Sequence
+from operator import is_
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import replace
+from msgspec import Struct
 
-from tenure.dialects.anthropic import Anthropic, render_system
-from tenure.dialects.cache_markers import place_markers
+from tenure.dialects.anthropic import Anthropic
+from tenure.dialects.cache_markers import life_of, mark_head, markers_of, place_markers, strip_markers
 from tenure.dialects.dialect import Dialect, Head, Piece
 from tenure.dialects.json_text import (
     array_text,
@@ -31,91 +30,154 @@ from tenure.dialects.json_text import (
     value_of,
     with_members,
 )
+from tenure.errors import InputError
+from tenure.live.prompts import Prompts, legal, with_prompts
 from tenure.live.rendering import Rendering
-from tenure.live.sdk import plain
-from tenure.record.entry import Draft, Role
+from tenure.live.sdk import decoded, is_json, plain
 from tenure.rules.rules import Rules
 
 _RESULTS: Final = b'{"role":"user","content":[{"type":"tool_result"'  # how results of our own tools begin
 _END: Final = b"]}"
 _ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps half of a surrogate pair
+_ROLE: Final = re.compile(rb'\{"role":"(\w+)"')
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request to be sent."""
+
+    dialect: Dialect
+    head: Mapping[str, Any]  # every field but the messages
+    messages: tuple[bytes, ...]  # without the notes
+    notes: bytes = b""  # the last message: this request's own
+    joined: bool = False  # `notes` is the last message with the notes in it, and stands in its place
+
+    @property
+    def sent(self) -> tuple[bytes, ...]:
+        """All messages."""
+        return (*self.messages[: len(self.messages) - self.joined], self.notes) if self.notes else self.messages
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
+        key = "input" if self.dialect.name == "openai-responses" else "messages"
+        return {**self.head, key: [decoded(message) for message in self.sent]}
+
+    def plain(self) -> bytes:
+        """The body without its notes and without fields that are no JSON: what a planner is asked behind."""
+        head = {key: value for key, value in self.head.items() if is_json(value)}
+        return self.dialect.join(Head(fields=head), self.messages)
 
 
 class Wire:
-    """Makes the bodies of one conversation. Mutable: it knows the messages that went out last, so that their marker is placed again."""
+    """Makes the requests of one conversation. Mutable: what was made for the one before is not made again."""
 
-    def __init__(self, dialect: Dialect, rules: Rules, *, ttl: str = "") -> None:
-        """`ttl` is how long a marker asks the provider to keep a prefix: "" for its default, or "1h"."""
-        self._dialect, self._rules, self._ttl = dialect, rules, ttl
+    def __init__(self, dialect: Dialect, *, ttl: str = "", markers: bool = True) -> None:
+        """`ttl` is how long a marker asks the provider to keep a prefix: "" for its default, or "1h". Without `markers` none is touched."""
+        self._dialect, self._ttl, self._markers = dialect, ttl, markers
+        self._prompts = Prompts()
         self._rendering = Rendering(dialect)
         self._rendered: tuple[bytes, ...] = ()  # messages that went out last,
         self._fit: list[bytes] = []  # and as any provider takes them
-        self._before: tuple[bytes, ...] = ()
-        self._head: tuple[bytes, bytes] = (b"", b"")  # what it was made of, and the start of a body up to its first message
-        self.plain = b""  # the newest body without notes: what a planner is asked behind
+        self._start: tuple[bytes, bytes] = (b"", b"")  # what it was made of, and the start of a body up to its first message
 
-    def body(self, fields: Mapping[str, Any], shown: Sequence[Piece], notes: str = "") -> bytes:
-        """The body of the next request: these fields, and the messages of a view."""
+    def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "") -> Request:
+        """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
         is_apart = self._dialect.name == Anthropic.name  # the prompt does not stand among the messages
-        prompts = tuple(piece for piece in shown if is_apart and piece.role is Role.SYSTEM)
-        rendered = self._rendering.of([piece for piece in shown if not (is_apart and piece.role is Role.SYSTEM)])
-        messages = tuple(self._fitting(rendered, joins=is_apart))
-        is_marked = is_apart and self._rules.cache_markers > 0
-        start = self._start(fields, prompts, is_marked=is_marked)
-        marked = self._marked(messages) if is_marked else messages
-        self._before = messages
-        self.plain = _body(start, marked)
-        return _body(start, self._noted(marked, notes)) if notes else self.plain
+        head = dict(fields)
+        if is_apart:
+            prompts, shown, systems = self._prompts.split(shown, stay=rules.system_messages)
+            head = with_prompts(head, prompts)
+        messages = tuple(self._fitting(self._rendering.of(shown), is_apart=is_apart))
+        if is_apart and systems:
+            messages = tuple(legal(messages, systems, _role))
+        if is_apart and self._markers and rules.cache_markers:
+            head, messages = self._marked(head, messages, rules.cache_markers)
+        if not notes:
+            return Request(dialect=self._dialect, head=head, messages=messages)
+        joined = rules.alternation and bool(messages) and _role(messages[-1]) == "user"
+        note = _beside(messages[-1], notes) if joined else encoded(_note(self._dialect.name, notes))
+        return Request(dialect=self._dialect, head=head, messages=messages, notes=note, joined=joined)
 
-    def _fitting(self, rendered: tuple[bytes, ...], *, joins: bool) -> list[bytes]:
+    def body(self, request: Request) -> bytes:
+        """The bytes of a request, whose messages every dialect puts last. Raises InputError for a field that is no JSON."""
+        key = msgspec.json.encode(request.head, enc_hook=_json)
+        if key != self._start[0]:
+            self._start = key, self._dialect.join(Head(fields=request.head), ()).removesuffix(_END)
+        return self._start[1] + b",".join(request.sent) + _END
+
+    def _fitting(self, rendered: tuple[bytes, ...], *, is_apart: bool) -> list[bytes]:
         """The messages as any provider takes them, of which those that went out before are not looked at again."""
         stands = len(self._rendered)
         if len(rendered) < stands or not all(map(is_, self._rendered, rendered)):
             stands, self._fit = 0, []
         for message in rendered[stands:]:
             fit = _sendable(message)
-            if joins and self._fit and _are_results(self._fit[-1], fit):
+            if is_apart and self._markers:
+                fit = strip_markers(fit)  # of a record that an older version wrote, or one that was kept without our markers
+            if is_apart and self._fit and _are_results(self._fit[-1], fit):
                 self._fit[-1] = _joined(self._fit[-1], fit)
             else:
                 self._fit.append(fit)
         self._rendered = rendered
         return self._fit
 
-    def _start(self, fields: Mapping[str, Any], prompts: Sequence[Piece], *, is_marked: bool) -> bytes:
-        """Everything before the first message."""
-        system = tuple(Draft(role=each.role, blocks=each.blocks, dialect=each.dialect, payload=each.payload) for each in prompts)
-        key = msgspec.json.encode([fields, [str(each) for each in system]], enc_hook=plain)
-        if key != self._head[0]:
-            head = Head(system=_marked_system(system, self._ttl) if is_marked else system, fields=fields)
-            self._head = key, self._dialect.join(head, ()).removesuffix(_END)
-        return self._head[1]
-
-    def _marked(self, messages: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """With a marker on the newest message, and on the newest of those that went out before: a lookup does not reach far back."""
-        standing = sum(takewhile(bool, map(eq, self._before, messages)))
-        places = {place for place in (standing - 1, len(messages) - 1) if place >= 0}
-        return place_markers(messages, sorted(places), self._ttl)
-
-    def _noted(self, messages: tuple[bytes, ...], notes: str) -> tuple[bytes, ...]:
-        """With the notes as the last words of a user; where turns must alternate they join those of the last."""
-        note = encoded(_note(self._dialect.name, notes))
-        if self._rules.alternation and messages and _is_users(messages[-1]):
-            return (*messages[:-1], _beside(messages[-1], notes))
-        return (*messages, note)
+    def _marked(self, head: dict[str, Any], messages: tuple[bytes, ...], limit: int) -> tuple[dict[str, Any], tuple[bytes, ...]]:
+        """With markers on the newest message, where the request before ended, and on the head unless the caller marked it himself."""
+        own = markers_of(head)
+        if len(own) > limit:
+            raise InputError(
+                "cache markers",
+                f"{len(own)} in system, tools and cache_control",
+                f"at most {limit}; with Context(markers=False) all of them are yours, and none is ours",
+            )
+        ttl = life_of(head, self._ttl)
+        places = list(_places(messages))[: limit - len(own)]
+        if not own and len(places) < limit:
+            head = mark_head(head, ttl)
+        return head, place_markers(messages, places, ttl)
 
 
-def _body(start: bytes, messages: Sequence[bytes]) -> bytes:
-    """A body, whose messages every dialect puts last."""
-    return start + b",".join(messages) + _END
+def _places(messages: Sequence[bytes]) -> Iterator[int]:
+    """Where markers go: the newest message, and the one that the newest reply answered, where the request before this one ended.
+
+    A lookup does not reach far back, so both are wanted. They depend on the messages alone: a request after a restart has the same.
+    """
+    last = _carrier(messages, len(messages) - 1)
+    if last >= 0:
+        yield last
+    n = len(messages) - 1
+    while n >= 0 and _role(messages[n]) != "assistant":
+        n -= 1
+    while n >= 0 and _role(messages[n]) == "assistant":
+        n -= 1
+    before = _carrier(messages, n)
+    if 0 <= before < last:
+        yield before
+
+
+def _carrier(messages: Sequence[bytes], n: int) -> int:
+    """The nearest message up to place `n` that carries a marker; a system's message goes out as it came in. -1 for none."""
+    while n >= 0 and _role(messages[n]) == "system":
+        n -= 1
+    return n
+
+
+def _role(message: bytes) -> str:
+    if spelled := _ROLE.match(message):
+        return spelled[1].decode()
+    return str(object_of(load(source(message, "message")), "message").get("role"))
+
+
+def _json(value: object) -> object:
+    """For an encoder that knows no such value. Raises InputError for what is no JSON."""
+    found = plain(value)
+    if found is value:
+        raise InputError("wire", f"a field of type {type(value).__name__}", "JSON values only; `request` passes others through")
+    return found
 
 
 def _note(dialect: str, text: str) -> str:
     content: object = [{"type": "text", "text": text}] if dialect == Anthropic.name else text
     return dump({"role": "user", "content": content})
-
-
-def _is_users(message: bytes) -> bool:
-    return object_of(load(source(message, "message")), "message").get("role") == "user"
 
 
 def _beside(message: bytes, notes: str) -> bytes:
@@ -125,19 +187,6 @@ def _beside(message: bytes, notes: str) -> bytes:
         parts = [item.text for item in elements(content)]
         return encoded(with_members(text, {"content": array_text([*parts, dump({"type": "text", "text": notes})])}))
     return encoded(with_members(text, {"content": dump(f"{load(content)}\n\n{notes}")}))
-
-
-def _marked_system(prompts: tuple[Draft, ...], ttl: str) -> tuple[Draft, ...]:
-    """The prompts as one, whose last part carries a marker."""
-    if not prompts:
-        return ()
-    text = render_system(prompts)
-    parts = [item.text for item in elements(text if text.startswith("[") else array_text([f'{{"type":"text","text":{text}}}']))]
-    if not parts:
-        return ()
-    marker = dump({"type": "ephemeral", "ttl": ttl} if ttl else {"type": "ephemeral"})
-    last = with_members(parts[-1], {"cache_control": marker})
-    return (replace(prompts[0], dialect=Anthropic.name, payload=encoded(array_text([*parts[:-1], last]))),)
 
 
 def _are_results(last: bytes, message: bytes) -> bool:

@@ -24,6 +24,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         False  # an assistant message with calls must carry its reasoning, signed or not, in every later request
     )
     alternation: bool = False  # user and assistant messages must alternate
+    system_messages: bool = False  # messages of a system may stand between the others (Messages API)
     first_user: bool = False  # the first message after the system prompt must be a user's
     cache_min_tokens: int = 1024  # shortest prefix that is cached
     cache_ttl_s: int = 300

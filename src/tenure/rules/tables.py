@@ -37,6 +37,9 @@ def _claude(cache_min_tokens: int, **facts: object) -> Rules:
     return replace(claude, **facts)
 
 
+# Messages of a system between the others: platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages, from Opus 4.8 on
+_SYSTEM_MESSAGES: Final = re.compile(r"claude-opus-4[-.][89]|claude-(opus|sonnet|haiku|fable|mythos)-[5-9]")
+
 _OPENAI: Final = Rules(provider="openai", dialect="openai-chat", cache_min_tokens=1024, cache_ttl_s=300, media="openai")
 _GEMINI: Final = Rules(
     provider="google", dialect="openai-chat", thinking="open_loop", alternation=True, first_user=True, media="gemini"
@@ -84,7 +87,10 @@ RULES: Final[tuple[Row, ...]] = (
 def rules_for(provider: str, model: str, dialect: str) -> Rules:
     """The rules of the first row that fits, named as asked: an unknown provider keeps its name."""
     row = next(row for row in RULES if _fits(row, provider, model, dialect))
-    return replace(row.rules, provider=provider or row.rules.provider, dialect=dialect or row.rules.dialect)
+    takes = _SYSTEM_MESSAGES.search(model.lower()) is not None
+    return replace(
+        row.rules, provider=provider or row.rules.provider, dialect=dialect or row.rules.dialect, system_messages=takes
+    )
 
 
 def _fits(row: Row, provider: str, model: str, dialect: str) -> bool:

@@ -149,7 +149,7 @@ class Database:
         try:
             yield
         except self._integrity as error:
-            raise Conflict(f"{self.where}: another writer was first ({error})") from error
+            raise Conflict(f"{self.where}: another writer was first; open the conversation again ({error})") from error
         except self._errors as error:
             raise StoreError(f"{self.where}: {_reason(error)}") from error
         except UnicodeEncodeError as error:

@@ -35,7 +35,7 @@ def units(body: Mapping[str, Any], rules: Rules) -> tuple[Unit, ...]:
     for message in messages if isinstance(messages, list) else [messages]:
         found += _message(message, rules)
     if "cache_control" in fields and found:  # the request asks for a marker on its last unit
-        found[-1] = found[-1]._replace(ttl_s=rules.cache_ttl_s)
+        found[-1] = found[-1]._replace(ttl_s=_unit("", fields, rules).ttl_s)
     return tuple(found)
 
 

@@ -27,7 +27,14 @@ def violations(body: Mapping[str, Any], rules: Rules) -> tuple[str, ...]:
     fields = object_of(load(dump(body)), "request")
     messages = _objects(fields.get("input" if rules.dialect == "openai-responses" else "messages"))
     check = {"anthropic": _anthropic, "openai-chat": _chat, "openai-responses": _responses}[rules.dialect]
-    return (*_roles(messages, rules), *check(fields, messages, rules), *_markers(body, rules))
+    return (*_roles(messages, rules), *check(fields, messages, rules), *_markers(body, rules), *_tools(fields))
+
+
+def _tools(fields: Fields) -> Iterator[str]:
+    declared = [tool.get("function", tool) for tool in _objects(fields.get("tools"))]
+    names = [optional_string(tool, "name") for tool in declared if isinstance(tool, dict) and tool.get("name")]
+    if len({*names}) < len(names):
+        yield "tools: Tool names must be unique."
 
 
 def _roles(messages: Sequence[Fields], rules: Rules) -> Iterator[str]:
@@ -35,6 +42,8 @@ def _roles(messages: Sequence[Fields], rules: Rules) -> Iterator[str]:
     for n, role in enumerate(roles):
         if role not in _ROLES[rules.dialect]:
             yield f"messages.{n}.role: unexpected role {role!r}"
+    if rules.dialect == "anthropic":
+        yield from _systems(messages, roles, rules)
     spoken = [role for role in roles if role not in ("system", "developer")]
     if not messages:
         yield "messages: at least one message is required"
@@ -44,6 +53,22 @@ def _roles(messages: Sequence[Fields], rules: Rules) -> Iterator[str]:
         yield "Please ensure that multiturn requests alternate between user and model."
 
 
+def _systems(messages: Sequence[Fields], roles: Sequence[str], rules: Rules) -> Iterator[str]:
+    """What is wrong with messages of a system; those without content only carry settings, and may stand anywhere."""
+    if "system" in roles and not rules.system_messages:
+        yield 'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, not "system" as an input message role.'
+        return
+    said = [(n, role) for n, role in enumerate(roles) if role != "system" or messages[n].get("content")]
+    for place, (n, role) in enumerate(said):
+        before, after = said[place - 1][1] if place else "", said[place + 1][1] if place + 1 < len(said) else "assistant"
+        if role != "system":
+            continue
+        if not before:
+            yield f"messages.{n}: use the top-level 'system' parameter for the initial system prompt"
+        elif before != "user" or after != "assistant":
+            yield f"messages.{n}: a system message must follow a user message and precede an assistant message or end the array"
+
+
 def _markers(body: Mapping[str, Any], rules: Rules) -> Iterator[str]:
     if not rules.cache_markers:
         return
@@ -51,6 +76,9 @@ def _markers(body: Mapping[str, Any], rules: Rules) -> Iterator[str]:
     marked += "cache_control" in body
     if marked > rules.cache_markers:
         yield f"A maximum of {rules.cache_markers} blocks with cache_control may be provided. Found {marked}."
+    lives = [unit.ttl_s for unit in units(body, rules) if unit.ttl_s]
+    if lives != sorted(lives, reverse=True):
+        yield "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block."
 
 
 # --- Messages
@@ -60,14 +88,14 @@ def _anthropic(fields: Fields, messages: Sequence[Fields], rules: Rules) -> Iter
     for n, message in enumerate(messages):
         yield from _anthropic_content(n, message, last=n == len(messages) - 1)
     runs = [(role, [part for message in run for part in _parts(message)]) for role, run in groupby(messages, key=_role_of)]
-    yield from _anthropic_pairs(runs)
+    yield from _anthropic_pairs([run for run in runs if run[0] != "system"])
     yield from _anthropic_thinking(fields, runs, rules)
 
 
 def _anthropic_content(n: int, message: Fields, *, last: bool) -> Iterator[str]:
     parts = _parts(message)
     assistant = message.get("role") == "assistant"
-    if not parts and not (last and assistant):
+    if not parts and not (last and assistant) and message.get("role") != "system":
         yield f"messages.{n}: all messages must have non-empty content except for the optional final assistant message"
     for m, part in enumerate(parts):
         if part.get("type") == "text" and not optional_string(part, "text").strip():
@@ -131,7 +159,8 @@ def _kept_whole(runs: Sequence[tuple[str, list[Fields]]], rules: Rules) -> list[
     assistants = [n for n, (role, _) in enumerate(runs) if role == "assistant"]
     if rules.thinking == "last_message":
         return assistants[-1:]
-    is_open = bool(runs) and any(part.get("type") == "tool_result" for part in runs[-1][1])
+    spoken = [parts for role, parts in runs if role != "system"]
+    is_open = bool(spoken) and any(part.get("type") == "tool_result" for part in spoken[-1])
     if rules.thinking != "open_loop" or not is_open:
         return []
     human = [
