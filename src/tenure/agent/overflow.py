@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from tenure.errors import Overflow
 from tenure.lifecycle.budget import Budget
+from tenure.meter.ratio import is_credible
 from tenure.record.entry import Usage
 
 SMALLEST: Final = 1_000  # tokens; no window is smaller
-OFF: Final = 4  # times that a provider's count of a prompt may be ours, or ours its
 APART: Final = 16  # a limit that is this many times smaller than what was sent is none, unless the provider counted what was sent
 UNTOLD: Final = 0.8  # of what was sent, where nobody says how much may come
 
@@ -51,7 +51,7 @@ class Window(Struct, frozen=True, kw_only=True):
     def answered(self, usage: Usage | None, *, estimated: int) -> "Window":
         """After an answered request. `estimated` is what we took it for."""
         reported = usage.prompt if usage is not None else 0
-        is_true = estimated <= reported * OFF and reported <= estimated * OFF
+        is_true = is_credible(reported, estimated, window=0)
         accepted = max(self.accepted, reported if is_true else estimated)
         stated = max(self.stated, accepted) if self.stated else 0
         most = max(self.most, accepted, stated if is_true else 0)
@@ -62,8 +62,7 @@ class Window(Struct, frozen=True, kw_only=True):
         if overflow.allowed < max(SMALLEST, self.accepted):
             return False
         if overflow.prompt:
-            is_true = sent <= overflow.prompt * OFF and overflow.prompt <= sent * OFF
-            return is_true and overflow.prompt + overflow.reply > overflow.allowed
+            return is_credible(overflow.prompt, sent, window=0) and overflow.prompt + overflow.reply > overflow.allowed
         return overflow.allowed * APART >= sent
 
 

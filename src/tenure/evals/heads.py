@@ -13,12 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.evals.lines import Head
-from tenure.meter.ratio import ASSUMED, SMALLEST
+from tenure.meter.ratio import ASSUMED, SMALLEST, is_credible
 
 FIRST: Final = (
     5  # reports of a stretch that size the head: the first alone may be of a warm-up, or from before the tools were there
 )
-LEAST: Final = 0.25  # of what the log holds: a smaller report is of something else, and no evidence
 MOST: Final = 4_000_000  # provider tokens: no model takes more
 RATIOS: Final = (0.25, 4.0)  # provider tokens per o200k token that can be: beyond, the reports are no sizes of prompts
 
@@ -42,7 +41,7 @@ def middle(heads: Iterable[Head]) -> Head:
 
 def head_of(reports: Iterable[Report]) -> Head:
     """What the reports of one session reveal. The least of what the first of each stretch leave over, in the middle."""
-    true = [report for report in reports if LEAST * report.counted <= report.prompt <= MOST]
+    true = [report for report in reports if is_credible(report.prompt, report.counted, MOST)]
     ratio = ratio_of(true)
     if not true or not RATIOS[0] <= ratio <= RATIOS[1]:
         return Head()
