@@ -240,6 +240,7 @@ class TurnDone(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field=
     steps: int = 0
     usage: Usage = Usage()
     usd: float = 0.0
+    unpriced: int = 0  # calls whose money is not known, and not in the sum
     seconds: float = 0.0
 
 

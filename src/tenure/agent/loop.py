@@ -93,6 +93,7 @@ class Loop:
                 steps=self._steps,
                 usage=spent.usage,
                 usd=spent.usd,
+                unpriced=spent.unpriced,
                 seconds=self._seconds() - began,
             )
         )

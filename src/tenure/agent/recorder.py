@@ -26,6 +26,7 @@ from tenure.agent.events import (
     Recalled,
     Replied,
 )
+from tenure.agent.spending import Spent
 from tenure.agent.tools.output import Output
 from tenure.agent.tools.tool import Limits
 from tenure.agent.tools.tool import Outcome as Came
@@ -64,11 +65,11 @@ class Done(Struct, frozen=True, kw_only=True):
 class Recorder:
     """Takes in one conversation. Mutable: it knows what it has said before."""
 
-    def __init__(self, context: Context, dialect: str, *, annotate: bool, price: Callable[[], float]) -> None:
-        """`annotate` offers the tool `delimiter`; `price` gives what the session cost elsewhere, in USD: sub-agents."""
+    def __init__(self, context: Context, dialect: str, *, annotate: bool, delegated: Callable[[], Spent]) -> None:
+        """`annotate` offers the tool `delimiter`; `delegated` gives what sub-agents used."""
         self._annotate = annotate
         self.context, self.dialect = context, dialect
-        self._price = price
+        self._delegated = delegated
         self._decisions: list[Decision] = []
         self._unmet = False
         self._cached = 0.0
@@ -246,7 +247,7 @@ class Recorder:
     @property
     def usd(self) -> float:
         """What the session cost so far, sub-agents included, as far as prices are known."""
-        return self.context.ledger.total.usd + self._price()
+        return self.context.ledger.total.usd + self._delegated().usd
 
     def gauged(self) -> Gauged:
         """How full the window is."""
@@ -259,7 +260,7 @@ class Recorder:
             estimated=gauge.estimated,
             cached_share=self._cached,
             usd=self.usd,
-            unpriced=total.unpriced,
+            unpriced=total.unpriced + self._delegated().unpriced,
         )
 
     @property

@@ -64,7 +64,7 @@ class Agent:
         self._handing_off: Flag | None = None  # set to stop it
         self._warming: asyncio.Task[None] | None = None  # held, or it would be collected; the first request waits for it
         self.helping = asyncio.Lock()  # held by whoever changes the window's books outside a turn
-        self._spending = Spending(lambda: self.context.ledger.total.usd)
+        self._spending = Spending(lambda: self.context.ledger.total)
         self._put_together()
 
     @classmethod
@@ -308,7 +308,7 @@ class Agent:
     def release(self, call: str, spent: Spent) -> None:
         """A sub-agent is done, and used so much in all."""
         self._children.pop(call, None)
-        self._spending.delegated(spent)
+        self._spending.delegate(spent)
 
     # --- Inner
 
@@ -319,7 +319,7 @@ class Agent:
         parts = self._parts
         world, alone = parts.world, parts.settings.alone
         self._recorder = Recorder(
-            parts.context, parts.choice.api, annotate=parts.settings.episodes, price=lambda: self._spending.delegated_usd
+            parts.context, parts.choice.api, annotate=parts.settings.episodes, delegated=lambda: self._spending.delegated
         )
         parts.decisions.append(self._recorder.heard)
         self._calls = Calls(

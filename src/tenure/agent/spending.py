@@ -7,6 +7,7 @@ from msgspec import Struct
 from tenure.agent.events import Reason
 from tenure.agent.settings import Allowance
 from tenure.meter.counterfactual import add
+from tenure.meter.ledger import Account
 from tenure.record.entry import Usage
 
 
@@ -15,6 +16,7 @@ class Spent(Struct, frozen=True, kw_only=True):
 
     usage: Usage = Usage()
     usd: float = 0.0
+    unpriced: int = 0  # calls whose money is not known, and not in the sum
 
     @property
     def tokens(self) -> int:
@@ -23,7 +25,7 @@ class Spent(Struct, frozen=True, kw_only=True):
 
     def plus(self, other: "Spent") -> "Spent":
         """Both together."""
-        return Spent(usage=add(self.usage, other.usage), usd=self.usd + other.usd)
+        return Spent(usage=add(self.usage, other.usage), usd=self.usd + other.usd, unpriced=self.unpriced + other.unpriced)
 
     def since(self, before: "Spent") -> "Spent":
         """What came since."""
@@ -37,14 +39,15 @@ class Spent(Struct, frozen=True, kw_only=True):
                 output=now.output - was.output,
             ),
             usd=self.usd - before.usd,
+            unpriced=self.unpriced - before.unpriced,
         )
 
 
 class Spending:
     """Counts, from when the session was opened. Mutable."""
 
-    def __init__(self, booked: Callable[[], float]) -> None:
-        """`booked` gives what the session's own calls cost in all its life, in USD."""
+    def __init__(self, booked: Callable[[], Account]) -> None:
+        """`booked` gives the session's own calls in all its life."""
         self._booked, self._before = booked, booked()
         self._usage = Usage()
         self._children = Spent()
@@ -52,19 +55,21 @@ class Spending:
     @property
     def spent(self) -> Spent:
         """All so far."""
-        return Spent(usage=self._usage, usd=self._booked() - self._before).plus(self._children)
+        now, before = self._booked(), self._before
+        own = Spent(usage=self._usage, usd=now.usd - before.usd, unpriced=now.unpriced - before.unpriced)
+        return own.plus(self._children)
 
     @property
-    def delegated_usd(self) -> float:
-        """What sub-agents cost."""
-        return self._children.usd
+    def delegated(self) -> Spent:
+        """What sub-agents used."""
+        return self._children
 
     def called(self, usage: Usage | None, *, estimated: int) -> None:
         """A call of the model was answered; `estimated` is what its prompt weighed for us, where nothing is reported."""
         self._usage = add(self._usage, usage or Usage(uncached=estimated))
 
-    def delegated(self, spent: Spent) -> None:
-        """What a sub-agent used in all."""
+    def delegate(self, spent: Spent) -> None:
+        """Add what a sub-agent used in all."""
         self._children = self._children.plus(spent)
 
     def left(self, allowance: Allowance) -> Allowance:

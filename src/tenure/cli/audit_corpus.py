@@ -35,6 +35,7 @@ class Brief(Struct, frozen=True, kw_only=True):
     needless: float  # share (0 to 1) of what the window carried
     bills: tuple[float, ...]  # by policy
     lost: tuple[int, ...]
+    assumed: bool = False  # the money is by another model's price
 
 
 def brief(audit: Audit) -> Brief:
@@ -50,6 +51,7 @@ def brief(audit: Audit) -> Brief:
         needless=sum(each.paid for each in window.wasted) / carried if carried else 0.0,
         bills=tuple(run.bill.total_usd for run in audit.runs),
         lost=tuple(run.harms.lost for run in audit.runs),
+        assumed=audit.session.is_assumed,
     )
 
 
@@ -63,8 +65,8 @@ def corpus(briefs: Sequence[Brief], total: Total, budget: BudgetLine, width: int
             f"{counted(total.sessions, 'session')}, {counted(total.calls, 'call')}, {words.tokens(total.tokens)} tokens",
             style="bold",
         ),
-        where(total.by_kind),
-        Text(f"needless: {needless(total.wasted)}"),
+        where(total.by_kind, assumed=total.assumed > 0),
+        Text(f"needless: {needless(total.wasted, assumed=total.assumed > 0)}"),
         "",
         policies(found, budget, width),
     ]
@@ -95,7 +97,7 @@ def sessions(briefs: Sequence[Brief], names: Sequence[str], width: int) -> Grid:
             words.short(each.tokens),
             words.short(each.peak),
             words.share(each.needless),
-            words.money(each.bills[0]),
+            words.money(each.bills[0], assumed=each.assumed),
             *changes,
         )
     return grid

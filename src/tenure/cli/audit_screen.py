@@ -28,12 +28,19 @@ def screen(audit: Audit, width: int) -> Group:
         ("by tool", top(window.by_tool, room, "outside tools", lambda row: row.name)),
         ("by file", top(window.by_path, room, "no file", _file)),
         ("by turn", top(window.by_turn, room, "before the first", _turn)),
-        ("needless", needless(window.wasted)),
+        ("needless", needless(window.wasted, assumed=session.is_assumed)),
         ("left out", _left_out(session, room)),
     ]
     found = outcomes(audit)
     budget = next((run.budget for run in audit.runs if run.policy != UNBOUNDED), audit.runs[0].budget)
-    parts: list[RenderableType] = [*_titles(audit), "", where(window.by_kind), _facts(facts), "", policies(found, budget, width)]
+    parts: list[RenderableType] = [
+        *_titles(audit),
+        "",
+        where(window.by_kind, assumed=session.is_assumed),
+        _facts(facts),
+        "",
+        policies(found, budget, width),
+    ]
     return Group(*parts, *notes(found, [f"{run.policy}: {run.violations[0]}" for run in audit.runs if run.violations]))
 
 

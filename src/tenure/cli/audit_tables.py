@@ -35,6 +35,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     lost: int
     bill: Bill
     unmet: bool
+    assumed: bool  # the money is by another model's price
 
 
 def outcomes(of: Audit | Total) -> list[Outcome]:
@@ -50,12 +51,13 @@ def outcomes(of: Audit | Total) -> list[Outcome]:
             lost=run.lost if isinstance(run, PolicyTotal) else run.harms.lost,
             bill=run.bill,
             unmet=run.unmet > 0,
+            assumed=of.session.is_assumed if isinstance(of, Audit) else of.assumed > 0,
         )
         for run in of.runs
     ]
 
 
-def where(table: Table) -> Grid:
+def where(table: Table, *, assumed: bool) -> Grid:
     """The kinds that were carried most: what came in once, and what it came to by being carried from call to call."""
     grid = _grid()
     grid.add_column("where the window went", no_wrap=True)
@@ -65,9 +67,9 @@ def where(table: Table) -> Grid:
     if len(rest) == 1:
         shown, rest = [*shown, *rest], []
     for row in shown:
-        grid.add_row(words.plain(row.label or row.name), *_figures(row))
+        grid.add_row(words.plain(row.label or row.name), *_figures(row, assumed=assumed))
     if rest:
-        grid.add_row(f"{len(rest)} other kinds", *_figures(one_row("", rest)))
+        grid.add_row(f"{len(rest)} other kinds", *_figures(one_row("", rest), assumed=assumed))
     return grid
 
 
@@ -83,12 +85,12 @@ def top(table: Table, width: int, none: str, said: Callable[[Row], str]) -> str:
     return line or "nothing"
 
 
-def needless(wasted: Sequence[Wasted]) -> str:
+def needless(wasted: Sequence[Wasted], *, assumed: bool) -> str:
     """Results that stood in the window when nothing needed them there any more."""
     parts: list[str] = []
     for each in wasted:
         if each.objects:
-            cost = f", ${each.usd:,.2f}" if each.usd >= 0.005 else ""
+            cost = f", {words.money(each.usd, assumed=assumed, digits=2)}" if each.usd >= 0.005 else ""
             parts.append(f"{each.objects:,} {_HOW[each.how]} ({words.short(each.tokens)}{cost})")
     return ", ".join(parts) or "no result was stale, reread or repeated"
 
@@ -104,7 +106,10 @@ def policies(found: Sequence[Outcome], budget: BudgetLine, width: int) -> Grid:
 
 def note(found: Sequence[Outcome]) -> Text:
     """What the figures of policies need to be understood."""
-    said = Text(f"dollars, simulated; output {words.money(found[0].bill.output.usd)} in each bill", style="dim")
+    output = words.money(found[0].bill.output.usd, assumed=found[0].assumed)
+    said = Text(f"dollars, simulated; output {output} in each bill", style="dim")
+    if found[0].assumed:
+        said.append(f"; {words.ASSUMED}: no price is listed, a mid-size model's stands in", style="yellow")
     if any(each.unmet for each in found):
         said.append("; ! above the limit at times", style="yellow")
     return said
@@ -127,10 +132,10 @@ def _narrow(found: Sequence[Outcome], limit: str) -> Grid:
             _peak(each),
             *_taken(each),
             *_missed(each)[1:],
-            _cents(bill.uncached.usd + bill.cache_write.usd),
-            _cents(bill.cache_read.usd),
-            _cents(bill.recall.usd),
-            words.money(bill.total_usd),
+            _cents(bill.uncached.usd + bill.cache_write.usd, each),
+            _cents(bill.cache_read.usd, each),
+            _cents(bill.recall.usd, each),
+            words.money(bill.total_usd, assumed=each.assumed),
             _change(each, found[0]),
         )
     return grid
@@ -151,8 +156,8 @@ def _wide(found: Sequence[Outcome], limit: str) -> Grid:
             _peak(each),
             *_taken(each),
             *_missed(each),
-            *(_cents(part.usd) for part in parts),
-            words.money(bill.total_usd),
+            *(_cents(part.usd, each) for part in parts),
+            words.money(bill.total_usd, assumed=each.assumed),
             _change(each, found[0]),
         )
     return grid
@@ -162,8 +167,8 @@ def _grid(gap: int = 2) -> Grid:
     return Grid(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))
 
 
-def _figures(row: Row) -> tuple[str, ...]:
-    return words.short(row.tokens), words.short(row.paid), words.money(row.usd), words.share(row.share)
+def _figures(row: Row, *, assumed: bool) -> tuple[str, ...]:
+    return words.short(row.tokens), words.short(row.paid), words.money(row.usd, assumed=assumed), words.share(row.share)
 
 
 def _peak(each: Outcome) -> str:
@@ -179,9 +184,9 @@ def _missed(each: Outcome) -> tuple[str, str, str]:
     return (f"{counts[0]:,}", f"{counts[1]:,}", f"{counts[2]:,}") if each.commits else ("–", "–", "–")
 
 
-def _cents(usd: float) -> str:
+def _cents(usd: float, each: Outcome) -> str:
     """An amount without its sign, as short as it says something."""
-    return words.money(usd).removeprefix("$") if usd else "–"
+    return words.money(usd, assumed=each.assumed).replace("$", "") if usd else "–"
 
 
 def _change(each: Outcome, none: Outcome) -> Text:

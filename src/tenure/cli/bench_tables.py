@@ -51,7 +51,7 @@ def _figures(outcome: "Outcome") -> str:
     counts = ((outcome.commits, "commit", "commits"), (outcome.summaries, "summary", "summaries"))
     left = "".join(f", {count} {one if count == 1 else more}" for count, one, more in counts if count)
     tokens = outcome.usage.prompt + outcome.usage.output
-    paid = f", {words.money(outcome.usd)}" if outcome.usd else ""
+    paid = f", {words.spent(outcome.usd, outcome.unpriced)}" if outcome.usd or outcome.unpriced else ""
     return f"{outcome.calls} calls, {words.short(tokens)} tokens{paid}{left}"
 
 
@@ -115,6 +115,13 @@ def _mean(spread: "Spread | None", said: Callable[[float], str]) -> str:
     return said(spread.mean) + (f" ± {said(spread.sd)}" if spread.sd is not None else "")
 
 
+def _paid(row: "Row") -> str:
+    """Money, as far as the prices of its calls are known."""
+    if row.usd is None or (row.unpriced and not row.usd.mean):
+        return NONE
+    return ("at least " if row.unpriced else "") + _mean(row.usd, words.money)
+
+
 def _rate(rate: "Rate") -> str:
     """So many of so many, with the interval."""
     if rate.value is None:
@@ -140,7 +147,7 @@ _ROWS: "Final[tuple[tuple[str, Callable[[Row], str]], ...]]" = (
     ("calls of the model", lambda row: _mean(row.calls, _number)),
     ("tokens processed", lambda row: _mean(row.processed, _short)),
     ("of prompts, cached", lambda row: _share(row.cached_share)),
-    ("money", lambda row: _mean(row.usd, words.money)),
+    ("money", _paid),
     ("calls without a price", lambda row: str(row.unpriced)),
     ("seconds", lambda row: _mean(row.seconds, _number)),
     ("commits", lambda row: _mean(row.commits, _number)),

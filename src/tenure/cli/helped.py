@@ -22,6 +22,7 @@ class Helped(Struct, kw_only=True):
     dropped: int = 0  # at once
     waits: bool = False  # one does now
     usd: float = 0.0
+    assumed: bool = False  # by another model's price, at least once
     refused: Counter[str] = field(default_factory=Counter[str])  # objects of plans, by reason
     why: str = ""  # the first answer that came to nothing, or the first failure
 
@@ -29,6 +30,7 @@ class Helped(Struct, kw_only=True):
         """Take in what became of an answer: now, or of the one that waited."""
         if line.asked:
             self.asked, self.usd = self.asked + 1, self.usd + line.usd
+            self.assumed = self.assumed or line.assumed
             self.refused = self.refused + Counter(each["why"] for each in line.refused)
             self.committed += line.outcome == "committed"
             self.dropped += line.outcome == "dropped"
@@ -68,7 +70,10 @@ def _told(helped: Helped, counts: Iterable[tuple[int, str]]) -> str:
 def of_it(*helped: Helped) -> str:
     """What of a bill was for asking."""
     asked = [each for each in helped if each.asked]
-    return f"; {words.money(sum(each.usd for each in asked))} of it for asking models" if asked else ""
+    if not asked:
+        return ""
+    amount = words.money(sum(each.usd for each in asked), assumed=any(each.assumed for each in asked))
+    return f"; {amount} of it for asking models"
 
 
 def _refused(helped: Helped) -> str:

@@ -114,7 +114,7 @@ def judge(
                 if out is not None:
                     out.write(encode(outcome) + b"\n")
                 if status is not None:
-                    status.update(f"{len(outcomes)} judged, {words.money(spent.usd)} so far")
+                    status.update(f"{len(outcomes)} judged, {words.spent(spent.usd, spent.unpriced)} so far")
         if not outcomes and not made.unread:
             raise InputError(
                 "judge", "no session long enough to be cut", f"{LEAST_CALLS} calls, and {LEAST_TOKENS:,} tokens at a cut"

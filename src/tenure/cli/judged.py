@@ -172,7 +172,7 @@ def _orders(found: Figures) -> str:
 def _cost(found: Figures, book: Book) -> str:
     told = _spent(found.spent)
     if found.remembered.questions:
-        told += f"; {found.remembered.questions} answer{_s(found.remembered.questions)} remembered, {words.money(found.remembered.usd)} when asked for"
+        told += f"; {found.remembered.questions} answer{_s(found.remembered.questions)} remembered, {words.spent(found.remembered.usd, found.remembered.unpriced)} when asked for"
     if found.repaired:
         told += f"; {found.repaired} asked again because the first reply could not be read"
     if book.unread:
@@ -184,7 +184,7 @@ def _spent(spent: Spent) -> str:
     if not spent.questions:
         return "nothing was asked"
     usage = spent.usage
-    told = f"{spent.questions} question{_s(spent.questions)}, {words.short(usage.prompt)} tokens in, {words.short(usage.output)} out, {words.money(spent.usd)}"
+    told = f"{spent.questions} question{_s(spent.questions)}, {words.short(usage.prompt)} tokens in, {words.short(usage.output)} out, {words.spent(spent.usd, spent.unpriced)}"
     unknown = [
         f"{count} without {what}"
         for count, what in ((spent.unreported, "reported usage"), (spent.unpriced, "a known price"))

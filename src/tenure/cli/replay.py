@@ -1,8 +1,9 @@
 """`tenure replay`: what the engine does to a recorded session under a budget, and what that costs and saves."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Final
 
@@ -219,7 +220,11 @@ def comparison(runs: Sequence[Run]) -> Table:
     for run, summary in done:
         peak = words.short(max(run.windows, default=0)) + ("!" if summary.unmet else "")
         table.add_row(
-            words.plain(Path(run.names[0]).name), str(summary.calls), words.short(summary.record_tokens), peak, *_bill(summary)
+            words.plain(Path(run.names[0]).name),
+            str(summary.calls),
+            words.short(summary.record_tokens),
+            peak,
+            *_bill(run, summary),
         )
     return table
 
@@ -229,13 +234,23 @@ def together(runs: Sequence[Run]) -> str:
     done = [run.summary for run in runs if run.summary is not None]
     usd, uncapped = sum(each.bill_usd for each in done), sum(each.usd_uncapped for each in done)
     calls, commits = sum(each.calls for each in done), sum(each.commits for each in done)
-    bill = f"{words.money(usd)} against {words.money(uncapped)} without eviction ({words.change(usd, uncapped)}), simulated"
+    assumed = sum(run.header is not None and run.header.is_assumed for run in runs)
+    money = partial(words.money, assumed=assumed > 0)
+    bill = f"{money(usd)} against {money(uncapped)} without eviction ({words.change(usd, uncapped)}), simulated"
+    if assumed:
+        bill += f"; {words.ASSUMED}: in {assumed} of them a mid-size model's price stands in for one that nobody lists"
     return f"{len(done)} sessions, {calls:,} calls, {commits:,} commits: {bill}"
 
 
-def _bill(summary: SummaryLine) -> tuple[str, ...]:
+def _bill(run: Run, summary: SummaryLine) -> tuple[str, ...]:
     commits, left, reuse = str(summary.commits), words.short(summary.evicted_tokens), words.share(summary.prefix_reuse)
-    return commits, left, reuse, words.money(summary.bill_usd), words.money(summary.usd_uncapped)
+    money = _money(run)
+    return commits, left, reuse, money(summary.bill_usd), money(summary.usd_uncapped)
+
+
+def _money(run: Run) -> Callable[[float], str]:
+    """How amounts of a replay are written."""
+    return partial(words.money, assumed=run.header is not None and run.header.is_assumed)
 
 
 def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console, *, harm: bool) -> Run:
@@ -329,19 +344,22 @@ def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
         f"{words.share(summary.prefix_reuse)} of prompt tokens read from it, {words.share(summary.prefix_reuse_uncapped)} without eviction",
     )
     if needs := sum(summary.needs.values()):
-        table.add_row("needed later", _needed(summary, needs))
+        table.add_row("needed later", _needed(summary, needs, _money(run)))
     cheaper = words.change(summary.bill_usd, summary.usd_uncapped)
-    bill = f"{words.money(summary.bill_usd)} against {words.money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
+    money = _money(run)
+    bill = f"{money(summary.bill_usd)} against {money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
     table.add_row("bill", bill + of_it(run.plans, run.briefs))
+    if run.header is not None and run.header.is_assumed:
+        table.add_row("", words.plain(words.assumption(run.header.model)))
     if run.skipped:
         table.add_row("left out", _skipped(run.skipped))
     return table
 
 
-def _needed(summary: SummaryLine, needs: int) -> str:
+def _needed(summary: SummaryLine, needs: int, money: Callable[[float], str]) -> str:
     """What became of what the session itself needed of what had left."""
     visible, routed, lost = (summary.needs[verdict] for verdict in ("visible", "routed", "lost"))
-    recalls = f" (recalls {words.money(summary.recalls_usd)})" if routed else ""
+    recalls = f" (recalls {money(summary.recalls_usd)})" if routed else ""
     return f"{needs:,} need{_s(needs)}: {visible:,} visible, {routed:,} routed{recalls}, {lost:,} lost"
 
 

@@ -22,7 +22,7 @@ from tenure.agent.events import (
     TurnDone,
 )
 from tenure.agent.tools.harmless import visible
-from tenure.meter.figures import first_line, money, short
+from tenure.meter.figures import first_line, short, spent
 from tenure.record.tools import is_delimiter
 
 WIDTH: Final = 100  # characters of a line
@@ -112,7 +112,7 @@ class Teller:
 
     def _sum(self, done: TurnDone) -> str:
         used = f"{done.steps} call{'s' * (done.steps != 1)}, {short(done.usage.prompt)} tokens in, {short(done.usage.output)} out"
-        paid = f", {money(done.usd)}" if done.usd else ""
+        paid = f", {spent(done.usd, done.unpriced)}" if done.usd or done.unpriced else ""
         gauge = self._gauge
         full = f", window {short(gauge.tokens)} of {short(gauge.window or gauge.limit)}" if gauge is not None else ""
         return f"· {used}{paid}{full}, {done.seconds:.1f} s · session {self._session[:8]}"

@@ -7,11 +7,14 @@ from rich.text import Text
 
 from tenure.evals.kinds import LABELS
 from tenure.evals.lines import Head
+from tenure.meter.figures import ASSUMED as ASSUMED
+from tenure.meter.figures import assumption as assumption
 from tenure.meter.figures import first_line as first_line
 from tenure.meter.figures import money as money
 from tenure.meter.figures import plain as plain
 from tenure.meter.figures import share as share
 from tenure.meter.figures import short as short
+from tenure.meter.figures import spent as spent
 from tenure.meter.figures import tokens as tokens
 from tenure.meter.gauge import Gauge
 

@@ -40,6 +40,7 @@ class Helped(Struct, frozen=True, kw_only=True):
     decision: Decision
     refused: tuple[Refused, ...] = ()
     usd: float = 0.0
+    assumed: bool = False  # the money is by another model's price
 
 
 class Helping:
@@ -115,14 +116,17 @@ class Helping:
         try:
             said = model(question)
         except (TenureError, OSError) as failed:  # OSError: a broken connection of a callable that is no model of ours
-            return Helped(who=who, decision=Stay(reason=f"{_SPEAKERS[who]} failed: {failed}"), usd=self._spent(failed))
-        usd = said.cost_usd
-        if usd is None and said.usage is not None:
-            usd = self._priced(said.model, said.usage)
-        if usd is None:
-            usd = self._simulated(asked, behind, said.text)
+            usd, assumed = self._spent(failed)
+            reason = f"{_SPEAKERS[who]} failed: {failed}"
+            return Helped(who=who, decision=Stay(reason=reason), usd=usd, assumed=assumed)
+        if said.cost_usd is not None:
+            usd, assumed = said.cost_usd, False
+        elif said.usage is not None:
+            usd, assumed = self._priced(said.model, said.usage)
+        else:
+            usd, assumed = self._simulated(asked, behind, said.text), not self._session.setup.prices.known
         told = answer(said.text, usd)
-        return Helped(who=who, decision=told.decision, refused=told.refused, usd=usd)
+        return Helped(who=who, decision=told.decision, refused=told.refused, usd=usd, assumed=assumed)
 
     def _simulated(self, asked: Ask, behind: int, reply: str) -> float:
         """What a helper of the agent's own model would have cost, whose question is put `behind` a cached request of so many o200k tokens.
@@ -137,17 +141,18 @@ class Helping:
         )
         return self._session.setup.prices.cost_usd(usage)
 
-    def _priced(self, model: str, usage: Usage) -> float:
+    def _priced(self, model: str, usage: Usage) -> tuple[float, bool]:
+        """What it cost, and whether that is assumed: a model that nobody lists is priced as the agent's own."""
         listed = prices_for(model)
-        return (listed if listed.known else self._session.setup.prices).cost_usd(usage)
+        return (listed if listed.known else self._session.setup.prices).cost_usd(usage), not listed.known
 
-    def _spent(self, failed: Exception) -> float:
-        """What a failure is known to have cost."""
+    def _spent(self, failed: Exception) -> tuple[float, bool]:
+        """What a failure is known to have cost, and whether that is assumed."""
         if not isinstance(failed, ModelError):
-            return 0.0
+            return 0.0, False
         if failed.cost_usd is not None:
-            return failed.cost_usd
-        return self._priced("", failed.usage) if failed.usage is not None else 0.0
+            return failed.cost_usd, False
+        return self._priced("", failed.usage) if failed.usage is not None else (0.0, False)
 
 
 def in_words(view: View, index: Index, read: Read) -> str:

@@ -42,6 +42,7 @@ class PricesLine(Struct, frozen=True, kw_only=True):
     output: float
     ttl_s: int
     min_cache: int
+    known: bool = True  # False: no list price stands behind them, but a mid-size model's
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -70,6 +71,11 @@ class ReplayLine(Struct, frozen=True, kw_only=True, tag="replay", tag_field="typ
     rules: dict[str, str | bool]
     head_tokens: int  # o200k
     head: Head = Head(origin="given")  # how `head_tokens` is known
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the money is by another model's price."""
+        return not self.prices.known
 
 
 class MediaLine(Struct, frozen=True, kw_only=True):
@@ -140,6 +146,7 @@ class PlanLine(Struct, frozen=True, kw_only=True, tag="plan", tag_field="type"):
     refused: tuple[dict[str, str], ...] = ()
     asked: bool = False  # a model was asked just now, and this became of its answer
     usd: float = 0.0  # what asking it cost
+    assumed: bool = False  # by another model's price
 
 
 class CommitLine(Struct, frozen=True, kw_only=True, tag="commit", tag_field="type"):

@@ -227,6 +227,7 @@ class _Run:
                 output=prices.output,
                 ttl_s=prices.ttl_s,
                 min_cache=prices.min_cache,
+                known=prices.known,
             ),
             rules={"thinking": self.rules.thinking, "provider": self.rules.provider, "dialect": self.rules.dialect},
             head_tokens=self.head.tokens,
@@ -351,6 +352,7 @@ class _Run:
             refused=tuple(map(_refusal, helped.refused)) if helped is not None else (),
             asked=helped is not None,
             usd=helped.usd if helped is not None else 0.0,
+            assumed=helped is not None and helped.assumed,
         )
 
     def _decided(self, draft: Draft) -> Iterator[Line]:

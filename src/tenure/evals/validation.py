@@ -101,6 +101,7 @@ class Compared(Struct, frozen=True, kw_only=True):
     name: str
     model: str = ""
     sessions: int = 1
+    assumed: int = 0  # sessions whose money is by another model's price
     calls: int
     unreported: int  # calls without a report, or with one of nothing
     caching: Caching
@@ -162,6 +163,7 @@ def together(name: str, compared: Iterable[Compared]) -> Compared:
     return Compared(
         name=name,
         sessions=len(every),
+        assumed=sum(each.assumed for each in every),
         calls=sum(each.calls for each in every),
         unreported=sum(each.unreported for each in every),
         caching=next((each.caching for each in every), none),
@@ -196,6 +198,7 @@ def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Pla
     compared = Compared(
         name=source.path,
         model=header.model,
+        assumed=int(header.is_assumed),
         calls=len(found),
         unreported=len(calls) - len(found),
         caching=caching,

@@ -1,9 +1,15 @@
 """What is to happen before a call, and why, in numbers and in words. Promise: nothing costs more than it saves, and anyone can see why."""
 
+from functools import partial
+from typing import Final
+
 from msgspec import Struct
 
 from tenure.lifecycle.fit import Rehearsal
+from tenure.meter import figures
 from tenure.view.edit import Commit, Price
+
+DIGITS: Final = 4  # of sums below a dollar: single commits are small
 
 
 class Stay(Struct, frozen=True, kw_only=True):
@@ -11,13 +17,14 @@ class Stay(Struct, frozen=True, kw_only=True):
 
     reason: str
     price: Price | None = None
+    assumed: bool = False  # the price is of a model that stands in
 
     def __str__(self) -> str:
         """One line."""
         if self.price is None:
             return f"nothing leaves: {self.reason}"
         why = "" if self.price.gain_usd <= 0 else f"{self.reason}; "  # else the account says it
-        return f"nothing leaves yet: {why}{account(self.price)}"
+        return f"nothing leaves yet: {why}{account(self.price, assumed=self.assumed)}"
 
 
 class Propose(Struct, frozen=True, kw_only=True):
@@ -25,13 +32,14 @@ class Propose(Struct, frozen=True, kw_only=True):
 
     commit: Commit
     rehearsal: Rehearsal
+    assumed: bool = False  # the price is of a model that stands in
 
     def __str__(self) -> str:
         """One line."""
         commit = self.commit
         tokens = commit.tokens_before - commit.tokens_after
         what = f"{commit.policy} takes {tokens:,} tokens: {commit.reason}"
-        return what if commit.price is None else f"{what}; {account(commit.price)}"
+        return what if commit.price is None else f"{what}; {account(commit.price, assumed=self.assumed)}"
 
 
 class Unmet(Struct, frozen=True, kw_only=True):
@@ -58,8 +66,9 @@ class Unmet(Struct, frozen=True, kw_only=True):
 Decision = Stay | Propose | Unmet
 
 
-def account(price: Price) -> str:
-    """How a gain comes about: what is spared, what is paid for it, and what is left of it."""
+def account(price: Price, *, assumed: bool) -> str:
+    """How a gain comes about: what is spared, what is paid for it, and what is left of it. `assumed`: by the prices of another model."""
+    money = partial(figures.money, assumed=assumed, digits=DIGITS)
     calls = f"{price.n:,.0f} more calls"
     spared = f"spares {money(price.spared_usd)} over {calls}"
     paid = [
@@ -69,14 +78,9 @@ def account(price: Price) -> str:
         *([f"{money(price.g)} for the plan"] if price.g > 0 else ()),
         *([f"{money(price.misses * price.recall)} for recalls to be expected"] if price.misses * price.recall > 0 else ()),
     ]
-    return (
-        f"it {spared} and costs {' and '.join(paid)}: {'gains' if price.gain_usd >= 0 else 'loses'} {money(abs(price.gain_usd))}"
-    )
-
-
-def money(usd: float) -> str:
-    """Dollars, with as many digits as small sums need."""
-    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+    gain = f"{'gains' if price.gain_usd >= 0 else 'loses'} {money(abs(price.gain_usd))}"
+    by = f" ({figures.ASSUMED}: by the price of another model)" if assumed else ""
+    return f"it {spared} and costs {' and '.join(paid)}: {gain}{by}"
 
 
 def _held(chance: float) -> str:

@@ -15,10 +15,11 @@ from tenure.clip.setting import Clip
 from tenure.lifecycle.admission import clips
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.calls import Calls
-from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
+from tenure.lifecycle.decision import DIGITS, Decision, Propose, Stay, Unmet
 from tenure.lifecycle.fit import Rehearsal, Residues, fit
 from tenure.lifecycle.gate import RECALL_OUTPUT, Outlook, Round, Rule, expected_calls, miss_rate, pays, price, repriced
 from tenure.lifecycle.held import held_by
+from tenure.meter.figures import money
 from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.chain import chain
 from tenure.policies.cwl import Cwl
@@ -301,13 +302,21 @@ class Session:
         if not forced and (due := self._due(moment, now, at)) is not None:
             return due
         if limit is None:
-            return Stay(reason=f"{total:,} tokens are within the limit", price=self._waiting.price if self._waiting else None)
+            return Stay(
+                reason=f"{total:,} tokens are within the limit",
+                price=self._waiting.price if self._waiting else None,
+                assumed=self._assumed,
+            )
         if (policy := self._acting(forced=forced)) is None:
             free = Stay(reason=f"{total:,} tokens are above the target, and there is no policy")
             return self._unmet(total, limit, extra, None) if forced else free
         if self._is_spent(limit, now, at, forced=forced):
             held = self._spent.price if self._spent is not None else None
-            return self._unmet(total, limit, extra, None) if forced else Stay(reason=_stays(held), price=held)
+            return (
+                self._unmet(total, limit, extra, None)
+                if forced
+                else Stay(reason=_stays(held, assumed=self._assumed), price=held, assumed=self._assumed)
+            )
         return self._plan(policy, moment, now, limit, extra, at, forced=forced)
 
     def rehearse(self, policy: Policy, target: int, *, limit: int | None = None) -> Rehearsal:
@@ -341,7 +350,7 @@ class Session:
             self._waiting = _Waiting(
                 policy=policy, reason=reason, price=priced, tokens=self.index.tokens, turns=len(self.index.turns)
             )
-            return Stay(reason=_stays(priced), price=priced)
+            return Stay(reason=_stays(priced, assumed=self._assumed), price=priced, assumed=self._assumed)
         return self._offered(rehearsal, view, priced, name, moment, reason, forced=forced)
 
     def freeze(self) -> View:
@@ -399,7 +408,7 @@ class Session:
         priced = self._priced(rehearsal, at, planning)
         if not forced and not pays(self.setup.gate, priced, now):
             self._is_over(commits=len(self.commits), price=priced)  # priced again before every call
-            return Stay(reason=_stays(priced), price=priced)
+            return Stay(reason=_stays(priced, assumed=self._assumed), price=priced, assumed=self._assumed)
         why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
         proposal = self._offered(rehearsal, view, priced, policy.name, moment, why, forced=forced)
         if not forced or after <= limit:
@@ -493,7 +502,7 @@ class Session:
             price=priced,
         )
         self._offer = _Offer(commit=commit, view=view)
-        return Propose(commit=commit, rehearsal=rehearsal)
+        return Propose(commit=commit, rehearsal=rehearsal, assumed=self._assumed)
 
     def _is_spent(self, limit: int, now: Round, at: str, *, forced: bool) -> bool:
         """Whether nothing has changed since the policy last had nothing more to offer; without force a little change is not enough.
@@ -602,11 +611,16 @@ class Session:
     def _provider(self, tokens: int) -> int:
         return int(tokens * self.ratio)
 
+    @property
+    def _assumed(self) -> bool:
+        """Whether the prices are of a model that stands in."""
+        return not self.setup.prices.known
 
-def _stays(priced: Price | None) -> str:
+
+def _stays(priced: Price | None, *, assumed: bool) -> str:
     """Why a plan waits."""
     if priced is None:
         return "nothing new is free to leave"
     if priced.gain_usd <= 0:
-        return f"would cost {-priced.gain_usd:.4f} USD more than it saves"
+        return f"would cost {money(-priced.gain_usd, assumed=assumed, digits=DIGITS)} more than it saves"
     return "a plan waits for its time"

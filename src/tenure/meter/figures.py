@@ -1,5 +1,7 @@
 """How figures are said to people: one way for each, wherever they are shown. Promise: nothing costs more than it saves, in plain sight."""
 
+from typing import Final
+
 
 def tokens(count: int) -> str:
     """A number of tokens, exact."""
@@ -14,9 +16,24 @@ def short(count: int) -> str:
     return str(count)
 
 
-def money(usd: float) -> str:
-    """An amount in dollars, with as many digits as it needs to say something."""
-    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.3f}"
+ASSUMED: Final = "~"  # before an amount that no list price stands behind
+
+
+def money(usd: float, *, assumed: bool = False, digits: int = 3) -> str:
+    """An amount in dollars, with as many digits as it needs to say something. `assumed`: by the price of a model that stands in."""
+    return ASSUMED * assumed + (f"${usd:,.2f}" if usd >= 1 else f"${usd:.{digits}f}")
+
+
+def spent(usd: float, unpriced: int) -> str:
+    """What calls cost of which `unpriced` have no known price, and are not in the sum."""
+    if not unpriced:
+        return money(usd)
+    return f"at least {money(usd)}" if usd else "price unknown"
+
+
+def assumption(model: str) -> str:
+    """What the mark of an assumed amount means."""
+    return f"{ASSUMED}: no price is listed for {first_line(model, 40)}, a mid-size model's stands in"
 
 
 def share(part: float) -> str:

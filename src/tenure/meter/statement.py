@@ -1,8 +1,9 @@
 """The ledger in words: one line for people, and a small table. Promise: nothing costs more than it saves, and whoever pays can read it."""
 
+from functools import partial
 from typing import Final, NamedTuple
 
-from tenure.meter.figures import first_line, money, share, short
+from tenure.meter.figures import ASSUMED, first_line, money, share, short, spent
 from tenure.meter.ledger import Account, Ledger, Savings
 
 # Tokens of prompts by what the provider's cache did with them, then of answers.
@@ -25,11 +26,11 @@ def line(ledger: Ledger) -> str:
         return "no call has reported what it used"
     used = total.usage
     cached = f" ({share(used.cache_read / used.prompt)} from the cache)" if used.prompt else ""
-    spent = f"{_calls(total.calls)}, {short(used.prompt)} tokens in{cached}, {short(used.output)} out, {_amount(total)}"
+    said = f"{_calls(total.calls)}, {short(used.prompt)} tokens in{cached}, {short(used.output)} out, {spent(total.usd, total.unpriced)}"
     helpers = [account for account in ledger.accounts if account.helps]
     if helpers:
-        spent += f", {money(ledger.savings.helpers_usd)} of it for {_calls(sum(each.calls for each in helpers))} of helper models"
-    return spent + (f"; {_saved(ledger.savings)}" if _has_comparison(ledger) else "")
+        said += f", {money(ledger.savings.helpers_usd)} of it for {_calls(sum(each.calls for each in helpers))} of helper models"
+    return said + (f"; {_saved(ledger.savings)}" if _has_comparison(ledger) else "")
 
 
 def table(ledger: Ledger, width: int = 80) -> str:
@@ -67,10 +68,11 @@ def _saved(saved: Savings) -> str:
     """What came of it, in a few words."""
     if saved.beyond == saved.calls:
         return f"without eviction no call would have fitted into {short(saved.window)}"
+    amount = partial(money, assumed=not saved.is_priced)
     if saved.net_usd >= 0:
-        said = f"eviction saved {money(saved.net_usd)} of a simulated {money(saved.without_usd)}, net"
+        said = f"eviction saved {amount(saved.net_usd)} of a simulated {amount(saved.without_usd)}, net"
     else:
-        said = f"eviction cost {money(-saved.net_usd)} more than the simulated {money(saved.without_usd)} without it"
+        said = f"eviction cost {amount(-saved.net_usd)} more than the simulated {amount(saved.without_usd)} without it"
     if saved.beyond:
         said += f"; {saved.beyond:,} of {_calls(saved.calls)} would not have fitted into {short(saved.window)} without it"
     return said
@@ -79,13 +81,14 @@ def _saved(saved: Savings) -> str:
 def _compared(saved: Savings) -> list[Note]:
     said: list[Note] = []
     if compared := saved.calls - saved.beyond:
-        label, amount = ("saved", saved.net_usd) if saved.net_usd >= 0 else ("lost", -saved.net_usd)
-        spent = f"{money(saved.with_usd)} with it, {money(saved.breaks_usd)} of that for broken caches"
+        label, net = ("saved", saved.net_usd) if saved.net_usd >= 0 else ("lost", -saved.net_usd)
+        amount = partial(money, assumed=not saved.is_priced)
+        cost = f"{amount(saved.with_usd)} with it, {amount(saved.breaks_usd)} of that for broken caches"
         helped = f", and {money(saved.helpers_usd)} for helper models" if saved.helpers_usd else ""
-        both = f"{_calls(compared)} would have cost {money(saved.without_usd)} without eviction and cost {spent}{helped}"
-        priced = "" if saved.is_priced else ", a mid-size model's where a model has none"
+        both = f"{_calls(compared)} would have cost {amount(saved.without_usd)} without eviction and cost {cost}{helped}"
+        priced = "" if saved.is_priced else f", {ASSUMED} a mid-size model's where a model has none"
         how = f"both sides by list price{priced}, in a simulated cache"
-        said.append(Note(label, f"{money(amount)} net: {both} ({how})"))
+        said.append(Note(label, f"{amount(net)} net: {both} ({how})"))
     if saved.beyond:
         peak = f"prompts of up to {short(saved.peak)} tokens, for a window of {short(saved.window)}"
         said.append(
@@ -96,12 +99,6 @@ def _compared(saved: Savings) -> list[Note]:
 
 def _calls(count: int) -> str:
     return f"{count:,} call{'s' * (count != 1)}"
-
-
-def _amount(account: Account) -> str:
-    if account.unpriced == account.calls:
-        return "price unknown"
-    return ("at least " if account.unpriced else "") + money(account.usd)
 
 
 def _cells(account: Account) -> tuple[str, ...]:

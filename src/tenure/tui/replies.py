@@ -55,7 +55,7 @@ def why_text(agent: Agent) -> Content:
         took = f"{figures.tokens(commit.tokens_before)} → {figures.tokens(commit.tokens_after)} tokens"
         parts.append(f"\nCommit {commit.n} by {commit.policy} ({commit.moment}): {commit.reason}; {took}")
         if commit.price is not None:
-            parts.append(account(commit.price))
+            parts.append(account(commit.price, assumed=not context.session.setup.prices.known))
         parts += [f"  {act.kind} {act.level} {act.object}" for act in commit.actions[:40]]
         if len(commit.actions) > 40:
             parts.append(f"  … {len(commit.actions) - 40} more")

@@ -170,11 +170,11 @@ def seen_content(history: History, listed: Sequence[Part]) -> Content:
     return Content("\n").join(rows) if rows else Content.styled("nothing changed", "$quiet")
 
 
-def commit_content(commit: Commit) -> Content:
-    """What a commit did, why, and at which price."""
+def commit_content(commit: Commit, *, assumed: bool) -> Content:
+    """What a commit did, why, and at which price; `assumed`: of a model that stands in."""
     head = f"commit {commit.n} by {commit.policy}, {commit.moment}, at {commit.entries} entries"
     saved = f"{figures.tokens(commit.tokens_before)} → {figures.tokens(commit.tokens_after)} tokens"
-    why = f"\n{account(commit.price)}" if commit.price is not None else ""
+    why = f"\n{account(commit.price, assumed=assumed)}" if commit.price is not None else ""
     acts: Sequence[str] = [clean.line(f"{act.kind} {act.level} {act.object}", 120) for act in commit.actions[:ACTIONS]]
     more = f"\n… {len(commit.actions) - ACTIONS} more" if len(commit.actions) > ACTIONS else ""
     return Content.assemble(

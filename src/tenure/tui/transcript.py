@@ -194,7 +194,7 @@ class Transcript(VerticalScroll):
         if event.reason not in ("done", "failed"):  # why it failed was told
             why = f": {event.why}" if event.why else ""
             self.add(note(f"{event.reason}{why}", "warning"))
-        used = f"{event.steps} call{'s' * (event.steps != 1)}, {figures.money(event.usd)}, {event.seconds:.1f} s"
+        used = f"{event.steps} call{'s' * (event.steps != 1)}, {figures.spent(event.usd, event.unpriced)}, {event.seconds:.1f} s"
         self.add(note(used))
 
     def _delegated(self, event: Delegated, inner: Event) -> None:

@@ -210,6 +210,11 @@ class Session(Struct, frozen=True, kw_only=True):
     head: Head = Head(origin="given")  # system prompt and tools that the log leaves out
     reported: Part = Part()  # prompt tokens that the log itself reports, in all; nothing where it reports none
 
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the money is by another model's price."""
+        return not self.prices.known
+
 
 class Audit(Struct, frozen=True, kw_only=True, tag="report", tag_field="type"):
     """The report of one session."""
@@ -256,3 +261,4 @@ class Total(Struct, frozen=True, kw_only=True, tag="total", tag_field="type"):
     wasted: tuple[Wasted, ...]
     runs: tuple[PolicyTotal, ...]
     unread: tuple[Unread, ...]
+    assumed: int = 0  # sessions whose money is by another model's price

@@ -11,7 +11,7 @@ class Totals:
     """What the sessions so far come to. Mutable; it keeps no session."""
 
     def __init__(self) -> None:
-        self._sessions = self._calls = self._entries = self._tokens = 0
+        self._sessions = self._calls = self._entries = self._tokens = self._assumed = 0
         self._by_kind, self._by_tool = Table(), Table()
         self._wasted: dict[str, Wasted] = {}
         self._runs: dict[str, PolicyTotal] = {}
@@ -23,6 +23,7 @@ class Totals:
         self._calls += session.calls
         self._entries += session.entries
         self._tokens += session.tokens
+        self._assumed += session.is_assumed
         self._by_kind = together((self._by_kind, window.by_kind))
         self._by_tool = together((self._by_tool, window.by_tool))
         for wasted in window.wasted:
@@ -43,6 +44,7 @@ class Totals:
             wasted=tuple(self._wasted.values()),
             runs=tuple(self._runs.values()),
             unread=tuple(unread),
+            assumed=self._assumed,
         )
 
 

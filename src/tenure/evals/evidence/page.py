@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.evals.intervals import wilson
+from tenure.meter.figures import ASSUMED
 
 MINUS: Final = "\u2212"
 NOTHING: Final = "–"
@@ -118,9 +119,9 @@ def change(now: float, before: float) -> str:
     return "±0 %" if text in ("+0 %", "-0 %") else signed(text)
 
 
-def usd(amount: float) -> str:
+def usd(amount: float, *, assumed: bool = False) -> str:
     """An amount of money."""
-    return f"${amount:,.2f}"
+    return f"{ASSUMED * assumed}${amount:,.2f}"
 
 
 def tokens(value: int | None) -> str:

@@ -72,6 +72,7 @@ class Touch(Struct, frozen=True, kw_only=True):
     before: int  # tokens of the object
     after: int
     gain_usd: float | None = None  # of the whole commit, as the gate expected it; None where none was asked
+    assumed: bool = False  # the money is by another model's price
     removed: int = 0  # provider tokens of the whole commit
     resent: int = 0  # provider tokens after the earliest change, of which the cache was broken
 

@@ -13,6 +13,7 @@ from tenure.evals.why.account import Later, Now, Protection, Residue, Standing, 
 from tenure.evals.why.opinion import kept_lines, need_of, order_of
 from tenure.evals.why.past import Moment, call_of
 from tenure.lifecycle.session import Session
+from tenure.meter.price import prices_for
 from tenure.policies.provenance.why import names_in
 from tenure.record.index import NONE, Index
 from tenure.record.objects import Handle, parse_handle
@@ -120,6 +121,7 @@ class _History:
             before=before,
             after=sum(weight for at, weight in self._shown.items() if at[0] < commit.entries),
             gain_usd=price.gain_usd if price is not None else None,
+            assumed=price is not None and not prices_for(self._moment.past.model).known,
             removed=price.d if price is not None else 0,
             resent=price.s if price is not None else 0,
         )

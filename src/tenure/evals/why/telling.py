@@ -123,9 +123,11 @@ def _price(touch: Touch) -> str:
     """What the whole commit moved, and what the gate expected of it."""
     if touch.gain_usd is None:
         return ""
-    amount = money(abs(touch.gain_usd)) if abs(touch.gain_usd) >= _CENT_TENTH else f"less than {money(_CENT_TENTH)}"
+    least = abs(touch.gain_usd) < _CENT_TENTH
+    amount = money(_CENT_TENTH if least else abs(touch.gain_usd), assumed=touch.assumed)
+    amount = f"less than {amount}" if least else amount
     gain = f"{'saves' if touch.gain_usd >= 0 else 'costs'} {amount}"
-    return f"; all of it took {tokens(touch.removed)}, re-sent {tokens(touch.resent)}, {gain} expected"
+    return f"; all of it took {tokens(touch.removed)}, re-sent {tokens(touch.resent)}, {gain} expected{' (of an assumed price)' if touch.assumed else ''}"
 
 
 def _held(why: Why, room: int) -> Iterator[Row]:

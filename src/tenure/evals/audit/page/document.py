@@ -13,7 +13,7 @@ from typing import Final
 
 from tenure.evals.audit.page.data import SessionData, island, policy_names, session_data
 from tenure.evals.audit.page.detail import Detail, detail_for
-from tenure.evals.audit.page.figures import count, usd
+from tenure.evals.audit.page.figures import count
 from tenure.evals.audit.page.layers import stacks_of
 from tenure.evals.audit.page.markup import Html, el, join, line, slug
 from tenure.evals.audit.page.overview import overview, together_line
@@ -67,7 +67,7 @@ def _document(name: str, sections: Sequence[Html], data: Html) -> str:
 
 
 def _session(audit: Audit, id_: str, *, alone: bool, detail: Detail) -> tuple[Html, SessionData]:
-    place = Place(id=id_, policies=policy_names(audit.runs), level=1 if alone else 2)
+    place = Place(id=id_, policies=policy_names(audit.runs), level=1 if alone else 2, assumed=audit.session.is_assumed)
     stacks = stacks_of(audit, detail.points)
     section = el(
         "section",
@@ -88,7 +88,7 @@ def _notes(audit: Audit, place: Place) -> Html:
     """Prices, what the reader left out, and how to recompute it."""
     session, prices = audit.session, audit.session.prices
     per_million = ", ".join(
-        f"{usd(1e6 * price)} {name}"
+        f"{place.usd(1e6 * price)} {name}"
         for name, price in (
             ("uncached", prices.uncached),
             ("cache write", prices.write),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tenure.evals.audit.page.markup import Html, el
+from tenure.meter.figures import ASSUMED
 
 _SCALES: Final = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
 _WHOLE: Final = 10_000  # below it every token is shown
@@ -28,11 +29,11 @@ def rounded(count: int) -> str:
     return re.sub(r"\.0+(?=\D)", "", tokens(count))
 
 
-def usd(amount: float) -> str:
-    """Such as $4.11; below ten cents with the digits that still count."""
+def usd(amount: float, *, assumed: bool) -> str:
+    """Such as $4.11; below ten cents with the digits that still count. `assumed`: by another model's price."""
     size = abs(amount)
     digits = 2 if size >= 0.1 or not size else 3 if size >= 0.01 else 4
-    return _signed(f"{'-' if amount < 0 else ''}${size:,.{digits}f}")
+    return _signed(f"{ASSUMED * assumed}{'-' if amount < 0 else ''}${size:,.{digits}f}")
 
 
 def percent(share: float) -> str:

@@ -8,6 +8,7 @@ from tenure.evals.audit.page.session import PARTS, name_of, parts_of, title_of
 from tenure.evals.audit.page.tables import Cell, Column, figure, table, text
 from tenure.evals.audit.report import Audit, Run
 from tenure.evals.bill import Bill
+from tenure.meter.figures import ASSUMED
 from tenure.policies import UNBOUNDED
 
 
@@ -17,6 +18,7 @@ def overview(audits: Sequence[Audit], ids: Sequence[str]) -> Html:
     return el(
         "section",
         el("h2", "All sessions together"),
+        _assumed(audits),
         _together(audits, policies),
         el("h2", "Session by session"),
         el(
@@ -32,6 +34,7 @@ def overview(audits: Sequence[Audit], ids: Sequence[str]) -> Html:
 def _together(audits: Sequence[Audit], policies: Sequence[str]) -> Html:
     runs = {policy: [run for audit in audits for run in audit.runs if run.policy == policy] for policy in policies}
     bills = {policy: sum((run.bill for run in found), Bill()) for policy, found in runs.items()}
+    assumed = any(audit.session.is_assumed for audit in audits)
     whole = max((bill.total_usd for bill in bills.values()), default=0.0)
     recorded = {policy: sum(_recorded_usd(audit) for audit in audits if _run_of(audit, policy)) for policy in policies}
     columns = [
@@ -48,12 +51,21 @@ def _together(audits: Sequence[Audit], policies: Sequence[str]) -> Html:
     return table(
         "Each policy over all sessions",
         columns,
-        [_sum_row(policy, runs[policy], bills[policy], whole, recorded[policy]) for policy in policies],
+        [_sum_row(policy, runs[policy], bills[policy], whole, recorded[policy], assumed=assumed) for policy in policies],
         fold=False,
     )
 
 
-def _sum_row(policy: str, runs: Sequence[Run], bill: Bill, whole: float, recorded: float) -> Sequence[Cell]:
+def _assumed(audits: Sequence[Audit]) -> Html | None:
+    """Of how many sessions the money is by another model's price."""
+    count = sum(audit.session.is_assumed for audit in audits)
+    if not count:
+        return None
+    said = f"{ASSUMED}: in {count:,} of the sessions a mid-size model's price stands in for one that nobody lists."
+    return el("p", said, class_="lead")
+
+
+def _sum_row(policy: str, runs: Sequence[Run], bill: Bill, whole: float, recorded: float, *, assumed: bool) -> Sequence[Cell]:
     """One policy; `recorded` is the bill of the same sessions as they were recorded."""
     parts = parts_of(bill)
     drawn = bar([(class_, part.usd) for (_, class_), part in zip(PARTS, parts, strict=True)], whole)
@@ -63,9 +75,9 @@ def _sum_row(policy: str, runs: Sequence[Run], bill: Bill, whole: float, recorde
     return [
         text(name_of(policy), name=True),
         Cell(shown=drawn, value=f"{bill.total_usd:.6g}"),
-        figure(usd(bill.total_usd), bill.total_usd),
+        figure(usd(bill.total_usd, assumed=assumed), bill.total_usd),
         figure(change(bill.total_usd, recorded) if policy != UNBOUNDED else "", bill.total_usd - recorded),
-        *(figure(usd(part.usd), part.usd) for part in parts),
+        *(figure(usd(part.usd, assumed=assumed), part.usd) for part in parts),
         figure(tokens(left), left),
         figure(f"{lost:,}" if policy != UNBOUNDED else "", lost),
         figure(f"{routed:,}" if policy != UNBOUNDED else "", routed),
@@ -99,7 +111,8 @@ def _sessions(audits: Sequence[Audit], ids: Sequence[str], policies: Sequence[st
 
 def _session_figures(audit: Audit, others: Sequence[str]) -> list[Cell]:
     none, recorded = _run_of(audit, UNBOUNDED), _recorded_usd(audit)
-    cells = [figure(tokens(none.peak) if none else "", none.peak if none else 0), figure(usd(recorded) if none else "", recorded)]
+    amount = usd(recorded, assumed=audit.session.is_assumed) if none else ""
+    cells = [figure(tokens(none.peak) if none else "", none.peak if none else 0), figure(amount, recorded)]
     for policy in others:
         run = _run_of(audit, policy)
         if run is None:

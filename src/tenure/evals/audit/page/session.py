@@ -11,6 +11,7 @@ from tenure.evals.audit.page.markup import Html, el, join, line
 from tenure.evals.audit.page.tables import Cell, Column, figure, table
 from tenure.evals.audit.report import Audit, Run, Session
 from tenure.evals.bill import Bill, Part
+from tenure.meter.figures import ASSUMED
 from tenure.policies import UNBOUNDED
 
 
@@ -20,6 +21,11 @@ class Place(Struct, frozen=True, kw_only=True):
     id: str
     policies: tuple[str, ...]
     level: int
+    assumed: bool = False  # its money is by another model's price
+
+    def usd(self, amount: float) -> str:
+        """An amount of the session."""
+        return usd(amount, assumed=self.assumed)
 
     def heading(self, text: str, depth: int = 1, name: str | None = None) -> Html:
         """A heading `depth` below the session's own."""
@@ -79,7 +85,7 @@ def bill_section(audit: Audit, place: Place) -> Html:
     rows = [
         [
             *_bill_row(run, place, number, whole, none),
-            *([figure(usd(run.bill.helpers_usd), run.bill.helpers_usd)] if helped else []),
+            *([figure(place.usd(run.bill.helpers_usd), run.bill.helpers_usd)] if helped else []),
         ]
         for number, run in enumerate(runs)
     ]
@@ -162,6 +168,8 @@ def _bill_words(audit: Audit) -> Iterator[str]:
     yield "Simulated from the requests' own bytes with strict prefix caching. "
     if not audit.session.model_known:
         yield f"The log names no model, so it is priced as {line(audit.session.model, 60)}. "
+    if audit.session.is_assumed:
+        yield f"No price is listed for {line(audit.session.model, 60)}: amounts with {ASSUMED} are by a mid-size model's. "
     if audit.session.reported.tokens and audit.runs:
         bill = audit.runs[0].bill
         prompt = bill.uncached.tokens + bill.cache_write.tokens + bill.cache_read.tokens
@@ -177,9 +185,9 @@ def _bill_row(run: Run, place: Place, number: int, whole: float, none: float) ->
     return [
         policy_link(run, place, number),
         Cell(shown=drawn, value=f"{total:.6g}"),
-        figure(usd(total), total),
+        figure(place.usd(total), total),
         figure(change(total, none) if number else "", total - none),
-        *(figure(usd(part.usd), part.usd, tokens(part.tokens)) for part in parts),
+        *(figure(place.usd(part.usd), part.usd, tokens(part.tokens)) for part in parts),
     ]
 
 
@@ -199,5 +207,5 @@ def _outcome_row(run: Run, place: Place, number: int, most: int) -> Sequence[Cel
             f"{harms.routed:,}" if judged else "", harms.routed, count(run.bill.recalls, "recall") if run.bill.recalls else ""
         ),
         figure(f"{harms.visible:,}" if judged else "", harms.visible),
-        figure(usd(run.bill.fetched_again.usd) if harms.lost else "", run.bill.fetched_again.usd),
+        figure(place.usd(run.bill.fetched_again.usd) if harms.lost else "", run.bill.fetched_again.usd),
     ]

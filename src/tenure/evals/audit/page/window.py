@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from tenure.evals.audit.page.figures import bar, percent, tokens, usd
+from tenure.evals.audit.page.figures import bar, percent, tokens
 from tenure.evals.audit.page.markup import Html, el, join
 from tenure.evals.audit.page.session import Place
 from tenure.evals.audit.page.tables import Cell, Column, figure, path, table, text
@@ -29,14 +29,14 @@ _MEANINGS: Final[dict[Waste, str]] = {
 def window_section(audit: Audit, place: Place, most: int) -> Html:
     """By kind, tool, path and turn, the dearest `most` of each."""
     window = audit.window
-    tables = [_table(getattr(window, field), what, of, unnamed, most) for field, what, of, unnamed in _TABLES]
+    tables = [_table(getattr(window, field), what, of, unnamed, most, place) for field, what, of, unnamed in _TABLES]
     return join(
         [
             place.heading("Where the window went"),
             el(
                 "p",
                 "As recorded. Tokens count once, as they came in; paid tokens count again at each call that carried them, which is what a large result costs when it stays.",
-                _head(window, audit.session.head),
+                _head(window, audit.session.head, place),
                 class_="lead",
             ),
             el("div", *tables, class_="grid"),
@@ -68,7 +68,7 @@ def waste_section(audit: Audit, place: Place, most: int) -> Html:
             figure(tokens(waste.tokens), waste.tokens),
             Cell(shown=bar([("w", waste.paid)], most), value=str(waste.paid)),
             figure(tokens(waste.paid), waste.paid),
-            figure(usd(waste.usd), waste.usd),
+            figure(place.usd(waste.usd), waste.usd),
             text(_MEANINGS[waste.how]),
         ]
         for waste in window.wasted
@@ -82,7 +82,7 @@ def waste_section(audit: Audit, place: Place, most: int) -> Html:
                 class_="lead",
             ),
             table("Waste by sort", columns, rows, fold=False),
-            _rereads(window.rereads, most),
+            _rereads(window.rereads, most, place),
         ]
     )
 
@@ -91,17 +91,17 @@ def waste_section(audit: Audit, place: Place, most: int) -> Html:
 _KNOWN: Final = {"reported": "as the first prompts that it reports reveal", "given": "as given"}
 
 
-def _head(window: Window, head: Head) -> str:
+def _head(window: Window, head: Head, place: Place) -> str:
     if head.origin == "unknown":
         return (
             " System prompt and tools, which the log leaves out, are not counted: it reports no prompts that would reveal them."
         )
     if not window.head.paid:
         return ""
-    return f" System prompt and tools, which the log leaves out, are counted apart, {_KNOWN[head.origin]}: {tokens(window.head.tokens)} tokens, {tokens(window.head.paid)} paid, {usd(window.head.usd)}."
+    return f" System prompt and tools, which the log leaves out, are counted apart, {_KNOWN[head.origin]}: {tokens(window.head.tokens)} tokens, {tokens(window.head.paid)} paid, {place.usd(window.head.usd)}."
 
 
-def _table(rows: Table, what: str, of: str, unnamed: str, most_rows: int) -> Html:
+def _table(rows: Table, what: str, of: str, unnamed: str, most_rows: int, place: Place) -> Html:
     every = [*rows.rows, *([rows.rest] if rows.rest else [])]
     most = max((row.usd for row in every), default=0.0)
     columns = [
@@ -111,20 +111,22 @@ def _table(rows: Table, what: str, of: str, unnamed: str, most_rows: int) -> Htm
         Column(name="paid", class_="n slim"),
         Column(name="cost", class_="n narrow", sort="descending"),
     ]
-    drawn = [_row(row, most, what, unnamed) for row in rows.rows[:most_rows]]
+    drawn = [_row(row, most, what, unnamed, place) for row in rows.rows[:most_rows]]
     if rows.rest:
-        drawn.append(_row(rows.rest, most, "rest", f"{rows.merged:,} more"))
+        drawn.append(_row(rows.rest, most, "rest", f"{rows.merged:,} more", place))
     cut = len(rows.rows) > most_rows
     return table(f"By {what}: the {most_rows} dearest of {len(rows.rows):,}" if cut else f"By {what}", columns, drawn, title=cut)
 
 
-def _row(row: Row, most: float, what: str, unnamed: str) -> Sequence[Cell]:
+def _row(row: Row, most: float, what: str, unnamed: str, place: Place) -> Sequence[Cell]:
     return [
         _name(row, what, unnamed),
         figure(f"{row.objects:,}", row.objects),
         figure(tokens(row.tokens), row.tokens),
         figure(tokens(row.paid), row.paid, percent(row.share)),
-        Cell(shown=el("span", usd(row.usd), bar([("w", row.usd)], most), class_="barred"), value=f"{row.usd:.6g}", class_="n"),
+        Cell(
+            shown=el("span", place.usd(row.usd), bar([("w", row.usd)], most), class_="barred"), value=f"{row.usd:.6g}", class_="n"
+        ),
     ]
 
 
@@ -140,7 +142,7 @@ def _name(row: Row, what: str, unnamed: str) -> Cell:
             return path(row.name, _PATH) if row.name else text(unnamed, name=True)
 
 
-def _rereads(rereads: Sequence[Reread], most: int) -> Html:
+def _rereads(rereads: Sequence[Reread], most: int, place: Place) -> Html:
     columns = [
         Column(name="how"),
         Column(name="what was read", class_="words"),
@@ -162,7 +164,7 @@ def _rereads(rereads: Sequence[Reread], most: int) -> Html:
             figure(f"{each.before_call:,}", each.before_call),
             figure(f"{each.calls:,}", each.calls),
             figure(tokens(each.paid), each.paid),
-            figure(usd(each.usd), each.usd),
+            figure(place.usd(each.usd), each.usd),
         ]
         for each in rereads[:most]
     ]

@@ -7,7 +7,8 @@ import msgspec
 
 from tenure.evals.evidence.figures.rows import Dots, Panel, Row, rows
 from tenure.evals.evidence.page import Drawn, Section, Table, count, percent, several, usd
-from tenure.evals.validation import CAUSES, Caching, Compared, relative, together
+from tenure.evals.validation import CAUSES, Amounts, Caching, Compared, relative, together
+from tenure.meter.figures import ASSUMED
 
 NAME: Final = "bill"
 CACHING: Final = {
@@ -31,15 +32,21 @@ def section(found: Sequence[Compared], tools: Mapping[str, str]) -> Section:
     for each in found:
         by_tool.setdefault(tools.get(each.name, "unknown"), []).append(each)
     lead = (
-        f"{several(all_.sessions, 'session')} with usage reported for {several(all_.calls, 'call')}: {usd(all_.reported.usd)} by the reports, "
-        f"{usd(all_.simulated.usd)} simulated, {_signed(all_.error)}."
+        f"{several(all_.sessions, 'session')} with usage reported for {several(all_.calls, 'call')}: {_usd(all_, all_.reported)} by the reports, "
+        f"{_usd(all_, all_.simulated)} simulated, {_signed(all_.error)}."
     )
+    if all_.assumed:
+        lead += f" {ASSUMED}: in {several(all_.assumed, 'session')} a mid-size model's price stands in for one that nobody lists."
     parts: tuple[Drawn | Table, ...] = ()
     if found:
         parts = (_figure(by_tool, lead), _table(by_tool, all_), _caching(found), _causes(all_))
     return Section(
         name=NAME, title="The bill, beside what providers reported", lead=lead, shows=SHOWS, parts=parts, rows=_written(found)
     )
+
+
+def _usd(found: Compared, amounts: Amounts) -> str:
+    return usd(amounts.usd, assumed=found.assumed > 0)
 
 
 def _signed(error: float) -> str:
@@ -91,8 +98,8 @@ def _row(found: Compared) -> tuple[str, ...]:
     return (
         count(found.sessions),
         count(found.calls),
-        usd(reported.usd),
-        usd(simulated.usd),
+        _usd(found, reported),
+        _usd(found, simulated),
         _signed(found.error),
         _signed(relative(found.by_cache.usd, reported.usd)),
         _signed(relative(found.plain.usd, reported.usd)),
