@@ -162,6 +162,18 @@ def test_by_default_a_replay_acts_where_the_recorded_prompts_would_have_passed_t
     assert "31,000 tokens of system prompt and tools, as given" in " ".join(found["given"][1].split())
 
 
+def test_why_counts_the_head_in_the_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(session_file(tmp_path / "s.jsonl"))
+    found: dict[str, dict[str, int]] = {}
+    for ceiling in ("50k", "150k"):
+        assert main(["why", path, "read:1", "--ceiling", ceiling, "--json"]) == 0
+        found[ceiling] = json.loads(capsys.readouterr().out)["now"]
+    assert 29_000 < found["150k"]["head"] < 31_000
+    assert found["50k"]["view"] + found["50k"]["head"] < 50_000 < found["150k"]["view"] + found["150k"]["head"]
+    assert main(["why", path, "read:1", "--ceiling", "150k"]) == 0
+    assert "of them head" in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_audit_says_which_head_it_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(session_file(tmp_path / "s.jsonl"))
     assert main(["audit", path, "--ceiling", "50k", "--keep", "no"]) == 0

@@ -34,6 +34,7 @@ class Now(Struct, frozen=True, kw_only=True):
     calls: int
     is_end: bool
     view: int  # tokens
+    head: int = 0  # tokens of system prompt and tools before it, as far as they are known
     ratio: float  # provider tokens to one of them
     limit: int  # provider tokens
     policy: str

@@ -159,6 +159,7 @@ def _now(moment: Moment) -> Now:
         calls=moment.calls,
         is_end=moment.is_end,
         view=session.view.tokens,
+        head=moment.past.head,
         ratio=session.ratio,
         limit=session.setup.budget.limit,
         policy=policy.name if policy is not None else "none",

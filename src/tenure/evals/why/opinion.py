@@ -54,7 +54,7 @@ def order_of(moment: Moment, places: tuple[At, ...]) -> Order | None:
     policy = session.setup.policy
     if policy is None or not any(session.view.shows(*at) for at in places):
         return None
-    goal = _goal(session)
+    goal = _goal(session, moment.past.head)
     situation = session.situation(goal=goal)
     actions = list(policy(situation))
     place = next((number for number, action in enumerate(actions, 1) if _concerns(situation, action, places)), 0)
@@ -112,10 +112,10 @@ def kept_lines(text: str, shown: str) -> tuple[str, ...]:
     return tuple(line for line in shown.split("\n") if line.strip() and line in own)
 
 
-def _goal(session: Session) -> int:
-    """O200k tokens that a batch would bring the view to."""
+def _goal(session: Session, head: int) -> int:
+    """O200k tokens that a batch would bring the view to, which goes out behind a head."""
     budget = session.setup.budget
-    floor = int(budget.floor_of(budget.limit) / session.ratio)
+    floor = int(budget.floor_of(budget.limit) / session.ratio) - head
     return max(1, min(floor, int(session.view.tokens * _SHARE)))
 
 

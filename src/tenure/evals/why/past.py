@@ -40,6 +40,7 @@ class Past(Struct, frozen=True, kw_only=True):
     tenant: str = ""
     holds: tuple[Hold, ...] = ()
     ratios: tuple[float, ...] = ()  # at each call, provider tokens to one of o200k; empty: as the commits say
+    head: int = 0  # o200k tokens of system prompt and tools before every view, as far as they are known
     simulated: bool  # a replay, and not what happened
 
 
@@ -64,7 +65,9 @@ def replayed(sources: Sequence[Source], options: Options, tokenizer: Tokenizer) 
         for line in accounted(replay(sources, options, tokenizer))
         if isinstance(line, ReplayLine | CommitLine | CallLine | HarmLine)
     ]
-    model = next((line.model for line in lines if isinstance(line, ReplayLine)), options.model)
+    header = lines[0]
+    assert isinstance(header, ReplayLine)
+    model = header.model
     return Past(
         entries=_weighed(load(sources, tokenizer).entries, model, tokenizer),
         commits=tuple(_commit(line) for line in lines if isinstance(line, CommitLine)),
@@ -73,6 +76,7 @@ def replayed(sources: Sequence[Source], options: Options, tokenizer: Tokenizer) 
         policy=options.policy,
         model=model,
         ratios=tuple(line.ratio for line in lines if isinstance(line, CallLine)),
+        head=header.head_tokens,
         simulated=True,
     )
 

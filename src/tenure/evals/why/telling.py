@@ -72,7 +72,8 @@ def rows(why: Why, width: int) -> Iterator[Row]:
 
 def _asked(now: Now) -> str:
     when = f"at the end, after {now.calls:,} calls" if now.is_end else f"before call {now.call:,} of {now.calls:,}"
-    size = f"window {tokens(int(now.view * now.ratio))} of {tokens(now.limit)} tokens"
+    head = f", {tokens(int(now.head * now.ratio))} of them head" if now.head else ""
+    size = f"window {tokens(int((now.view + now.head) * now.ratio))} of {tokens(now.limit)} tokens{head}"
     return f"{when}; {size}; policy {now.policy}{', replayed' if now.simulated else ''}"
 
 
@@ -171,7 +172,7 @@ def _place(within: Within, *, by_level: bool) -> str:
 
 def _batch(why: Why, order: Order, room: int) -> Iterator[Row]:
     fully = _is_held(why)
-    down = f"were one due now, down to {tokens(int(order.goal * why.now.ratio))}"
+    down = f"were one due now, down to {tokens(int((order.goal + why.now.head) * why.now.ratio))}"
     shorter = order.coming == "is shortened"
     after = f" to {tokens(order.tokens)} tokens{_left(order.kept, order.names, why.thing)}" if shorter else ""
     place = f"; action {order.place:,} of {order.of:,} ({order.action})" if order.place and not fully else ""
