@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 from tenure.clip.filling import weighed
 from tenure.clip.log import SHAPE
 from tenure.clip.log_failures import read
-from tenure.clip.log_lines import ERROR, OTHER, PASSED, PROGRESS, SUMMARY, WARNING, bare, class_of_form, classified
+from tenure.clip.log_lines import (
+    ERROR,
+    OTHER,
+    PASSED,
+    PROGRESS,
+    SUMMARY,
+    WARNING,
+    bare,
+    class_of_form,
+    classified,
+    errors_in_long_lines,
+)
 from tenure.clip.shape import Keep, Note, Shaped
 from tenure.meter.tokens import o200k
 
@@ -552,3 +563,16 @@ def test_no_errors_are_none_beside_lines_that_differ_in_the_number(line: str, ki
 def test_many_forms_are_read_as_few_are(lines: list[str]) -> None:
     calm = [f"{word(n)} is a calm line" for n in range(100)]
     assert bytes(read([*calm, *lines]).classes[100:]) == bytes(read(lines).classes)
+
+
+def test_a_file_of_source_code_that_prints_an_error_at_its_end_is_no_log() -> None:
+    lines = [line for n in range(200) for line in (f"def step_{n}(self):", f"    self.value = {n}", "    call(self.value)", "")]
+    assert not SHAPE.fits([*lines, "usage =", "%(prog)s: error: %(message)s", "done"])
+
+
+@pytest.mark.parametrize(
+    "line", ["ERROR: x", "Error: x", "panic: x", "FAILED x", "SomeException: x", "ENOENT", "permission denied", "failed to x"]
+)
+def test_an_error_far_inside_a_long_line_is_found(line: str) -> None:
+    at = errors_in_long_lines(["short", f"{'word ' * 200}{line}"])[1]
+    assert 1_000 <= at < 1_000 + len(line)

@@ -239,3 +239,13 @@ def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
 )
 def test_gigantic_lines_are_refused_in_no_time(line: str) -> None:
     assert not Search().fits([line] * 8)
+
+
+def test_what_grep_complained_of_between_its_hits_stays_once_of_each_kind() -> None:
+    lines = hits({f"src/part{n}.py": 9 for n in range(100)})
+    for n in range(30):
+        lines.insert(20 * n + 50, f"grep: 'secret/{n}.key': Permission denied")
+    lines.insert(300, "grep: src/gone.py: No such file or directory")
+    _, text = shown(lines, 1_500)
+    assert text.count("Permission denied") == 1
+    assert "grep: src/gone.py: No such file or directory" in text

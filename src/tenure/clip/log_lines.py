@@ -127,6 +127,39 @@ _ROUGH: Final = re.compile(
     r"|<failure|ENOENT|[Ss]egmentation fault|out of memory|No such file|[Ff]ailed (?:to|with|in|at|after)|denied|refused|timed out|[Cc]annot|could not|unable to|[\u2717\u2718\u2716\u274c]"
     r"|[Ww]arn(?:ing)?s?\b|WARN(?:ING)?\b|Warning\b|\u26a0"
 )
+_IN_ROUGH: Final = (  # letters that each of its errors has: looked for ten times faster
+    *(
+        "rror",
+        "RROR",
+        "FATAL",
+        "fatal",
+        "CRIT",
+        "SEVERE",
+        "anic",
+        "PANIC",
+        "FAIL",
+        "ail",
+        "xception",
+        "raceback",
+        "not ok",
+        "ENOENT",
+    ),
+    *(
+        "egmentation",
+        "memory",
+        "such",
+        "enied",
+        "efused",
+        "timed",
+        "annot",
+        "ould not",
+        "nable to",
+        "\u2717",
+        "\u2718",
+        "\u2716",
+        "\u274c",
+    ),
+)
 _COUNTED: Final = re.compile(  # in lower case: where a number says whether there was an error
     r"\d (?:\w{1,20} )?(?:error|failure|failed|problem|issue|exception|warning)|(?:error|failure|failed|exception|err|warning|stderr|exc_info)s?\b[\"']?"
     r"\s{0,4}[:=]\s{0,4}\d|level\"?\s{0,4}[:=]\s{0,4}\"?\d"
@@ -178,7 +211,7 @@ def errors_in_long_lines(lines: Sequence[str]) -> dict[int, int]:
     """The lines whose first error stands behind what is looked at of every line, and at which character it begins."""
     found: dict[int, int] = {}
     for at, line in enumerate(lines):
-        if len(line) <= LONGEST:
+        if len(line) <= LONGEST or not any(word in line for word in _IN_ROUGH):
             continue
         start = bare(line)
         if level_of(start, start.lower()) in _CALM_LEVELS:

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.clip.filling import GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
+from tenure.clip.log import distinct_errors
 from tenure.clip.naming import Names, name_weight, parted
 from tenure.clip.shape import Count, Note, Piece, Shaped, weight
 
@@ -29,6 +30,7 @@ MOST: Final = 0.2  # of the room for the lines with the highest counts, in a lis
 TOP: Final = 40  # such lines, at most
 PATIENCE: Final = 400  # lines that do not fit before the room counts as full
 TOGETHER: Final = 256  # lines of a list of counts that are read at once where they are all alike
+ERRORS: Final = 6  # of the tool's complaints, one of each kind
 EDGES: Final = 4  # lines at either end that may be the tool's own words
 
 # A path: no control characters, no colon but a drive's, not a bare number; with blanks inside only when it ends in an extension.
@@ -495,7 +497,10 @@ class _Hits:
         self.everything: Names | None = None
         self.order = _by_turns(found.files)
         last = len(lines) - EDGES
-        self.edges = [n for n in found.other if (n < EDGES or n >= last) and weight(lines[n]) <= longest // 2]
+        errors = {
+            n for n in distinct_errors(lines, found.other[: 4 * PATIENCE])[:ERRORS] if weight(lines[n]) <= longest // ERRORS
+        }
+        self.edges = [n for n in found.other if n in errors or ((n < EDGES or n >= last) and weight(lines[n]) <= longest // 2)]
         self.inner = len(found.other) - len(self.edges)
 
     def choose(self, budget: int) -> tuple[Piece, ...]:
