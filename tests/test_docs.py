@@ -361,7 +361,8 @@ def test_a_figure_is_the_codes(page: str, words: str) -> None:
 
 
 def test_figures_that_are_written_as_words_are_the_codes() -> None:
-    assert default("clip") == Clip().above == Clip().room
+    assert Context(store=MemoryStore()).session.setup.clip == Clip()
+    assert Clip().above == Clip().room
     assert default("digest_above") == ABOVE
     assert default("recall_cap") == query.CAP
     assert asking.DIGEST_S == 60  # clip.md

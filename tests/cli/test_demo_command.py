@@ -13,7 +13,10 @@ import pytest
 
 from tenure.agent.samples import tour
 from tenure.cli.main import main
+from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.terms import Terms
 from tenure.meter.tokens import o200k
+from tenure.store.store import Store
 from tenure.tui.history import of_address
 
 
@@ -103,6 +106,11 @@ def test_the_commands_that_are_printed_work(
     capsys.readouterr()
     assert main(run[1:]) == 0
     assert capsys.readouterr().out == "Yes: all four tests pass.\n"
+    with Store(f"sqlite:///{context[2]}") as store:
+        (sheet,) = store.conversations(None)
+    assert (Terms.stored(sheet.terms).policy, Budget.kept(sheet.budget)) == (tour.POLICY, tour.BUDGET), (
+        "it went on as it was held"
+    )
 
 
 def test_the_readme_shows_what_the_demo_shows(played: Played) -> None:

@@ -36,8 +36,10 @@ from tenure.cli.run import EXIT, budget_of
 from tenure.cli.run_screen import Teller
 from tenure.errors import Failure
 from tenure.lifecycle.budget import Budget
+from tenure.lifecycle.terms import Terms
 from tenure.record.entry import Usage
 from tenure.record.episodes import EpisodeType
+from tenure.store.store import Store
 
 
 @pytest.fixture
@@ -64,6 +66,21 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
 
 
 WRITE = {"text": "I write.", "calls": [{"name": "write", "arguments": {"path": "a.md", "content": "x"}}]}
+
+
+def test_a_session_goes_on_under_its_own_policy_and_budget(at: Callable[..., int], tmp_path: Path) -> None:
+    def held() -> tuple[str, int | None]:
+        with Store(f"sqlite:///{tmp_path}/state/tenure/sessions.db") as store:
+            (sheet,) = store.conversations(None)
+        return Terms.stored(sheet.terms).policy, Budget.kept(sheet.budget).ceiling
+
+    assert at("Go.", "--policy", "cwl", "--ceiling", "20k", replies=[{"text": "Done."}] * 4) == 0
+    assert held() == ("cwl", 20_000)
+    assert at("And on.", "--continue") == 0
+    assert held() == ("cwl", 20_000)
+    assert at("And on.", "--continue", "--policy", "tiered", "--target", "9k") == 0
+    assert at("And on.", "--continue") == 0
+    assert held() == ("tiered", None)
 
 
 def test_the_answer_goes_to_standard_output_and_what_happens_on_the_way_to_standard_error(

@@ -1,5 +1,6 @@
 """What a store says when the world is not as it should be, and that nothing stored is lost by it."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -7,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, text
 
-from tenure.errors import Conflict, InputError, StoreError
+from tenure.errors import Conflict, Damaged, InputError, StoreError
 from tenure.record.chain import Chain
 from tenure.record.entry import NEUTRAL, Draft, Entry, Origin, Role, Text
 from tenure.store.records import Conversation
@@ -152,3 +153,95 @@ def test_a_violated_key_is_a_conflict(file: Path) -> None:
 def test_the_contract_needs_no_database_library() -> None:
     code = "import sys, tenure.testing.store, tenure.store.contract; assert 'sqlalchemy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_file_of_another_program_is_not_written_to(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "places.db") as connection:
+        connection.execute("CREATE TABLE moz_places (id INTEGER)")
+    connection.close()
+    before = (tmp_path / "places.db").read_bytes()
+    with pytest.raises(StoreError, match=r"places\.db: it is another program's database, with the table 'moz_places'"):
+        Store(f"sqlite:///{tmp_path}/places.db")
+    assert (tmp_path / "places.db").read_bytes()[:18] == before[:18]
+    with sqlite3.connect(tmp_path / "places.db") as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("moz_places",)]
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("problem", "way"),
+    [
+        ("a directory", r"unable to open database file \(its folder must exist, and the path must be a file"),
+        (
+            "a missing column",
+            r"no such column: \S+ \(it is damaged, or another program's; .*tenure verify \S+ --repair NEW\.db\)",
+        ),
+        ("a version that is none", r"its version is 'x', expected 1 to \d+"),
+        ("no version", r"its version is None"),
+    ],
+)
+def test_what_cannot_be_opened_is_told_with_the_way_out(file: Path, problem: str, way: str) -> None:
+    changes = {
+        "a missing column": "ALTER TABLE conversation DROP COLUMN title",
+        "a version that is none": "UPDATE tenure_version SET version = 'x'",
+        "no version": "DELETE FROM tenure_version",
+    }
+    if problem == "a directory":
+        file = file.with_name("folder.db")
+        file.mkdir()
+    else:
+        connection = sqlite3.connect(file, isolation_level=None)
+        connection.execute(changes[problem])
+        connection.close()
+    with pytest.raises(StoreError, match=way), Store(f"sqlite:///{file}") as store:
+        store.conversation("c")
+
+
+def test_a_writer_that_was_not_first_is_told_to_open_the_conversation_again(file: Path) -> None:
+    with Store(f"sqlite:///{file}") as store:
+        store.append("c", said("a", "b", "c")[2:])
+        with pytest.raises(Conflict, match=r"another writer was first, and it has 3 entries.* open the conversation again"):
+            store.append("c", said("a", "b", "d")[2:])
+
+
+def test_a_conversation_that_is_its_own_ancestor_is_told_and_read_no_further(file: Path) -> None:
+    with Store(f"sqlite:///{file}") as store:
+        store.fork("c", 2, "d")
+        with store._database.writing() as cursor:
+            cursor.execute("UPDATE conversation SET parent = 'd', forked_at = 2 WHERE id = 'c'")
+        for read in (store.entries, store.usages):
+            with pytest.raises(Damaged, match=r"its parent '[cd]' is its own fork"):
+                list(read("d"))
+        assert "is its own fork" in (store.verify("d") or "")
+
+
+POSTGRES = os.environ.get("TENURE_TEST_POSTGRES", "")
+
+
+def cut_off(store: Store, other: Store) -> None:
+    """End a connection from another one while it writes."""
+    with store._database.writing() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        ((process,),) = cursor.fetchall()
+        other._select(text(f"SELECT pg_terminate_backend({process})"))
+        cursor.execute("SELECT 1")
+
+
+@pytest.mark.skipif(not POSTGRES, reason="no server")
+def test_a_lost_connection_is_one_sentence_and_the_next_use_connects_again() -> None:
+    name = os.urandom(8).hex()
+    with Store(POSTGRES) as store, Store(POSTGRES) as other:
+        store.create(Conversation(id=name))
+        with pytest.raises(StoreError, match=r"(terminat|connection).*what was acknowledged is stored") as caught:
+            cut_off(store, other)
+        assert "\n" not in str(caught.value)
+        store.append(name, said("a"))
+        assert store.verify(name) is None
+
+
+@pytest.mark.skipif(not POSTGRES, reason="no server")
+def test_a_server_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(StoreError, match="cannot be reached") as caught:
+        Store("postgresql://nobody:secret@127.0.0.1:1/nothing")
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)

@@ -399,7 +399,9 @@ def test_a_fork_inherits_commits_up_to_the_first_that_touches_what_it_does_not_s
     for n, entry in enumerate((2, 18, 4)):
         records.commit(source, commit(n, Replace(entry=entry, block=0, text="cleared", tokens=1), entries=19))
     fork = records.fork(source, 17, uuid4().hex)
-    assert [(each.n, each.entries, each.edits[0].entry) for each in records.commits(fork.id)] == [(0, 17, 2)]
+    assert [(each.n, each.entries, each.edits) for each in records.commits(fork.id)] == [
+        (0, 17, (Replace(entry=2, block=0, text="cleared", tokens=1),))
+    ]
     records.commit(fork.id, commit(1))
     assert (fork.commits, records.conversation(fork.id).commits, len(records.commits(source))) == (1, 2, 3)
 

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -42,10 +42,8 @@ from tenure.meter.tokens import o200k
 from tenure.models.speaker import Speaker
 from tenure.policies.policy import marks_of
 from tenure.record.tools import DECLARATION
-from tenure.store.records import Conversation, Records
+from tenure.store.records import OWN_STORE, Conversation, Records
 from tenure.store.spills import Spills
-
-STORE: Final = "sessions.db"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,7 +207,7 @@ def store_url(settings: Settings, world: World) -> str:
     """Where a session's store is."""
     if settings.store:
         return settings.store if "://" in settings.store else f"sqlite:///{settings.store}"
-    return f"sqlite:///{state_folder(world.environment, world.home) / STORE}"
+    return f"sqlite:///{state_folder(world.environment, world.home) / OWN_STORE}"
 
 
 def _store(settings: Settings, world: World) -> Records:

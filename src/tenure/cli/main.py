@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "context": "tenure.cli.context_view",
     "recall": "tenure.cli.recall",
     "why": "tenure.cli.why",
+    "verify": "tenure.cli.verify",
     "replay": "tenure.cli.replay",
     "audit": "tenure.cli.audit",
     "judge": "tenure.cli.judge",
@@ -36,7 +37,7 @@ COMMANDS: Final = {
 }
 _PANELS: Final = {
     **dict.fromkeys(("run", "demo"), "The agent"),
-    **dict.fromkeys(("sessions", "show", "context", "recall", "why"), "Recorded sessions"),
+    **dict.fromkeys(("sessions", "show", "context", "recall", "why", "verify"), "Recorded sessions"),
     **dict.fromkeys(("replay", "audit", "judge", "evidence", "bench"), "Measurements"),
 }
 

@@ -6,8 +6,10 @@ from typing import Annotated
 
 import typer
 
+from tenure.cli.words import plain as words_plain
 from tenure.dialects.media import medium_bytes
 from tenure.disk.files import STDIN
+from tenure.disk.stores import OWN
 from tenure.errors import InputError
 from tenure.evals.loading import load, source, spills_of
 from tenure.lifecycle.budget import parse_tokens
@@ -46,6 +48,8 @@ def recall(
     if as_bytes and (query.searches or lines or cap):
         raise InputError("--raw", "a search, lines or a cap beside it", "a handle alone")
     loaded = load([source(name) for name in named], o200k())
+    for lost in loaded.skipped if OWN in loaded.formats else ():
+        typer.echo(f"tenure: {words_plain(lost.reason)}", err=True)
     opened = Spills.among(map(spills_of, named))
     if as_bytes:
         spill = spilled(loaded.index, loaded.read, handle)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.cli.asked import SESSION_HELP
+from tenure.errors import InputError
 from tenure.evals.loading import Loaded, kept_ledger, load, source
 from tenure.evals.recorded import Reported
 from tenure.meter import statement
@@ -33,7 +34,12 @@ def show(
     loaded = load([source(name) for name in sessions], o200k())
     console = words.screen()
     title = ", ".join(Path(name).name for name in sessions)
-    ledgers = [ledger for name in sessions if (ledger := kept_ledger(name, o200k())) is not None]
+    ledgers: list[Ledger] = []
+    for name in sessions:
+        try:
+            ledgers += filter(None, (kept_ledger(name, o200k()),))
+        except InputError as error:  # of a damaged store; what was read of it is shown
+            words.screen(stderr=True, wrap=False).print(words.plain(f"tenure: no bill: {error}"), style="yellow")
     console.print(summary(title, loaded, None if every else ROWS, console.width, ledgers))
 
 

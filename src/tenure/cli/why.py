@@ -14,10 +14,8 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.cli.asked import SESSION_HELP, Ceiling, Floor, PricedAs, Target, Window, budget_of
-from tenure.disk import stores
-from tenure.disk.files import STDIN
 from tenure.errors import InputError
-from tenure.evals.loading import source
+from tenure.evals.loading import own_address, own_store, source
 from tenure.evals.replay import Options
 from tenure.evals.why.account import Why
 from tenure.evals.why.explain import explain
@@ -27,7 +25,6 @@ from tenure.lifecycle.terms import Terms
 from tenure.meter.tokens import o200k
 from tenure.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.policies.policy import Policy
-from tenure.store.records import conversation_named
 from tenure.view.edit import Commit
 
 
@@ -83,12 +80,8 @@ def screen(found: Why, width: int) -> RenderableType:
 
 
 def _past(sessions: list[str], policy: str, limits: tuple[str, str, str, str], model: str) -> Past:
-    if len(sessions) == 1 and (own := _own_store(sessions[0])) is not None:
-        from tenure.store.store import Store
-
-        path, id_ = own
-        with Store(f"sqlite:///{Path(path).resolve()}") as store:
-            held = conversation_named(store, path, id_)
+    if len(sessions) == 1 and (address := own_address(sessions[0])) is not None:
+        with own_store(*address) as (store, held):
             return kept(
                 store, held, _whose(policy, held.terms, store.commits(held.id)), budget_of(*limits) if any(limits) else None
             )
@@ -108,14 +101,6 @@ def _whose(policy: str, terms: str, commits: tuple[Commit, ...]) -> Policy | Non
         except InputError:  # by hand, a plan, an admission
             continue
     return policy_named(policy or DEFAULT)
-
-
-def _own_store(address: str) -> tuple[str, str] | None:
-    """The path of a store of ours and the conversation meant in it, if an address is of one; empty for the newest."""
-    if address == STDIN:
-        return None
-    path, inner = (address, "") if _is_file(address) else (address.rpartition("#")[0], address.rpartition("#")[2])
-    return (path, inner) if _is_file(path) and stores.store_of(Path(path)) == stores.OWN else None
 
 
 def _is_file(path: str) -> bool:

@@ -18,9 +18,11 @@ from msgspec import Struct
 from tenure.disk import opencode_store, openhands_store
 from tenure.disk.folders import holds, matches, moment, walk
 from tenure.disk.here import Here
-from tenure.disk.stored import with_agents
+from tenure.disk.stored import StoredSession, with_agents
 from tenure.disk.stores import OWN, STORES
+from tenure.disk.tenure_store import DAMAGED
 from tenure.errors import InputError
+from tenure.store.records import OWN_STORE
 
 
 class FoundSession(Struct, frozen=True, kw_only=True):
@@ -162,7 +164,7 @@ PLACES: Final = (
     Place(tool="atif", folders=("./jobs", "~/.cache/harbor/jobs"), files="**/agent/trajectory.json"),
     Place(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.eval"),
     Place(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.json", unsure=True),
-    Place(tool=OWN, folders=("$XDG_STATE_HOME/tenure", "~/.local/state/tenure"), files="sessions.db", store=OWN),
+    Place(tool=OWN, folders=("$XDG_STATE_HOME/tenure", "~/.local/state/tenure"), files=OWN_STORE, store=OWN),
     Place(tool=OWN, folders=(".",), files="*.db", store=OWN),
 )
 
@@ -260,9 +262,9 @@ def _file(place: Place, path: str) -> Iterator[FoundSession]:
 
 
 def _held(tool: str, store: str, path: Path) -> Iterator[FoundSession]:
-    """The sessions in a store; one that cannot be read, or is another program's, holds none."""
+    """The sessions in a store; another program's, and one that cannot be read, holds none."""
     with suppress(InputError, OSError):
-        held = with_agents(STORES[store].sessions(path))
+        held = with_agents(_sessions(store, path))
         written = moment(path.stat().st_mtime)
         for each in held:
             yield FoundSession(
@@ -276,6 +278,16 @@ def _held(tool: str, store: str, path: Path) -> Iterator[FoundSession]:
                 agents=each.agents,
                 messages=each.messages,
             )
+
+
+def _sessions(store: str, path: Path) -> list[StoredSession]:
+    """The sessions in a store; of the agent's own one that cannot be read, that it cannot."""
+    try:
+        return list(STORES[store].sessions(path))
+    except InputError as error:
+        if store != OWN or path.name != OWN_STORE:
+            raise
+        return [StoredSession(id="", title=f"{DAMAGED}: {error.found}")]
 
 
 _BY_CONTENT: Final = Place(tool="", folders=(), files="", unsure=True)

@@ -19,6 +19,17 @@ _CONVERSATIONS: Final = "SELECT id, title, length, created, tenant FROM conversa
 _OF_USER: Final = "SELECT coalesce(blocks, payload) FROM entry WHERE conversation = ? AND role = 'user' ORDER BY n LIMIT 5"
 
 
+DAMAGED: Final = "damaged"  # how the title begins of what cannot be read
+
+
+class _Sheet(Struct, frozen=True, gc=False):
+    id: str
+    title: str
+    length: int
+    created: str
+    tenant: str
+
+
 class _Block(Struct, frozen=True, gc=False):
     origin: str = ""
     text: str = ""
@@ -35,14 +46,23 @@ def sessions(path: Path) -> Iterator[StoredSession]:
     with reading(path) as rows:
         if not rows.columns("tenure_version"):
             raise InputError(str(path), "found another program's database", "a store of Tenure's")
-        held = rows.select(_CONVERSATIONS)
+        try:
+            held = rows.select(_CONVERSATIONS)
+        except InputError as error:
+            yield StoredSession(id="", title=f"{DAMAGED}: {error.found}")
+            return
     updated = 0.0
-    for id_, title, length, created, tenant in held:
-        named = _text(title) if _text(title) != path.stem else ""  # which says no more than the path does
-        project = _text(tenant) if Path(_text(tenant)).is_absolute() else ""  # the folder of an agent's session
-        if not named.startswith(PART) and int(length):
-            yield StoredSession(id=_text(id_), title=named, updated=updated, messages=int(length), project=project)
-        updated = _milliseconds(_text(created))
+    for row in held:
+        try:
+            sheet = msgspec.convert(dict(zip(_Sheet.__struct_fields__, map(_text, row), strict=True)), _Sheet)
+        except msgspec.ValidationError as error:
+            yield StoredSession(id=str(_text(row[0])), title=f"{DAMAGED}: {error}", updated=updated)
+            continue
+        named = sheet.title if sheet.title != path.stem else ""  # which says no more than the path does
+        project = sheet.tenant if Path(sheet.tenant).is_absolute() else ""  # the folder of an agent's session
+        if not named.startswith(PART) and sheet.length:
+            yield StoredSession(id=sheet.id, title=named, updated=updated, messages=sheet.length, project=project)
+        updated = _milliseconds(sheet.created)
 
 
 def first_words(path: Path, conversation: str) -> str:
@@ -56,8 +76,8 @@ def first_words(path: Path, conversation: str) -> str:
     return ""
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+def _text(value: object) -> object:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _milliseconds(at: str) -> float:

@@ -9,13 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
-import msgspec
 from msgspec import Struct
 
 from tenure.disk import stores
 from tenure.disk.files import STDIN, open_session
 from tenure.disk.stores import store_of
-from tenure.errors import InputError, StoreError
+from tenure.errors import Damaged, InputError, StoreError
 from tenure.evals.recorded import Recorded, Reported
 from tenure.evals.replay import DEFAULT_MODEL, Reading, Source
 from tenure.lifecycle.books import Books, reopen
@@ -28,7 +27,9 @@ from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
-from tenure.store.records import Conversation, conversation_named
+from tenure.store.held import damage_in
+from tenure.store.records import Conversation, Lost, conversation_named
+from tenure.store.soundness import checked, in_place_of
 from tenure.store.spills import Spills
 
 if TYPE_CHECKING:
@@ -157,25 +158,17 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
 
 def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
     """The ledger of a conversation in a store of our own; None for a session of another kind, which has only what its log reports."""
-    path, inner = _parted(address)
-    if not _seekable(path) or store_of(Path(path)) != stores.OWN:
+    found = own_address(address)
+    if found is None:
         return None
-    with _store(path) as store:
-        held = conversation_named(store, path, inner)
-        session = _session(held.model, tokenizer, _budget_of(held), held.tenant)
+    with own_store(*found) as (store, held):
+        session = _session(held.model, tokenizer, Budget.stored(held.budget), held.tenant)
         books = Books(session, model=held.model)
         reports = {each.n: each.spent for each in store.usages(held.id)}
         commits, helped = store.commits(held.id), store.asides(held.id)
-        reopen(session, books, store.entries(held.id), commits, reports, helped, forked_at=held.forked_at)
+        with damage_in(store, held.id):
+            reopen(session, books, store.entries(held.id), commits, reports, helped, forked_at=held.forked_at)
         return books.ledger
-
-
-def _budget_of(held: Conversation) -> Budget:
-    """The budget of a conversation, as it was opened; the default of one that does not say."""
-    try:
-        return msgspec.json.decode(held.budget, type=Budget) if held.budget else Budget()
-    except (msgspec.DecodeError, InputError):
-        return Budget()
 
 
 def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None, tenant: str = "") -> Session:
@@ -195,24 +188,36 @@ def _events(chunks: Callable[[], Iterator[bytes]], path: str, agent: str) -> Cal
     return opened
 
 
+def own_address(address: str) -> tuple[str, str] | None:
+    """The path of a store of our own and the conversation meant in it, empty for the newest; None for any other address."""
+    path, inner = _parted(address)
+    if address == STDIN or not _exists(path) or not Path(path).is_file() or store_of(Path(path)) != stores.OWN:
+        return None
+    return path, inner
+
+
 @contextmanager
-def _store(path: str) -> "Generator[Store]":
-    """A store of our own. Raises InputError for a damaged one, as for any other file that cannot be read."""
+def own_store(path: str, id_: str) -> "Generator[tuple[Store, Conversation]]":
+    """A store of our own, and a conversation in it; without an id the newest. Raises InputError for what cannot be read, as for any other file."""
     from tenure.store.store import Store
 
+    file = Path(path).resolve()
     try:
-        with Store(f"sqlite:///{Path(path).resolve()}") as store:
-            yield store
+        with Store(f"sqlite:///{file}") as store:
+            yield store, conversation_named(store, path, id_)
     except StoreError as error:
-        raise InputError(path, f"cannot be read back ({error})", "a store that is whole") from error
+        raise InputError(path, f"cannot be read back: {str(error).removeprefix(f'{file}: ')}") from error
 
 
 def _own(path: str, id_: str) -> Iterator[Event]:
-    """A conversation of a store, as drafts; without an id the newest."""
-    with _store(path) as store:
-        named = conversation_named(store, path, id_).id
-        reported = {observed.n: observed for observed in store.usages(named)}
-        for entry in store.entries(named):
+    """A conversation of a store, as drafts. In place of a message that is lost stands one that says so, and the rest keeps its numbers."""
+    with own_store(path, id_) as (store, sheet):
+        reported = {observed.n: observed for observed in store.usages(sheet.id)}
+        for entry in checked(sheet.tenant, store.salvaged(sheet)):
+            if isinstance(entry, Lost):
+                yield Skipped(line=entry.n + 1, bytes=0, reason=str(Damaged(entry.what, path, sheet.id)))
+                yield in_place_of(entry)
+                continue
             usage = reported[entry.n].usage if entry.n in reported else None
             yield Draft(
                 role=entry.role,
@@ -228,8 +233,8 @@ def _own(path: str, id_: str) -> Iterator[Event]:
 
 def _tenant(path: str, id_: str) -> str:
     """Whose conversation it is: its chain begins with that, and so do the hashes in handles."""
-    with _store(path) as store:
-        return conversation_named(store, path, id_).tenant
+    with own_store(path, id_) as (_, sheet):
+        return sheet.tenant
 
 
 def _digest(chunks: Iterable[bytes]) -> str:

@@ -1,17 +1,14 @@
 """What a conversation is held to beside its budget, as a store keeps it, so that it goes on under the same."""
 
-from typing import Final
-
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.clip.setting import Clip
 from tenure.errors import InputError
 from tenure.lifecycle.gate import Rule
 from tenure.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.policies.policy import Policy
-
-CLIP: Final = 4_000  # o200k tokens
 
 
 class Terms(Struct, frozen=True, kw_only=True):
@@ -34,7 +31,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     def amended(self, *, policy: str | Policy | None, compat: str, gate: str, clip: int | None) -> "Terms":
         """These with what a host asks for; an empty text, and None for `clip`, ask for nothing. Raises InputError for unknown names."""
         terms = replace(
-            self, gate=gate or self.gate or Rule.PRICED, clip=next(n for n in (clip, self.clip, CLIP) if n is not None)
+            self, gate=gate or self.gate or Rule.PRICED, clip=next(n for n in (clip, self.clip, Clip().above) if n is not None)
         )
         if terms.gate not in list(Rule):
             raise InputError("gate", repr(terms.gate), "one of " + ", ".join(Rule))

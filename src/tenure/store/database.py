@@ -4,6 +4,8 @@ Everything is SQLAlchemy Core; only what is hot goes to the driver's cursor dire
 between databases is in `_DIALECTS` and nowhere else.
 """
 
+import re
+import shlex
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -151,7 +153,7 @@ class Database:
         except self._integrity as error:
             raise Conflict(f"{self.where}: another writer was first; open the conversation again ({error})") from error
         except self._errors as error:
-            raise StoreError(f"{self.where}: {_reason(error)}") from error
+            raise StoreError(f"{self.where}: {_reason(error, self.where)}") from error
         except UnicodeEncodeError as error:
             raise InputError(self.where, f"text that is no valid Unicode ({error.object[error.start : error.end]!r})") from error
 
@@ -189,6 +191,26 @@ def _engine(url: URL, synchronous: Synchronous, busy_timeout_s: float) -> Engine
     return engine
 
 
-def _reason(error: Exception) -> str:
-    """What went wrong, in the driver's words, which name the cause: a full disk, a read-only file, a file that is no database."""
-    return str(getattr(error, "orig", None) or error).strip()
+# What to do about what a driver says, by the first of these that it says.
+_WAYS: Final = (
+    ("readonly|read-only", "it can be read; to write, copy it to where that is allowed"),
+    ("disk is full|No space left", "all that was stored is there; free some space and try again"),
+    ("locked|could not obtain lock", "another process is writing; try again when it is done"),
+    ("unable to open", "its folder must exist, and the path must be a file that may be read and written"),
+    ("not a database", "give the path of a store"),
+    (
+        "malformed|no such (?:table|column)|disk I/O|Could not decode|does not exist|UndefinedColumn|UndefinedTable|duplicate column",
+        "it is damaged, or another program's; what is sound can be saved: tenure verify {where} --repair NEW.db",
+    ),
+    (
+        "connection|terminat|server closed",
+        "the database cannot be reached; what was acknowledged is stored, so open the conversation again when it is back",
+    ),
+)
+
+
+def _reason(error: Exception, where: str) -> str:
+    """What went wrong, in the driver's first words, which name the cause, and what to do about it."""
+    words = str(getattr(error, "orig", None) or error).strip().partition("\n")[0] or type(error).__name__
+    way = next((way for sign, way in _WAYS if re.search(sign, words, re.IGNORECASE)), "")
+    return words + (f" ({way.format(where=shlex.quote(where))})" if way else "")

@@ -1,7 +1,7 @@
 """A conversation that goes on: what it is held to, and what of it cannot be taken in again (an edge)."""
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -11,9 +11,10 @@ from msgspec.structs import replace
 from tenure.errors import Damaged, InputError, LawBroken
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.terms import Terms
+from tenure.record.entry import Entry
 from tenure.record.index import Index
-from tenure.store.records import Conversation, Records
-from tenure.store.soundness import is_held
+from tenure.store.records import Conversation, Lost, Records
+from tenure.store.soundness import checked, is_held
 from tenure.view.guard import Hold
 
 _LOG: Final = logging.getLogger("tenure.store")
@@ -49,6 +50,14 @@ def damage_in(store: Records, conversation: str) -> Generator[None]:
         yield
     except (ValueError, LawBroken, IndexError) as error:
         raise Damaged(str(error), store.where, conversation) from error
+
+
+def whole_record(store: Records, sheet: Conversation) -> Iterator[Entry]:
+    """The entries of a conversation, with every hash derived again. Raises Damaged for one that is not as it was written."""
+    for each in checked(sheet.tenant, store.entries(sheet.id)):
+        if isinstance(each, Lost):
+            raise Damaged(each.what, store.where, sheet.id)
+        yield each
 
 
 def sound_holds(store: Records, conversation: str, index: Index) -> tuple[Hold, ...]:

@@ -157,6 +157,10 @@ def v3(connection: Connection) -> None:
             connection.execute(update(log).where(*placed).values(id=head), {"of": of, "at": n})
 
 
+class NotAStore(StoreError):
+    """A database that is not ours, or whose version cannot be read."""
+
+
 MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3)
 
 _numbers: Final = MetaData()
@@ -166,10 +170,13 @@ _version: Final = Table("tenure_version", _numbers, Column("version", Integer, n
 def migrate(database: Database, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Bring a store to the newest version; StoreError when a newer Tenure wrote it. An up-to-date store is only read."""
     newest = len(migrations)
-    with database.connect() as connection:
-        found = version_of(connection)
-    while found < newest:
-        found = _step(database, migrations)
+    try:
+        with database.connect() as connection:
+            found = version_of(connection)
+        while found < newest:
+            found = _step(database, migrations)
+    except NotAStore as error:
+        raise StoreError(f"{database.where}: {error}") from error
     if found > newest:
         raise StoreError(
             f"{database.where}: the store has version {found}, this Tenure knows versions up to {newest}; upgrade Tenure to open it"
@@ -177,10 +184,18 @@ def migrate(database: Database, migrations: tuple[Migration, ...] = MIGRATIONS) 
 
 
 def version_of(connection: Connection) -> int:
-    """The version a store has; 0 when it is new."""
-    if not inspect(connection).has_table(_version.name):
+    """The version a store has; 0 when it is new. Raises NotAStore when it is none: a stranger's database is not written to."""
+    held = set(inspect(connection).get_table_names())
+    if _version.name not in held:
+        # A file is one program's; a server's database may be shared, as long as our names are free.
+        strange = held if connection.dialect.name == "sqlite" else held & set(V3.tables) | held & set(V1.tables)
+        if strange:
+            raise NotAStore(f"it is another program's database, with the table {min(strange)!r}; give a new file, or a store")
         return 0
-    return connection.execute(select(func.max(_version.c.version))).scalar() or 0
+    version = connection.execute(select(func.max(_version.c.version))).scalar()
+    if type(version) is not int or version < 1:
+        raise NotAStore(f"its version is {version!r}, expected 1 to {len(MIGRATIONS)}: it is damaged, or another program's")
+    return version
 
 
 def _step(database: Database, migrations: tuple[Migration, ...]) -> int:

@@ -19,6 +19,7 @@ from tenure.view.guard import Hold
 Now = Callable[[], str]
 
 SHOWN: Final = 10  # ids named in an error
+OWN_STORE: Final = "sessions.db"  # the agent's, in its folder
 PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
 
 

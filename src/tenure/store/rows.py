@@ -1,5 +1,6 @@
 """Values to rows and back. Promise: nothing is lost; what is read equals what was written."""
 
+import hashlib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -72,6 +73,8 @@ def entry_of(row: Row) -> Entry:
         if wrong := [value for value, type_ in zip(row, _ENTRY, strict=True) if type(value) not in type_]:
             raise TypeError(f"a cell holds {wrong[0]!r}")
         held = _blocks.decode(payload if blocks is None else blocks)
+        if hashlib.sha256(payload).hexdigest() != sha256:
+            raise ValueError(f"its payload does not match its hash {sha256!r}")
         return Entry(
             n=n,
             id=id_,

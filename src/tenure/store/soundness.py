@@ -8,7 +8,7 @@ from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.terms import Terms
 from tenure.meter.ledger import Spent
 from tenure.record.chain import Chain, payload_wrong
-from tenure.record.entry import Entry
+from tenure.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.record.index import Index
 from tenure.store.records import Conversation, Lost, Observed
 from tenure.view.edit import Commit
@@ -69,6 +69,12 @@ def missing(what: str, start: int, stop: int) -> Iterator[Lost]:
         yield Lost(n=start, what=f"{what} {start} to {stop - 1} are missing")
         return
     yield from (Lost(n=n, what=f"{what} {n} is missing") for n in range(start, stop))
+
+
+def in_place_of(lost: Lost) -> Draft:
+    """The message that says what stood in its place."""
+    role = next((role for role in Role if role.value == lost.role), Role.USER)
+    return Draft(role=role, blocks=(Text(text=f"[this message is lost: {lost.what}]", origin=Origin.HARNESS),))
 
 
 def is_held(index: Index, hold: Hold) -> bool:

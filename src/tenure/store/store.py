@@ -10,11 +10,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
+from msgspec import UNSET
+from msgspec.structs import replace
 from sqlalchemy import Executable
 
 from tenure.errors import Damaged, InputError, StoreError
 from tenure.meter.ledger import Spent
-from tenure.record.entry import Entry, Usage
+from tenure.record.entry import Entry, Spill, ToolResult, Usage
 from tenure.store import rows, tables
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.database import Cursor, Database, Synchronous
@@ -28,6 +30,8 @@ from tenure.view.guard import Hold
 PAGE: Final = 64  # entries read at a time
 
 T = TypeVar("T")
+
+_BLANK: Final = Conversation(id="")
 
 _LOG: Final = logging.getLogger("tenure.store")
 
@@ -249,19 +253,27 @@ class Store:
 
     def verify(self, conversation_id: str) -> str | None:
         """Check entries, commits, usage and holds; what is wrong first, or None. Memory does not grow with the texts of the record."""
-        return next(iter(self.wrongs(conversation_id)), None)
+        if not self._select(tables.CONVERSATION, of=conversation_id):
+            raise InputError("store", f"no conversation {conversation_id!r}")
+        return next(self.wrongs(conversation_id), None)
 
     def wrongs(self, conversation_id: str) -> Iterator[str]:
         """All that is wrong with a conversation, in words."""
+        spills: list[tuple[int, Spill]] = []
         try:
             sheet = self.conversation(conversation_id)
             yield from wrongs(
                 sheet,
-                self.salvaged(sheet),
+                _noting(self.salvaged(sheet), spills),
                 self.salvaged_commits(sheet.id, sheet.commits),
                 self._reports(sheet),
                 self._held(sheet),
             )
+            for n, spill in spills:
+                if not self.spills.has(spill):
+                    yield f"the output of entry {n} that is kept in a file, {spill.handle}, is not there"
+        except InputError:
+            yield "its cover sheet is missing"
         except Damaged as error:
             yield error.what
         except StoreError as error:
@@ -293,6 +305,46 @@ class Store:
                 if type(row[0]) is int:
                     found.append(Lost(n=row[0], what=error.what, role=str(row[4])))
         return found
+
+    def mended_sheets(self) -> list[Conversation]:
+        """The cover sheet of every conversation, oldest first, with the usual in place of what cannot be read; also of one that has none."""
+        lengths = {str(of): n + 1 for of, n in self._select(tables.OWNERS) if type(n) is int}
+        ids = dict.fromkeys([*(str(row[0]) for row in self._select(tables.CONVERSATION_IDS)), *lengths])
+        sheets = (self._mended(id_) for id_ in ids)
+        return [replace(sheet, length=max(sheet.length, lengths.get(sheet.id, 0))) for sheet in sheets]
+
+    def _mended(self, id_: str) -> Conversation:
+        row = next(iter(self._select(tables.CONVERSATION, of=id_)), ())
+        values: rows.Values = dict(zip(Conversation.__struct_fields__, row, strict=False)) | {"id": id_}
+        sheet = Conversation(**{name: value for name, value in values.items() if type(value) is type(getattr(_BLANK, name))})
+        return sheet if sheet.parent and sheet.forked_at >= 0 else replace(sheet, parent="", forked_at=0)
+
+    def salvaged_rest(self, sheet: Conversation) -> tuple[list[Observed], list[Spent], list[Hold]]:
+        """The reports, the calls of helper models and the holds that are sound."""
+        reports = list(self._reports(sheet))
+        return (
+            [each for each in reports if isinstance(each, Observed)],
+            [each for each in reports if isinstance(each, Spent)],
+            [each for each in self._held(sheet) if isinstance(each, Hold)],
+        )
+
+    def adopt(
+        self,
+        sheet: Conversation,
+        entries: Sequence[Entry],
+        commits: Sequence[Commit],
+        reports: Iterable[Observed],
+        asides: Iterable[Spent],
+        holds: Iterable[Hold],
+    ) -> None:
+        """Take over a conversation of another store as it is, all or nothing."""
+        with self._database.writing() as cursor:
+            self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(sheet)])
+            self._add(cursor, tables.ADD_ENTRY, [rows.entry_values(sheet.id, entry) for entry in entries])
+            self._add(cursor, tables.ADD_COMMIT, rows.commit_values(sheet.id, commits, ""))
+            self._add(cursor, tables.ADD_USAGE, [rows.observed_values(sheet.id, each) for each in reports])
+            self._add(cursor, tables.ADD_ASIDE, [rows.aside_values(sheet.id, each) for each in asides])
+            self._add(cursor, tables.ADD_HOLD, [rows.hold_values(sheet.id, each) for each in holds])
 
     def _reports(self, sheet: Conversation) -> Iterator[Observed | Spent | Lost]:
         """Usage and the calls of helper models; those of shared entries are the parent's."""
@@ -426,3 +478,13 @@ class Store:
 
     def _add(self, cursor: Cursor, statement: Executable, values: list[rows.Values]) -> None:
         self._database.prepare(statement).run_all(cursor, values)
+
+
+def _noting(entries: Iterable[Entry | Lost], spills: list[tuple[int, Spill]]) -> Iterator[Entry | Lost]:
+    """The entries as they are; the outputs that their results have in files are noted."""
+    for each in entries:
+        if isinstance(each, Entry):
+            spills += [
+                (each.n, block.spill) for block in each.blocks if isinstance(block, ToolResult) and block.spill is not UNSET
+            ]
+        yield each

@@ -23,6 +23,8 @@ CONVERSATIONS: Final = (
     select(conversation).where(conversation.c.tenant == _of).order_by(conversation.c.created.desc(), conversation.c.id.desc())
 )
 ALL_CONVERSATIONS: Final = select(conversation).order_by(conversation.c.created.desc(), conversation.c.id.desc())
+CONVERSATION_IDS: Final = select(conversation.c.id).order_by(conversation.c.created, conversation.c.id)
+OWNERS: Final = select(entry.c.conversation, func.max(entry.c.n)).group_by(entry.c.conversation)
 ENTRIES: Final = (
     select(*entry.c[1:])
     .where(entry.c.conversation == _of, entry.c.n >= _start, entry.c.n < _stop)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tenure.disk import stores
 from tenure.errors import InputError
-from tenure.evals.loading import source
+from tenure.evals.loading import own_address, own_store, source
 from tenure.evals.recorded import Recorded
 from tenure.evals.replay import DEFAULT_MODEL, Reading
 from tenure.lifecycle.budget import Budget
@@ -21,7 +21,7 @@ from tenure.record.entry import Draft, Entry, Usage
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
 from tenure.sessions.reader import Rewritten
-from tenure.store.records import conversation_named
+from tenure.store.held import whole_record
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
 from tenure.view.project import View, project
@@ -107,7 +107,7 @@ def of_address(address: str, count: Tokenizer) -> History:
 def of_records(store: "Records", conversation: str) -> History:
     """A conversation of an open store."""
     sheet = store.conversation(conversation)
-    entries = list(store.entries(conversation))
+    entries = list(whole_record(store, sheet))
     index = Index()
     for entry in entries:
         index.grow(entry)
@@ -125,11 +125,10 @@ def of_records(store: "Records", conversation: str) -> History:
 
 
 def _of_store(address: str) -> History:
-    from tenure.store.store import Store
-
-    path, inner = (address, "") if Path(address).exists() else address.rpartition("#")[::2]
-    with Store(f"sqlite:///{Path(path).resolve()}") as store:
-        return of_records(store, conversation_named(store, path, inner).id)
+    found = own_address(address)
+    assert found is not None
+    with own_store(*found) as (store, sheet):
+        return of_records(store, sheet.id)
 
 
 def _of_events(reading: Reading, count: Tokenizer) -> History:

@@ -23,6 +23,7 @@ from tenure.record.entry import Entry, Role
 from tenure.record.index import Index
 from tenure.record.medium import media_in
 from tenure.rules.tables import rules_for
+from tenure.store.held import whole_record
 from tenure.store.records import Conversation, Records
 from tenure.view.edit import Commit
 from tenure.view.guard import Hold
@@ -83,7 +84,7 @@ def replayed(sources: Sequence[Source], options: Options, tokenizer: Tokenizer) 
 
 def kept(store: Records, conversation: Conversation, policy: Policy | None, budget: Budget | None = None) -> Past:
     """What a store has of a conversation: its own commits. `policy` is whose opinion is asked."""
-    entries = tuple(store.entries(conversation.id))
+    entries = tuple(whole_record(store, conversation))
     commits = store.commits(conversation.id)
     return Past(
         entries=entries,
