@@ -1,5 +1,6 @@
 """The command line as a whole: version, help, completion, wrong usage, optional dependencies."""
 
+import io
 import os
 import subprocess
 import sys
@@ -62,6 +63,26 @@ def test_wrong_usage_is_one_sentence_that_names_the_help(
     assert printed.err.count("\n") == 1
     assert printed.err.startswith("tenure: ")
     assert printed.err.endswith(said)
+
+
+def test_a_group_without_a_command_prints_its_help_and_no_empty_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench"]) == 2
+    printed = capsys.readouterr()
+    assert "swe-bench" in printed.out
+    assert printed.err == ""
+
+
+def test_mcp_servers_without_their_extra_are_left_out_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "script.json").write_text('{"replies": [{"text": "Hello."}]}', encoding="utf-8")
+    (tmp_path / "servers.json").write_text('{"mcpServers": {"files": {"command": "cat"}}}', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    assert main(["run", "Hi.", "-m", "scripted:script.json", "--mcp", "servers.json"]) == 0
+    assert "mcp is not installed: pip install 'tenure[agent]'" in capsys.readouterr().err
 
 
 def test_a_shell_completes_commands_and_options() -> None:
@@ -131,3 +152,14 @@ def test_a_missing_extra_is_one_sentence_that_says_how_to_install_it(
 def test_a_module_of_no_extra_is_a_defect_and_not_a_missing_extra() -> None:
     assert not_installed(ModuleNotFoundError("no", name="tenure.nothing")) is None
     assert "tenure[agent]" in str(not_installed(ModuleNotFoundError("no", name="textual.app")))
+
+
+def test_a_judge_without_a_key_is_told_which_variable_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "GROQ_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "s.json").write_text('[{"role": "user", "content": "hi"}]', encoding="utf-8")
+    for model, variable in (("openai:gpt-5", "OPENAI_API_KEY"), ("groq:llama", "GROQ_API_KEY")):
+        assert main(["judge", str(tmp_path / "s.json"), "-m", model]) == 1
+        assert f"there is no key: set {variable}" in capsys.readouterr().err

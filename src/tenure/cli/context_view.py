@@ -20,7 +20,7 @@ def context(
     A conversation that is built goes to --store, by default with your own sessions.
     """
     if not is_interactive():
-        raise InputError("tenure context", "no terminal", "one; `tenure show` prints a summary")
+        raise InputError("context", "no terminal", "one; `tenure show` prints a summary")
     from tenure.agent.opening import store_url
     from tenure.agent.settings import Settings, World
     from tenure.meter.tokens import o200k

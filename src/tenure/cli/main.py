@@ -111,16 +111,19 @@ def _invoked(given: Sequence[str]) -> int:
     try:
         code: object = made(wanted(given))(given, prog_name="tenure", standalone_mode=False)
     except wrong_usage as error:
-        return _say(_usage(error), BAD_INPUT)
+        usage = _usage(error)
+        return _say(usage, BAD_INPUT) if usage else BAD_INPUT  # without one the help was printed
     except typer.Abort:
         return _say("stopped", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
 def _usage(error: Exception) -> str:
-    """What is wrong with the arguments, and where help is, in one sentence."""
+    """What is wrong with the arguments, and where help is, in one sentence; empty where a group of commands was named without one."""
     path: str = getattr(getattr(error, "ctx", None), "command_path", "tenure")
     text: str = getattr(error, "format_message", error.__str__)()
+    if not text:
+        return ""
     return f"{text[:1].lower()}{text[1:].rstrip('.')}; see {path} --help"
 
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from tenure.errors import Failure, InputError, ModelError
 from tenure.extras import NotInstalled
 from tenure.meter.price import Prices
-from tenure.models.failures import sentence, trouble
+from tenure.models.failures import NO_KEY, Trouble, sentence, trouble
 from tenure.models.hosts import PROVIDERS, host_of, secrets_of
 from tenure.models.listen import Cancel, Line, Patience
 from tenure.models.prefix import allow, dialects_of
@@ -71,6 +71,8 @@ class OpenAIModel:
             client = opened()  # for what the SDK makes of the settings, and to hear now that there is no key
         except openai.OpenAIError as error:
             found = trouble(error)
+            if found is not None and "credentials" in found.detail:
+                found = Trouble(kind=found.kind, detail=f"{NO_KEY}: set OPENAI_API_KEY")
             raise ModelError(Failure.NOT_ACCEPTED, sentence(name, found) if found else name) from None
         url = str(client.base_url)
         own = host_of(url) == HOST

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
-from tenure.agent.available import Available, lines
+from tenure.agent.available import Available
 from tenure.agent.catalogue import EXAMPLES, listed
 from tenure.meter import figures
 from tenure.meter.price import prices_for
@@ -21,6 +21,7 @@ from tenure.tui import clean
 from tenure.tui.rows import Column, Row, RowList
 
 NEW: Final = "new"
+NOTHING_FOUND: Final = "No key found: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server"
 SESSIONS: Final = (
     Column(title="session", width=8),
     Column(title="begun", width=16, above=56),
@@ -126,7 +127,7 @@ def session_picker(store: Records, folder: str) -> Picker:
 def model_picker(found: Sequence[Available]) -> Picker:
     """The models that were found here, then those of the price list; another may be typed."""
     others = [each.spec for each in found if each.spec.endswith(":NAME")]
-    heading = "Models: type a name, or " + ", ".join(others or EXAMPLES) if found else lines(found)[0]
+    heading = "Models: type a name, or " + ", ".join(others or EXAMPLES) if found else NOTHING_FOUND
     return Picker(heading, MODELS, lambda: list(_models(found)), free=True)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from tenure.agent.tools.servers.config import ServerConfig
 from tenure.errors import InputError
+from tenure.extras import not_installed
 
 if TYPE_CHECKING:
     from anyio import CancelScope
@@ -194,5 +195,7 @@ def _why(error: BaseException) -> str:
     """The first cause of an error, in a line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
+    if isinstance(error, ModuleNotFoundError):
+        error = not_installed(error) or error
     text = (error.strerror if isinstance(error, OSError) else "") or str(error) or type(error).__name__
     return " ".join(text.split())[:200]
