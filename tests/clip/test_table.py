@@ -213,3 +213,11 @@ def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
 def test_gigantic_lines_are_harmless(line: str) -> None:
     laws([line] * 12, 200)
     laws(["a,b,c", *["1,2,3"] * 20, line, *["1,2,3"] * 20], 200)
+
+
+def test_columns_of_right_aligned_numbers_are_not_counted_with_pieces_of_their_neighbours() -> None:
+    header = f"{'USER':8} {'PID':>7} {'VSZ':>7} {'RSS':>6} TTY      STAT COMMAND"
+    lines = [header, *(f"{'root':8} {n * 37:7} {n % 3 * 52_124:7} {n % 2 * 900:6} ?        S    worker-{n}" for n in range(300))]
+    _, text = shown(lines, 900)
+    assert "USER" not in text.split("\n", 1)[1].split(header)[0]
+    assert "VSZ: 0 100, 52124 100, 104248 100" in text

@@ -32,6 +32,7 @@ FEW: Final = 12  # values of a column that is counted
 FEW_OF: Final = 4  # rows per value, at least, in a column that is counted
 UNCOMMON: Final = 0.2  # of the rows that speak of an error, at most: then they differ
 READ: Final = 8_000  # rows whose cells are compared; of more, every k-th: then counts of values are left out
+LEFT: Final = 0.5  # of the cells of a column that begin below its title; else columns are parted at blanks
 WIDE: Final = 24  # characters of a value that is counted; columns looked at
 CELLS: Final = 40
 
@@ -251,12 +252,18 @@ def _read(lines: Sequence[str], mode: Mode) -> Grid:
     rows = [n for n in range(body, last) if lines[n]]
     named = next((lines[n] for n in above if n >= first and not _is_rule(lines[n])), "")
     starts = _starts(named) if mode is Mode.ALIGNED else ()
-    if len(starts) < 3:
+    if len(starts) < 3 or not _left(lines, rows[:SAMPLE], starts):
         starts = ()
     header = _cells(named, mode, starts, len(named.split()))
     return Grid(
         mode=mode, header=tuple(header), starts=starts, above=tuple(above), rows=tuple(rows), below=tuple(reversed(below))
     )
+
+
+def _left(lines: Sequence[str], rows: Sequence[int], starts: Sequence[int]) -> bool:
+    """Whether cells begin below their titles, as those of numbers in `ps` do not."""
+    begun = (sum(1 for n in rows if lines[n][at : at + 1].strip() and not lines[n][at - 1 : at].strip()) for at in starts[1:])
+    return all(cells >= len(rows) * LEFT for cells in begun)
 
 
 def _cells(line: str, mode: Mode, starts: Sequence[int], words: int) -> Sequence[str]:
