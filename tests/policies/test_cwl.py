@@ -8,7 +8,7 @@ from tenure.lifecycle.fit import Rehearsal
 from tenure.lifecycle.session import Propose, Session, Setup, Unmet
 from tenure.policies import policy_named
 from tenure.policies.cwl import Cwl
-from tenure.record.entry import Draft, Entry
+from tenure.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.rules.rules import Rules
 from tenure.testing.builders import (
     by_words,
@@ -111,6 +111,15 @@ def test_levels_go_from_least_to_most_destructive_and_acts_have_no_reasoning_lev
         ("episode:a", "intermediate"),
         ("episode:a", "episode"),
     ]
+
+
+def test_what_a_tool_said_without_a_call_goes_with_reads_and_commands() -> None:
+    """In logs of agents that call tools by words, an expl that open work builds on held all of its output."""
+    words = Draft(role=Role.USER, blocks=(Text(text=LONG, origin=Origin.TOOL),))
+    looked = iter([reply(start_expl("a")), results(returned("started")), reply("I run it."), words, reply(end_expl("found"))])
+    opened = at_rest(looked, iter([results(returned("ended")), *[*act("c", "a")][:2]]))
+    actions = [(act.object, act.level) for act in opened.rehearse(Cwl(), 0, limit=0).actions]
+    assert ("episode:a", "intermediate") in actions
 
 
 def test_the_budget_is_checked_again_after_every_level() -> None:

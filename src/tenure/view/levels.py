@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from tenure.record.entry import Origin
 from tenure.record.episodes import EpisodeType
-from tenure.record.index import NONE, Index
+from tenure.record.index import NONE, BlockFacts, Index
 from tenure.record.objects import tool_key
 from tenure.record.tools import ToolKind
 from tenure.view.action import Level
@@ -37,10 +38,7 @@ def layers(index: Index, places: Iterable[tuple[int, int]]) -> dict[Level, list[
     """Blocks by the first of LEVELS that drops them, in order; what only the last level drops is left out."""
     found: dict[Level, list[tuple[int, int]]] = {}
     for at in places:
-        facts = index.entries[at[0]].blocks[at[1]]
-        if facts.kind == "thinking":
-            found.setdefault(Level.REASONING, []).append(at)
-        elif facts.span != NONE and (level := _LEVEL_OF_KIND.get(index.spans[facts.span].kind)):
+        if level := _first_level(index, index.entries[at[0]].blocks[at[1]]):
             found.setdefault(level, []).append(at)
     return found
 
@@ -48,15 +46,20 @@ def layers(index: Index, places: Iterable[tuple[int, int]]) -> dict[Level, list[
 def at_level(index: Index, at: tuple[int, int], level: Level) -> bool:
     """Whether a level drops a block (section 4.4): reasoning, search output, reads and commands, everything."""
     facts = index.block(at)
-    match level:
-        case Level.REASONING:
-            return facts.kind == "thinking"
-        case Level.EPISODE:
-            return True
-        case Level.BULK | Level.INTERMEDIATE:
-            return facts.span != NONE and index.spans[facts.span].kind is _KIND_OF_LEVEL[level]
-        case _:
-            return facts.span != NONE and tool_key(index.spans[facts.span].tool) in TOOLS_OF_LEVEL[level]
+    if level is Level.EPISODE:
+        return True
+    if level in LEVELS[EpisodeType.EXPL]:
+        return _first_level(index, facts) is level
+    return facts.span != NONE and tool_key(index.spans[facts.span].tool) in TOOLS_OF_LEVEL[level]
+
+
+def _first_level(index: Index, facts: BlockFacts) -> Level | None:
+    if facts.kind == "thinking":
+        return Level.REASONING
+    if facts.span != NONE:
+        return _LEVEL_OF_KIND.get(index.spans[facts.span].kind)
+    # What a tool said stands in some logs as words, without a call: of which tool is not known.
+    return Level.INTERMEDIATE if facts.origin is Origin.TOOL else None
 
 
 def levels_text(levels: Mapping[EpisodeType, Iterable[Level]]) -> str:
