@@ -1,15 +1,19 @@
 """What happens without anybody's word: plans, handoffs, boundaries, and what a provider's reports teach."""
 
 import json
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tenure import Budget, Context, Propose, Stay
-from tenure.errors import InputError
+from tenure.errors import InputError, StoreError
 from tenure.lifecycle.decision import Decision
+from tenure.models.question import Answer, Question
 from tenure.planners.handoff_sections import SECTIONS
 from tenure.planners.handoff_transcript import OPENING
+from tenure.record.entry import Usage
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.store import MemoryStore
 
@@ -41,9 +45,9 @@ class Run:
     def __init__(self, *, reads: bool = True, **settings: Any) -> None:
         self.decisions: list[Decision] = []
         self.clock = Clock()
-        settings = {"policy": None, "budget": Budget(window=50_000)} | settings
+        settings = {"policy": None, "budget": Budget(window=50_000), "clip": 0} | settings
         self.context = Context(
-            dialect="openai-chat", store=MemoryStore(), on_decision=self.decisions.append, clock=self.clock, clip=0, **settings
+            dialect="openai-chat", store=MemoryStore(), on_decision=self.decisions.append, clock=self.clock, **settings
         )
         self.context.extend([{"role": "user", "content": "Mend the parser of part one."}])
         self.n = self.prompt = 0
@@ -238,3 +242,98 @@ def test_reports_that_stay_above_the_threshold_do_not_make_a_brief_at_every_call
     for n in range(40):
         run.step(prompt=min(1_250 * (n + 1), 21_000))
     assert 1 <= len(model.questions) <= 13  # 50,000 tokens came, and 24 reports of more than 85 %
+
+
+def broken(error: Exception) -> Callable[..., Answer]:
+    """A callable of the host that raises; it counts."""
+
+    def model(question: Question, **_: Any) -> Answer:
+        asked.append(question)
+        raise error
+
+    asked: list[Question] = []
+    model.questions = asked  # type: ignore[attr-defined]
+    return model
+
+
+ERRORS = [ValueError("no"), RuntimeError("off\nmore"), KeyError("x"), TimeoutError(), StoreError("locked"), AssertionError()]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_whatever_a_planner_or_a_summariser_raises_requests_go_on_and_it_is_told(error: Exception) -> None:
+    run = Run(
+        planner=broken(error),
+        summariser=broken(error),
+        digest=broken(error),
+        handoff_at="4k",
+        budget=Budget(window=20_000),
+        clip=500,
+        digest_above=600,
+    )
+    for n in range(12):
+        assert run.step(prompt=1_800 * (n + 1))["messages"]
+    told = [str(each) for each in run.decisions]
+    for who in ("planner", "summariser"):
+        assert any(f"the {who} failed: {type(error).__name__}" in line for line in told)
+    assert not any("\n" in line for line in told)
+
+
+@pytest.mark.parametrize("answer", [None, "a plan", 7, Answer(text=None)])  # type: ignore[arg-type]
+def test_a_helper_that_returns_no_answer_is_one_that_failed(answer: Any) -> None:
+    run = Run(planner=lambda question, **_: answer, budget=Budget(window=20_000))
+    for _ in range(12):
+        run.step()
+    assert any("the planner failed: it returned a" in str(each) for each in run.decisions)
+
+
+@pytest.mark.parametrize("then", [Line(play="down"), Line(text="Sure! What next?")])
+def test_a_planner_that_fails_or_says_nothing_of_use_is_asked_ever_more_rarely(then: Line) -> None:
+    useless, useful = ScriptedModel(then=then), ScriptedModel(then=Line(text="<gc_plan></gc_plan>"))
+    for model in (useless, useful):
+        run = Run(planner=model, budget=Budget(window=20_000))
+        for _ in range(80):
+            run.step()
+    assert len(useful.questions) > 30
+    assert 3 <= len(useless.questions) <= 7  # 1, 3, 7, 15, … times a tenth of the limit
+
+
+def test_a_summariser_that_fails_is_asked_ever_more_rarely_and_one_that_recovers_is_not() -> None:
+    model = ScriptedModel(*["down"] * 3, then=Line(text=brief()))
+    run = Run(summariser=model, handoff_at="2k", budget=Budget(window=20_000))
+    asked: list[int] = []
+    for n in range(40):
+        run.step(prompt=9_000)
+        asked += [n] * (len(model.questions) - len(asked))
+    gaps = [later - earlier for earlier, later in pairwise(asked)]
+    assert gaps[:3] == sorted(gaps[:3])
+    assert gaps[2] >= 3 * gaps[0]
+    assert gaps[-1] <= gaps[0]
+
+
+def test_a_digest_that_fails_again_and_again_is_asked_for_ever_fewer_results() -> None:
+    model = ScriptedModel(then=Line(play="down"))
+    context = Context(dialect="openai-chat", store=MemoryStore(), clip=300, digest=model, digest_above=400)
+    context.extend([{"role": "user", "content": "Go."}])
+    for n in range(64):
+        made = {"id": f"c{n}", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+        context.extend([{"role": "assistant", "content": None, "tool_calls": [made]}])
+        context.extend([{"role": "tool", "tool_call_id": f"c{n}", "content": f"{n}\n{LINES}"}])
+    assert 4 <= len(model.questions) <= 8
+
+
+@pytest.mark.parametrize("usage", [None, Usage(uncached=2_000, cache_read=8_000, output=100)])
+def test_a_plan_of_a_model_of_unknown_price_is_priced_and_says_that_it_is_assumed(usage: Usage | None) -> None:
+    text = json.dumps({"gc_plan": {"prune": [f"bash:{n}" for n in range(1, 9)]}})
+    run = Run(planner=ScriptedModel(then=Line(text=text, usage=usage)), budget=Budget(window=30_000))
+    for _ in range(30):
+        run.step()
+    proposals = [each.commit for each in run.decisions if isinstance(each, Propose)]
+    assert proposals
+    for commit in proposals:
+        assert commit.price is not None
+        assert commit.price.g > 0.001
+        assert "price is assumed" in commit.reason
+    if usage is not None:
+        assert run.context.ledger.savings.helpers_usd > 0
+        assert not run.context.ledger.savings.is_priced
+    assert run.context.ledger.total.usd == 0

@@ -173,7 +173,10 @@ def test_what_a_helper_model_costs_is_noted_also_when_it_fails() -> None:
     assert (planner.model, planner.calls, planner.usage, planner.usd) == ("p", 1, plan().usage, 0.004)
     assert (summariser.model, summariser.calls, summariser.unpriced, summariser.usd) == ("s", 2, 1, 0.25)
     assert [spent.role for spent in store.asides(context.conversation)] == ["planner", "summariser", "summariser"]
-    assert context.ledger.savings.helpers_usd == 0.254
+    assert context.ledger.savings.helpers_usd == pytest.approx(
+        0.254 + 800 * 3e-6 + 40 * 1.5e-5
+    )  # the unpriced one at an assumed price,
+    assert not context.ledger.savings.is_priced  # which is said
 
 
 def test_a_digest_is_paid_by_its_own_role() -> None:

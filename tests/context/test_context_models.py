@@ -126,3 +126,27 @@ def test_large_results_are_clipped_from_their_birth_and_recalled_whole() -> None
         ]
     )
     assert whole.request(model="gpt-5")["messages"][-1]["content"] == LINES
+
+
+def test_a_folded_skill_leaves_the_way_to_every_load_of_it() -> None:
+    context = Context(dialect="openai-chat", budget=Budget(ceiling=100_000), model="gpt-5", store=MemoryStore(), clip=0)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Release it."}]
+    for n in range(14):
+        name, arguments = ("Skill", {"skill": "release"}) if n in (0, 2, 4, 6) else ("bash", {"command": f"make {n}"})
+        made = {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [made]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"load {n}\n{LINES}"},
+        ]
+    context.extend([*messages, {"role": "assistant", "content": "Done."}, {"role": "user", "content": "And now?"}])
+    context.session.setup = replace(context.session.setup, calls_seen=(400,) * 200)
+    context.request(model="gpt-5")
+    answered = context.collect(ScriptedModel("<gc_plan><fold>\nskill:release | how to release\n</fold></gc_plan>"))
+    assert answered is not None
+    assert isinstance(answered.decision, Propose)
+    (pointer,) = context.session.view.inserts
+    assert len(pointer.routes) == 3
+    for load, handle in zip((0, 2, 4), pointer.routes, strict=True):
+        assert handle in pointer.text
+        assert f"load {load}\n" in context.recall(handle)
+    assert "recall brings each back" in pointer.text

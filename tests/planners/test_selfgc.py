@@ -239,7 +239,7 @@ def test_a_folds_pointer_says_what_it_is_when_it_is_wanted_and_how_it_comes_back
     assert fold.pointer.text == (
         f"[folded: {handle} import/job.py, 911 tokens: the job before (the) repair; recall to compare · recall brings it back]"
     )
-    assert (fold.pointer.handle, fold.pointer.before_entry) == (handle, 1)
+    assert (fold.pointer.handles, fold.pointer.before_entry) == ((handle,), 1)
     assert done.tokens == 911
 
 

@@ -1,6 +1,6 @@
 """When a model is asked without anybody's word. Promise: nothing costs more than it saves, and no surprise is made of an estimate."""
 
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,6 +10,8 @@ from tenure.lifecycle.gate import TRIGGER_SHARE, Rule
 from tenure.planners.handoff_due import Absolute, OfWindow, Threshold, Verdict, due
 
 GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
+_MOST_FAILURES: Final = 6  # in a row that count: each doubles what must have come
+Role = Literal["planner", "summariser", "digest"]
 
 
 def threshold_of(text: str | int) -> Threshold:
@@ -35,6 +37,8 @@ class Automatic(Struct, frozen=True, kw_only=True):
     is_new: bool = False  # whether that is news since history was last handed off, or that was tried
     tried_at: int | None = None  # tokens of the record then
     planned_at: int | None = None  # tokens of the record when a planner was last asked
+    failures: tuple[tuple[Role, int], ...] = ()  # in a row, of those that failed last
+    passed: int = 0  # results that were not digested since the digest last failed
 
     def reported(self, prompt: int) -> "Automatic":
         """After a call whose prompt was of that size; 0 is no report."""
@@ -42,7 +46,7 @@ class Automatic(Struct, frozen=True, kw_only=True):
 
     def handoff_is_due(self, window: int, record: int, *, queued: bool = False) -> Verdict:
         """Whether history is to be handed off now: on new usage, and when enough has come for a brief to be worth its price."""
-        grown = self.tried_at is None or record - self.tried_at >= GROWN * window
+        grown = self.tried_at is None or record - self.tried_at >= GROWN * window * self._patience("summariser")
         return due(self.prompt, window, self.threshold, queued=queued, new_usage=self.is_new and grown)
 
     def tried(self, record: int) -> "Automatic":
@@ -53,8 +57,23 @@ class Automatic(Struct, frozen=True, kw_only=True):
         """Whether a planner is to be asked now, for a view of `tokens`: at 30 % of the limit, and when enough has come since the last time."""
         if limit <= 0 or tokens < TRIGGER_SHARE * limit:
             return False
-        return self.planned_at is None or record - self.planned_at >= GROWN * limit
+        return self.planned_at is None or record - self.planned_at >= GROWN * limit * self._patience("planner")
 
     def planned(self, record: int) -> "Automatic":
         """After a planner was asked."""
         return replace(self, planned_at=record)
+
+    def digest_is_due(self) -> tuple["Automatic", bool]:
+        """Whether a model is asked for the next digest: from the second failure in a row on only for every 2nd, 4th, 8th, … result."""
+        if self.passed + 1 < self._patience("digest") // 2:
+            return replace(self, passed=self.passed + 1), False
+        return replace(self, passed=0), True
+
+    def answered(self, role: Role, *, failed: bool) -> "Automatic":
+        """After a model was asked: one that failed, or said nothing of use, is asked ever more rarely until it does."""
+        others = tuple(each for each in self.failures if each[0] != role)
+        count = min(dict(self.failures).get(role, 0) + 1, _MOST_FAILURES)
+        return replace(self, failures=(*others, (role, count)) if failed else others)
+
+    def _patience(self, role: Role) -> int:
+        return 1 << dict(self.failures).get(role, 0)

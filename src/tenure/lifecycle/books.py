@@ -78,8 +78,8 @@ class Books:
             self.reported = replace(self.reported, is_stale=True)
 
     def helped(self, spent: Spent) -> None:
-        """A call of a helper model."""
-        self.ledger = self.ledger.helped(spent)
+        """A call of a helper model; one of unknown price is held against what eviction saved at an assumed one."""
+        self.ledger = self.ledger.helped(spent, assumed_usd=prices_for(spent.model).cost_usd(spent.usage))
 
     def gauge(self, *, head: int | None) -> Gauge:
         """How full the window is. `head` in o200k tokens, None before it is known."""

@@ -31,6 +31,7 @@ from tenure.view.edit import Insert, Moment
 
 MASK_HEAD: Final = 200  # o200k tokens kept of a masked result's beginning
 MASK_TAIL: Final = 300
+_ASSUMED: Final = " whose price is assumed"
 _EXACT: Final = (Diff(), Table())  # shapes whose middle is not repetitive, however it looks
 _TRACE: Final = re.compile(  # how stacks look in Python, on the JVM and in JavaScript, in Go, Rust and C#
     r"Traceback \(most recent call last\)|^[ \t]+at [^\n]{1,300}:\d+\)?[ \t]*$|^goroutine \d+ \[|panicked at |^Caused by: |^[ \t]+at [^\n]{1,300} in [^\n]{1,300}:line \d+",
@@ -58,6 +59,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     decision: Decision
     refused: tuple[Refused, ...] = ()
     summary: str = ""  # of a Self-GC plan: what the planner says of the conversation above
+    is_usable: bool = True  # the reply was a plan or a brief, whatever became of it
 
 
 def ask_selfgc(session: Session, *, aim: int = 0) -> Ask | None:
@@ -77,9 +79,19 @@ def ask_selfgc(session: Session, *, aim: int = 0) -> Ask | None:
 
 
 def answer_selfgc(
-    session: Session, asked: Ask, reply: str, *, moment: Moment = "manual", at: str = "", planning_usd: float = 0.0
+    session: Session,
+    asked: Ask,
+    reply: str,
+    *,
+    moment: Moment = "manual",
+    at: str = "",
+    planning_usd: float = 0.0,
+    is_assumed: bool = False,
 ) -> Answered:
-    """What of the plan may be done now, and whether it pays. Never raises for what the reply holds."""
+    """What of the plan may be done now, and whether it pays. Never raises for what the reply holds.
+
+    `is_assumed`: what planning cost is not known, and `planning_usd` is what a model of usual price would have cost.
+    """
     if stale := _stale(session, asked):
         return Answered(decision=Stay(reason=stale))
     situation = session.situation()
@@ -89,8 +101,9 @@ def answer_selfgc(
     if not proposed.targets:
         decision: Decision = Stay(reason="the planner names nothing" if proposed.found else "the reply holds no plan")
     else:
-        decision = session.plan("selfgc", actions, reason="planned by a model", moment=moment, at=at, planning_usd=planning_usd)
-    return Answered(decision=decision, refused=(*plan.refused, *exact), summary=proposed.summary)
+        reason = f"planned by a model{_ASSUMED * is_assumed}"
+        decision = session.plan("selfgc", actions, reason=reason, moment=moment, at=at, planning_usd=planning_usd)
+    return Answered(decision=decision, refused=(*plan.refused, *exact), summary=proposed.summary, is_usable=proposed.found)
 
 
 def ask_handoff(session: Session, *, room: int = 100_000, focus: str = "", keep: int = handoff.KEEP_REPLIES) -> Ask | None:
@@ -127,13 +140,15 @@ def answer_handoff(
     moment: Moment = "manual",
     at: str = "",
     planning_usd: float = 0.0,
+    is_assumed: bool = False,
 ) -> Answered:
     """The brief in place of what came before the cut. `rules` None: those of the brief before. A reply that is no brief, or not worth its room, leaves everything as it was."""
     if stale := _stale(session, asked):
         return Answered(decision=Stay(reason=stale))
     sections = read_brief(reply, transcript=asked.transcript, finished=finished)
     if isinstance(sections, Refusal):
-        return Answered(decision=Stay(reason=f"no brief: {sections.reason}{f' ({sections.detail})' if sections.detail else ''}"))
+        why = f"no brief: {sections.reason}{f' ({sections.detail})' if sections.detail else ''}"
+        return Answered(decision=Stay(reason=why), is_usable=False)
     situation, old = session.situation(), _standing(session)
     earlier = parsed(old.text) if old else None
     since = old.before_entry if old else 0
@@ -153,7 +168,13 @@ def answer_handoff(
     )
     # A person asked, or a limit did: what it costs is said, and does not stop it.
     decision = session.plan(
-        "handoff", (action,), reason="history handed off", moment=moment, forced=True, at=at, planning_usd=planning_usd
+        "handoff",
+        (action,),
+        reason=f"history handed off{' by a model' * is_assumed}{_ASSUMED * is_assumed}",
+        moment=moment,
+        forced=True,
+        at=at,
+        planning_usd=planning_usd,
     )
     return Answered(decision=decision)
 
@@ -188,7 +209,7 @@ def _compiled(situation: Situation, planned: Sequence[Planned]) -> tuple[tuple[A
                         places=found.places,
                         pointer=pointer.text,
                         before_entry=pointer.before_entry,
-                        routes=(pointer.handle,),
+                        routes=pointer.handles,
                     )
                 )
             case Mask(object=found):

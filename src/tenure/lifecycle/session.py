@@ -410,6 +410,8 @@ class Session:
             self._is_over(commits=len(self.commits), price=priced)  # priced again before every call
             return Stay(reason=_stays(priced, assumed=self._assumed), price=priced, assumed=self._assumed)
         why = f"{total - limit:,} tokens over the {self._limit_name(limit, forced=forced)} of {limit:,}"
+        if planning > 0 and self._waiting is not None:
+            why += f", begun with what was {self._waiting.reason}"
         proposal = self._offered(rehearsal, view, priced, policy.name, moment, why, forced=forced)
         if not forced or after <= limit:
             return proposal

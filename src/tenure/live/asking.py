@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from tenure.errors import InputError, ModelError, TenureError
-from tenure.lifecycle.automatic import Automatic, planning_limit
+from tenure.errors import Failure, InputError, ModelError
+from tenure.lifecycle.automatic import Automatic, Role, planning_limit
 from tenure.lifecycle.decision import Stay
 from tenure.lifecycle.session import Placed, Session
+from tenure.meter.figures import first_line
 from tenure.meter.ledger import CallRole, Spent
+from tenure.meter.price import prices_for
 from tenure.policies.situation import Count, Read
 from tenure.record.entry import Usage
 from tenure.view.edit import Moment
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
-    from tenure.lifecycle.planning import Answered
+    from tenure.lifecycle.planning import Answered, Ask
     from tenure.models.model import Model
     from tenure.models.question import Answer, Question
 
@@ -68,24 +70,28 @@ class Asking:
             session.setup.budget.window, record=record, queued=queued
         ):
             self._automatic = self._automatic.tried(record)
-            yield from self._tried(partial(self.handoff, helpers.summariser, moment="before-call"), "the summariser")
+            yield from self._tried(partial(self.handoff, helpers.summariser, moment="before-call"), "summariser")
         total = int((session.view.tokens + head_tokens) * session.ratio)
         limit = planning_limit(session.setup.budget, session.setup.gate)
         if helpers.planner is not None and prefix is not None and self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.planned(record)
-            yield from self._tried(partial(self.collect, helpers.planner, prefix(), moment="before-call"), "the planner")
+            yield from self._tried(partial(self.collect, helpers.planner, prefix(), moment="before-call"), "planner")
 
     def collect(self, model: "Model", prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
         """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
         from tenure.lifecycle.planning import answer_selfgc, ask_selfgc
+        from tenure.models.prefix import forked
         from tenure.models.question import Question
 
         asked = ask_selfgc(self._session, aim=aim)
         if asked is None:
             return None
-        said = self._paid("planner", model, Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=prefix))
-        cost = said.cost_usd or 0.0
-        return answer_selfgc(self._session, asked, said.text, moment=moment, at=self._clock(), planning_usd=cost)
+        question = Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=forked(prefix))
+        said = self._paid("planner", model, question)
+        usd, is_assumed = self._cost(model, said, asked, behind=self._session.view.tokens)
+        return answer_selfgc(
+            self._session, asked, said.text, moment=moment, at=self._clock(), planning_usd=usd, is_assumed=is_assumed
+        )
 
     def handoff(
         self,
@@ -107,6 +113,7 @@ class Asking:
             return None
         question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
         said = self._paid("summariser", model, question)
+        usd, is_assumed = self._cost(model, said, asked)
         quoted = None if self._rules is None else [Quoted(label=label, text=text) for label, text in self._rules.items()]
         return answer_handoff(
             self._session,
@@ -116,7 +123,8 @@ class Asking:
             rules=quoted,
             moment=moment,
             at=self._clock(),
-            planning_usd=said.cost_usd or 0.0,
+            planning_usd=usd,
+            is_assumed=is_assumed,
         )
 
     def digested(self, placed: Placed) -> Placed:
@@ -128,36 +136,72 @@ class Asking:
 
         above = self._helpers.digest_above
         for asked in ask_digests(self._session.index, placed, self._read, self._count, above=above):
+            self._automatic, is_due = self._automatic.digest_is_due()
+            if not is_due:
+                continue
             stop = monotonic() + DIGEST_S
             question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
             try:
                 said = self._paid("digest", self._helpers.digest, question, cancel=lambda stop=stop: monotonic() > stop)
-            except (ModelError, InputError, OSError):  # OSError: a broken connection of a callable that is no model of ours
+            except (ModelError, InputError):
+                self._automatic = self._automatic.answered("digest", failed=True)
                 continue
+            self._automatic = self._automatic.answered("digest", failed=False)
             placed = answer_digest(placed, asked, said.text, self._count, by=said.model)
         return placed
 
-    def _tried(self, ask: "Callable[[], Answered | None]", who: str) -> "Iterator[Answered | Stay]":
+    def _tried(self, ask: "Callable[[], Answered | None]", role: Role) -> "Iterator[Answered | Stay]":
         try:
             answered = ask()
-        except (TenureError, OSError) as failed:  # OSError: a broken connection of a callable that is no model of ours
-            yield Stay(reason=f"{who} failed: {failed}")
+        except (ModelError, InputError) as failed:
+            self._automatic = self._automatic.answered(role, failed=True)
+            yield Stay(reason=f"the {role} failed: {failed}")
         else:
             if answered is not None:
+                self._automatic = self._automatic.answered(role, failed=not answered.is_usable)
                 yield answered
+
+    def _cost(self, model: "Model", said: "Answer", asked: "Ask", *, behind: int = 0) -> tuple[float, bool]:
+        """What an answer cost in USD, and whether that is assumed: at list price, a mid-size model's where there is none, of usage as counted."""
+        if said.cost_usd is not None:
+            return said.cost_usd, False
+        usage = said.usage or Usage(
+            uncached=self._provider(self._count(asked.text) + self._count(asked.system)),
+            cache_read=self._provider(behind),
+            output=self._provider(self._count(said.text)),
+        )
+        return prices_for(said.model or _name_of(model)).cost_usd(usage), True
+
+    def _provider(self, tokens: int) -> int:
+        return int(tokens * self._session.ratio)
 
     def _paid(
         self, role: CallRole, model: "Model", question: "Question", *, cancel: Callable[[], bool] | None = None
     ) -> "Answer":
         """A helper model's answer, its cost noted; so is what a failure is known to have cost."""
         try:
-            said = model(question) if cancel is None else model(question, cancel=cancel)
+            said = _called(model, question, cancel)
         except ModelError as failed:
             if failed.usage is not None or failed.cost_usd is not None:
                 self._note(Spent(role=role, model=_name_of(model), usage=failed.usage or Usage(), usd=failed.cost_usd))
             raise
         self._note(Spent(role=role, model=said.model or _name_of(model), usage=said.usage or Usage(), usd=said.cost_usd))
         return said
+
+
+def _called(model: "Model", question: "Question", cancel: Callable[[], bool] | None) -> "Answer":
+    """What a callable of the host answers; whatever else it raises or returns is a ModelError."""
+    from tenure.models.question import Answer
+
+    try:
+        said: object = model(question) if cancel is None else model(question, cancel=cancel)
+    except (ModelError, InputError):
+        raise
+    except Exception as error:
+        raise ModelError(Failure.UNAVAILABLE, first_line(f"{type(error).__name__}: {error}", 200)) from error
+    if not isinstance(said, Answer) or not isinstance(said.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host's own callable
+        raise ModelError(Failure.BAD_REPLY, f"it returned a {type(said).__name__}, expected an Answer with a text")
+    return said
 
 
 def _name_of(model: object) -> str:

@@ -108,6 +108,7 @@ class Ledger(Struct, frozen=True, kw_only=True):
     compared: Counterfactual = Counterfactual()
     fetched: int = 0  # o200k tokens in the record that would not be there had nothing left: recalls and their answers
     prices: Prices = DEFAULT  # of the agent's newest call
+    assumed_pico_usd: int = 0  # what helpers of unknown price would have cost at an assumed one; in no account
 
     @property
     def total(self) -> Account:
@@ -121,7 +122,7 @@ class Ledger(Struct, frozen=True, kw_only=True):
     def savings(self) -> Savings:
         """What eviction saved, net of what it cost."""
         sent, whole = self.compared.sent, self.compared.whole
-        helpers = sum(account.pico_usd for account in self.accounts if account.helps)
+        helpers = sum(account.pico_usd for account in self.accounts if account.helps) + self.assumed_pico_usd
         return Savings(
             without_usd=whole.pico_usd / PICO,
             with_usd=sent.pico_usd / PICO,
@@ -133,7 +134,7 @@ class Ledger(Struct, frozen=True, kw_only=True):
             beyond=self.compared.beyond,
             peak=self.compared.peak,
             window=self.compared.window,
-            is_priced=self.compared.is_priced,
+            is_priced=self.compared.is_priced and not self.assumed_pico_usd,
         )
 
     def called(
@@ -155,9 +156,12 @@ class Ledger(Struct, frozen=True, kw_only=True):
         recalls = replace(self.recalls, calls=self.recalls.calls.plus(spent)) if fetching else self.recalls
         return replace(self._entered(spent), recalls=recalls, compared=self.compared.called(request), prices=prices)
 
-    def helped(self, spent: Spent) -> "Ledger":
-        """After a call of a helper model, which belongs to no entry of the record."""
-        return self._entered(spent)
+    def helped(self, spent: Spent, *, assumed_usd: float = 0.0) -> "Ledger":
+        """After a call of a helper model, which belongs to no entry of the record. `assumed_usd`: what it is taken to cost where nobody knows."""
+        entered = self._entered(spent)
+        if spent.usd is not None or spent.role in _APART:
+            return entered
+        return replace(entered, assumed_pico_usd=self.assumed_pico_usd + pico(assumed_usd))
 
     def changed(self, kept: int | None) -> "Ledger":
         """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""

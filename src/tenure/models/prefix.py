@@ -26,6 +26,13 @@ from tenure.errors import InputError
 SETTINGS: Final = ("model", "thinking", "max_tokens", "max_completion_tokens", "tools", "conversation")  # that decide something
 _BODY: Final = {"openai-chat": "messages", "anthropic": "messages", "openai-responses": "input"}
 
+# Settings of a request that hold for its answer and not for another's, in any of the three APIs; of `text` and `output_config` the format.
+BENDING: Final = (
+    "response_format", "output_format", "stop", "stop_sequences", "n", "logit_bias", "prediction", "modalities", "audio"
+)  # fmt: skip
+_FORMATS: Final = ("text", "output_config")
+_CHOICES: Final = ("tool_choice", "function_call")
+
 
 class Prefix(Struct, frozen=True, kw_only=True):
     """A request that is to be continued."""
@@ -56,6 +63,33 @@ def allow(found: Sequence[str], spoken: Sequence[str]) -> None:
     """Raise InputError unless a request of one of the dialects `found` can go to who speaks only `spoken`."""
     if not set(found) & set(spoken):
         raise InputError("prefix", f"a request in {' or '.join(found)}", f"one in {' or '.join(spoken)}, which this model speaks")
+
+
+def forked(raw: bytes) -> bytes:
+    """The request without what would bend or cut the answer to another question: stops, formats, forced calls, sampling that bans words.
+
+    What else the model reads before that question stays byte for byte, so that the provider's cache is read; a format is part of the prompt's
+    beginning at OpenAI and at Anthropic, and is dropped all the same: a plan that is no plan is worth no cache. Raises InputError for no request.
+    """
+    text = source(raw, "prefix")
+    found = {item.key: item.text for item in members(text, "prefix")}
+    changed: dict[str, str | None] = dict.fromkeys(key for key in BENDING if key in found)
+    for key in _FORMATS:
+        held = load(found[key], "prefix") if key in found else None
+        if isinstance(held, dict) and "format" in held:
+            changed[key] = with_members(found[key], {"format": None}) if len(held) > 1 else None
+    changed |= dict.fromkeys(key for key in _CHOICES if key in found and _forces(load(found[key], "prefix")))
+    return encoded(with_members(text, changed)) if changed else raw
+
+
+def _forces(choice: Json) -> bool:
+    """Whether a choice of tools leaves the model no answer in words."""
+    if not isinstance(choice, dict):
+        return choice in ("required", "any")
+    if choice.get("type") == "allowed_tools":  # in Chat Completions inside a member of that name
+        inner = choice.get("allowed_tools")
+        return (inner if isinstance(inner, dict) else choice).get("mode") == "required"
+    return choice.get("type") not in ("auto", "none")
 
 
 def continued(prefix: Prefix, tail: Iterable[str], settings: Mapping[str, object], dropped: Sequence[str] = ()) -> bytes:

@@ -93,6 +93,7 @@ class ContextObject(Struct, frozen=True, kw_only=True):
     id: str  # user:3, read:12, skill:release
     kind: Kind
     handle: str  # what recall understands; of a skill that of a load that may go, else of its newest
+    handles: tuple[str, ...] = ()  # of a skill: those of its loads that would leave, oldest first
     tokens: int  # o200k, of what would leave
     age: int  # model replies since its last block
     start: At
@@ -296,6 +297,7 @@ class _Census:
             id=f"skill:{skill.name}",
             kind="skill",
             handle=self._index.handle(named.object, named.call[0]),
+            handles=tuple(self._index.handle(span.object, span.call[0]) for span in old),
             tokens=self._weigh(shown),
             age=self._age(self._shown[named.ordinal][-1]),
             start=named.call,

@@ -34,10 +34,10 @@ class PlannerRequest(Struct, frozen=True, kw_only=True):
 
 
 class Pointer(Struct, frozen=True, kw_only=True, gc=False):
-    """What stands in place of something folded: words that say what it was and when it is wanted, and the handle that brings it back."""
+    """What stands in place of something folded: words that say what it was and when it is wanted, and the handles that bring it back."""
 
     text: str
-    handle: str
+    handles: tuple[str, ...]  # one, but of a skill's loads one each
     before_entry: int  # where it is inserted: right after the human words of its turn
 
 
@@ -138,8 +138,10 @@ def pointer_to(object_: ContextObject, words: str) -> Pointer:
     """What the model reads in place of a folded object; without words of the plan, what is known of it."""
     about = one_line(_flat(words), POINTER_CHARS) or (f"{object_.calls} calls" if object_.kind == "turn" else "its output")
     cue = f" {_flat(object_.cue)}" if object_.cue else ""
-    text = f"[folded: {object_.handle}{cue}, {object_.tokens:,} tokens: {about} · recall brings it back]"
-    return Pointer(text=text, handle=object_.handle, before_entry=object_.attach)
+    handles = object_.handles or (object_.handle,)
+    back = "it" if len(handles) == 1 else "each"
+    text = f"[folded: {', '.join(handles)}{cue}, {object_.tokens:,} tokens: {about} · recall brings {back} back]"
+    return Pointer(text=text, handles=handles, before_entry=object_.attach)
 
 
 def _by_name(objects: Iterable[ContextObject]) -> Mapping[str, ContextObject | str]:
