@@ -46,14 +46,24 @@ from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, o200k, weigh
 from tenure.meter.warmth import Collapse
-from tenure.policies.offer import offers
+from tenure.policies.offer import Offer, offers
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
-from tenure.record.index import is_recall
 from tenure.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.record.query import CAP, Query
 from tenure.record.recall import answer
-from tenure.record.tools import NOTES, Kinds, ToolKind, declared_kinds, is_delimiter, is_notes
+from tenure.record.tools import (
+    NOTES,
+    Kinds,
+    ToolKind,
+    declared_kinds,
+    is_delimiter,
+    is_notes,
+    is_recall,
+    is_virtual,
+    name_of,
+    offered_name,
+)
 from tenure.rules.tables import rules_for
 from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
@@ -70,7 +80,8 @@ if TYPE_CHECKING:  # wanted only by those who hand in a model
 T = TypeVar("T")
 USUAL_DIALECT: Final = "anthropic"
 
-_NOTES_TOOL: Final = (NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
+_NOTES_TOOL: Final = Offer(NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
+_RENAMED: Final = "{} Where this conversation says {}, this tool is meant."
 
 
 _OWN: Final = "none: the conversation's own messages are sent; `extend` takes in more"
@@ -182,6 +193,8 @@ class Context:
         self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
+        self._terms, self._asked = terms, False  # whether our tools were ever offered
+        self.session.index.own.update(terms.tools)
         self._heard = ("", b"")  # the reply to the newest request: its id and its message
         self._request: Request | None = None  # the newest: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
@@ -318,12 +331,13 @@ class Context:
         if found is None:
             return None
         at, made = found
-        if is_delimiter(made.name):
+        tool = self.session.index.spans[self.session.index.block(at).span].tool  # the host's own has another name
+        if is_delimiter(tool):
             told = self.session.index.answers[at]
             return self._result(made.call_id, told.text, error=told.error)
-        if is_recall(made.name):
+        if is_recall(tool):
             return self._recalls.answered(at, made)
-        if self._notes and is_notes(made.name):
+        if self._notes and is_notes(tool):
             told = self.session.index.notes.answer(self.session.index.block(at).span)
             return self._result(made.call_id, told.text, error=told.error)
         return None
@@ -411,6 +425,7 @@ class Context:
         store, name = self.store, self.conversation
         reports = {each.n: each.spent for each in store.usages(name)}
         forked_at, commits = self._sheet.forked_at, store.commits(name)
+        self._asked = bool(reports) or bool(commits)
         with damage_in(store, name):
             reopen(self.session, self._books, store.entries(name), commits, reports, store.asides(name), forked_at=forked_at)
         self.session.observe(at=max((spent.at for spent in reports.values()), default=""))
@@ -483,8 +498,8 @@ class Context:
         self._declare(offered)
         self._refuse_fields(fields)
         self._refuse_dangling()
-        virtual = [self._dialect.tool(*each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
-        own = [undeclared(tool) for tool in offered] + [self._dialect.tool(*_NOTES_TOOL)] * self._notes
+        virtual = [self._offered(each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
+        own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._notes
         head = fields | {"tools": own + (virtual if annotate else virtual[-1:])}
         head_tokens = self._head_tokens(head)
         for came in self._asking.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
@@ -505,7 +520,7 @@ class Context:
         head = self._decided(tools, fields, annotate=annotate, beside=weight)
         self._request = self._made_now(head, notes)
         self._sending(beside=weight)
-        self._heard = ("", b"")
+        self._heard, self._asked = ("", b""), True
         return self._request
 
     def _refuse_fields(self, fields: Mapping[str, Any]) -> None:
@@ -573,6 +588,24 @@ class Context:
         if declared:
             self._kinds |= declared
             self.session.index.kinds = Kinds(self._kinds)
+        index = self.session.index
+        own = [name for name in map(name_of, tools) if name not in index.own and is_virtual(name)]
+        if not own:
+            return
+        since = len(index) if self._asked else 0  # before ours were offered, no call can have been of them
+        taken = {**index.own, **dict.fromkeys(own, since)}
+        self._terms = replace(self._terms, tools=taken)
+        self.store.hold_to(self.conversation, budget=self._sheet.budget, terms=encoded(self._terms))
+        if since:
+            index.own.update(taken)
+        else:
+            index.again(taken, self.store.entries(self.conversation))
+
+    def _offered(self, offer: Offer) -> dict[str, Any]:
+        """One of our tools as it is declared; under another name where the host has a tool of its own."""
+        name = offered_name(offer.name, self.session.index.own)
+        text = offer.description if name == offer.name else _RENAMED.format(offer.description, offer.name)
+        return self._dialect.tool(name, text, offer.schema)
 
     def _made(self, asked: Message) -> tuple[tuple[int, int], ToolCall] | None:
         """The newest recorded call that `asked` is."""

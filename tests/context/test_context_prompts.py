@@ -112,3 +112,22 @@ def test_a_model_that_is_named_with_the_request_alone_decides_what_it_takes() ->
         for model in (MODEL, OLD, "deepseek-chat")
     }
     assert roles == {MODEL: ["user", "system"], OLD: ["user", "user"], "deepseek-chat": ["user", "user"]}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_declares_a_tool_is_never_evicted_replaced_nor_clipped(name: str) -> None:
+    context = Context(
+        policy=EVERY[name], model=MODEL, store=MemoryStore(), budget=Budget(ceiling=110_000), tokenizer=len, clip=100
+    )
+    references = [{"type": "tool_reference", "tool_name": f"mcp__tickets__tool_{n}"} for n in range(20)]
+    search = {"type": "tool_use", "id": "s1", "name": "ToolSearch", "input": {"query": "tickets"}}
+    again = {"type": "tool_use", "id": "s2", "name": "ToolSearch", "input": {"query": "tickets"}}
+    context.extend([user("Find the tools.")])
+    for each in (search, again):
+        context.extend([{"role": "assistant", "content": [each]}])
+        context.extend([user({"type": "tool_result", "tool_use_id": each["id"], "content": references})])
+    body = lived(context, MODEL)[-1]
+    parts = [part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]]
+    found = {part["tool_use_id"]: part["content"] for part in parts if part["type"] == "tool_result"}
+    assert (found["s1"], found["s2"]) == (references, references)
+    assert len(context.session.commits) or name == "pi-cwl"

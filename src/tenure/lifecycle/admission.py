@@ -9,11 +9,11 @@ from typing import Final
 from tenure.clip.setting import Clip
 from tenure.policies.situation import Count
 from tenure.record.entry import Entry, ToolResult
-from tenure.record.index import Answering, Index, is_recall
+from tenure.record.index import Answering, Index
 from tenure.record.notes import fits
 from tenure.record.objects import tool_name
 from tenure.record.spill import whole
-from tenure.record.tools import is_delimiter, is_notes
+from tenure.record.tools import is_delimiter, is_notes, is_recall, is_reference
 from tenure.view.edit import Replace
 
 FRAMING: Final = 4  # tokens an entry costs beside its text
@@ -31,6 +31,8 @@ def clips(index: Index, entries: Sequence[Entry], settings: Clip, count: Count) 
         if weight <= settings.above or not isinstance(result, ToolResult) or result.media:
             continue
         if is_recall(answering.tool) or is_delimiter(answering.tool) or tool_name(answering.tool) in WHOLE:
+            continue
+        if is_reference(result.text):
             continue
         if is_notes(answering.tool) and fits(result.text):
             continue

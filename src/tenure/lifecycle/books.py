@@ -15,8 +15,9 @@ from tenure.meter.ledger import Ledger, Spent, opened
 from tenure.meter.price import Prices, prices_for
 from tenure.meter.ratio import is_credible
 from tenure.record.entry import Block, Entry, Role, ToolCall, Usage
-from tenure.record.index import NONE, is_recall
+from tenure.record.index import NONE
 from tenure.record.query import asked
+from tenure.record.tools import is_recall
 from tenure.view.edit import Commit
 from tenure.view.project import Projection, changed_from
 
@@ -49,7 +50,7 @@ class Books:
         shown, whole = self._session.view.tokens, self._session.index.tokens
         if own:
             spent = self.priced(spent)
-            prices, fetches = self._prices_of(spent.model), fetching(blocks)
+            prices, fetches = self._prices_of(spent.model), self._fetches(blocks, self._session.length)
             self.ledger = self.ledger.called(spent, shown=shown, whole=whole, prices=prices, fetching=fetches)
         if self.believes(spent.usage, head=head):
             self.reported = Reported(prompt=spent.usage.prompt, counted=shown, head=head)
@@ -59,7 +60,7 @@ class Books:
     def took(self, entry: Entry, *, own: bool = True) -> None:
         """An entry was taken in: what of it is a recall or its answer. Not `own`: another conversation's."""
         index = self._session.index
-        if entry.role is Role.ASSISTANT and fetching(entry.blocks):
+        if entry.role is Role.ASSISTANT and self._fetches(entry.blocks, entry.n):
             self.ledger = self.ledger.fetching(sum(entry.tokens))
             return
         for facts in index.entries[entry.n].blocks:
@@ -88,6 +89,12 @@ class Books:
         budget = session.setup.budget
         return gauge(self.reported, counted=session.view.tokens, head=head, ratio=ratio, limit=budget.limit, window=budget.window)
 
+    def _fetches(self, blocks: Iterable[Block], entry: int) -> bool:
+        """Whether a reply asks for recalls and for nothing else, so that the call would not have been made had nothing left."""
+        calls = [block for block in blocks if isinstance(block, ToolCall)]
+        tool = self._session.index.tool
+        return bool(calls) and all(is_recall(tool(call.name, entry)) and asked(call.arguments) is not None for call in calls)
+
     def _prices_of(self, model: str) -> Prices:
         if model not in self._prices:
             self._prices[model] = prices_for(model, self._provider, life=self._life)
@@ -115,12 +122,6 @@ def reopen(
     _carry_out(session, books, waiting, None)
     for each in helped:
         books.helped(each)
-
-
-def fetching(blocks: Iterable[Block]) -> bool:
-    """Whether a reply asks for recalls and for nothing else, so that the call would not have been made had nothing left."""
-    calls = [block for block in blocks if isinstance(block, ToolCall)]
-    return bool(calls) and all(is_recall(call.name) and asked(call.arguments) is not None for call in calls)
 
 
 def standing(view: Projection, commit: Commit) -> int:

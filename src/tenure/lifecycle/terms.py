@@ -18,6 +18,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     own: bool = False  # the policy is an object of the host's, of which only the name is kept
     compat: str = ""
     gate: str = ""
+    tools: dict[str, int] = {}  # the host's own that have names of ours, each with the entry from which on
     clip: int | None = None  # o200k tokens above which results are shown clipped; 0: none
 
     @classmethod

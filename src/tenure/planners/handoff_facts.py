@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from tenure.record.entry import Entry, ToolCall, ToolResult
-from tenure.record.index import NONE, Index, Span, is_recall
+from tenure.record.index import NONE, Index, Span
 from tenure.record.objects import tool_key
-from tenure.record.tools import ToolKind, cue_of, is_delimiter
+from tenure.record.tools import ToolKind, cue_of, is_delimiter, is_recall
 
 FILES: Final = 80  # listed, most recently touched first
 PATH_CHARS: Final = 300

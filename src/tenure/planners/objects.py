@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from tenure.policies.situation import Situation
 from tenure.record.entry import Entry, Origin, Role, Text
-from tenure.record.index import NONE, Index, Span, is_recall
+from tenure.record.index import NONE, Index, Span
 from tenure.record.objects import tool_key
 from tenure.record.skills import READ_TOOLS
-from tenure.record.tools import ToolKind, is_delimiter
+from tenure.record.tools import ToolKind, is_delimiter, is_recall
 from tenure.view.residue import place_of
 
 At = tuple[int, int]  # (entry, block)

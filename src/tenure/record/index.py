@@ -5,7 +5,7 @@ stays small while the record grows to any length; texts are read from the record
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from tenure.record.notes import Notes
 from tenure.record.objects import HASH_CHARS, tool_key
 from tenure.record.query import asked
 from tenure.record.skills import Skills
-from tenure.record.tools import RECALL, Kinds, ToolKind, cue_of, is_delimiter, is_notes
+from tenure.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_notes, is_recall, is_reference
 
 HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
 NONE: Final = -1  # no span, no episode
@@ -98,8 +98,10 @@ class Step(Struct, gc=False):
 class Index:
     """All facts about a record, by entry number. `grow` is its only way to change."""
 
-    def __init__(self, kinds: Kinds | None = None) -> None:
+    def __init__(self, kinds: Kinds | None = None, own: Mapping[str, int] | None = None) -> None:
+        """`own` are the host's tools that have names of ours, each with the entry from which on they are the host's."""
         self.kinds = kinds or Kinds()
+        self.own = dict(own or {})
         self.entries: list[EntryFacts] = []
         self.spans: list[Span] = []
         self.turns: list[Turn] = []
@@ -110,6 +112,7 @@ class Index:
         self.recalls: dict[int, Recalled] = {}  # by ordinal of the span, ascending
         self.skills = Skills()
         self.notes = Notes()  # of the agent
+        self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
         self.system: set[int] = set()  # entries of the system's role
         self.spills: dict[str, tuple[int, int]] = {}  # by the hash of the file: the result that refers to it
         self.tokens = 0  # of the whole record
@@ -151,6 +154,16 @@ class Index:
         facts = EntryFacts(entry.role, len(self.turns), len(self.steps), blocks, at_rest, self.reply, start)
         self.entries.append(facts)
         return facts
+
+    def tool(self, name: str, entry: int) -> str:
+        """The tool that a call in `entry` is of. A host's own of a name of ours is told from it by another: `recall_tool:1` is no recall."""
+        return name if entry < self.own.get(name, entry + 1) else f"{name}_tool"
+
+    def again(self, own: Mapping[str, int], entries: Iterable[Entry]) -> None:
+        """Take the record in anew, with these tools the host's own."""
+        self.__init__(self.kinds, own)
+        for entry in entries:
+            self.grow(entry)
 
     def weights(self, entry: int) -> tuple[int, ...]:
         """Tokens of each block of an entry."""
@@ -268,9 +281,10 @@ class Index:
                     waiting[block.call_id] = [self.spans[ordinal].call for ordinal in self._waiting.get(block.call_id, ())]
                 calls = waiting[block.call_id]
                 if isinstance(block, ToolCall):
-                    key = tool_key(block.name)
+                    tool = self.tool(block.name, entry.n)
+                    key = tool_key(tool)
                     numbers[key] = numbers.get(key, self._numbers.get(key, 0)) + 1
-                    made[entry.n, number] = block.name, f"{key}:{numbers[key]}@{entry.id[:HASH_CHARS]}"
+                    made[entry.n, number] = tool, f"{key}:{numbers[key]}@{entry.id[:HASH_CHARS]}"
                     calls.append((entry.n, number))
                 elif calls:
                     call = calls.pop(_answered(calls))
@@ -326,7 +340,7 @@ class Index:
         return bool(self.steps) and self.steps[-1].entry >= turn.start[0]
 
     def _call_episode(self, call: ToolCall, at: tuple[int, int]) -> int:
-        if not is_delimiter(call.name):
+        if not is_delimiter(self.tool(call.name, at[0])):
             return self._current(at, call.origin, Role.ASSISTANT)
         before = self.graph.open
         self.answers[at] = self.graph.apply(call.arguments, at, len(self.turns), self._printed)
@@ -363,18 +377,19 @@ class Index:
         return present.ordinal
 
     def _open_span(self, call: ToolCall, at: tuple[int, int], episode: int) -> int:
-        key = tool_key(call.name)
+        tool = self.tool(call.name, at[0])
+        key = tool_key(tool)
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
-        kind = self.kinds.of(call.name)
-        span = Span(len(self.spans), call.name, number, kind, cue_of(call.arguments), at, episode)
+        kind = self.kinds.of(tool) if tool == call.name else self.kinds.declared(call.name)
+        span = Span(len(self.spans), tool, number, kind, cue_of(call.arguments), at, episode)
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
-        if is_recall(call.name):
+        if is_recall(tool):
             self._recall(span, call.arguments)
-        elif is_notes(call.name):
+        elif is_notes(tool):
             self.notes.call(span.ordinal, call.arguments)
         else:
-            self.skills.called(span.ordinal, call.name, kind, call.arguments)
+            self.skills.called(span.ordinal, tool, kind, call.arguments)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
         self._reply_calls += 1
         self._unanswered += 1
@@ -408,6 +423,8 @@ class Index:
         span.result, span.error = at, result.error
         self.skills.answered(span.ordinal, at[0], result)
         self.notes.result(span.ordinal, result.text)
+        if is_reference(result.text):
+            self.references.add(span.ordinal)
         if span.call[0] >= self.reply:
             self._unanswered -= 1
         return span.ordinal
@@ -424,8 +441,3 @@ def _answered(calls: list[tuple[int, int]]) -> int:
 def kind_of(block: Block) -> str:
     """The block's kind as REPLAY.md names it."""
     return str(block.__struct_config__.tag)
-
-
-def is_recall(tool: str) -> bool:
-    """Whether a call of `tool` brings something back, also behind an MCP server's prefix."""
-    return tool == RECALL or tool.endswith("__" + RECALL)

@@ -6,7 +6,7 @@ tool declares its own kind under the key `x-tenure-kind` of its schema.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Final, cast
 
@@ -27,6 +27,7 @@ class ToolKind(StrEnum):
 DELIMITER: Final = "delimiter"
 RECALL: Final = "recall"
 NOTES: Final = "notes"
+OURS: Final = "tenure_"  # before a name of ours that the host has a tool of
 DECLARATION: Final = "x-tenure-kind"
 
 # Names as Claude Code, OpenCode, pi, Gemini CLI, Codex, Cline and OpenHands use them, in `tool_key` form.
@@ -34,13 +35,13 @@ TOOL_KINDS: Final[Mapping[str, ToolKind]] = {
     **dict.fromkeys(
         "grep glob find ls list list_dir list_directory listdirectory list_files search search_files search_file_content codesearch"
         " grep_search file_search glob_search websearch web_search google_web_search tool_search toolsearch list_mcp_resources"
-        " listmcpresourcestool lsp list_code_definition_names recall".split(),
+        " listmcpresourcestool lsp list_code_definition_names recall tenure_recall".split(),
         ToolKind.BULK,
     ),
     **dict.fromkeys(
         "edit write multiedit multi_edit notebookedit notebook_edit apply_patch patch replace write_file write_to_file create_file"
         " str_replace str_replace_editor str_replace_based_edit_tool insert replace_in_file save_memory todowrite todo_write"
-        " write_todos update_plan delimiter exitplanmode enterplanmode askuserquestion ask_user question".split(),
+        " write_todos update_plan delimiter tenure_delimiter exitplanmode enterplanmode askuserquestion ask_user question".split(),
         ToolKind.DURABLE,
     ),
 }
@@ -50,6 +51,7 @@ _CUES: Final = (
     "file_path", "filePath", "path", "absolute_path", "notebook_path", "pattern", "query", "url", "command", "cmd", "skill", "name",
     "description", "prompt", "dir_path", "directory", "code", "input", "handle", "words",
 )  # fmt: skip
+_REFERENCE: Final = re.compile(r'"type": ?"tool_reference"')
 _CUE_CHARS: Final = 72
 _SPACES = re.compile(r"\s+")
 
@@ -58,7 +60,12 @@ class Kinds:
     """The table with a host's own additions; an unknown tool is intermediate."""
 
     def __init__(self, extra: Mapping[str, ToolKind] | None = None) -> None:
-        self._table = {**TOOL_KINDS, **{tool_key(name): kind for name, kind in (extra or {}).items()}}
+        self._extra = {tool_key(name): kind for name, kind in (extra or {}).items()}
+        self._table = {**TOOL_KINDS, **self._extra}
+
+    def declared(self, tool: str) -> ToolKind:
+        """The kind of a host's own tool that has a name of ours."""
+        return self._extra.get(tool_key(tool), ToolKind.INTERMEDIATE)
 
     def of(self, tool: str) -> ToolKind:
         """The kind of `tool`; a tool of an MCP server counts by its own name."""
@@ -79,14 +86,48 @@ def declared_kinds(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolKind]:
     return found
 
 
+def name_of(tool: Mapping[str, Any]) -> str:
+    """A declared tool's name, in either provider's shape; empty where it has none."""
+    function = tool.get("function")
+    named = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else "")
+    return str(named or "")
+
+
 def is_delimiter(tool: str) -> bool:
     """Whether a call of `tool` marks an episode, also behind an MCP server's prefix."""
-    return tool == DELIMITER or tool.endswith("__" + DELIMITER)
+    return _is(tool, DELIMITER)
 
 
 def is_notes(tool: str) -> bool:
     """Whether a call of `tool` may be one of the agent's notes, also behind an MCP server's prefix."""
-    return tool == NOTES or tool.endswith("__" + NOTES)
+    return _is(tool, NOTES)
+
+
+def is_recall(tool: str) -> bool:
+    """Whether a call of `tool` brings something back, also behind an MCP server's prefix."""
+    return _is(tool, RECALL)
+
+
+def is_virtual(tool: str) -> bool:
+    """Whether `tool` has a name under which one of ours is offered."""
+    return is_delimiter(tool) or is_recall(tool) or is_notes(tool)
+
+
+def offered_name(tool: str, taken: Container[str]) -> str:
+    """The name under which ours is offered where the host has tools of the names `taken`."""
+    names = (tool, *(f"{OURS}{tool}{'_' * n}" for n in range(len(OURS))))
+    return next(name for name in names if name not in taken)
+
+
+def _is(tool: str, ours: str) -> bool:
+    bare = tool.rpartition("__")[2]
+    return bare == ours or (tool.startswith(OURS) and tool.removeprefix(OURS).rstrip("_") == ours)
+
+
+def is_reference(text: str) -> bool:
+    """Whether a result is nothing but references to tools, which it declares for the rest of the conversation (ToolSearch of Claude Code)."""
+    lines = [line for line in text.split("\n") if line.strip()] if "tool_reference" in text else []
+    return bool(lines) and all(line.startswith("{") and _REFERENCE.search(line) for line in lines)
 
 
 def cue_of(arguments: str) -> str:

@@ -66,7 +66,7 @@ class Guard:
         if self._held:
             return range(len(self._index))
         notes = () if self._index.notes.span is None else (self._index.notes.span,)
-        spans = [self._index.spans[ordinal] for ordinal in (*self._recalled, *notes)]
+        spans = [self._index.spans[ordinal] for ordinal in (*self._recalled, *notes, *self._index.references)]
         kept = [at[0] for span in spans for at in (span.call, span.result) if at is not None]
         return self.tail.union(self._opening, self._index.system, range(self._prologue[0] + 1), kept)
 
@@ -84,6 +84,8 @@ class Guard:
             return "episode"
         if facts.span in self._recalled:
             return "recall"
+        if facts.span in index.references:
+            return "hold"  # tools stand and fall with the result that declared them
         if facts.span == index.notes.span:
             return "notes"  # they are the agent's own, and hold whatever is waived
         if self._held:

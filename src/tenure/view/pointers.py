@@ -11,10 +11,10 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.record.index import Index, is_recall
+from tenure.record.index import Index
 from tenure.record.objects import parse_handle
 from tenure.record.recall import blocks_of
-from tenure.record.tools import is_delimiter
+from tenure.record.tools import is_delimiter, is_recall
 from tenure.view.edit import Insert, Remove
 from tenure.view.project import Projection
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from tenure.record.entry import Role
 from tenure.record.episodes import Episode
-from tenure.record.index import Index, Span, is_recall
+from tenure.record.index import Index, Span
 from tenure.record.objects import parse_handle
-from tenure.record.tools import ToolKind, is_delimiter
+from tenure.record.tools import ToolKind, is_delimiter, is_recall
 
 DESCRIPTION_SHARE: Final = 0.08  # of the limit: what the descriptions of evicted expl episodes may weigh
 NAME_SHARE: Final = 0.05  # of the limit: what the names may weigh of those that are described no more

@@ -15,8 +15,8 @@ from tenure.agent.tools.shell.judge import judged
 from tenure.agent.workspace import Workspace
 from tenure.evals.audit.deeds import Deed, deed_of
 from tenure.record.entry import Entry, Role, Text, ToolCall, ToolResult
-from tenure.record.index import Index, Span, is_recall
-from tenure.record.tools import ToolKind, is_delimiter, is_notes
+from tenure.record.index import Index, Span
+from tenure.record.tools import ToolKind, is_delimiter, is_notes, is_recall
 
 Read = Callable[[int], Entry]
 # Whether a call changed anything outside the conversation; "perhaps" of a command whose words do not tell.
