@@ -101,6 +101,13 @@ def test_an_error_line_larger_than_the_room_is_shown_in_part() -> None:
     assert "ERROR: the request broke: detail" in notes(shaped)
 
 
+def test_an_error_far_inside_a_single_gigantic_line_is_shown() -> None:
+    lines = ["x=1;" * 40_000 + "Error: ENOENT: no such file" + "y=2;" * 40_000]
+    shaped = HeadTail().shaped(lines, 890, o200k())
+    assert shaped is not None
+    assert "Error: ENOENT: no such file" in notes(shaped)
+
+
 def test_an_error_far_inside_a_long_line_is_shown() -> None:
     lines = ordinary(2_000, (700, "x=1; " * 9_000 + "Error: ENOENT: no such file or directory" + "y=2; " * 9_000))
     shaped = HeadTail().shaped(lines, 900, o200k())

@@ -17,6 +17,7 @@ from tenure.clip.shape import Count, Piece, Shaped
 HEAD: Final = 500  # o200k tokens of a room of 2,000; other rooms keep the proportion
 TAIL: Final = 1_500
 ERRORS: Final = 0.35  # of the room for lines that look like errors, one of each kind before any again
+ONE_ERROR: Final = 80  # tokens for errors at least, so that one can be quoted
 TRACES: Final = 0.15  # of the room for what belongs to them
 SOURCE: Final = 0.3  # of the lines that look like program code
 IN_SOURCE: Final = 0.25  # of these shares in program code, which only speaks of errors
@@ -42,7 +43,7 @@ class HeadTail:
 
 def _chosen(reading: Reading, errors: Ranked, share: float, budget: int) -> tuple[Piece, ...]:
     selection = Selection(reading.lines, budget)
-    selection.spend(ERRORS * share)
+    selection.allow(max(int(budget * ERRORS * share), min(ONE_ERROR, budget // 3)))
     first = failure_lines(reading, selection, errors.first)
     selection.spend(TRACES * share)
     failure_traces(reading, selection, first, TRACES * share)
