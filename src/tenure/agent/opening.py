@@ -101,7 +101,8 @@ async def opened(
     settings: Settings, world: World, *, shared: Shared | None = None, more: Callable[[], Sequence[Tool]] = tuple
 ) -> Parts:
     """Everything a session needs. `more` gives tools beside the usual ones. Raises InputError and StoreError; nothing stays open then."""
-    store = shared.store if shared is not None else await asyncio.to_thread(_store, settings, world)
+    damage: list[str] = []
+    store = shared.store if shared is not None else await asyncio.to_thread(_store, settings, world, damage.append)
     scratch = Scratch()
     servers: Servers | None = None
     try:
@@ -133,7 +134,7 @@ async def opened(
             else _toolbox(settings, world, admitted, place, tools),
             permissions=shared.permissions if shared is not None else Permissions(settings.mode),
             servers=servers,
-            notices=(*admitted.notices, *wrong, *(servers.notes if servers is not None else ())),
+            notices=(*admitted.notices, *wrong, *(servers.notes if servers is not None else ()), *damage),
             resumed=sheet is not None and not (shared is not None and shared.conversation),
             prefix=shared.prefix if shared is not None else "",
             decisions=heard,
@@ -210,7 +211,7 @@ def store_url(settings: Settings, world: World) -> str:
     return f"sqlite:///{state_folder(world.environment, world.home) / OWN_STORE}"
 
 
-def _store(settings: Settings, world: World) -> Records:
+def _store(settings: Settings, world: World, on_damage: Callable[[str], None]) -> Records:
     if world.store is not None:
         return world.store
     from tenure.store.store import Store
@@ -223,7 +224,7 @@ def _store(settings: Settings, world: World) -> Records:
         except OSError as error:
             raise StoreError(f"{folder}: cannot be made ({error.strerror or error})") from error
     apart = None if url.startswith("sqlite") else Spills(state_folder(world.environment, world.home) / "spills")
-    return Store(url, now=world.now, spills=apart)
+    return Store(url, now=world.now, spills=apart, on_damage=on_damage)
 
 
 def _sheet(store: Records, settings: Settings, shared: Shared | None) -> Conversation | None:

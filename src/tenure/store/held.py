@@ -1,9 +1,7 @@
 """A conversation that goes on: what it is held to, and what of it cannot be taken in again (an edge)."""
 
-import logging
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -16,8 +14,6 @@ from tenure.record.index import Index
 from tenure.store.records import Conversation, Lost, Records
 from tenure.store.soundness import checked, is_held
 from tenure.view.guard import Hold
-
-_LOG: Final = logging.getLogger("tenure.store")
 
 
 def encoded(value: Budget | Terms) -> str:
@@ -65,11 +61,7 @@ def sound_holds(store: Records, conversation: str, index: Index) -> tuple[Hold, 
     held = store.holds(conversation)
     for hold in held:
         if not is_held(index, hold):
-            _LOG.warning(
-                "%s: conversation %r: a %s of %r, which the record does not have",
-                store.where,
-                conversation,
-                hold.kind,
-                hold.object,
+            store.on_damage(
+                f"{store.where}: conversation {conversation!r}: a {hold.kind} of {hold.object!r}, which the record does not have"
             )
     return tuple(hold for hold in held if is_held(index, hold))

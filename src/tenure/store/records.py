@@ -3,6 +3,7 @@
 `Store` keeps it in a database, `tenure.testing.MemoryStore` in memory; one suite of tests holds both to this contract.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, Protocol, Self
@@ -19,6 +20,7 @@ from tenure.view.guard import Hold
 Now = Callable[[], str]
 
 SHOWN: Final = 10  # ids named in an error
+REPORT: Final = logging.getLogger("tenure.store").warning  # of damage, unless a host says where it is to go
 OWN_STORE: Final = "sessions.db"  # the agent's, in its folder
 PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
 
@@ -82,6 +84,11 @@ class Records(Protocol):
     An unknown conversation or entry raises InputError. A writer that was not first gets Conflict, and then nothing of its call
     is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
     """
+
+    @property
+    def on_damage(self) -> Callable[[str], None]:
+        """Is told what was left out because it is damaged."""
+        ...
 
     @property
     def where(self) -> str:

@@ -5,7 +5,6 @@ matter: SQLite runs in WAL mode with `synchronous=NORMAL`, which keeps the file 
 power went; `Store(url, synchronous="FULL")` waits for the disk at every append instead.
 """
 
-import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Self, TypeVar
@@ -21,7 +20,7 @@ from tenure.store import rows, tables
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.database import Cursor, Database, Synchronous
 from tenure.store.migrations import migrate
-from tenure.store.records import Conversation, Lost, Now, Observed, utc_now
+from tenure.store.records import REPORT, Conversation, Lost, Now, Observed, utc_now
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
 from tenure.view.edit import Commit
@@ -32,8 +31,6 @@ PAGE: Final = 64  # entries read at a time
 T = TypeVar("T")
 
 _BLANK: Final = Conversation(id="")
-
-_LOG: Final = logging.getLogger("tenure.store")
 
 EVERY: Final = 2**31 - 1  # more entries than a conversation can have
 
@@ -56,7 +53,7 @@ class Store:
         now: Now = utc_now,
         synchronous: Synchronous = "NORMAL",
         busy_timeout_s: float = 30.0,
-        on_damage: Callable[[str], None] = _LOG.warning,
+        on_damage: Callable[[str], None] = REPORT,
         spills: Spills | None = None,
     ) -> None:
         """Open a store, and bring it up to date. `on_damage` is told what was left out because its row is damaged: usage, a pin, a cover sheet.
@@ -64,7 +61,7 @@ class Store:
         `spills` is where outputs too large for the record are kept, where that is not beside a database file. Raises StoreError when it cannot be
         opened.
         """
-        self._now, self._on_damage = now, on_damage
+        self._now, self.on_damage = now, on_damage
         self._told: set[str] = set()
         self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
         self.spills = spills or Spills.beside(self._database.file)
@@ -373,7 +370,7 @@ class Store:
                 told = str(Damaged(each.what, self.where, conversation_id))
                 if told not in self._told:
                     self._told.add(told)
-                    self._on_damage(told)
+                    self.on_damage(told)
             else:
                 sound.append(each)
         return tuple(sound)

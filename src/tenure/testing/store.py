@@ -11,7 +11,7 @@ from tenure.errors import Conflict, InputError
 from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Usage
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
-from tenure.store.records import Conversation, Now, Observed
+from tenure.store.records import REPORT, Conversation, Now, Observed
 from tenure.store.soundness import wrongs
 from tenure.store.spills import Spills
 from tenure.view.edit import Commit
@@ -27,6 +27,7 @@ class MemoryStore:
         ticks = count()
         self._now = now or (lambda: f"2026-01-01T{(t := next(ticks)) // 3600:02}:{t // 60 % 60:02}:{t % 60:02}Z")
         self.spills = spills or Spills()
+        self.on_damage = REPORT
         self._lock = RLock()
         self._conversations: dict[str, Conversation] = {}
         self._entries: dict[str, list[Entry]] = {}  # own entries; those of a fork begin at its fork point
