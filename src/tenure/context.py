@@ -13,7 +13,7 @@ moment goes on where it was: `Context(store=…, conversation=context.conversati
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
 import msgspec
@@ -233,9 +233,11 @@ class Context:
         that cannot be understood, or that another API made. A result that answers no call is kept in the record and sent to nobody; a call
         that the user's next words find without a result counts as interrupted.
         """
-        if isinstance(messages, str | bytes | Mapping) or callable(getattr(messages, "model_dump", None)):
-            raise InputError("messages", f"a {type(messages).__name__}", "a list of messages; a whole reply is taken by `append`")
-        if not hasattr(messages, "__len__"):
+        given: Any = messages
+        if isinstance(given, str | bytes | Mapping) or callable(getattr(given, "model_dump", None)):
+            kind = type(cast(object, given)).__name__
+            raise InputError("messages", f"a {kind}", "a list of messages; a whole reply is taken by `append`")
+        if not isinstance(given, Iterable) or hasattr(cast(object, given), "response"):
             refuse_stream(messages, self._dialect.name, "messages")
         given = list(messages)
         drafts = [each for each in given if isinstance(each, Draft)]

@@ -115,6 +115,18 @@ def test_streams_and_coroutines_of_an_async_client_are_refused_in_its_words(dial
     assert context.session.length == 2
 
 
+def test_messages_may_come_one_by_one_but_not_as_a_stream_of_the_sdk() -> None:
+    provider = FakeProvider(Script(replies=(Reply(text="Done."),)))
+    context = opened()
+    context.extend({"role": "user", "content": f"Part {n}."} for n in range(3))
+    assert context.session.length == 4
+    with serve(provider.app) as url, client_of("anthropic", url) as client:
+        raw = client.messages.create(**context.request(**FIELDS["anthropic"]), stream=True)
+        with pytest.raises(InputError, match="a stream"):
+            context.extend(raw)
+        assert len(list(raw)) > 2
+
+
 @pytest.mark.parametrize("strange", ["a text", 5, None, [], object(), iter([1])])
 def test_what_is_no_reply_is_refused(strange: Any) -> None:
     with pytest.raises(InputError):

@@ -4,7 +4,7 @@ Markers belong to a request: a host's are stripped before a message is recorded,
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tenure.dialects.json_text import (
     array_text,
@@ -47,16 +47,22 @@ def markers_of(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The markers that the caller placed in a request's fields: on tools, on the system prompt, and the request's own, which comes last."""
     system = fields.get("system")
     parts: list[Any] = [*(fields.get("tools") or ()), *(system if isinstance(system, list) else ())]
-    found = [part.get("cache_control") for part in (*parts, fields) if isinstance(part, Mapping)]
+    found = [cast(Mapping[str, Any], part).get("cache_control") for part in (*parts, fields) if isinstance(part, Mapping)]
     return tuple(marker for marker in found if marker)
 
 
 def mark_head(fields: Mapping[str, Any], ttl: str = "") -> dict[str, Any]:
     """The fields with a marker at the end of the system prompt; without one, on the last tool."""
-    system, tools = fields.get("system"), fields.get("tools")
+    system: Any = fields.get("system")
+    tools: list[dict[str, Any]] | None = fields.get("tools")
     if isinstance(system, str) and system.strip():
         system = [{"type": "text", "text": system}]
-    if isinstance(system, list) and system and isinstance(system[-1], Mapping) and system[-1].get("text") != "":
+    if (
+        isinstance(system, list)
+        and system
+        and isinstance(system[-1], Mapping)
+        and cast(dict[str, Any], system[-1]).get("text") != ""
+    ):
         return {**fields, "system": [*system[:-1], {**system[-1], "cache_control": _marker(ttl)}]}
     if tools and not system:
         return {**fields, "tools": [*tools[:-1], {**tools[-1], "cache_control": _marker(ttl)}]}
@@ -68,8 +74,8 @@ def life_of(fields: Mapping[str, Any], ttl: str) -> str:
     *before, last = (marker.get("ttl", "") for marker in (*markers_of({**fields, "cache_control": None}), {"ttl": ttl}))
     if any(each != "1h" for each in before):
         return ""
-    own = fields.get("cache_control")
-    return str(own["ttl"]) if isinstance(own, Mapping) and own.get("ttl") == "1h" else last
+    own: Any = fields.get("cache_control")
+    return "1h" if isinstance(own, Mapping) and cast(Mapping[str, Any], own).get("ttl") == "1h" else last
 
 
 def _marker(ttl: str) -> dict[str, str]:

@@ -12,10 +12,12 @@ _CHAT: Final = "openai-chat"
 _RESPONSES: Final = "openai-responses"
 _MESSAGES: Final = "anthropic"
 
-_CHAT_FIELDS: Final = dict.fromkeys(("tool_calls", "function_call", "tool_call_id"), _CHAT)
-_CHAT_PARTS: Final = dict.fromkeys(("image_url", "input_audio"), _CHAT)
-_RESPONSES_PARTS: Final = dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), _RESPONSES)
-_MESSAGES_PARTS: Final = dict.fromkeys(("tool_use", "tool_result", "redacted_thinking", "server_tool_use"), _MESSAGES)
+_CHAT_FIELDS: Final[dict[str, str]] = dict.fromkeys(("tool_calls", "function_call", "tool_call_id"), _CHAT)
+_CHAT_PARTS: Final[dict[str, str]] = dict.fromkeys(("image_url", "input_audio"), _CHAT)
+_RESPONSES_PARTS: Final[dict[str, str]] = dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), _RESPONSES)
+_MESSAGES_PARTS: Final[dict[str, str]] = dict.fromkeys(
+    ("tool_use", "tool_result", "redacted_thinking", "server_tool_use"), _MESSAGES
+)
 
 # By dialect: what is another's, and whose. Servers that take more than an API says are many, so only what cannot be meant otherwise is here.
 FIELDS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
@@ -25,7 +27,7 @@ PARTS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
         _MESSAGES: _CHAT_PARTS | _RESPONSES_PARTS,
         _CHAT: _MESSAGES_PARTS | _RESPONSES_PARTS,
-        _RESPONSES: _MESSAGES_PARTS | dict.fromkeys(("image_url",), _CHAT),
+        _RESPONSES: _MESSAGES_PARTS | {"image_url": _CHAT},
     }
 )
 
@@ -56,4 +58,4 @@ def refuse_foreign(message: Message, dialect: str, where: str) -> None:
 def _kinds(fields: Mapping[str, Any]) -> Iterator[str]:
     content = fields.get("content")
     parts: list[Any] = [fields, *(cast(list[Any], content) if isinstance(content, list) else ())]
-    yield from (str(part.get("type")) for part in parts if isinstance(part, Mapping))
+    yield from (str(cast(Mapping[str, Any], part).get("type")) for part in parts if isinstance(part, Mapping))

@@ -6,11 +6,12 @@ Models that do not take them read the words in a message of the user.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from tenure.dialects.anthropic import NAME, render_system
 from tenure.dialects.dialect import Piece
 from tenure.dialects.json_text import dump, encoded, load, members, source
+from tenure.live.sdk import plain
 from tenure.record.entry import Origin, Role, Text
 
 REMINDER: Final = "<system-reminder>\n{}\n</system-reminder>"
@@ -57,12 +58,12 @@ class Prompts:
 def with_prompts(head: Mapping[str, Any], prompts: Sequence[Piece]) -> dict[str, Any]:
     """The fields of a request with the record's prompt in `system`, behind what the caller says there. The same words stand there once."""
     given = head.get("system")
-    told: Any = load(render_system(prompts)) if prompts else []
+    told: Any = cast(Any, load(render_system(prompts))) if prompts else cast(Any, [])
     if isinstance(given, list | str) and given:
         parts = _parts(given)
         said = [part.get("text") for part in parts]
         more = [part for part in told if part["text"] not in said]
-        told = [*parts, *more] if more else given
+        return {**head, "system": [*parts, *more] if more else given}
     return {**head, "system": told} if told else dict(head)
 
 
@@ -111,4 +112,4 @@ def _words(piece: Piece) -> str:
 
 
 def _parts(system: Any) -> list[Any]:
-    return [{"type": "text", "text": system}] if isinstance(system, str) else list(system)
+    return [{"type": "text", "text": system}] if isinstance(system, str) else [plain(part) for part in system]

@@ -82,12 +82,12 @@ class Wire:
     def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "") -> Request:
         """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
         is_apart = self._dialect.name == Anthropic.name  # the prompt does not stand among the messages
-        head = dict(fields)
+        head, systems = dict(fields), frozenset[bytes]()
         if is_apart:
             prompts, shown, systems = self._prompts.split(shown, stay=rules.system_messages)
             head = with_prompts(head, prompts)
         messages = tuple(self._fitting(self._rendering.of(shown), is_apart=is_apart))
-        if is_apart and systems:
+        if systems:
             messages = tuple(legal(messages, systems, _role))
         if is_apart and self._markers and rules.cache_markers:
             head, messages = self._marked(head, messages, rules.cache_markers)

@@ -88,9 +88,9 @@ def declared_kinds(tools: Iterable[Mapping[str, Any]]) -> dict[str, ToolKind]:
 
 def name_of(tool: Mapping[str, Any]) -> str:
     """A declared tool's name, in either provider's shape; empty where it has none."""
-    function = tool.get("function")
-    named = tool.get("name") or (function.get("name") if isinstance(function, Mapping) else "")
-    return str(named or "")
+    function: Any = tool.get("function")
+    inner = cast(Mapping[str, Any], function) if isinstance(function, Mapping) else tool
+    return str(tool.get("name") or inner.get("name") or "")
 
 
 def is_delimiter(tool: str) -> bool:
