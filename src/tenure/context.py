@@ -44,7 +44,7 @@ from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger, Spent
 from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
-from tenure.meter.tokens import Tokenizer, o200k, weigh
+from tenure.meter.tokens import Tokenizer, checked, o200k, weigh
 from tenure.meter.warmth import Collapse
 from tenure.policies.offer import Offer, offers
 from tenure.policies.policy import Policy
@@ -146,7 +146,7 @@ class Context:
 
         With a `planner` Self-GC is done without asking, from 30 % of the limit on; with a `summariser` history is handed off at `handoff_at`, a
         share of the window or tokens, 0 for never, as soon as a provider reports that much, and never while `queued` is set. What comes of it is
-        told to `on_decision`; a model that fails changes nothing. `instructions` (texts by where they come from, such as AGENTS.md) go with every
+        told to `on_decision`; a model that fails changes nothing. What `on_decision` raises comes out of `request`; what was decided stands by then. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
 
         With `markers` (Messages API) a request asks the provider to cache its tools and system prompt, and its messages up to the newest: cache
@@ -158,7 +158,7 @@ class Context:
         if dialect:
             _named(DIALECTS, "dialect", dialect)
         self._kinds = dict(kinds or {})
-        self._count = tokenizer or o200k()
+        self._count = o200k() if tokenizer is None else checked(tokenizer)
         self._on_decision = on_decision
         self._notes = notes
         self.store = _opened(store)

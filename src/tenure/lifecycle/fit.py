@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from msgspec import Struct
 
 from tenure.lifecycle.taking import shortened, shortens, taken
+from tenure.policies.offered import offered
 from tenure.policies.policy import Policy
 from tenure.policies.situation import Situation
 from tenure.record.entry import Origin
@@ -96,7 +97,7 @@ def fit(
     Keys of inserts start with `prefix`. Reluctant actions are applied only while the view is above `limit`, and not at all without one.
     """
     draft = _Draft(situation, residues, prefix, in_one=policy.conduct.batch and policy.conduct.escalates)
-    actions = policy(situation)
+    actions = offered(policy, situation)
     goal, exhausted = target, False
     while True:
         if draft.tokens > goal and not exhausted:

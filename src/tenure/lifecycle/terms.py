@@ -43,6 +43,8 @@ class Terms(Struct, frozen=True, kw_only=True):
             return terms if terms.policy or terms.compat else replace(terms, policy=DEFAULT)
         if isinstance(policy, str):
             policy_named(policy)
+        elif policy is not None and not (callable(policy) and hasattr(policy, "name") and hasattr(policy, "conduct")):
+            raise InputError("policy", repr(policy), "a callable with a name and a conduct (tenure.policies.policy)")
         name = policy if isinstance(policy, str) else UNBOUNDED if policy is None else policy.name
         return replace(terms, policy=name, own=not isinstance(policy, str) and policy != _known(name), compat="")
 

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final, Protocol
 
-from tenure.errors import TenureError
+from tenure.errors import InputError, TenureError
 from tenure.meter.media import MediaKind, media_tokens
 from tenure.record.entry import Block, Media, ToolResult
 
@@ -52,6 +52,21 @@ class Tokenizer(Protocol):
     def __call__(self, text: str, /) -> int:
         """Tokens of `text`; 0 for an empty one."""
         ...
+
+
+def checked(tokenizer: Tokenizer) -> Tokenizer:
+    """A host's tokenizer, whose counts are held to be such. The count raises InputError for anything else, and for a tokenizer that raises."""
+
+    def count(text: str, /) -> int:
+        try:
+            tokens: object = tokenizer(text)
+        except Exception as error:
+            raise InputError("tokenizer", f"{type(error).__name__}: {error}", "a count") from error
+        if type(tokens) is not int or tokens < 0:
+            raise InputError("tokenizer", f"{tokens!r} for {len(text):,} characters", "a whole number of tokens, 0 or more")
+        return tokens
+
+    return count
 
 
 @cache
