@@ -354,7 +354,14 @@ class Context:
         query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
         recalls = self._recalls
         return answer(
-            self.session.index, recalls.history(), query, count=self._count, cap=cap, now=monotonic, opened=recalls.opened
+            self.session.index,
+            recalls.history(),
+            query,
+            count=self._count,
+            cap=cap,
+            now=monotonic,
+            opened=recalls.opened,
+            sources=recalls.sources,
         )
 
     def pin(self, object_: str = "", *, text: str = "") -> str:

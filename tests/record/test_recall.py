@@ -215,7 +215,7 @@ def test_a_recall_is_tied_to_its_source_and_one_of_a_recall_to_that_ones() -> No
     past = Past(
         human("go"),
         *reads(("a.py", "flux"), ("b.py", "pure")),
-        reply(call("recall", handle=f"read:1@{'0' * 4}, user:1")),
+        reply(call("recall", handle="read:1, user:1")),
         result("…"),
         reply(call("recall", handle="recall:1", lines="3-4")),
         result("…"),

@@ -16,7 +16,7 @@ from tenure.record.entry import Role
 from tenure.rules.tables import rules_for
 from tenure.testing.builders import by_words, call, human, reply, result, session, system
 from tenure.testing.store import MemoryStore
-from tenure.tui.building import Picks, build, drafts
+from tenure.tui.building import Picks, build, chosen
 from tenure.tui.carried import lifetime
 from tenure.tui.history import History, of_address, of_records
 from tenure.tui.listing import Segment, lists
@@ -136,7 +136,7 @@ def test_a_brief_stands_where_the_entries_it_stands_for_were() -> None:
         (7, 10, "", (3,)),
     ]
     picks = Picks(turns=frozenset({0, 3}), briefs=frozenset({"p0"}))
-    assert [draft.blocks[0].text[:8] for draft in drafts(history, picks, segments)][:3] == ["be brief", "what was", "task 2"]
+    assert [each.draft.blocks[0].text[:8] for each in chosen(history, picks, segments)][:3] == ["be brief", "what was", "task 2"]
 
 
 def test_an_object_says_how_much_of_it_is_left_and_who_took_it() -> None:

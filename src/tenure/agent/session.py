@@ -201,10 +201,18 @@ class Agent:
         """
         self._require_idle()
         index, view = self.context.session.index, self.context.session.view
-        places = blocks_of(index, handle_in(index, handle))
-        if all(view.weight(*at) == index.block(at).tokens for at in places):
+        places = blocks_of(index, handle_in(index, handle)) if self._has(handle) else ()
+        if places and all(view.weight(*at) == index.block(at).tokens for at in places):
             raise InputError("recall", f"{handle} is in the window as it was", "something that has left it")
         return tuple(self._recorder.bring_back(Query(handle=handle)))
+
+    def _has(self, handle: str) -> bool:
+        """Whether a handle names something of this record; False: of one that it was built from. Raises InputError when it names nothing."""
+        try:
+            return bool(blocks_of(self.context.session.index, handle_in(self.context.session.index, handle)))
+        except InputError:
+            self.context.recall(handle, cap=1)
+            return False
 
     @property
     def context(self) -> Context:

@@ -17,14 +17,18 @@ def context(
 ) -> None:
     """Browse a session's window: turns, objects, calls and commits, and build new conversations from chosen turns.
 
-    A conversation that is built goes to --store, by default with your own sessions.
+    A conversation that is built goes to --store, by default into the session's own store, or with your own sessions.
     """
     if not is_interactive():
         raise InputError("context", "no terminal", "one; `tenure show` prints a summary")
+    from tenure.agent.admission.admitted import admit
+    from tenure.agent.admission.disk import place_on_disk
     from tenure.agent.opening import store_url
     from tenure.agent.settings import Settings, World
+    from tenure.evals.loading import spills_of
     from tenure.meter.tokens import o200k
     from tenure.store.records import Records
+    from tenure.store.spills import SUFFIX
     from tenure.tui.building import Builder
     from tenure.tui.history import of_address
     from tenure.tui.themes import DARK, LIGHT
@@ -32,7 +36,12 @@ def context(
 
     count = o200k()
     history = of_address(session, count)
-    url = store_url(Settings(folder=Path.cwd(), store=store), World())
+    world, folder = World(), Path.cwd().resolve()
+    own = spills_of(session).folder  # beside the session's store, where it is one of ours: there its handles are found
+    url = store_url(Settings(folder=folder, store=store or (str(own).removesuffix(SUFFIX) if own else "")), world)
+
+    def system() -> str:
+        return admit(place_on_disk(folder, home=world.home, environment=world.environment, today=world.today), count=count).system
 
     def opened() -> Records:
         from tenure.store.store import Store
@@ -41,6 +50,8 @@ def context(
             Path(url.removeprefix("sqlite:///")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Store(url)
 
-    built = ViewerApp(lambda: history, Builder(opened, Path.cwd().resolve(), count), theme=LIGHT if light else DARK).run()
+    builder = Builder(opened, folder, count, system=system)
+    built = ViewerApp(lambda: history, builder, theme=LIGHT if light else DARK).run()
     if built:
-        typer.echo(f"tenure --resume {built[:8]} goes on with what was built")
+        apart = "" if url == store_url(Settings(folder=folder), world) else f" --store {url.removeprefix('sqlite:///')}"
+        typer.echo(f"tenure --resume {built[:8]}{apart} goes on with what was built")

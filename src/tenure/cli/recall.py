@@ -1,6 +1,8 @@
 """`tenure recall`: bring back the original bytes of anything in a session, by the handle that a view prints, or find the handle."""
 
 import sys
+from collections.abc import Iterator
+from itertools import chain
 from time import monotonic
 from typing import Annotated
 
@@ -11,11 +13,11 @@ from tenure.dialects.media import medium_bytes
 from tenure.disk.files import STDIN
 from tenure.disk.stores import OWN
 from tenure.errors import InputError
-from tenure.evals.loading import load, source, spills_of
+from tenure.evals.loading import load, source, sources_of, spills_of
 from tenure.lifecycle.budget import parse_tokens
 from tenure.meter.tokens import o200k
 from tenure.record.query import Query
-from tenure.record.recall import answer, raw, spilled
+from tenure.record.recall import Original, answer, raw, source_of, spilled
 from tenure.store.spills import Spills
 
 
@@ -51,14 +53,19 @@ def recall(
     for lost in loaded.skipped if OWN in loaded.formats else ():
         typer.echo(f"tenure: {words_plain(lost.reason)}", err=True)
     opened = Spills.among(map(spills_of, named))
+
+    def sources() -> Iterator[Original]:
+        return chain.from_iterable(map(sources_of, named))
+
     if as_bytes:
-        spill = spilled(loaded.index, loaded.read, handle)
-        for chunk in opened(spill) if spill else (raw(loaded.index, loaded.read, handle, medium=medium_bytes),):
+        of = source_of(Original(loaded.index, loaded.read), sources, handle)
+        spill = spilled(of.index, of.read, handle)
+        for chunk in opened(spill) if spill else (raw(of.index, of.read, handle, medium=medium_bytes),):
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
     query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)
-    typer.echo(answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened))
+    typer.echo(answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened, sources=sources))
 
 
 def _parted(arguments: list[str], *, optional: bool) -> tuple[list[str], str]:

@@ -24,6 +24,7 @@ from tenure.meter.ledger import Ledger
 from tenure.meter.tokens import Tokenizer, weigh
 from tenure.record.entry import Draft, Entry
 from tenure.record.index import Index
+from tenure.record.recall import Original
 from tenure.rules.tables import rules_for
 from tenure.sessions.detect import read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
@@ -76,6 +77,23 @@ def spills_of(address: str) -> Spills:
     """Where the outputs of a session are that its record does not hold whole; nowhere for a session that is not in a store of our own."""
     path, _ = _parted(address)
     return Spills.beside(path if _seekable(path) and store_of(Path(path)) == stores.OWN else None)
+
+
+def sources_of(address: str) -> Iterator[Original]:
+    """The records that a conversation in a store of our own was built from, nearest first; none of any other session."""
+    path, id_ = _parted(address)
+    if not _seekable(path) or store_of(Path(path)) != stores.OWN:
+        return
+    with own_store(path, id_) as (store, sheet):
+        while sheet.parent:
+            is_built = not sheet.forked_at
+            sheet = store.conversation(sheet.parent)
+            if is_built:
+                entries = list(store.entries(sheet.id))
+                index = Index()
+                for entry in entries:
+                    index.grow(entry)
+                yield Original(index, entries.__getitem__, is_own=False)
 
 
 def _stored(tool: str, path: Path, inner: str, address: str) -> Source:

@@ -1,6 +1,6 @@
 """Answering an agent's calls of `recall` in a live conversation (an edge: it reads the store). Promise: nothing is lost."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, Final
 
@@ -11,9 +11,9 @@ from tenure.meter.media import MediaKind, media_tokens
 from tenure.policies.situation import Count
 from tenure.record.entry import Entry, ToolCall
 from tenure.record.episodes import Answer
-from tenure.record.index import NONE
+from tenure.record.index import NONE, Index
 from tenure.record.medium import described
-from tenure.record.recall import media_of, respond
+from tenure.record.recall import Original, media_of, respond
 from tenure.record.spill import Open
 from tenure.store.records import Records
 from tenure.view.guard import RECALL_SHARE
@@ -32,6 +32,7 @@ class Recalls:
         self._session, self._store, self._conversation = session, store, conversation
         self._dialect, self._count, self._cap = dialect, count, cap
         self._media: MediaKind = media
+        self._sources: dict[str, Index] = {}
 
     def answered(self, at: tuple[int, int], made: ToolCall) -> dict[str, Any]:
         """The answer to the call at that place, as the dialect's result: text, and media where it can carry them."""
@@ -53,6 +54,7 @@ class Recalls:
             cap=self._room(),
             now=monotonic,
             opened=self.opened,
+            sources=self.sources,
         )
 
     def _room(self) -> int:
@@ -77,15 +79,38 @@ class Recalls:
         """The bytes of outputs that are kept in files."""
         return self._store.spills.open
 
-    def history(self) -> Callable[[int], Entry]:
+    def sources(self) -> Iterator[Original]:
+        """The records of the conversations that this one was built from, nearest first. Each is read once: O(its length)."""
+        sheet = self._store.conversation(self._conversation)
+        while sheet.parent:
+            is_built = not sheet.forked_at
+            sheet = self._store.conversation(sheet.parent)
+            if is_built:
+                yield self._source(sheet.id)
+
+    def _source(self, conversation: str) -> Original:
+        if conversation not in self._sources:
+            self._sources[conversation] = indexed(self._store, conversation)
+        return Original(self._sources[conversation], self.history(conversation), is_own=False)
+
+    def history(self, conversation: str = "") -> Callable[[int], Entry]:
         """Entries by number, for reading many in a row: from the store by the page, of which two are kept."""
         pages: dict[int, tuple[Entry, ...]] = {}
+        of = conversation or self._conversation
 
         def read(n: int) -> Entry:
             page = n // PAGE
             if page not in pages:
                 pages.pop(next(iter(pages)) if len(pages) > 1 else NONE, None)
-                pages[page] = tuple(self._store.entries(self._conversation, page * PAGE, (page + 1) * PAGE))
+                pages[page] = tuple(self._store.entries(of, page * PAGE, (page + 1) * PAGE))
             return pages[page][n % PAGE]
 
         return read
+
+
+def indexed(store: Records, conversation: str) -> Index:
+    """The index of a stored conversation."""
+    index = Index()
+    for entry in store.entries(conversation):
+        index.grow(entry)
+    return index

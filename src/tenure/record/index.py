@@ -403,9 +403,16 @@ class Index:
         if query is None:
             return
         sources: dict[str, None] = {}
-        for object_ in query.objects:
+        for handle in query.named:
+            object_ = handle.object
             tool, _, number = object_.rpartition(":")
             named = self.span(tool, int(number)) if number.isdecimal() else None
+            if (
+                named is not None
+                and handle.hash
+                and not self.entries[named.call[0]].hash.hex().startswith(handle.hash[: 2 * HASH_BYTES])
+            ):
+                named, object_ = None, str(handle)  # of the conversation that this one was built from
             if object_.startswith("skill:") and (loads := self.skills.loads(object_.removeprefix("skill:"))):
                 named = self.spans[loads[-1].span]
                 object_ = named.object

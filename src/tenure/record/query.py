@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.record.objects import parse_handle
+from tenure.record.objects import Handle, parse_handle
 
 CAP: Final = 10_000  # o200k tokens of one answer, unless said otherwise
 HANDLES: Final = 50  # in one question
@@ -40,14 +40,19 @@ class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return bool(self.path.strip() or self.words.strip() or self.pattern)
 
     @property
-    def objects(self) -> tuple[str, ...]:
-        """The objects that its answer brings back; none of a search, nor of what cannot be read as a handle."""
+    def named(self) -> tuple[Handle, ...]:
+        """The handles of what its answer brings back; none of a search, nor of what cannot be read as a handle."""
         if self.searches:
             return ()
         try:
-            return tuple(parse_handle(handle).object for handle in self.handles)
+            return tuple(map(parse_handle, self.handles))
         except InputError:
             return ()
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The objects that its answer brings back."""
+        return tuple(handle.object for handle in self.named)
 
     @property
     def key(self) -> str:

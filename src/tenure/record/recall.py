@@ -6,7 +6,10 @@ bring it. It is a copy, tied to its source by the index.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -50,6 +53,20 @@ RECALL_SCHEMA: Final[dict[str, Any]] = {
     },
     "additionalProperties": False,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A record that handles may name: the conversation's own, or one that it was built from."""
+
+    index: Index
+    read: Read
+    is_own: bool = True
+
+
+Sources = Callable[
+    [], Iterable[Original]
+]  # those that a conversation was built from, nearest first; read only when its own record has no answer
 
 
 class _Passage(Struct, frozen=True, kw_only=True, gc=False):
@@ -117,6 +134,19 @@ def media_of(index: Index, read: Read, arguments: str, told: Answer) -> tuple[tu
     return tuple(pairs.values())
 
 
+def source_of(own: Original, sources: Sources, handle: str) -> Original:
+    """The record that has what a handle names: its own first. Raises InputError, in the words of its own, when none has."""
+    try:
+        blocks_of(own.index, handle_in(own.index, handle))
+    except InputError:
+        for source in sources():
+            with suppress(InputError):
+                blocks_of(source.index, handle_in(source.index, handle))
+                return source
+        raise
+    return own
+
+
 def spilled(index: Index, read: Read, text: str) -> Spill | None:
     """The spill that a handle names; None for a handle of another kind. Raises InputError."""
     handle = parse_handle(text)
@@ -132,31 +162,60 @@ def answer(
     cap: int = CAP,
     now: Now | None = None,
     opened: Open = nowhere,
+    sources: Sources = tuple,
 ) -> str:
     """What the model gets for a recall, at most `cap` tokens of it by `count`; 0 is no cap, and without `count` an estimate errs high.
 
-    Patterns are stopped after PATTERN_S seconds of the clock `now`; `opened` gives the bytes of spills. Raises InputError for what cannot be
-    found or understood.
+    Patterns are stopped after PATTERN_S seconds of the clock `now`; `opened` gives the bytes of spills. What the record does not have is looked
+    for in its `sources`. Raises InputError for what cannot be found or understood.
     """
     meter = count or _estimate
     room = max(cap, LEAST) if cap else None
+    own = Original(index, read)
     if query.searches:
-        handles = [handle_in(index, handle) for handle in _handles(index, query)]
-        within = [at for handle in handles if handle.kind != "spill" for at in blocks_of(index, handle)] if handles else None
-        spills = [_spill(read(blocks_of(index, handle)[0][0]), handle) for handle in handles if handle.kind == "spill"]
-        if spills and not query.pattern:
-            raise InputError(
-                "recall", f"words or a path beside {spills[0].handle}", "a pattern, which is looked for in all of it, or lines"
-            )
-        if query.lines and (not spills or within):
-            raise InputError("lines", "lines beside a search", "lines beside a handle alone, or beside a pattern and a spill:…")
-        first = lines_of(query.lines) if query.lines else Lines()
-        return _told(
-            index, search(index, read, query, within, now, opened=opened, spills=spills, lines=first), query, room, meter
-        )
+        handles = _handles(index, query)
+        for source in [source_of(own, sources, handles[0])] if handles else chain([own], _later(sources)):
+            found = _searched(source, query, now, opened)
+            if found.hits:
+                return _told(source, found, query, room, meter)
+        raise _nothing(own.index, query)
     if not query.handles:
         raise InputError("recall", "nothing to look for", "a handle, a path, words or a pattern")
-    return _brought(index, read, query, room, meter, opened)
+    return _brought(own, query, room, meter, opened, sources)
+
+
+def _later(sources: Sources) -> Iterator[Original]:
+    """The sources, which are asked for when they are wanted."""
+    yield from sources()
+
+
+def _searched(source: Original, query: Query, now: Now | None, opened: Open) -> Hits:
+    index, read = source.index, source.read
+    handles = [handle_in(index, handle) for handle in _handles(index, query)]
+    within = [at for handle in handles if handle.kind != "spill" for at in blocks_of(index, handle)] if handles else None
+    spills = [_spill(read(blocks_of(index, handle)[0][0]), handle) for handle in handles if handle.kind == "spill"]
+    if spills and not query.pattern:
+        raise InputError(
+            "recall", f"words or a path beside {spills[0].handle}", "a pattern, which is looked for in all of it, or lines"
+        )
+    if query.lines and (not spills or within):
+        raise InputError("lines", "lines beside a search", "lines beside a handle alone, or beside a pattern and a spill:…")
+    first = lines_of(query.lines) if query.lines else Lines()
+    return search(index, read, query, within, now, opened=opened, spills=spills, lines=first)
+
+
+def _nothing(index: Index, query: Query) -> InputError:
+    return InputError(
+        "recall",
+        "nothing in the record matches",
+        "; ".join(filter(None, ("other words, a part of the path, or a handle", _unread(index, query)))),
+    )
+
+
+def _unread(index: Index, query: Query) -> str:
+    """What a search did not look into."""
+    unread = len(index.spills) if not query.pattern and not query.handles else 0
+    return f"{unread:,} outputs kept as spill:… are searched by pattern only" if unread else ""
 
 
 def respond(
@@ -170,6 +229,7 @@ def respond(
     cap: int = CAP,
     now: Now | None = None,
     opened: Open = nowhere,
+    sources: Sources = tuple,
 ) -> Answer:
     """The answer to a recorded call of `recall`, be it a refusal. Never raises InputError.
 
@@ -177,7 +237,7 @@ def respond(
     """
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
-        told = Answer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened))
+        told = Answer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources))
     except (InputError, msgspec.DecodeError, RecursionError) as error:
         told = Answer(text=f"recall: {error}", error=True)
     return _not_again(index, read, span, told, stands)
@@ -211,16 +271,17 @@ def _same(index: Index, span: Span) -> Iterator[Span]:
             yield index.spans[ordinal]
 
 
-def _brought(index: Index, read: Read, query: Query, room: int | None, count: Count, opened: Open) -> str:
+def _brought(own: Original, query: Query, room: int | None, count: Count, opened: Open, sources: Sources) -> str:
     """What handles stand for, one after the other, until the room is used up."""
-    handles = _handles(index, query)
+    handles = _handles(own.index, query)
     wanted = lines_of(query.lines) if query.lines else Lines()
     parts: list[str] = []
     failures: list[InputError] = []
     spent = 0
     for place, handle in enumerate(handles):
         try:
-            passage = _passage(index, read, handle, int(room * _CALL_SHARE) if room else None, count)
+            of = source_of(own, sources, handle)
+            passage = _passage(of.index, of.read, handle, int(room * _CALL_SHARE) if room else None, count)
             head = passage.head if not query.lines else f"[{passage.handle}, lines {wanted}]\n" * (len(handles) > 1)
             rest = handles[place + 1 :]
             left = None if room is None else room - spent - count(head) - _reserve(passage, rest, query.lines, count)
@@ -317,32 +378,25 @@ def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:
         yield f"{_label(index, held, at)}\n{held.blocks[at[1]].text}"
 
 
-def _told(index: Index, found: Hits, query: Query, room: int | None, count: Count) -> str:
+def _told(source: Original, found: Hits, query: Query, room: int | None, count: Count) -> str:
     """What a search found, a line each."""
-    unread = len(index.spills) if not query.pattern and not query.handles else 0
-    apart = f"{unread:,} outputs kept as spill:… are searched by pattern only" if unread else ""
-    if not found.hits:
-        what = "other words, a part of the path, or a handle"
-        raise InputError(
-            "recall",
-            "nothing in the record matches" + f" ({found.note})" * bool(found.note),
-            f"{what}; {apart}" if apart else what,
-        )
-    every = [_line(index, hit) for hit in found.hits]
+    every = [_line(source, hit) for hit in found.hits]
     shown = excerpt("\n".join(every), Lines(), None if room is None else room - _NOTE, count).text
     rows = shown.split("\n")
     more = found.more + len(every) - len(rows)
     order = "best first" if query.words.strip() and not query.pattern else "newest first"
-    notes = [each for each in (found.note, apart) if each]
+    notes = [each for each in (found.note, _unread(source.index, query)) if each]
     notes += [f"{more:,} more {found.what} matched: narrow the search, or add a handle or path"] if more else []
     notes += ['a line in its place: recall handle="…" lines="…"'] if not more else []
     return "\n".join([f"{len(rows)} {found.what}, {order}:", *rows, f"[{'; '.join(notes)}]"])
 
 
-def _line(index: Index, hit: Hit) -> str:
+def _line(source: Original, hit: Hit) -> str:
     """A hit with the handle and line by which it can be had."""
+    index = source.index
     facts = index.block(hit.at)
     here = f"entry:{hit.at[0]}/{hit.at[1]}"
+    here = here if source.is_own else index.handle(here, hit.at[0])
     line = f"line {hit.line}" if hit.char == 1 else f"line {hit.line}@{hit.char}"
     if hit.spill:
         return f"{hit.spill} {line}: {hit.shown}"

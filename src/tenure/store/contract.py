@@ -33,19 +33,20 @@ def require_order(entries: Sequence[Entry], commits: Sequence[Commit]) -> None:
             raise InputError("store", f"commit {commit.n}", f"commit {n}")
 
 
-def opened(conversation: Conversation, entries: Sequence[Entry], now: Now) -> Conversation:
-    """The cover sheet of a new conversation that begins with these entries. Raises InputError unless they are a chain from its genesis."""
-    require_order(entries, ())
+def opened(conversation: Conversation, entries: Sequence[Entry], commits: Sequence[Commit], now: Now) -> Conversation:
+    """The cover sheet of a new conversation that begins with these. Raises InputError unless they are a chain from its genesis, and a log from 0."""
+    require_order(entries, commits)
+    if commits and commits[0].n:
+        raise InputError("store", f"commit {commits[0].n} first", "commit 0")
     start = genesis(conversation.tenant)
     if entries and (entries[0].n, entries[0].parent) != (0, start):
         raise InputError("store", f"entry {entries[0].n} first", f"entry 0 with the parent {start[:12]}")
     return replace(
         conversation,
-        parent="",
         forked_at=0,
         head=entries[-1].id if entries else start,
         length=len(entries),
-        commits=0,
+        commits=len(commits),
         created=conversation.created or now(),
     )
 

@@ -36,8 +36,8 @@ class Conversation(Struct, frozen=True, kw_only=True):
     id: str
     tenant: str = ""
     title: str = ""
-    parent: str = ""  # the conversation it was forked from, "" for none
-    forked_at: int = 0  # entries shared with the parent
+    parent: str = ""  # the conversation it was forked from or built from, "" for none
+    forked_at: int = 0  # entries shared with the parent; 0 of one that was built
     model: str = ""
     dialect: str = ""
     budget: str = ""  # JSON; the store does not look inside
@@ -100,8 +100,8 @@ class Records(Protocol):
         """Where outputs are kept that are too large for an entry."""
         ...
 
-    def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
-        """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
+    def create(self, conversation: Conversation, entries: Sequence[Entry] = (), commits: Sequence[Commit] = ()) -> Conversation:
+        """Open a new conversation with its first entries and commits, none unless given, all or nothing; Conflict when the id is taken."""
         ...
 
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:

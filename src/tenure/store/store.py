@@ -86,12 +86,13 @@ class Store:
         """Let go of files and connections."""
         self._database.close()
 
-    def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
-        """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
-        fresh = opened(conversation, entries, self._now)
+    def create(self, conversation: Conversation, entries: Sequence[Entry] = (), commits: Sequence[Commit] = ()) -> Conversation:
+        """Open a new conversation with its first entries and commits, none unless given, all or nothing; Conflict when the id is taken."""
+        fresh = opened(conversation, entries, commits, self._now)
         with self._database.writing() as cursor:
             self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(fresh)])
             self._add(cursor, tables.ADD_ENTRY, [rows.entry_values(fresh.id, entry) for entry in entries])
+            self._add(cursor, tables.ADD_COMMIT, rows.commit_values(fresh.id, commits, ""))
         return fresh
 
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:

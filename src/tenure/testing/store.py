@@ -50,9 +50,9 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to let go of; what is kept stays readable."""
 
-    def create(self, conversation: Conversation, entries: Sequence[Entry] = ()) -> Conversation:
-        """Open a new conversation with its first entries, none unless given, all or nothing; Conflict when the id is taken."""
-        return self._add(opened(conversation, entries, self._now), (), entries)
+    def create(self, conversation: Conversation, entries: Sequence[Entry] = (), commits: Sequence[Commit] = ()) -> Conversation:
+        """Open a new conversation with its first entries and commits, none unless given, all or nothing; Conflict when the id is taken."""
+        return self._add(opened(conversation, entries, commits, self._now), commits, entries)
 
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
         """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""

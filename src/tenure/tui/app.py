@@ -178,15 +178,24 @@ class TenureApp(App[str]):
 
         agent = self._open_agent
         count = self._world.tokens or o200k()
-        builder = Builder(lambda: agent.context.store, agent.folder, count, keep=True)
+        builder = Builder(
+            lambda: agent.context.store,
+            agent.folder,
+            count,
+            keep=True,
+            system=lambda: agent.admitted.system,
+            dialect=agent.choice.api,
+        )
         title = title_of(agent.context.store, agent.context.store.conversation(agent.id))
         again = partial(of_context, agent.context, title=title, model=agent.choice.name)
         viewer = ContextViewer(again(), builder, again=again, busy=lambda: self._chat.is_busy, recall=self._bring_back)
         await self.push_screen(viewer, self._built)
 
-    def _built(self, conversation: str | None) -> None:
+    async def _built(self, conversation: str | None) -> None:
         if conversation:
-            self._chat.tell(f"built session {conversation[:8]}: /sessions goes on with it")
+            before = self._open_agent
+            if await self._open(replace(self._settings, resume=conversation, newest=False, model=before.model)):
+                self._chat.tell(f"this is {conversation[:8]}, built from {before.id[:8]}, which stays as it was")
 
     async def _do_handoff(self, focus: str) -> None:
         agent = self._open_agent

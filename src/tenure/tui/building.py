@@ -1,15 +1,19 @@
-"""Building a new conversation from chosen turns and briefs. Promise: nothing is lost: the source stays as it is, and pairs stay whole.
+"""Building a new conversation from chosen turns and briefs; the source stays as it is, and pairs stay whole.
 
-A brief and the turns it stands for exclude each other. What is chosen is taken exactly, in record order; an entry of which only a part is chosen is
-written anew from its blocks, any other keeps its bytes.
+It begins as a new session of the agent does, with its prompt. What is chosen is taken in record order, and shown as the source shows it: clips and
+residues stay, a turn that a brief stands for is shown as it was before the brief. The source is the new conversation's parent, so that handles of the
+source still bring back what they name. A brief and the turns that it stands for exclude each other; of a turn that the brief cuts, the rest may be
+chosen beside it, and the person's words, which no brief takes, stand before it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.dialects import DIALECTS
 from tenure.errors import InputError
@@ -20,9 +24,12 @@ from tenure.record.entry import NEUTRAL, Draft, Origin, Role, Text
 from tenure.rules.tables import rules_for
 from tenure.store.records import Conversation, Records
 from tenure.tui.history import History
-from tenure.tui.listing import Segment, turn_blocks
+from tenure.tui.listing import Segment, is_brief, turn_blocks
+from tenure.view.edit import Commit, Drop, Edit, Insert, Replace
+from tenure.view.kept import At, Kept, kept
+from tenure.view.thinking import invalidated
 
-TITLE_CHARS = 80
+TITLE_CHARS: Final = 80
 
 
 class Picks(Struct, frozen=True, kw_only=True):
@@ -35,7 +42,7 @@ class Picks(Struct, frozen=True, kw_only=True):
         return bool(self.turns or self.briefs)
 
     def turn(self, number: int, segments: Iterable[Segment]) -> "Picks":
-        """With a turn chosen, or no longer; a brief that stands for it lets go."""
+        """With a turn chosen, or no longer; a brief that stands for all of it lets go."""
         briefs = {segment.key for segment in segments if segment.key and number in segment.turns}
         return Picks(turns=self.turns ^ {number}, briefs=self.briefs - briefs)
 
@@ -44,59 +51,171 @@ class Picks(Struct, frozen=True, kw_only=True):
         return Picks(turns=self.turns - set(segment.turns), briefs=self.briefs ^ {segment.key}) if segment.key else self
 
 
-def drafts(history: History, picks: Picks, segments: Iterable[Segment]) -> Iterator[Draft]:
-    """The messages of the new conversation, in order."""
-    blocks = turn_blocks(history)
-    chosen: dict[int, list[int]] = {}
-    for number in picks.turns:
-        for entry, block in blocks.get(number, ()):
-            chosen.setdefault(entry, []).append(block)
+class Chosen(Struct, frozen=True, kw_only=True):
+    """A message of the new conversation, and the blocks of the source that its blocks are; none of a brief or a prompt."""
+
+    draft: Draft
+    blocks: tuple[At, ...] = ()
+
+
+def chosen(history: History, picks: Picks, segments: Iterable[Segment], prompt: Draft | None = None) -> Iterator[Chosen]:
+    """The messages of the new conversation, in order. With a `prompt`, those of the source are left out."""
     briefs = sorted((segment for segment in segments if segment.key in picks.briefs), key=lambda each: each.stop)
-    for entry in sorted(chosen):
+    wanted = _wanted(history, picks, briefs)
+    if prompt is not None:
+        yield Chosen(draft=prompt)
+    for entry, blocks in sorted(wanted.items()):
+        if prompt is not None and history.index.entries[entry].role is Role.SYSTEM:
+            continue
         while briefs and briefs[0].stop <= entry:
-            yield _brief(briefs.pop(0))
-        yield _part(history, entry, sorted(chosen[entry]))
-    yield from map(_brief, briefs)
+            yield Chosen(draft=_brief(briefs.pop(0)))
+        yield Chosen(draft=_part(history, entry, blocks), blocks=tuple((entry, block) for block in blocks))
+    yield from (Chosen(draft=_brief(brief)) for brief in briefs)
 
 
 def build(
-    history: History, picks: Picks, segments: Iterable[Segment], *, store: Records, folder: Path, count: Tokenizer
+    history: History,
+    picks: Picks,
+    segments: Iterable[Segment],
+    *,
+    store: Records,
+    folder: Path,
+    count: Tokenizer,
+    system: str = "",
+    dialect: str = "",
 ) -> Conversation:
-    """Keep the chosen as a new conversation of a folder, and say which. Raises InputError when nothing is chosen."""
+    """Keep the chosen as a new conversation of a folder, and say which. Raises InputError when nothing is chosen.
+
+    `system` is the prompt of a new session, `dialect` the API that it speaks.
+    """
     if not picks:
         raise InputError("selection", "nothing", "at least one turn or brief")
-    made = list(drafts(history, picks, segments))
+    made = list(chosen(history, picks, segments, _prompt(system, dialect) if system else None))
+    source = history.sheet
     rules = rules_for("", history.model, "")
     setup = Setup(budget=USUAL, rules=rules, policy=None, tenant=str(folder))
     placing = Session(setup, weigh=lambda blocks: weigh(blocks, count, rules.media), count=count)
-    placed = placing.propose(made)
-    dialect = next((draft.dialect for draft in reversed(made) if draft.dialect in DIALECTS), "")
+    placed = placing.propose([each.draft for each in made])
+    placing.accept(placed)
+    commits = _commits(history, made, placing)
+    spoken = next((each.draft.dialect for each in reversed(made) if each.draft.dialect in DIALECTS), dialect)
     sheet = Conversation(
         id=uuid4().hex,
         tenant=str(folder),
         title=f"built from {history.title}"[:TITLE_CHARS],
+        parent=_parent(history, store),
         model=history.model,
-        dialect=dialect,
-        budget=msgspec.json.encode(USUAL).decode(),
+        dialect=spoken,
+        budget=source.budget if source is not None and source.budget else msgspec.json.encode(USUAL).decode(),
+        terms=source.terms if source is not None else "",
     )
-    return store.create(sheet, placed.entries)
+    return store.create(sheet, placed.entries, commits)
 
 
 class Builder:
     """Where a conversation that is built goes."""
 
-    def __init__(self, store: Callable[[], Records], folder: Path, count: Tokenizer, *, keep: bool = False) -> None:
-        """`keep`: the store is somebody else's to close."""
+    def __init__(
+        self,
+        store: Callable[[], Records],
+        folder: Path,
+        count: Tokenizer,
+        *,
+        keep: bool = False,
+        system: Callable[[], str] = str,
+        dialect: str = "",
+    ) -> None:
+        """`keep`: the store is somebody else's to close. `system` gives the prompt of a new session there, `dialect` is the API it speaks."""
         self._store, self._folder, self._count, self._keep = store, folder, count, keep
+        self._system, self._dialect = system, dialect
 
     def __call__(self, history: History, picks: Picks, segments: Iterable[Segment]) -> str:
         """Build, and say the new conversation's id."""
         store = self._store()
         try:
-            return build(history, picks, segments, store=store, folder=self._folder, count=self._count).id
+            built = build(
+                history,
+                picks,
+                segments,
+                store=store,
+                folder=self._folder,
+                count=self._count,
+                system=self._system(),
+                dialect=self._dialect,
+            )
+            return built.id
         finally:
             if not self._keep:
                 store.close()
+
+
+def _wanted(history: History, picks: Picks, briefs: Iterable[Segment]) -> dict[int, list[int]]:
+    """The blocks of the chosen turns by entry, without those that a chosen brief stands for."""
+    stands = [range(brief.start, brief.stop) for brief in briefs]
+    found: dict[int, list[int]] = {}
+    for number, blocks in turn_blocks(history).items():
+        for entry, block in blocks if number in picks.turns else ():
+            spoken = history.index.block((entry, block)).origin is Origin.HUMAN
+            if spoken or not number or not any(entry in each for each in stands):
+                found.setdefault(entry, []).append(block)
+    return {entry: sorted(blocks) for entry, blocks in found.items()}
+
+
+def _commits(history: History, made: Iterable[Chosen], placing: Session) -> tuple[Commit, ...]:
+    """What shows the chosen as the source shows it: one commit, made as the record begins; none where all of it stands as it was."""
+    shown = kept(history.index, len(history.index), history.commits, is_brief)
+    places = {at: (n, block) for n, each in enumerate(made) for block, at in enumerate(each.blocks)}
+    edits = [*_edits(shown, places), *_residues(shown, places)]
+    after = placing.view.copy()
+    after.apply(edits)
+    if placing.setup.rules.thinking == "prefix_bound":
+        unsealed = list(invalidated(placing.index, after, 0))  # what goes before it is another prefix now
+        after.apply(unsealed)
+        edits += unsealed
+    if not edits:
+        return ()
+    commit = Commit(
+        n=0,
+        entries=placing.length,
+        policy="build",
+        moment="admission",
+        reason=f"shown as in {history.title}",
+        tokens_before=placing.view.tokens,
+        tokens_after=after.tokens,
+        edits=tuple(edits),
+    )
+    return (commit,)
+
+
+def _edits(shown: Kept, places: Mapping[At, At]) -> Iterator[Edit]:
+    for at, (entry, block) in places.items():
+        if not shown.shows(at):
+            yield Drop(entry=entry, block=block)
+        elif (instead := shown.instead(at)) is not None:
+            yield Replace(entry=entry, block=block, text=instead.text, tokens=instead.tokens, routes=instead.routes)
+
+
+def _residues(shown: Kept, places: Mapping[At, At]) -> Iterator[Insert]:
+    """What stands in the source for something that left a chosen turn, at its place there."""
+    entries = {at[0]: entry for at, (entry, _) in places.items()}
+    for insert in shown.view.inserts:
+        if not is_brief(insert) and insert.before_entry in entries:
+            yield replace(
+                insert, before_entry=entries[insert.before_entry], key=f"{insert.key}~built"
+            )  # keys are never used twice
+
+
+def _parent(history: History, store: Records) -> str:
+    """The source's id in the store, where handles of the source will be looked up; empty for a session that is not of our own."""
+    source = history.sheet
+    if source is None:
+        return ""
+    try:
+        store.conversation(source.id)
+    except InputError:  # it is in another store
+        entries = tuple(map(history.read, range(len(history.index))))
+        store.create(replace(source, parent="", forked_at=0), entries, tuple(history.commits))
+    return source.id
 
 
 def _part(history: History, number: int, blocks: list[int]) -> Draft:
@@ -110,6 +229,13 @@ def _part(history: History, number: int, blocks: list[int]) -> Draft:
         at=entry.at,
         model=entry.model,
     )
+
+
+def _prompt(system: str, dialect: str) -> Draft:
+    """The prompt as a new session records it."""
+    if dialect in DIALECTS:
+        return DIALECTS[dialect].parse([{"role": "system", "content": system}])[0]
+    return Draft(role=Role.SYSTEM, blocks=(Text(text=system, origin=Origin.HARNESS),))
 
 
 def _brief(segment: Segment) -> Draft:

@@ -48,8 +48,10 @@ class Details:
         match tab:
             case "segments":
                 segment = self._lists.segments[int(key)]
-                turns = ", ".join(f"user:{number}" for number in segment.turns[:40])
-                words = clean.text(segment.text) if segment.text else f"turns {turns or 'none'}"
+                turns = [f"user:{number}" for number in segment.turns[:40]] + [
+                    f"a part of user:{number}" for number in segment.parts[:40]
+                ]
+                words = clean.text(segment.text) if segment.text else f"turns {', '.join(turns) or 'none'}"
                 return Content.assemble((f"{clean.line(segment.title)}\n\n", "$text-accent bold"), words)
             case "calls":
                 return self._call(int(key), only_changes=only_changes)

@@ -28,7 +28,7 @@ from tenure.view.project import View, project
 
 if TYPE_CHECKING:
     from tenure.context import Context
-    from tenure.store.records import Records
+    from tenure.store.records import Conversation, Records
 
 
 PAGE: Final = 32  # entries read at once from a store
@@ -48,6 +48,7 @@ class History(Struct, frozen=True, kw_only=True):
     holds: tuple[Hold, ...] = ()
     limit: int = 0  # provider tokens; 0: none is known
     context: "Context | None" = None
+    sheet: "Conversation | None" = None  # of a conversation in a store of ours
 
     @property
     def calls(self) -> int:
@@ -78,6 +79,7 @@ def of_context(context: "Context", *, title: str = "", model: str = "") -> Histo
         holds=context.session.holds,
         limit=context.gauge.limit,
         context=context,
+        sheet=store.conversation(name),
     )
 
 
@@ -121,6 +123,7 @@ def of_records(store: "Records", conversation: str) -> History:
         usages={each.n: each.usage for each in store.usages(conversation)},
         holds=store.holds(conversation),
         limit=Budget.stored(sheet.budget).limit,
+        sheet=sheet,
     )
 
 

@@ -50,7 +50,8 @@ class Segment(Struct, frozen=True, kw_only=True, gc=False):
     shown: int
     key: str = ""  # of the brief's inserted entry, while it stands
     text: str = ""  # of the brief
-    turns: tuple[int, ...] = ()  # that start in it
+    turns: tuple[int, ...] = ()  # that lie in it wholly
+    parts: tuple[int, ...] = ()  # of which a part lies in it
 
 
 class Lists(Struct, frozen=True, kw_only=True):
@@ -104,7 +105,7 @@ def is_brief(insert: Insert) -> bool:
 def _segments(history: History, life: Lifetime) -> Iterator[Segment]:
     index = history.index
     standing = {insert.key: insert for insert in life.now.inserts}
-    starts = {turn.number: turn.start[0] for turn in index.turns}
+    bounds = {number: (blocks[0][0], blocks[-1][0] + 1) for number, blocks in turn_blocks(history).items() if number}
     first = 0
 
     def segment(stop: int, title: str, key: str = "", text: str = "") -> Segment:
@@ -116,7 +117,12 @@ def _segments(history: History, life: Lifetime) -> Iterator[Segment]:
             shown=sum(row.tokens for entry in range(first, stop) if (row := life.now.row(entry)) is not None),
             key=key if key in standing else "",
             text=text,
-            turns=tuple(number for number, entry in starts.items() if first <= entry < stop),
+            turns=tuple(number for number, (start, end) in bounds.items() if first <= start and end <= stop),
+            parts=tuple(
+                number
+                for number, (start, end) in bounds.items()
+                if start < stop and first < end and not (first <= start and end <= stop)
+            ),
         )
 
     for commit in history.commits:

@@ -92,7 +92,6 @@ class ContextViewer(Screen[str]):
         self._picks = Picks()
         self._found: tuple[Found, ...] = ()
         self._only_changes = True
-        self._built = ""
 
     def compose(self) -> ComposeResult:
         """Title, lists, detail, search, keys."""
@@ -187,7 +186,7 @@ class ContextViewer(Screen[str]):
         elif self.query_one("#detail").has_focus:
             self._rows(self._tab).focus()
         else:
-            self.dismiss(self._built)
+            self.dismiss("")
 
     def action_tab(self, name: str) -> None:
         """Another list."""
@@ -242,16 +241,14 @@ class ContextViewer(Screen[str]):
 
     def action_build(self) -> None:
         """Make a conversation of what is chosen."""
-        if self._builder is None:
+        if self._builder is None or self._waits():
             return
         try:
-            self._built = self._builder(self._history, self._picks, self._lists.segments)
+            built = self._builder(self._history, self._picks, self._lists.segments)
         except TenureError as error:
             self._say(error)
             return
-        self.notify(f"built {self._built}: tenure --resume {self._built[:8]}", timeout=20, markup=False)
-        self._picks = Picks()
-        self._fill_picks()
+        self.dismiss(built)
 
     def action_changes(self) -> None:
         """All that the model saw, or what changed."""
