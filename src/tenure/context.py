@@ -70,7 +70,7 @@ from tenure.store.records import Conversation, Now, Records, utc_now
 from tenure.view.edit import Commit, Moment
 from tenure.view.guard import Hold, HoldKind
 from tenure.view.project import View, project
-from tenure.view.request import Messages, alternating
+from tenure.view.request import Messages
 from tenure.view.shared import Difference, difference
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
@@ -555,7 +555,7 @@ class Context:
         named = "" if self._model else str(head.get("model") or "")  # the model that is asked, where none was named before
         rules = rules_for(self.rules.provider, named, self._dialect.name) if named else self.rules
         shown = self._messages.of(self.session.freeze())
-        return self._wire.request(head, alternating(shown) if rules.alternation else shown, rules, notes)
+        return self._wire.request(head, shown, rules, notes)
 
     def _told(self, decision: Decision) -> Decision:
         if self._on_decision is not None:

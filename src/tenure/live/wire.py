@@ -18,18 +18,13 @@ from tenure.dialects.anthropic import Anthropic
 from tenure.dialects.cache_markers import life_of, mark_head, markers_of, place_markers, strip_markers
 from tenure.dialects.dialect import Dialect, Head, Piece
 from tenure.dialects.json_text import (
-    array_text,
     clean,
     dump,
-    elements,
     encoded,
     load,
-    members,
-    object_of,
     source,
-    value_of,
-    with_members,
 )
+from tenure.dialects.turns import alternate, join, role_of
 from tenure.errors import InputError
 from tenure.live.prompts import Prompts, legal, with_prompts
 from tenure.live.rendering import Rendering
@@ -39,7 +34,6 @@ from tenure.rules.rules import Rules
 _RESULTS: Final = b'{"role":"user","content":[{"type":"tool_result"'  # how results of our own tools begin
 _END: Final = b"]}"
 _ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps half of a surrogate pair
-_ROLE: Final = re.compile(rb'\{"role":"(\w+)"')
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -88,13 +82,16 @@ class Wire:
             head = with_prompts(head, prompts)
         messages = tuple(self._fitting(self._rendering.of(shown), is_apart=is_apart))
         if systems:
-            messages = tuple(legal(messages, systems, _role))
+            messages = tuple(legal(messages, systems, role_of))
+        if rules.alternation:
+            messages = alternate(messages)
         if is_apart and self._markers and rules.cache_markers:
             head, messages = self._marked(head, messages, rules.cache_markers)
         if not notes:
             return Request(dialect=self._dialect, head=head, messages=messages)
-        joined = rules.alternation and bool(messages) and _role(messages[-1]) == "user"
-        note = _beside(messages[-1], notes) if joined else encoded(_note(self._dialect.name, notes))
+        note = encoded(_note(self._dialect.name, notes))
+        joined = rules.alternation and bool(messages) and role_of(messages[-1]) == "user"
+        note = join(messages[-1], note) if joined else note
         return Request(dialect=self._dialect, head=head, messages=messages, notes=note, joined=joined)
 
     def body(self, request: Request) -> bytes:
@@ -145,9 +142,9 @@ def _places(messages: Sequence[bytes]) -> Iterator[int]:
     if last >= 0:
         yield last
     n = len(messages) - 1
-    while n >= 0 and _role(messages[n]) != "assistant":
+    while n >= 0 and role_of(messages[n]) != "assistant":
         n -= 1
-    while n >= 0 and _role(messages[n]) == "assistant":
+    while n >= 0 and role_of(messages[n]) == "assistant":
         n -= 1
     before = _carrier(messages, n)
     if 0 <= before < last:
@@ -156,15 +153,9 @@ def _places(messages: Sequence[bytes]) -> Iterator[int]:
 
 def _carrier(messages: Sequence[bytes], n: int) -> int:
     """The nearest message up to place `n` that carries a marker; a system's message goes out as it came in. -1 for none."""
-    while n >= 0 and _role(messages[n]) == "system":
+    while n >= 0 and role_of(messages[n]) == "system":
         n -= 1
     return n
-
-
-def _role(message: bytes) -> str:
-    if spelled := _ROLE.match(message):
-        return spelled[1].decode()
-    return str(object_of(load(source(message, "message")), "message").get("role"))
 
 
 def _json(value: object) -> object:
@@ -178,15 +169,6 @@ def _json(value: object) -> object:
 def _note(dialect: str, text: str) -> str:
     content: object = [{"type": "text", "text": text}] if dialect == Anthropic.name else text
     return dump({"role": "user", "content": content})
-
-
-def _beside(message: bytes, notes: str) -> bytes:
-    text = source(message, "message")
-    content = value_of(members(text), "content") or '""'
-    if content.startswith("["):
-        parts = [item.text for item in elements(content)]
-        return encoded(with_members(text, {"content": array_text([*parts, dump({"type": "text", "text": notes})])}))
-    return encoded(with_members(text, {"content": dump(f"{load(content)}\n\n{notes}")}))
 
 
 def _are_results(last: bytes, message: bytes) -> bool:

@@ -12,12 +12,12 @@ from tenure.dialects.dialect import Dialect, Head, Piece
 from tenure.dialects.json_text import Json, dump, load, number_of, source
 from tenure.dialects.openai_chat import OpenAIChat
 from tenure.dialects.openai_responses import OpenAIResponses
+from tenure.dialects.turns import alternate
 from tenure.errors import InputError
 from tenure.models.prefix import Prefix, continued, read_prefix
 from tenure.models.question import Question
 from tenure.record.entry import NEUTRAL, Draft, Origin, Role, Text
 from tenure.rules.tables import rules_for
-from tenure.view.request import alternating
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
 Fields = Mapping[str, Any]
@@ -142,10 +142,9 @@ def _form(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _messages(drafts: Sequence[Draft], model: str, dialect: Dialect) -> tuple[bytes, ...]:
-    shown = [_piece(draft) for draft in drafts]
+    messages = dialect.render([_piece(draft) for draft in drafts])
     if rules_for("", model, dialect.name).alternation:
-        shown = alternating(shown)
-    messages = dialect.render(shown)
+        messages = alternate(messages)
     if not messages:
         raise InputError("question", "messages without a word", "something to ask")
     return messages

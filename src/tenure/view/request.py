@@ -50,18 +50,6 @@ def pieces(view: View, index: Index, read: Read) -> tuple[Piece, ...]:
     return Messages(index, read).of(view)
 
 
-def alternating(shown: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The messages with neighbours of one role made one, for providers that insist on turns; only text is joined, all else stays apart."""
-    joined: list[Piece] = []
-    for piece in shown:
-        last = joined[-1] if joined else None
-        if last is not None and last.role is piece.role and _is_text(last) and _is_text(piece):
-            joined[-1] = Piece(role=piece.role, blocks=(*last.blocks, *piece.blocks))
-        else:
-            joined.append(piece)
-    return tuple(joined)
-
-
 class Messages:
     """The messages of one conversation's views; what is shown as it was the last time is not made again. Mutable: it keeps what is shown."""
 
@@ -110,10 +98,6 @@ def replaced(block: Block, text: str) -> Block:
             return Text(text=text, origin=block.origin)
         case _:
             assert_never(block)
-
-
-def _is_text(piece: Piece) -> bool:
-    return piece.role is not Role.TOOL and all(isinstance(block, Text) for block in piece.blocks)
 
 
 def _lines(line: Row, index: Index, read: Read) -> Iterator[_Message]:
