@@ -11,18 +11,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from tenure.agent.secrets import is_secret
 from tenure.errors import InputError
 
 HASHED_BYTES: Final = 16 * 2**20  # of a file that is compared by its content; larger ones by size and time
 
-# What holds keys or passwords, below home or anywhere. Templates of them hold none.
-_SECRETS: Final = re.compile(
-    r"(?:^|/)(?:\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.config/(?:gcloud|gh|hub|op|tenure)|\.password-store|keyrings)(?:/|$)"
-    r"|(?:^|/)(?:\.netrc|_netrc|\.pgpass|\.git-credentials|\.npmrc|\.pypirc|\.htpasswd|\.docker/config\.json|credentials\.json)$"
-    r"|(?:^|/)\.env(?:\.(?!example$|sample$|template$|dist$)[^/]*)?$"
-    r"|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$"
-    r"|^/etc/g?shadow-?$|^/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)$"
-)
 _GIT: Final = re.compile(r"(?:^|/)\.git(?:/|$)", re.IGNORECASE)
 _LONGEST: Final = 4_096  # bytes of a path
 
@@ -68,7 +61,7 @@ class Workspace:
 
     def is_secret(self, path: Path) -> bool:
         """Whether it is a place where keys are kept."""
-        return bool(_SECRETS.search(str(path)) or (os.path.lexists(path) and _SECRETS.search(str(self.landing(path)))))
+        return is_secret(str(path)) or (os.path.lexists(path) and is_secret(str(self.landing(path))))
 
     def is_git(self, path: Path) -> bool:
         """Whether it belongs to git itself: a change there may run programs later."""
