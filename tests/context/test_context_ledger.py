@@ -181,7 +181,7 @@ def test_what_a_helper_model_costs_is_noted_also_when_it_fails() -> None:
 
 def test_a_digest_is_paid_by_its_own_role() -> None:
     digest = ScriptedModel(then=Line(text="It says nothing new.", usage=Usage(uncached=900, output=9), cost_usd=0.01), name="d")
-    context = opened(MemoryStore(), ceiling=30_000, clip=100, digest=digest, digest_above=200)
+    context = opened(MemoryStore(), ceiling=30_000, clip=200, digest=digest, digest_above=200)
     Agent(context).step(1_000)
     assert account(context.ledger, "digest").calls == 1
     assert account(context.ledger, "digest").usd == 0.01
@@ -223,7 +223,7 @@ def test_after_a_commit_the_gauge_is_estimated_until_usage_comes() -> None:
 
 
 def test_a_result_clipped_from_its_birth_leaves_the_gauge_as_certain_as_it_was() -> None:
-    context = opened(MemoryStore(), ceiling=30_000, clip=100)
+    context = opened(MemoryStore(), ceiling=30_000, clip=200)
     Agent(context).step(2_000)
     assert len(context.session.commits) == 1
     assert not context.gauge.estimated

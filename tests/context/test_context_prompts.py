@@ -117,7 +117,7 @@ def test_a_model_that_is_named_with_the_request_alone_decides_what_it_takes() ->
 @pytest.mark.parametrize("name", EVERY)
 def test_what_declares_a_tool_is_never_evicted_replaced_nor_clipped(name: str) -> None:
     context = Context(
-        policy=EVERY[name], model=MODEL, store=MemoryStore(), budget=Budget(ceiling=110_000), tokenizer=len, clip=100
+        policy=EVERY[name], model=MODEL, store=MemoryStore(), budget=Budget(ceiling=110_000), tokenizer=len, clip=200
     )
     references = [{"type": "tool_reference", "tool_name": f"mcp__tickets__tool_{n}"} for n in range(20)]
     search = {"type": "tool_use", "id": "s1", "name": "ToolSearch", "input": {"query": "tickets"}}

@@ -12,7 +12,7 @@ from tenure.planners.handoff_transcript import OPENING
 from tenure.testing.builders import human, system
 from tenure.view.action import Take
 from tenure.view.edit import Insert
-from tenure.view.inherit import inherited
+from tenure.view.inherit import Shared, inherited
 from tenure.view.pointers import NAMED, is_stretch, turn_line
 
 BUDGET = int(CEILING * RESIDUE_SHARE)
@@ -173,7 +173,7 @@ def test_handles_in_pointers_resolve_in_a_fork_and_after_a_restart() -> None:
     for number in range(at):
         fork.follow(session.kept[number])
     fork.kept |= session.kept
-    for commit in inherited(session.commits, at):
+    for commit in inherited(session.commits, at, lambda: Shared(index=fork.index, rules=fork.setup.rules, limit=8_000)):
         fork.commit(commit)
     assert again.pointers
     assert fork.pointers

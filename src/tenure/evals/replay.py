@@ -439,7 +439,7 @@ class _Run:
         now: dict[tuple[int, int], str] = {}
         for row in self.session.view.rows():
             for block in row.blocks:
-                why = guard.why((row.entry, block))
+                why = guard.why_for_good((row.entry, block))
                 if why is not None and why != "human":
                     now[row.entry, block] = why
         for at, what in self._protected.items():

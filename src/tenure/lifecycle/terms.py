@@ -4,7 +4,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.clip.setting import Clip
+from tenure.clip.setting import FEWEST, Clip
 from tenure.errors import InputError
 from tenure.lifecycle.gate import Rule
 from tenure.policies import DEFAULT, UNBOUNDED, policy_named
@@ -34,6 +34,10 @@ class Terms(Struct, frozen=True, kw_only=True):
         terms = replace(
             self, gate=gate or self.gate or Rule.PRICED, clip=next(n for n in (clip, self.clip, Clip().above) if n is not None)
         )
+        if terms.clip is not None and 0 < terms.clip < FEWEST:
+            raise InputError(
+                "clip", f"{terms.clip} tokens", f"0 for none, or at least {FEWEST}: the mark of a clip alone takes about 110"
+            )
         if terms.gate not in list(Rule):
             raise InputError("gate", repr(terms.gate), "one of " + ", ".join(Rule))
         if compat:

@@ -92,6 +92,13 @@ class Guard:
             return self._held_why(at, facts.span, facts.episode, facts.turn)
         return None
 
+    def why_for_good(self, at: At) -> Reason | None:
+        """The same, but for reasoning right before the first mark: it goes when the mark that it led to does."""
+        why = self.why(at)
+        leads = at < self._prologue and at[0] == self._prologue[0]
+        between = self._index.entries[at[0]].blocks[at[1] : self._prologue[1]] if leads else ()
+        return None if between and all(fact.kind == "thinking" for fact in between) else why
+
     def active(self) -> int:
         """The open episode, which no policy touches from `active_from` on; NONE when there is none, or it may go."""
         active = self._index.graph.open
