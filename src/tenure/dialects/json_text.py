@@ -7,7 +7,7 @@ encoded again: its slice of the source is carried over. Outer whitespace is not 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -203,5 +203,5 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping will do
     if isinstance(value, Iterable) and not isinstance(value, Iterator | type):
-        return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any iterable will do
+        return list(cast(Iterable[object], value))
     raise InputError("message", f"a {type(value).__name__}", "values that JSON can hold")

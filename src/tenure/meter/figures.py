@@ -31,6 +31,11 @@ def spent(usd: float, unpriced: int) -> str:
     return f"at least {money(usd)}" if usd else "price unknown"
 
 
+def spent_briefly(usd: float, unpriced: int) -> str:
+    """The same where there is little room: a plus stands for calls of unknown price."""
+    return money(usd) + "+" * bool(unpriced) if usd or not unpriced else "$?"
+
+
 def assumption(model: str) -> str:
     """What the mark of an assumed amount means."""
     return f"{ASSUMED}: no price is listed for {first_line(model, 40)}, a mid-size model's stands in"

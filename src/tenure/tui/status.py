@@ -73,7 +73,7 @@ def _parts(facts: Facts) -> Sequence[Part]:
         Part(25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
         Part(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
         Part(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
-        Part(70, Content(figures.spent(facts.usd, facts.unpriced))),
+        Part(70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
     ]
     if facts.evicts and facts.gauge.limit < gauge.limit:
         parts.insert(6, Part(28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
