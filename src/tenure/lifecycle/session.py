@@ -18,7 +18,7 @@ from tenure.lifecycle.calls import Calls
 from tenure.lifecycle.decision import DIGITS, Decision, Propose, Stay, Unmet
 from tenure.lifecycle.fit import Rehearsal, Residues, fit
 from tenure.lifecycle.gate import RECALL_OUTPUT, Outlook, Round, Rule, expected_calls, miss_rate, pays, price, repriced
-from tenure.lifecycle.held import held_by
+from tenure.lifecycle.held import Holders, free_of, parts
 from tenure.meter.figures import money
 from tenure.meter.price import DEFAULT, Prices
 from tenure.policies.chain import chain
@@ -47,7 +47,7 @@ from tenure.view.guard import (
     tail_of,
 )
 from tenure.view.pointers import needless
-from tenure.view.project import Projection, View, changed_from
+from tenure.view.project import Projection, Row, View, changed_from
 from tenure.view.undo import lawful, restored, undo
 
 Weigh = Callable[[tuple[Block, ...]], tuple[int, ...]]
@@ -87,6 +87,7 @@ class _Spent(Struct, frozen=True, kw_only=True, gc=False):
     holds: tuple[Hold, ...]
     price: Price | None = None  # of what it offered and was not worth it then
     deferred: int = 0  # o200k tokens that it offered to a limit that forces, and that were too few
+    free: int = 0  # o200k tokens that nothing but its own rule kept then
 
 
 class _Waiting(Struct, frozen=True, kw_only=True):
@@ -155,6 +156,7 @@ class Session:
         self._misses = 0  # forced commits in a row that missed their limit all the same
         self._waiting: _Waiting | None = None
         self._offer: _Offer | None = None
+        self._holders = Holders()
 
     @property
     def length(self) -> int:
@@ -210,6 +212,8 @@ class Session:
             self._waiting = None
         self._offer = None
         self.commits.append(commit)
+        if self._spent is not None and self._spent.commits == len(self.commits):
+            self._spent = replace(self._spent, free=free_of(self._held()))
 
     def undone(self, number: int) -> Commit:
         """The commit that puts back what commit `number` changed, not yet taken in. Raises InputError for a commit that does not exist."""
@@ -428,7 +432,7 @@ class Session:
 
     def _is_futile(self, rehearsal: Rehearsal, after: int, limit: int, *, forced: bool) -> bool:
         """Whether a plan would break the cache for next to nothing: it misses its limit all the same, or a limit that can wait."""
-        little = self._provider(rehearsal.saved) < limit * RETRY_SHARE * 2**self._misses
+        little = self._is_little(self._provider(rehearsal.saved), after, limit)
         return little and rehearsal.exhausted and (after > limit or not forced)
 
     def _priced(self, rehearsal: Rehearsal, at: str, planning_usd: float = 0.0) -> Price:
@@ -518,13 +522,35 @@ class Session:
             return False
         if spent.price is not None and pays(self.setup.gate, self._look(spent.price, spent.tokens, at), now):
             return False
-        return self.length == spent.length or (
-            not forced and self._provider(self.index.tokens - spent.tokens) < limit * RETRY_SHARE
-        )
+        if self.length == spent.length:
+            return True
+        if forced:
+            return self._frees_little(spent, now.tokens, limit)
+        return self._provider(self.index.tokens - spent.tokens) < limit * RETRY_SHARE
+
+    def _frees_little(self, spent: _Spent, total: int, limit: int) -> bool:
+        """Whether what became free since could neither meet a limit that forces nor be worth breaking the cache. O(what is new and the tail).
+
+        A policy may have a rule of its own for what is old enough, so it is asked again after some entries in any case.
+        """
+        if self.length - spent.length >= self.view.height * RETRY_SHARE:
+            return False
+        freed = self._provider(spent.deferred + max(0, free_of(self._held()) - spent.free))
+        return total - freed > limit and self._is_little(freed, total, limit)
+
+    def _is_little(self, saved: int, after: int, limit: int) -> bool:
+        """Whether it is next to nothing beside the limit, and beside a view that cannot meet it."""
+        return saved < max(limit, after) * RETRY_SHARE * 2**self._misses
 
     def _is_over(self, *, commits: int, price: Price | None = None, deferred: int = 0) -> None:
         self._spent = _Spent(
-            length=self.length, tokens=self.index.tokens, commits=commits, holds=self.holds, price=price, deferred=deferred
+            length=self.length,
+            tokens=self.index.tokens,
+            commits=commits,
+            holds=self.holds,
+            price=price,
+            deferred=deferred,
+            free=free_of(self._held()) if commits == len(self.commits) else 0,
         )
 
     def _limit_passed(self, total: int) -> tuple[int | None, bool]:
@@ -542,16 +568,24 @@ class Session:
         return "ceiling" if limit == self.setup.budget.ceiling else "window"
 
     def _unmet(self, tokens: int, limit: int, extra: int, proposal: Propose | None) -> Unmet:
-        view = self.view
-        if proposal is not None:
-            view = view.copy()
-            view.apply(proposal.commit.edits)
         deferred = self._spent.deferred if proposal is None and self._spent is not None else 0
-        situation = survey(self.index, view, self.setup.rules, self.guard(), self._count)
-        held = held_by(situation, head=extra, has_policy=self.setup.policy is not None, deferred=deferred)
-        sums = [self._provider(stop) for stop in accumulate(held.values(), initial=0)]  # rounded so, the parts add up
-        parts = {name: stop - start for name, start, stop in zip(held, sums, sums[1:], strict=False)}
-        return Unmet(tokens=tokens, limit=limit, held_by=parts, proposal=proposal)
+        found = parts(self._held(proposal), head=extra, has_policy=self.setup.policy is not None, deferred=deferred)
+        sums = [self._provider(stop) for stop in accumulate(found.values(), initial=0)]  # rounded so, the parts add up
+        held = {name: stop - start for name, start, stop in zip(found, sums, sums[1:], strict=False)}
+        return Unmet(tokens=tokens, limit=limit, held_by=held, proposal=proposal)
+
+    def _held(self, proposal: Propose | None = None) -> dict[str, int]:
+        """O200k tokens of the view by what holds them; of the view that a proposal would make, from scratch."""
+        view, holders = self.view, self._holders
+        if proposal is not None:
+            view, holders = self.view.copy(), Holders()
+            view.apply(proposal.commit.edits)
+        guard = self.guard()
+
+        def about(rows: Iterable[Row]) -> Situation:
+            return survey(self.index, view, self.setup.rules, guard, self._count, rows=rows)
+
+        return holders.held_by(view, guard, len(self.commits), about)
 
     def _take_in(self, entry: Entry) -> None:
         self.index.grow(entry)

@@ -1,6 +1,6 @@
 """What a policy is shown. Promise: nothing is broken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tenure.errors import InputError
@@ -10,7 +10,7 @@ from tenure.rules.rules import Rules
 from tenure.view.action import Level
 from tenure.view.guard import At, Guard, loop_start
 from tenure.view.levels import layers
-from tenure.view.project import Projection
+from tenure.view.project import Projection, Row
 
 Count = Callable[[str], int]  # o200k tokens of a text
 Read = Callable[[int], Entry]  # a record entry by its number, one that is in the view
@@ -68,13 +68,17 @@ def survey(
     read: Read = no_texts,
     limit: int = 0,
     goal: int = 0,
+    rows: Iterable[Row] | None = None,
 ) -> Situation:
-    """The situation now. One pass over the view, none over the record. What holds a call holds its result: they only go together."""
+    """The situation now, or only as far as it is about `rows`. One pass over the view, none over the record.
+
+    What holds a call holds its result: they only go together.
+    """
     free: dict[int, list[At]] = {}
     held: dict[int, list[At]] = {}
     tied = guard.tied()
     active, since = guard.active(), guard.active_from
-    for row in view.rows():
+    for row in view.rows() if rows is None else rows:
         entry = row.entry
         facts = index.entries[entry].blocks
         is_tied = entry in tied

@@ -49,7 +49,7 @@ class Guard:
         waived: bool = False,
         active_from: int = 0,
     ) -> None:
-        self._index = index
+        self.index = index
         self.active_from = active_from  # the open episode stays from this entry on
         self.waived = waived  # human text and the open episode may go too
         self.tail = tail
@@ -61,18 +61,33 @@ class Guard:
             for key in held_keys(index, hold):
                 self._held[key] = "pin" if hold.kind == "pin" else "hold"
 
+    @property
+    def standing(self) -> object:
+        """What it holds beside the record's end: equal as long as nothing older has changed hands. O(what is held)."""
+        index = self.index
+        return self._opening, self._prologue, self._held, len(index.references), index.notes.span, self.waived
+
+    @property
+    def settled_until(self) -> int:
+        """The entry before which nothing is held that may become free as the record grows. O(tail)."""
+        index = self.index
+        recalled = [index.spans[ordinal].call[0] for ordinal in self._recalled]
+        active = self.index.graph.open
+        episode = [max(self.active_from, active.start[0])] if active is not None else []
+        return min((index.spoken, len(index), *self.tail, *recalled, *episode))
+
     def tied(self) -> Container[int]:
         """The entries of which more may be held than human text and the open episode: anything that asks for `why`."""
         if self._held:
-            return range(len(self._index))
-        notes = () if self._index.notes.span is None else (self._index.notes.span,)
-        spans = [self._index.spans[ordinal] for ordinal in (*self._recalled, *notes, *self._index.references)]
+            return range(len(self.index))
+        notes = () if self.index.notes.span is None else (self.index.notes.span,)
+        spans = [self.index.spans[ordinal] for ordinal in (*self._recalled, *notes, *self.index.references)]
         kept = [at[0] for span in spans for at in (span.call, span.result) if at is not None]
-        return self.tail.union(self._opening, self._index.system, range(self._prologue[0] + 1), kept)
+        return self.tail.union(self._opening, self.index.system, range(self._prologue[0] + 1), kept)
 
     def why(self, at: At) -> Reason | None:
         """Why a block may not be touched; None when it may."""
-        index = self._index
+        index = self.index
         facts = index.block(at)
         if facts.origin is Origin.HUMAN and not self.waived:
             return "human"
@@ -101,7 +116,7 @@ class Guard:
 
     def active(self) -> int:
         """The open episode, which no policy touches from `active_from` on; NONE when there is none, or it may go."""
-        active = self._index.graph.open
+        active = self.index.graph.open
         return NONE if active is None or self.waived else active.ordinal
 
     def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
@@ -162,8 +177,7 @@ def active_of(index: Index, view: Projection, limit: int) -> int:
     if active is None:
         return 0
     spent = 0
-    rows = [row for row in view.rows() if row.entry >= active.start[0]]
-    for row in reversed(rows):
+    for row in view.rows_from(active.start[0]):
         spent += row.tokens
         if spent > limit * ACTIVE_SHARE:
             return row.entry + 1

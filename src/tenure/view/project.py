@@ -118,6 +118,11 @@ class Projection:
         self._rows[entry] = Row(entry, kept, row.tokens - gone, (), whole=False)
         self.tokens -= gone
 
+    @property
+    def height(self) -> int:
+        """The number of record entries of which anything is shown."""
+        return len(self._rows)
+
     def row(self, entry: int) -> Row | None:
         """What is shown of an entry; None when nothing is."""
         return self._rows.get(entry)
