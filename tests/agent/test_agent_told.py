@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from holding import Outside, call, end, folder, of, open_agent, played, recorded, results, says
+from holding import Outside, call, end, folder, of, open_agent, played, recorded, says
 
 from tenure.agent.earlier import earlier
 from tenure.agent.events import CallDone, Noticed, Requested
+from tenure.agent.tools.sandbox import Means
 from tenure.errors import InputError
 from tenure.lifecycle.budget import Budget
 
@@ -96,11 +97,10 @@ def test_what_could_not_be_read_is_noticed_and_stops_nothing(tmp_path: Path) -> 
     assert end(events).reason == "done"
 
 
-def test_a_command_without_its_sandbox_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_a_session_without_its_sandbox_does_not_begin(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("", call("bash", command="touch x")), says("Done."))
-    played(outside, "Go.", sandbox=True)
-    assert "bubblewrap" in results(outside)[0]
+    with pytest.raises(InputError, match="neither bubblewrap"):
+        played(outside, "Go.", sandbox=True, world={"walls": Means.NONE})
     assert not (outside.where / "x").exists()
 
 

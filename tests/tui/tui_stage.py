@@ -13,6 +13,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from tenure.agent.settings import Settings, World
+from tenure.agent.tools.sandbox import Means
 from tenure.models.scripted import ScriptedSpeaker, parse_script
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
@@ -63,6 +64,7 @@ def made(
         local=(),
         store=store or MemoryStore(),
         tokens=by_words,
+        walls=Means.NONE,
     )
     chosen = {"model": "openai-chat:gpt-5-mini"} | settings
     return TenureApp(Settings(folder=folder_of(tmp_path), **chosen), world, theme=theme)

@@ -44,6 +44,7 @@ class Answer(StrEnum):
     ONCE = "once"
     EXACT = "exact"  # and the same again in this session
     BROAD = "broad"  # and the likes of it in this session
+    OUTSIDE = "outside"  # this once, and it may change files outside the workspace
     NO = "no"
 
 
@@ -66,6 +67,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     detail: str = ""  # more lines to look at: the whole command, a diff
     exact: str = ""
     broad: tuple[str, ...] = ()  # all of which must have been granted: `npm test`, `git commit`
+    walled: bool = False  # once allowed, it can change files in the workspace only, unless the answer is `OUTSIDE`
 
 
 class Grants(Struct, frozen=True, kw_only=True):
@@ -84,7 +86,7 @@ class Grants(Struct, frozen=True, kw_only=True):
                 new = {approval.exact} - {""}
             case Answer.BROAD:
                 new = set(approval.broad) or {approval.exact} - {""}
-            case Answer.ONCE | Answer.NO:
+            case Answer.ONCE | Answer.OUTSIDE | Answer.NO:
                 return self
         return structs.replace(self, granted=self.granted | new)
 

@@ -6,16 +6,19 @@ anything else happens.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.agent.approval import Answer, Approval, Verdict, declined, refused
 from tenure.agent.breaker import Breaker, Deed, note
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event
 from tenure.agent.permission import Permissions
 from tenure.agent.recorder import VIRTUAL, Done, Recorder
+from tenure.agent.tools.sandbox import Reach
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.models.speaker import Made
@@ -120,16 +123,22 @@ class Calls:
         verdict, asked = self._permissions.verdict(approval, episode, alone=self._alone)
         if verdict is Verdict.REFUSE and asked is not None:
             return [self._not_done(made, refused(asked))]
-        if verdict is Verdict.ASK and asked is not None and (no := await self._asked(made, asked)) is not None:
-            return [no]
-        done = await self._done(made)
+        answer = None
+        if verdict is Verdict.ASK and asked is not None:
+            came = await self._asked(made, asked)
+            if isinstance(came, Done):
+                return [came]
+            answer = came.answer
+        done = await self._done(made, self._permissions.reach(approval, answer))
         self.changed = self.changed or approval is not None
         return [done]
 
-    async def _asked(self, made: Made, approval: Approval) -> Done | None:
-        """What stands in for a call that may not run; None when the person agrees."""
+    async def _asked(self, made: Made, approval: Approval) -> Done | Said:
+        """What the person says who agrees, or what stands in for a call that may not run."""
         if self._stop.is_set():
             return self._not_done(made, NOT_BEGUN)
+        walled = getattr(self._toolbox.find(made.tool), "walled", False) and self._permissions.reach(approval) is Reach.WORKSPACE
+        approval = replace(approval, walled=walled)
         self._say(ApprovalAsked(call=made.call_id, approval=approval))
         if self._alone:
             self.wanted = approval
@@ -147,12 +156,12 @@ class Calls:
         said = waiting.result()
         self._say(ApprovalGiven(call=made.call_id, answer=said.answer, words=said.words))
         self._permissions.answered(approval, said.answer)
-        return self._not_done(made, declined(approval, said.words)) if said.answer is Answer.NO else None
+        return self._not_done(made, declined(approval, said.words)) if said.answer is Answer.NO else said
 
     def _begin(self, made: Made) -> None:
         self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
 
-    async def _done(self, made: Made, *, cut: bool = False) -> Done:
+    async def _done(self, made: Made, reach: Reach = Reach.LOOK, *, cut: bool = False) -> Done:
         """One call, run to its result."""
         if made.broken:
             return self._recorder.outcome(made, Outcome(text=_broken(made, cut=cut), error=True))
@@ -161,13 +170,14 @@ class Calls:
         if made.tool in VIRTUAL:
             return self._recorder.virtual(made)
         began = self._seconds()
-        came = await self._ran(made)
+        came = await self._ran(made, reach)
         took_s = self._seconds() - began
         outcome = "interrupted" if self._stop.is_set() else "done"
         return self._recorder.outcome(made, came, outcome=outcome, seconds=took_s)
 
-    async def _ran(self, made: Made) -> Outcome:
-        running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, self._here(made.call_id)))
+    async def _ran(self, made: Made, reach: Reach) -> Outcome:
+        here = dataclasses.replace(self._here(made.call_id), reach=reach)
+        running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, here))
         stopped = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)

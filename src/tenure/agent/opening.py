@@ -17,6 +17,7 @@ from tenure.agent.admission.git_program import Repository
 from tenure.agent.admission.place import Place
 from tenure.agent.admission.prompt import Manner
 from tenure.agent.admission.skills import read_skill
+from tenure.agent.approval import Mode
 from tenure.agent.available import Unusable, available
 from tenure.agent.catalogue import Chosen, chosen, fields_of, spec_of
 from tenure.agent.keys import configuration_folder, state_folder
@@ -26,7 +27,7 @@ from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
 from tenure.agent.settings import Settings, World
 from tenure.agent.speaking import speaker_of
-from tenure.agent.tools.sandbox import Sandbox
+from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, found
 from tenure.agent.tools.servers.config import configured
 from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.tool import Limits, Tool
@@ -55,6 +56,7 @@ class Shared:
     speaker: Speaker
     permissions: Permissions
     tools: tuple[Tool, ...]  # of MCP servers
+    walls: Means
     conversation: str = ""  # that it begins with: an empty one, or a fork
     offers: tuple[Tool, ...] = ()  # of a fork: its parent's tools, since tools come first in what a provider has cached
     prefix: str = ""  # of a fork: by which the provider knows that prefix
@@ -78,6 +80,7 @@ class Parts:
     toolbox: Toolbox
     permissions: Permissions
     servers: Servers | None
+    walls: Means
     notices: tuple[str, ...]
     resumed: bool
     prefix: str = ""  # by which the provider is to know what is cached; empty: the conversation's id
@@ -114,6 +117,7 @@ async def opened(
         admitted = await asyncio.to_thread(
             admit, place, count=_estimate, manner=manner, episodes=_marks(settings, sheet), work=settings.work
         )
+        means = shared.walls if shared is not None else await asyncio.to_thread(_means, settings, world)
         servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch.path)
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
         heard: list[Callable[[Decision], None]] = []
@@ -131,10 +135,17 @@ async def opened(
             repository=Repository(folder, environment=world.environment),
             toolbox=_branched(shared.offers, tools)
             if shared is not None and shared.offers
-            else _toolbox(settings, world, admitted, place, tools),
-            permissions=shared.permissions if shared is not None else Permissions(settings.mode),
+            else _toolbox(settings, world, admitted, place, tools, means),
+            permissions=shared.permissions if shared is not None else Permissions(settings.mode, outside=settings.allow_outside),
             servers=servers,
-            notices=(*admitted.notices, *wrong, *(servers.notes if servers is not None else ()), *damage),
+            walls=means,
+            notices=(
+                *admitted.notices,
+                *unwalled(settings.mode, means),
+                *wrong,
+                *(servers.notes if servers is not None else ()),
+                *damage,
+            ),
             resumed=sheet is not None and not (shared is not None and shared.conversation),
             prefix=shared.prefix if shared is not None else "",
             decisions=heard,
@@ -197,6 +208,7 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
         toolbox=parts.toolbox,
         permissions=parts.permissions,
         servers=parts.servers,
+        walls=parts.walls,
         notices=(),
         resumed=parts.resumed,
         prefix=parts.prefix,
@@ -332,11 +344,24 @@ async def _servers(settings: Settings, world: World, folder: Path, scratch: Path
     return await started(configs, folder=folder, limit_s=Limits().server_start_s, taken=taken, logs=scratch), wrong
 
 
-def _toolbox(settings: Settings, world: World, admitted: Admitted, place: Place, more: Sequence[Tool]) -> Toolbox:
+def unwalled(mode: Mode, means: Means) -> tuple[str, ...]:
+    """What is to be said of a mode in which only what reads may run, where nothing but its words tells that it does."""
+    return (NO_WALL,) if mode is Mode.READ_ONLY and means is Means.NONE else ()
+
+
+def _means(settings: Settings, world: World) -> Means:
+    """What makes the walls. Raises InputError where they were asked for and there are none."""
+    means = world.walls if world.walls is not None else found(world.environment)
+    if settings.sandbox and means is Means.NONE:
+        raise InputError("--sandbox", "neither bubblewrap (`bwrap`) nor Landlock works here", "one of them, or no sandbox")
+    return means
+
+
+def _toolbox(settings: Settings, world: World, admitted: Admitted, place: Place, more: Sequence[Tool], means: Means) -> Toolbox:
     hidden = (configuration_folder(world.environment, world.home),)
-    sandbox = Sandbox(network=settings.network, hidden=hidden) if settings.sandbox else None
+    walls = Walls(means=means, hidden=hidden, sandbox=Sandbox(network=settings.network) if settings.sandbox else None)
     skills = admitted.skills
-    return toolbox(read_skill=(lambda name: read_skill(skills, name, place)) if skills else None, sandbox=sandbox, more=more)
+    return toolbox(read_skill=(lambda name: read_skill(skills, name, place)) if skills else None, walls=walls, more=more)
 
 
 def _branched(offers: Sequence[Tool], own: Sequence[Tool]) -> Toolbox:

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tenure.agent.approval import Act, Answer, Approval, Grants, Mode, Verdict, verdict
+from tenure.agent.tools.sandbox import Reach
 from tenure.record.episodes import Episode, EpisodeType
 
 _EXPLORING: Final = "edit while {} is open"
@@ -17,8 +18,9 @@ _EXPLORING: Final = "edit while {} is open"
 class Permissions:
     """The mode and the grants of a session; sub-agents share those of the first. Mutable."""
 
-    def __init__(self, mode: Mode) -> None:
-        self.mode = mode
+    def __init__(self, mode: Mode, *, outside: bool = False) -> None:
+        """`outside`: every command that is allowed may change files outside the workspace."""
+        self.mode, self._outside = mode, outside
         self.grants = Grants()
 
     def verdict(self, approval: Approval | None, episode: Episode | None, *, alone: bool) -> tuple[Verdict, Approval | None]:
@@ -36,6 +38,13 @@ class Permissions:
         if said is Verdict.RUN and (alone or self.grants.cover(asked)):
             return Verdict.RUN, approval
         return Verdict.ASK, asked
+
+    def reach(self, approval: Approval | None, answer: Answer | None = None) -> Reach:
+        """How far an allowed call may act: outside the workspace only if that was the question or the answer, or is the mode."""
+        if approval is None:
+            return Reach.LOOK
+        free = self._outside or self.mode is Mode.ALL or approval.act is Act.OUTSIDE or answer is Answer.OUTSIDE
+        return Reach.ANYWHERE if free else Reach.WORKSPACE
 
     def answered(self, approval: Approval, answer: Answer) -> None:
         """Remember what the person said."""

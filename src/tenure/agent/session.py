@@ -26,7 +26,7 @@ from tenure.agent.catalogue import Chosen
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
 from tenure.agent.loop import Loop
 from tenure.agent.notes import Notes
-from tenure.agent.opening import Parts, Shared, advised, closed, counted, opened, with_model
+from tenure.agent.opening import Parts, Shared, advised, closed, counted, opened, unwalled, with_model
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
@@ -247,6 +247,11 @@ class Agent:
     @mode.setter
     def mode(self, mode: Mode) -> None:
         self._parts.permissions.mode = mode
+
+    @property
+    def unwalled(self) -> tuple[str, ...]:
+        """What is to be said of the mode, where no wall stands around what runs in it."""
+        return unwalled(self.mode, self._parts.walls)
 
     @property
     def gauge(self) -> Gauge:

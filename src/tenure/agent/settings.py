@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tenure.agent.approval import Mode
 from tenure.agent.catalogue import Chosen
+from tenure.agent.tools.sandbox import Means
 from tenure.errors import InputError
 from tenure.lifecycle.budget import Budget
 from tenure.models.hosts import LOCAL, Service
@@ -51,6 +52,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     allowance: Allowance = Allowance()
     sandbox: bool = False
     network: bool = False  # in the sandbox
+    allow_outside: bool = False  # commands that were allowed may change files outside the folder, in every mode
     servers: Path | None = None  # a file of MCP servers
     output: int = 0  # tokens of one reply; 0: as much as the model takes, within reason
     fields: Mapping[str, Any] = {}  # that go with every request as they are, such as {"reasoning": {"effort": "low"}}
@@ -94,3 +96,4 @@ class World:
     local: tuple[Service, ...] = LOCAL  # servers of this machine that are asked for models, where no other is to be had
     store: Records | None = None  # None: as the settings say
     tokens: Callable[[str], int] | None = None  # None: o200k
+    walls: Means | None = None  # what makes walls around commands; None: what works here

@@ -185,6 +185,7 @@ def _shared(parent: "Agent", asked: Asked, folder: Path) -> Shared:
         store=store,
         choice=parts.choice,
         speaker=parts.speaker,
+        walls=parts.walls,
         permissions=parts.permissions,
         tools=parts.servers.tools if parts.servers is not None else (),
         conversation=id_,

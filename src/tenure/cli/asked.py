@@ -38,7 +38,13 @@ Approve = Annotated[
     typer.Option(metavar="MODE", help="What needs no approval: ask (reading only), edits, all. read-only refuses every change."),
 ]
 SandboxOn = Annotated[
-    bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap): only the folder is writable, no network.")
+    bool,
+    typer.Option(
+        "--sandbox", help="Run every command in a sandbox (bubblewrap or Landlock): only the folder is writable, no network."
+    ),
+]
+AllowOutside = Annotated[
+    bool, typer.Option("--allow-outside", help="Let commands that you allowed change files outside the folder too.")
 ]
 Mcp = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of MCP servers.")]
 Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]

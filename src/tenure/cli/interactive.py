@@ -7,6 +7,7 @@ import typer
 
 import tenure
 from tenure.cli.asked import (
+    AllowOutside,
     Approve,
     BaseUrl,
     Continue,
@@ -52,6 +53,7 @@ def interactive(
     approve: Approve = "ask",
     sandbox: SandboxOn = False,
     network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
+    allow_outside: AllowOutside = False,
     mcp: Mcp = None,
     helper: Annotated[
         str,
@@ -95,6 +97,7 @@ def interactive(
         mode=Mode(approve),
         sandbox=sandbox,
         network=network,
+        allow_outside=allow_outside,
         servers=mcp,
     )
     if code := talk(settings, light=light):

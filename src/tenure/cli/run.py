@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from tenure.cli.asked import (
+    AllowOutside,
     Approve,
     BaseUrl,
     Continue,
@@ -69,6 +70,7 @@ def run(
     approve: Approve = "ask",
     sandbox: SandboxOn = False,
     network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
+    allow_outside: AllowOutside = False,
     mcp: Mcp = None,
     image: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
@@ -117,6 +119,7 @@ def run(
         allowance=Allowance(steps=max_steps, usd=max_usd, tokens=max_tokens),
         sandbox=sandbox,
         network=network,
+        allow_outside=allow_outside,
         servers=mcp,
         episodes=not no_episodes,
         fields=fields_of(fields),

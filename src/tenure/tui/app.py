@@ -324,7 +324,7 @@ class TenureApp(App[str]):
             if rest not in tuple(Mode):
                 raise InputError("/mode", repr(rest), ", ".join(Mode))
             agent.mode = Mode(rest)
-        self._chat.tell(f"mode: {agent.mode}; there are {', '.join(Mode)}")
+        self._chat.tell("\n".join((f"mode: {agent.mode}; there are {', '.join(Mode)}", *agent.unwalled)))
 
     async def _do_theme(self, _: str) -> None:
         self.action_theme()

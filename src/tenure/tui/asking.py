@@ -51,6 +51,7 @@ class Question(Vertical):
         Binding("y", "say('once')", "Yes", show=False),
         Binding("a", "say('exact')", "Always this", show=False),
         Binding("l", "say('broad')", "Always the likes", show=False),
+        Binding("o", "say('outside')", "Yes, outside too", show=False),
         Binding("n,escape", "say('no')", "No", show=False),
         Binding("w", "words", "No, and why", show=False),
     ]
@@ -126,7 +127,7 @@ class Question(Vertical):
         if not self._asked:
             return
         asked, wanted = self._asked[0], Answer(answer)
-        if wanted in (Answer.EXACT, Answer.BROAD) and wanted not in dict(answers(asked.approval)):
+        if wanted in (Answer.EXACT, Answer.BROAD, Answer.OUTSIDE) and wanted not in dict(answers(asked.approval)):
             return
         self.post_message(self.Answered(asked.call, wanted))
 
@@ -195,4 +196,6 @@ def answers(approval: Approval) -> tuple[tuple[Answer, str], ...]:
         found.append((Answer.EXACT, "a  yes, and always this in this session"))
     if approval.broad:
         found.append((Answer.BROAD, f"l  yes, and always {clean.line(', '.join(approval.broad), 60)}"))
+    if approval.walled:
+        found.append((Answer.OUTSIDE, "o  yes, once, and it may change files outside the folder"))
     return tuple(found)

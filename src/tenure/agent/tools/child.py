@@ -46,8 +46,12 @@ class Child:
         environment: Mapping[str, str],
         heard: Heard,
         complained: Heard | None = None,
+        descriptors: Sequence[int] = (),
     ) -> None:
-        """Start it. What it writes goes to `heard`, its errors in order among the rest unless `complained` takes them. Raises InputError."""
+        """Start it. What it writes goes to `heard`, its errors in order among the rest unless `complained` takes them. Raises InputError.
+
+        It inherits `descriptors`, which stay the caller's to close.
+        """
         self._loop = asyncio.get_running_loop()
         self._mark = environment.get(MARK, "").rpartition(",")[2]
         self.exit: asyncio.Future[int] = self._loop.create_future()  # the exit code, negative for a signal
@@ -63,6 +67,7 @@ class Child:
                 stdout=out_end,
                 stderr=error_end,
                 start_new_session=True,
+                pass_fds=descriptors,
             )
         except (OSError, ValueError) as failed:
             for descriptor in {out, error} - {-1}:

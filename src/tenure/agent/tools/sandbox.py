@@ -1,46 +1,294 @@
-"""Commands in a sandbox of bubblewrap (an edge). Promise: nothing is broken outside the workspace, and never silently without it.
+"""Walls around commands: bubblewrap, or Landlock where that is not to be had (an edge).
 
-https://github.com/containers/bubblewrap: the whole file system is there to read, the workspace to write; processes, and unless allowed the
-network, are the command's own.
+Three walls, each for one kind of command:
+
+- `LOOK`, of commands that nobody was asked about: nothing can be changed but in the session's folder for temporary files; no network, no sockets, no
+  other processes; places of keys are hidden.
+- `WORKSPACE`, of commands that a person allowed: files can be changed in the workspace, in folders for temporary files and in caches.
+- `SANDBOX`, of a session that asked for it: as `WORKSPACE`, but without caches, and without the network unless it is allowed.
+
+https://github.com/containers/bubblewrap, and `tenure.agent.tools.landlock`.
 """
 
+import json
+import os
+import platform
 import shutil
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
+from tenure.agent.admission.git_program import run_bounded
+from tenure.agent.secrets import below, in_home
+from tenure.agent.tools import landlock
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
 
+NO_WALL: Final = "This machine has no wall for commands that only read (no bubblewrap that works, and no Landlock): they are judged by their words alone."
+PROBE_S: Final = 10.0
+
+# What programs keep of earlier work, below home: a command that was allowed may write there.
+CACHES: Final = (
+    ".cache", ".npm", ".pnpm-store", ".yarn", ".bun/install/cache", ".cargo/registry", ".cargo/git", "go/pkg", ".gradle", ".m2/repository",
+    ".ivy2", ".sbt", ".nuget/packages", ".pub-cache", ".hex", ".mix", ".stack", ".cabal/packages", ".conda/pkgs", ".node-gyp", ".ccache",
+    ".local/share/pnpm/store", ".local/share/virtualenvs", ".local/share/uv", ".local/state", "Library/Caches",
+)  # fmt: skip
+_CACHE_VARIABLES: Final = (
+    "XDG_CACHE_HOME",
+    "GOCACHE",
+    "GOMODCACHE",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "CCACHE_DIR",
+    "npm_config_cache",
+)
+_TEMPORARY: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - everybody's
+_DEVICES: Final = ("/dev/shm", "/dev/dri", "/dev/kvm", "/dev/fuse", "/dev/net")  # noqa: S108 - as above
+_STATUS: Final = 4_096  # bytes
+
+
+class Means(StrEnum):
+    """What makes the walls of this machine."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "Landlock"
+    NONE = ""
+
+
+class Reach(StrEnum):
+    """How far a command may act, by who was asked."""
+
+    LOOK = "look"  # nobody was: it is judged to change nothing
+    WORKSPACE = "workspace"
+    ANYWHERE = "anywhere"
+
 
 class Sandbox(Struct, frozen=True, kw_only=True):
-    """How a command is shut in."""
+    """How the allowed commands of a session are shut in that asked for it."""
 
     network: bool = False
     writable: tuple[Path, ...] = ()  # beside the workspace
     hidden: tuple[Path, ...] = ()  # not even to be read: files that hold the agent's own keys
 
-    def command(self, inner: Sequence[str], workspace: Workspace, program: str | None = None) -> list[str]:
-        """The command line that runs `inner` shut in. Raises InputError when bubblewrap is missing: nothing may run then."""
-        bwrap = program or shutil.which("bwrap")
-        if bwrap is None:
-            raise InputError(
-                "sandbox", "bubblewrap (`bwrap`) is not installed", "it, or a session without a sandbox; nothing was run"
-            )
-        inside = [workspace.root, *([workspace.scratch] if workspace.scratch else []), *self.writable]
-        return [
-            bwrap,
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"),  # noqa: S108 - one of its own
-            *(word for folder in inside if folder.is_dir() for word in ("--bind", str(folder), str(folder))),
-            *(word for path in self.hidden for word in self._hiding(path)),
-            *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"),
-            *(() if self.network else ("--unshare-net",)),
-            *("--chdir", str(workspace.root), "--"),
-            *inner,
-        ]
 
-    def _hiding(self, path: Path) -> Sequence[str]:
-        if path.is_dir():
-            return ("--tmpfs", str(path))
-        return ("--ro-bind", "/dev/null", str(path)) if path.exists() else ()
+class Wall(Struct, frozen=True, kw_only=True):
+    """A wall around one command."""
+
+    means: Means
+    folder: Path  # where it starts
+    writable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    looking: bool = False  # it is only to read
+    network: bool = False
+    apart: bool = True  # its processes and devices are its own, and end with it
+    temporary: bool = False  # /tmp is its own
+
+
+class Walls(Struct, frozen=True, kw_only=True):
+    """The walls of a session."""
+
+    means: Means
+    sandbox: Sandbox | None = None  # for commands that were allowed, however they were
+    hidden: tuple[Path, ...] = ()  # from every command: what holds the agent's own keys
+
+    def around(self, reach: Reach, workspace: Workspace, environment: Mapping[str, str]) -> Wall | None:
+        """The wall for a command; None for none. Raises InputError where one was asked for and cannot be had: nothing may run then."""
+        own = (workspace.root, *([workspace.scratch] if workspace.scratch else []))
+        if self.sandbox is not None and self.means is Means.NONE:
+            raise InputError(
+                "sandbox", "neither bubblewrap (`bwrap`) nor Landlock works here", "one of them, or no --sandbox; nothing was run"
+            )
+        if self.means is Means.NONE:
+            return None
+        if reach is Reach.LOOK:
+            hidden = (
+                *self.hidden,
+                *(self.sandbox.hidden if self.sandbox else ()),
+                *in_home(workspace.home),
+                *_untracked(workspace.root),
+            )
+            return Wall(means=self.means, folder=workspace.root, writable=_real(own[1:]), hidden=_real(hidden), looking=True)
+        if self.sandbox is not None:
+            hidden, writable = (*self.hidden, *self.sandbox.hidden), (*own, *self.sandbox.writable)
+            return Wall(
+                means=self.means,
+                folder=workspace.root,
+                writable=_real(writable),
+                hidden=_real(hidden),
+                network=self.sandbox.network,
+                temporary=True,
+            )
+        if reach is Reach.ANYWHERE:
+            return None
+        writable = (*own, *_git_folders(workspace.root), *_kept(workspace.home, environment))
+        hidden = _real(self.hidden)
+        return Wall(means=self.means, folder=workspace.root, writable=_real(writable), hidden=hidden, network=True, apart=False)
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """A command line that builds a wall and runs a command in it; `close` its descriptors in the end."""
+
+    command: tuple[str, ...]
+    descriptors: tuple[int, ...] = ()  # that the program inherits
+    status: int = -1  # where it says that the wall stands; without a wall nowhere
+
+    def stands(self) -> bool:
+        """Whether the command was begun behind its wall; to be asked once it has ended."""
+        with suppress(OSError):
+            os.set_blocking(self.status, False)
+            told = os.read(self.status, _STATUS)
+            return landlock.MADE in told or b'"exit-code"' in told
+        return False
+
+    def close(self) -> None:
+        """Let go of all descriptors."""
+        for descriptor in (*self.descriptors, self.status):
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def found(environment: Mapping[str, str] | None = None) -> Means:
+    """What makes walls on this machine, tried out."""
+    if platform.machine() not in landlock.MACHINES or sys.platform != "linux":
+        return Means.NONE
+    path = (os.environ if environment is None else environment).get("PATH")
+    if (bwrap := shutil.which("bwrap", path=path)) is not None and _works(bwrap):
+        return Means.BUBBLEWRAP
+    return Means.LANDLOCK if landlock.version() and _works("") else Means.NONE
+
+
+def start(inner: Sequence[str], wall: Wall, environment: Mapping[str, str]) -> Start:
+    """How to run `inner` behind a wall. Raises InputError when its program is gone."""
+    status, written = os.pipe()
+    with ExitStack() as undone:
+        undone.callback(os.close, status)
+        undone.callback(os.close, written)
+        if wall.means is Means.LANDLOCK:
+            command, more = _by_landlock(inner, wall, written), ()
+        else:
+            bwrap = shutil.which("bwrap", path=environment.get("PATH")) or shutil.which("bwrap")
+            if bwrap is None:
+                raise InputError("bash", "bubblewrap (`bwrap`) is gone", "it, since this session began with it; nothing was run")
+            more = (_rules(),) if wall.looking else ()
+            command = _by_bubblewrap(bwrap, inner, wall, written, more)
+        undone.pop_all()
+    return Start(command=tuple(command), descriptors=(written, *more), status=status)
+
+
+def _rules() -> int:
+    """A file in memory with the system calls that a look may not make."""
+    opened = os.memfd_create("seccomp")
+    os.write(opened, landlock.seccomp("none"))
+    os.lseek(opened, 0, os.SEEK_SET)
+    return opened
+
+
+def _by_bubblewrap(bwrap: str, inner: Sequence[str], wall: Wall, status: int, rules: Sequence[int]) -> Iterator[str]:
+    yield from (bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--die-with-parent", "--json-status-fd", str(status))
+    if wall.apart:
+        yield from ("--proc", "/proc", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+    else:
+        yield from (word for device in _DEVICES for word in ("--dev-bind-try", device, device))
+    if wall.temporary:
+        yield from ("--tmpfs", "/tmp")  # noqa: S108 - one of its own
+    for folder in wall.writable:
+        yield from ("--bind", str(folder), str(folder)) if folder.is_dir() else ()
+    for path in wall.hidden:
+        yield from ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path)) if path.exists() else ()
+    yield from () if wall.network else ("--unshare-net",)
+    yield from (word for descriptor in rules for word in ("--seccomp", str(descriptor)))
+    yield from ("--chdir", str(wall.folder), "--", *inner)
+
+
+def _by_landlock(inner: Sequence[str], wall: Wall, status: int) -> Iterator[str]:
+    bounds = {
+        "looking": wall.looking,
+        "network": wall.network,
+        "writable": [*map(str, wall.writable), *(_TEMPORARY if wall.temporary else ())],
+        "hidden": list(map(str, wall.hidden)),
+    }
+    yield from (sys.executable, "-I", "-S", "-B", landlock.__file__, json.dumps(bounds), str(status), "--", *inner)
+
+
+def _works(bwrap: str) -> bool:
+    """Whether a wall for a look can be built."""
+    means = Means.BUBBLEWRAP if bwrap else Means.LANDLOCK
+    here = Path("/")
+    wall = Wall(means=means, folder=here, writable=(), hidden=(), looking=True)
+    begun = start(["/bin/sh", "-c", ":"], wall, {"PATH": str(Path(bwrap).parent)} if bwrap else {})
+    try:
+        program = subprocess.run(  # noqa: S603 - a program of our own choice
+            begun.command,
+            pass_fds=begun.descriptors,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_S,
+            check=False,
+        )
+        return program.returncode == 0 and begun.stands()
+    except (OSError, subprocess.SubprocessError):
+        return False
+    finally:
+        begun.close()
+
+
+def _real(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Where paths lie, each once; what is not there is left out, and so is what lies below another of them."""
+    there: set[Path] = set()
+    for path in paths:
+        with suppress(OSError, RuntimeError):
+            there.add(path.resolve(strict=True))
+    return tuple(sorted(path for path in there if not there.intersection(path.parents)))
+
+
+def _untracked(folder: Path) -> Iterator[Path]:
+    """Places of keys in a folder, but for files that its repository has: they are no secret in it, and git would report them as changed."""
+    places = list(below(folder))
+    within = any((above / ".git").exists() for above in (folder, *folder.parents))
+    git = shutil.which("git") if places and within else None
+    if git is None:
+        yield from places
+        return
+    words = [str(place.relative_to(folder)) for place in places]
+    # Nothing that a repository's configuration names is run: a list of the index needs no filter, and the monitor is switched off.
+    settings = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs", "-C", str(folder))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ran = run_bounded([git, *settings, "ls-files", "-z", "--", *words], environment, timeout_s=PROBE_S, most=2**20)
+    tracked = set(os.fsdecode(ran.out).split("\0")) if ran.code == 0 else set[str]()
+    yield from (place for place, word in zip(places, words, strict=True) if place.is_dir() or word not in tracked)
+
+
+def _kept(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Folders for temporary files, and caches."""
+    yield from map(Path, _TEMPORARY)
+    yield from (home / place for place in CACHES)
+    for name in ("TMPDIR", *_CACHE_VARIABLES):
+        if (value := environment.get(name, "")).strip("/.") and value.startswith("/"):
+            yield Path(value)
+
+
+def _git_folders(folder: Path) -> Iterator[Path]:
+    """Where the repository around a folder keeps its data, if not in the folder itself: `git commit` writes there.
+
+    A work tree that was added (`git worktree add`) names a folder elsewhere; it is believed when that folder names the work tree in turn.
+    """
+    top = next((above for above in (folder, *folder.parents) if os.path.lexists(above / ".git")), None)
+    if top is None:
+        return
+    own = top / ".git"
+    if own.is_symlink():  # it could lead anywhere
+        return
+    if own.is_dir():
+        yield own
+        return
+    with suppress(OSError, ValueError):
+        kept = (top / own.read_text().removeprefix("gitdir:").strip()).resolve()
+        if (kept / "gitdir").read_text().strip() == str(own):
+            yield kept
+            yield (kept / (kept / "commondir").read_text().strip()).resolve()

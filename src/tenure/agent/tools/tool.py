@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from tenure.agent.approval import Approval
 from tenure.agent.tools.output import Output
+from tenure.agent.tools.sandbox import Reach
 from tenure.agent.workspace import Workspace
 from tenure.dialects.media import Source
 from tenure.record.entry import Spill
@@ -64,6 +65,7 @@ class Here:
 
     workspace: Workspace
     call: str = ""  # the call's id, by which the record knows it
+    reach: Reach = Reach.ANYWHERE  # how far a command may act, by who was asked; behind walls, where there are any
     part: Path | None = None  # the file where its output goes as it comes; None: nothing beyond the record's limit is kept
     environment: Mapping[str, str] = field(default_factory=dict[str, str])  # before it is scrubbed of keys
     limits: Limits = field(default_factory=Limits)

@@ -12,7 +12,7 @@ from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.ls import Ls
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.read_skill import ReadSkill
-from tenure.agent.tools.sandbox import Sandbox
+from tenure.agent.tools.sandbox import Walls
 from tenure.agent.tools.tool import Here, Limits, Outcome, Tool
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
@@ -68,14 +68,14 @@ class Toolbox:
 def toolbox(
     *,
     read_skill: Callable[[str], Answer] | None = None,
-    sandbox: Sandbox | None = None,
+    walls: Walls | None = None,
     keys: frozenset[str] = frozenset(),
     limits: Limits | None = None,
     more: Iterable[Tool] = (),
 ) -> Toolbox:
     """The usual tools and `more`, such as those of MCP servers.
 
-    `read_skill` gives a skill's body; without it that tool is not there. `keys` are variables that hold keys to models under names of their
+    `read_skill` gives a skill's body; without it that tool is not there. `walls` stand around commands. `keys` are variables that hold keys to models under names of their
     own, which no command may see.
     """
     own: list[Tool] = [
@@ -85,7 +85,7 @@ def toolbox(
         Ls(),
         Edit(),
         Write(),
-        Bash(sandbox=sandbox, keys=keys, limits=limits),
+        Bash(walls=walls, keys=keys, limits=limits),
     ]
     own += [ReadSkill(read_skill)] if read_skill else []
     return Toolbox([*own, *more])
