@@ -111,7 +111,7 @@ class Guard:
         """The same, but for reasoning right before the first mark: it goes when the mark that it led to does."""
         why = self.why(at)
         leads = at < self._prologue and at[0] == self._prologue[0]
-        between = self._index.entries[at[0]].blocks[at[1] : self._prologue[1]] if leads else ()
+        between = self.index.entries[at[0]].blocks[at[1] : self._prologue[1]] if leads else ()
         return None if between and all(fact.kind == "thinking" for fact in between) else why
 
     def active(self) -> int:
