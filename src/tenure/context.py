@@ -46,6 +46,7 @@ from tenure.meter.price import prices_for
 from tenure.meter.ratio import Ratio
 from tenure.meter.tokens import Tokenizer, checked, o200k, weigh
 from tenure.meter.warmth import Collapse
+from tenure.models.hosts import public_url
 from tenure.policies.offer import Offer, offers
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft, Entry, Role, ToolCall
@@ -119,18 +120,23 @@ class Context:
         summariser: "Model | None" = None,
         handoff_at: str | int = "85%",
         clock: Now = utc_now,
-        notes: bool = False,
+        notes: bool | None = None,
         digest: "Model | None" = None,
         digest_above: int = 8_000,
         instructions: Mapping[str, str] | None = None,
-        markers: bool = True,
+        markers: bool | None = None,
+        base_url: str = "",
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
 
-        One of the store goes on as it was held: `dialect`, `model`, `budget`, `policy`, `compat`, `gate` and `clip` are kept with it and hold
-        unless they are given. A budget, policy, compat, gate or clip that is given is kept from then on; another dialect or model is used and not
-        kept. Of a policy that is an object of your own only the name is kept: hand the object in again. A new conversation begins with
-        the dialect "anthropic", the budget of 80,000 tokens, the policy "provenance", the gate "priced" and clips above 4,000 tokens.
+        One of the store goes on as it was held: `dialect`, `model`, `provider`, `base_url`, `budget`, `policy`, `compat`, `gate`, `clip`,
+        `cache_life`, `notes` and `markers` are kept with it; what is given is kept instead from then on. With another model a provider and
+        URL that are not given are no longer known. Of a policy that is an object of your own only the name is kept: hand the object in again.
+        A new conversation begins with the dialect "anthropic", the budget of 80,000 tokens, the policy "provenance", the gate "priced" and
+        clips above 4,000 tokens.
+
+        `base_url` is where you send requests, for whoever goes on with the conversation; nothing is sent from here. What may be secret in it
+        is not kept.
 
         `compat` follows a published version of `cwl` instead: "paper" is the paper's algorithm, "pi-cwl" its public implementation, which
         also counts in its own way. `recall_cap` is what one answer of `recall` may weigh in o200k tokens, and is never more than the share of
@@ -149,7 +155,7 @@ class Context:
         told to `on_decision`; a model that fails changes nothing. What `on_decision` raises comes out of `request`; what was decided stands by then. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
 
-        With `markers` (Messages API) a request asks the provider to cache its tools and system prompt, and its messages up to the newest: cache
+        With `markers` (Messages API), as usual, a request asks the provider to cache its tools and system prompt, and its messages up to the newest: cache
         markers of messages that you hand in are taken off, those in `system` and `tools` stay and count. False: yours go out as given, none is ours.
 
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened, Damaged (a StoreError) when it
@@ -160,23 +166,29 @@ class Context:
         self._kinds = dict(kinds or {})
         self._count = o200k() if tokenizer is None else checked(tokenizer)
         self._on_decision = on_decision
-        self._notes = notes
         self.store = _opened(store)
-        asked = partial(Terms.amended, policy=policy, compat=compat, gate=gate, clip=clip)
+
+        def asked(terms: Terms, sheet: Conversation) -> Terms:
+            other = bool(model and sheet.model and model != sheet.model)
+            served = terms.served(provider=provider, base_url=base_url and public_url(base_url), other_model=other)
+            return served.amended(
+                policy=policy, compat=compat, gate=gate, clip=clip, cache_life=cache_life, notes=notes, markers=markers
+            )
+
         if conversation:
-            self._sheet, terms = held_to(self.store, conversation, budget, asked)
+            self._sheet, terms = held_to(self.store, conversation, budget, asked, dialect=dialect, model=model)
         else:
-            terms = asked(Terms())
             sheet = Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect or USUAL_DIALECT)
+            terms = asked(Terms(), sheet)
             self._sheet = self.store.create(replace(sheet, budget=encoded(budget or USUAL), terms=encoded(terms)))
-        dialect, model = dialect or self._sheet.dialect or USUAL_DIALECT, model or self._sheet.model
+        dialect, model, provider = self._sheet.dialect or USUAL_DIALECT, self._sheet.model, terms.provider
         self._dialect = _named(DIALECTS, "dialect", dialect)
         budget = budget or Budget.kept(self._sheet.budget)
         self._model, self.rules = model, rules_for(provider, model, dialect)
         setup = Setup(
             budget=budget,
             rules=self.rules,
-            prices=prices_for(model, provider, life=cache_life),
+            prices=prices_for(model, provider, life=terms.cache_life),
             gate=Rule(terms.gate),
             calls_seen=self.store.call_counts(self._sheet.tenant),
             policy=terms.made(policy),
@@ -198,8 +210,7 @@ class Context:
         self._heard = ("", b"")  # the reply to the newest request: its id and its message
         self._request: Request | None = None  # the newest: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read)
-        self._markers = markers
-        self._wire = Wire(self._dialect, ttl="1h" if cache_life == "1h" else "", markers=markers)
+        self._wire = Wire(self._dialect, ttl="1h" if terms.cache_life == "1h" else "", markers=terms.markers)
         self._recalls = Recalls(
             self.session, self.store, self._sheet.id, dialect=dialect, media=self.rules.media, count=self._count, cap=recall_cap
         )
@@ -208,13 +219,18 @@ class Context:
         self._asking = Asking(
             self.session, helpers, automatic, rules=instructions, read=self._read, count=self._count, note=self._note, clock=clock
         )
-        self._books = Books(self.session, model=self._sheet.model, provider=provider, life=cache_life)
+        self._books = Books(self.session, model=model, provider=provider, life=terms.cache_life)
         self._resume()
 
     @property
     def conversation(self) -> str:
         """The id by which the store knows this conversation."""
         return self._sheet.id
+
+    @property
+    def base_url(self) -> str:
+        """Where requests of this conversation go, as its host said; "***" stands for what may be secret. Empty: not known."""
+        return self._terms.base_url
 
     @property
     def gauge(self) -> Gauge:
@@ -339,7 +355,7 @@ class Context:
             return self._result(made.call_id, told.text, error=told.error)
         if is_recall(tool):
             return self._recalls.answered(at, made)
-        if self._notes and is_notes(tool):
+        if self._terms.notes and is_notes(tool):
             told = self.session.index.notes.answer(self.session.index.block(at).span)
             return self._result(made.call_id, told.text, error=told.error)
         return None
@@ -463,7 +479,7 @@ class Context:
         """A message as it is recorded. Raises InputError for what is none, or is one of another API."""
         bare = plain(message)
         refuse_foreign(bare, self._dialect.name, where)
-        is_marked = self._markers and self._dialect.name == "anthropic"
+        is_marked = self._terms.markers and self._dialect.name == "anthropic"
         return (
             strip_markers(bare if isinstance(bare, bytes) else dump(bare).encode("utf-8", "surrogatepass")) if is_marked else bare
         )
@@ -508,7 +524,7 @@ class Context:
         self._refuse_fields(fields)
         self._refuse_dangling()
         virtual = [self._offered(each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
-        own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._notes
+        own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._terms.notes
         head = fields | {"tools": own + (virtual if annotate else virtual[-1:])}
         head_tokens = self._head_tokens(head)
         for came in self._asking.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
@@ -604,7 +620,7 @@ class Context:
         since = len(index) if self._asked else 0  # before ours were offered, no call can have been of them
         taken = {**index.own, **dict.fromkeys(own, since)}
         self._terms = replace(self._terms, tools=taken)
-        self.store.hold_to(self.conversation, budget=self._sheet.budget, terms=encoded(self._terms))
+        self.store.hold_to(replace(self._sheet, terms=encoded(self._terms)))
         if since:
             index.own.update(taken)
         else:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tenure.agent.catalogue import OUTPUT, UNKNOWN_WINDOW, chosen, fields_of, listed, spec_of
@@ -56,5 +58,11 @@ def test_the_models_to_pick_from_have_windows_and_can_be_chosen() -> None:
 
 
 def test_a_session_says_how_its_model_is_asked_for_again() -> None:
-    assert spec_of("openai-responses", "gpt-5") == "openai-responses:gpt-5"
-    assert spec_of("", "gpt-5") == spec_of("openai-chat", "") == ""
+    for spec in ("openai:gpt-5", "openai-chat:gpt-5", "anthropic:claude-opus-4-5", "groq:llama", "ollama:qwen3"):
+        choice = chosen(spec)
+        url = choice.url(Path("/"))
+        assert spec_of(choice.api, choice.name, url) == spec
+        assert chosen(spec_of(choice.api, choice.name, url), base_url=url).api == choice.api
+    assert spec_of("anthropic", "m", "https://api.openai.com/v1") == "anthropic:m"
+    assert spec_of("openai-responses", "m", "http://127.0.0.1:11434/v1") == "openai-responses:m"
+    assert spec_of("", "gpt-5", "https://h") == spec_of("openai-chat", "", "https://h") == ""

@@ -129,7 +129,7 @@ def test_a_record_that_was_kept_with_markers_is_sent_with_ours_alone() -> None:
     store = MemoryStore()
     before = opened(store=store, markers=False)
     before.extend([user(f"Part {n}.", **MARK) for n in range(5)])
-    body = opened(store=store, conversation=before.conversation).request(model=MODEL, max_tokens=9)
+    body = opened(store=store, conversation=before.conversation, markers=True).request(model=MODEL, max_tokens=9)
     assert violations(body, RULES) == ()
     assert json.dumps(body["messages"]).count("cache_control") == 1
 

@@ -6,6 +6,7 @@ import pytest
 
 from tenure import Budget, Context
 from tenure.errors import Damaged, InputError
+from tenure.lifecycle.terms import Terms
 from tenure.policies import POLICIES
 from tenure.policies.cwl import Cwl
 from tenure.policies.policy import Conduct
@@ -102,15 +103,42 @@ def test_an_unknown_name_leaves_no_conversation_behind(wrong: dict[str, str]) ->
     assert store.conversations() == ()
 
 
-def test_a_conversation_goes_on_in_its_own_dialect_and_model_unless_others_are_given() -> None:
+def test_a_conversation_goes_on_in_its_own_dialect_and_model_until_others_are_given() -> None:
     store = MemoryStore()
     first = Context(store=store, dialect="openai-chat", model="gpt-5")
     first.extend([{"role": "user", "content": "Go."}])
     assert again(store, first).request(model="m")["messages"] == [{"role": "user", "content": "Go."}]
     assert again(store, first).rules == first.rules
-    other = again(store, first, dialect="anthropic", model="claude-sonnet-4-5").request(model="m", max_tokens=9)
-    assert [part["text"] for part in other["messages"][0]["content"]] == ["Go."]
-    assert again(store, first).rules == first.rules
+    other = again(store, first, dialect="anthropic", model="claude-sonnet-4-5")
+    sent = other.request(model="m", max_tokens=9)
+    assert [part["text"] for part in sent["messages"][0]["content"]] == ["Go."]
+    assert again(store, first).rules == other.rules
+    sheet = store.conversation(first.conversation)
+    assert (sheet.dialect, sheet.model) == ("anthropic", "claude-sonnet-4-5")
+
+
+def test_a_conversation_makes_the_same_requests_after_a_restart() -> None:
+    store = MemoryStore()
+    first = Context(store=store, model="claude-opus-4-5", provider="anthropic", cache_life="1h", notes=True)
+    first.extend([{"role": "user", "content": "Go."}])
+    body = first.request(model="m", max_tokens=9)
+    assert "'ttl': '1h'" in str(body)
+    assert "note" in str(body["tools"])
+    assert again(store, first).request(model="m", max_tokens=9) == body
+    bare = again(store, first, notes=False, markers=False).request(model="m", max_tokens=9)
+    assert "cache_control" not in str(bare)
+    assert again(store, first).request(model="m", max_tokens=9) == bare
+
+
+def test_a_provider_and_its_url_are_kept_together_and_not_for_another_model() -> None:
+    store = MemoryStore()
+    first = Context(store=store, dialect="openai-chat", model="llama", provider="groq", base_url="https://api.groq.com/openai/v1")
+    assert again(store, first).base_url == first.base_url == "https://api.groq.com/openai/v1"
+    assert again(store, first).session.setup == first.session.setup
+    assert again(store, first).rules.provider == "groq"
+    other = again(store, first, model="qwen3")
+    assert (other.base_url, other.rules.provider) == ("", again(store, first).rules.provider)
+    assert Terms.stored(store.conversation(first.conversation).terms).provider == ""
 
 
 @pytest.mark.parametrize(("budget", "terms"), [("{", ""), ('{"target": -1}', ""), ("", "[]")])

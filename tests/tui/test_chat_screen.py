@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -405,6 +406,59 @@ def test_the_session_picker_names_sessions_by_their_first_words(
 
     played(made(tmp_path, [says("it is renamed")], store=store), first)
     played(made(tmp_path, [], store=store, theme=theme), then, (80, 24))
+
+
+def test_a_session_that_is_picked_goes_on_where_it_was_held_and_every_command_stays_there(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "rename the module")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        def held() -> tuple[str, str]:
+            agent = chat_of(app).agent
+            assert agent is not None
+            return agent.model, agent.choice.host
+
+        await said(pilot, app, "/sessions")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("r", "e", "n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Chat) and "it is renamed" in text_of(app))
+        for command in ("/budget 50k", "/policy tiered", "/fork"):
+            before = chat_of(app).agent
+            await said(pilot, app, command)
+            await until(pilot, lambda before=before: chat_of(app).agent is not before)
+            assert held() == ("openai-chat:scripted", "llm.example.org")  # as the script names itself
+        await said(pilot, app, "/model ollama:small")
+        await said(pilot, app, "/budget 40k")
+        assert held() == ("ollama:small", "127.0.0.1:11434")
+
+    own = "https://llm.example.org/v1"
+    played(made(tmp_path, [says("it is renamed")], store=store, model="openai-chat:qwen3", base_url=own), first)
+    played(made(tmp_path, [], store=store), then, (80, 24))
+
+
+def test_a_picked_session_whose_host_is_not_known_is_asked_about(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "rename the module")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "/sessions")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("r", "e", "n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Picker) and "claude" in text_of(app))
+        await pilot.press(*"sonnet-4-5", "enter")
+        await until(pilot, lambda: chat.agent is not None and "sonnet-4-5" in chat.agent.model)
+        assert chat.agent is not None
+        assert chat.agent.id == old.id
+
+    played(made(tmp_path, [says("it is renamed")], store=store), first)
+    (old,) = store.conversations(None)
+    store.hold_to(replace(old, terms=""))  # as a version that kept no URL has it
+    played(made(tmp_path, [], store=store), then, (80, 24))
 
 
 def test_the_model_picker_takes_a_listed_model(tmp_path: Path) -> None:

@@ -5,14 +5,15 @@ named `openai:gpt-5-mini` or `ollama:qwen3`: who serves it, and what it is calle
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.models.hosts import NAMED, PROVIDERS, host_of
+from tenure.models.hosts import NAMED, PROVIDERS, SERVICES, host_of
 
 UNKNOWN_WINDOW: Final = 128_000  # provider tokens; most models of the last years take as much
 OUTPUT: Final = 16_384  # tokens of one reply, where the model allows as many
@@ -41,6 +42,7 @@ _KINDS: Final = {
     "scripted": "",
     **{name: "openai-chat" for name in NAMED if name not in ("openai", "anthropic")},
 }
+_FILE: Final = "file://"
 _OWN: Final = {name: NAMED[name].host for name in ("openai", "anthropic")}
 EXAMPLES: Final = ("anthropic:claude-opus-4-5", "openai:gpt-5", "ollama:qwen3", "scripted:FILE")
 
@@ -64,9 +66,20 @@ class Chosen(Struct, frozen=True, kw_only=True):
         return self.output + MARGIN
 
     @property
+    def family(self) -> str:
+        """The kind without the API: "openai" of "openai-chat"."""
+        return self.kind.partition("-")[0]
+
+    @property
     def host(self) -> str:
         """Whom requests go to."""
-        return host_of(self.base_url) if self.base_url else _OWN.get(self.kind.partition("-")[0], "")
+        return host_of(self.base_url) if self.base_url else _OWN.get(self.family, "")
+
+    def url(self, folder: Path) -> str:
+        """Where replies come from, as it is kept with a session: a base URL, or that of a script's file."""
+        if self.kind == "scripted":
+            return (folder / Path(self.spec.partition(":")[2]).expanduser()).resolve().as_uri()
+        return self.base_url or NAMED[self.family].url
 
 
 def chosen(spec: str, *, base_url: str = "") -> Chosen:
@@ -83,13 +96,12 @@ def chosen(spec: str, *, base_url: str = "") -> Chosen:
     host = host_of(base_url) if base_url else _OWN[kind.partition("-")[0]]
     provider = PROVIDERS.get(host, "")
     window = _window(name, provider)
-    api = _KINDS[kind] or ("openai-responses" if host == _OWN["openai"] else "openai-chat")
     size = window or UNKNOWN_WINDOW
     return Chosen(
         spec=spec,
         kind=kind,
         name=name,
-        api=api,
+        api=_api(kind, host),
         base_url=base_url,
         provider=provider,
         window=size,
@@ -98,9 +110,22 @@ def chosen(spec: str, *, base_url: str = "") -> Chosen:
     )
 
 
-def spec_of(dialect: str, name: str) -> str:
-    """How a model that a session was held with is asked for again. Empty when it cannot be."""
-    return f"{dialect}:{name}" if dialect in _KINDS and name else ""
+def spec_of(dialect: str, name: str, url: str) -> str:
+    """How a model that a session was held with is asked for again, with its URL. Empty when it cannot be."""
+    if url.startswith(_FILE):
+        return f"scripted:{unquote(url.removeprefix(_FILE))}"
+    kinds = [*(each.name for each in SERVICES if each.url == url), dialect]
+    return next((f"{kind}:{name}" for kind in kinds if name and kind in _KINDS and _api(kind, host_of(url)) == dialect), "")
+
+
+def url_elsewhere(spec: str, environment: Mapping[str, str]) -> str:
+    """The base URL that the SDK of a model finds in the environment; empty where it looks for none."""
+    service = NAMED.get(spec.partition(":")[0].partition("-")[0])
+    return environment.get(service.elsewhere, "") if service is not None and service.elsewhere else ""
+
+
+def _api(kind: str, host: str) -> str:
+    return _KINDS[kind] or ("openai-responses" if host == _OWN["openai"] else "openai-chat")
 
 
 def is_scripted(spec: str) -> bool:

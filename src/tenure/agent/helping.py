@@ -3,7 +3,7 @@
 import asyncio
 from threading import Event
 
-from tenure.agent.catalogue import Chosen, chosen, is_scripted
+from tenure.agent.catalogue import Chosen, chosen, is_scripted, url_elsewhere
 from tenure.agent.keys import configuration_folder, key_for
 from tenure.agent.opening import Parts
 from tenure.agent.speaking import speaker_of
@@ -26,8 +26,8 @@ def helper_of(parts: Parts) -> Model:
 def helper_named(parts: Parts, spec: str) -> Model:
     """Another model, named as `--model` takes it. Raises InputError or ModelError when there is none."""
     settings, world = parts.settings, parts.world
-    kind = spec.partition(":")[0]
-    choice = chosen(spec, base_url=settings.base_url if kind == parts.choice.kind else "")
+    same = spec.partition(":")[0].partition("-")[0] == parts.choice.family  # then it is where the session's own model is
+    choice = chosen(spec, base_url=parts.choice.base_url if same else url_elsewhere(spec, world.environment))
     if world.speaker is not None:
         return SpeakerModel(world.speaker(choice))
     if is_scripted(spec):

@@ -4,6 +4,7 @@ Promise: nothing is lost: a session that goes on stands where it was, and what w
 """
 
 import asyncio
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from tenure.agent.admission.prompt import Manner
 from tenure.agent.admission.skills import read_skill
 from tenure.agent.approval import Mode
 from tenure.agent.available import Unusable, available
-from tenure.agent.catalogue import Chosen, chosen, fields_of, spec_of
+from tenure.agent.catalogue import Chosen, chosen, fields_of, is_scripted, spec_of, url_elsewhere
 from tenure.agent.keys import configuration_folder, state_folder
 from tenure.agent.overflow import bounded
 from tenure.agent.permission import Permissions
@@ -40,6 +41,7 @@ from tenure.lifecycle.decision import Decision
 from tenure.lifecycle.terms import Terms
 from tenure.meter.price import prices_for
 from tenure.meter.tokens import o200k
+from tenure.models.hosts import is_known, is_whole
 from tenure.models.speaker import Speaker
 from tenure.policies.policy import marks_of
 from tenure.record.tools import DECLARATION
@@ -267,10 +269,12 @@ def _folder(settings: Settings, sheet: Conversation | None) -> Path:
 
 
 def _speaking(settings: Settings, world: World, store: Records, sheet: Conversation | None) -> tuple[Chosen, Speaker]:
-    spec = settings.model or (spec_of(sheet.dialect, sheet.model) if sheet is not None else "")
-    if not spec:
+    if not settings.model and sheet is None:
         raise Unusable("no model was named: use --model MODEL (-m), or set TENURE_MODEL")
-    choice = chosen(spec, base_url=settings.base_url)
+    if settings.model or sheet is None:
+        choice = chosen(settings.model, base_url=settings.base_url or url_elsewhere(settings.model, world.environment))
+    else:
+        choice = _held(settings, sheet)
     if settings.output:
         choice = replace(choice, output=settings.output)
     if world.speaker is not None:
@@ -290,6 +294,23 @@ def _speaking(settings: Settings, world: World, store: Records, sheet: Conversat
     if settings.allowance.usd and not prices_for(choice.name, choice.provider).known:
         raise InputError("--max-usd", f"no price is known for {choice.spec}", "a model in the price list, or --max-tokens")
     return choice, speaker
+
+
+def _held(settings: Settings, sheet: Conversation) -> Chosen:
+    """The model of a session that goes on, where it was. Raises Unusable when that is not known: the session may be nobody else's to read."""
+    url = settings.base_url or Terms.stored(sheet.terms).base_url
+    held = f"session {sheet.id[:8]} was held with {sheet.model or 'a model that was not named'}"
+    if not url:
+        raise Unusable(f"{held}, and the store does not say where: name the model with --model MODEL (-m)")
+    if not is_whole(url):
+        raise Unusable(f"{held} at {url}, of which what may be secret is not kept: give all of it with --base-url URL")
+    if settings.store and not settings.base_url and not is_known(url):
+        # whoever made the store may not have been this user, and the key of the API would go there
+        raise Unusable(f"{held} at {url}, says the store: to send it there, add --base-url {shlex.quote(url)}")
+    spec = spec_of(sheet.dialect, sheet.model, url)
+    if not spec:
+        raise Unusable(f"{held} at {url}, which cannot be asked for again: name the model with --model MODEL (-m)")
+    return chosen(spec, base_url="" if is_scripted(spec) else url)
 
 
 def _context(
@@ -313,6 +334,7 @@ def _context(
         conversation=sheet.id if sheet is not None else "",
         model=choice.name,
         provider=choice.provider,
+        base_url=choice.url(folder),
         tenant=str(folder),
         clip=settings.clip,
         tokenizer=world.tokens,

@@ -38,8 +38,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What a person decides about a session. Empty means the usual."""
 
     folder: Path
-    model: str = ""  # such as `openai:gpt-5`; empty: that of the session that goes on
-    base_url: str = ""
+    model: str = ""  # such as `openai:gpt-5`; empty: that of the session that goes on, where that was held
+    base_url: str = ""  # empty: the model's own
     resume: str = ""  # the id of a session, or its start
     newest: bool = False  # go on with the newest session of this folder
     store: str = ""  # URL; empty: in the user's state folder
@@ -59,7 +59,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     depth: int = DEPTH
     episodes: bool = True  # the agent marks episodes
     helper: str = ""  # the model that finds titles, as `model`; empty: the session's own
-    notes: bool = False  # it may write down what it must not lose
+    notes: bool | None = None  # it may write down what it must not lose; None: as `policy`
     work: str = ""  # a user's own words in place of ours on how to work
 
     def __post_init__(self) -> None:

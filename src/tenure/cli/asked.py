@@ -87,6 +87,12 @@ SESSION_HELP: Final = "A session file of any known agent, or a Tenure store; `te
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
+def model_of(context: typer.Context, model: str, *, going_on: bool) -> str:
+    """The model of the options. That of the environment is for new sessions: one that goes on keeps its own."""
+    source = context.get_parameter_source("model")
+    return "" if going_on and source is not None and source.name == "ENVIRONMENT" else model
+
+
 def budget_of(target: str, ceiling: str, floor: str, window: str, *, bounded: bool = True) -> Budget:
     """The budget of the options; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
     limit = ceiling or ("" if target or not bounded else DEFAULT_CEILING)

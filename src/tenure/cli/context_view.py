@@ -26,6 +26,7 @@ def context(
     from tenure.agent.opening import store_url
     from tenure.agent.settings import Settings, World
     from tenure.evals.loading import spills_of
+    from tenure.lifecycle.terms import Terms
     from tenure.meter.tokens import o200k
     from tenure.store.records import Records
     from tenure.store.spills import SUFFIX
@@ -54,4 +55,5 @@ def context(
     built = ViewerApp(lambda: history, builder, theme=LIGHT if light else DARK).run()
     if built:
         apart = "" if url == store_url(Settings(folder=folder), world) else f" --store {url.removeprefix('sqlite:///')}"
-        typer.echo(f"tenure --resume {built[:8]}{apart} goes on with what was built")
+        held = history.sheet is not None and Terms.stored(history.sheet.terms).base_url
+        typer.echo(f"tenure --resume {built[:8]}{apart}{'' if held else ' --model MODEL'} goes on with what was built")

@@ -21,6 +21,7 @@ from tenure.cli.asked import (
     SandboxOn,
     StoreAt,
     Target,
+    model_of,
 )
 from tenure.cli.talking import is_interactive, talk
 from tenure.errors import InputError
@@ -84,6 +85,7 @@ def interactive(
 
     if approve not in tuple(Mode):
         raise InputError("--approve", repr(approve), ", ".join(Mode))
+    model = model_of(context, model, going_on=bool(go_on or resume))
     settings = Settings(
         folder=Path.cwd(),
         model=model,

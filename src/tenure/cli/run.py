@@ -31,6 +31,7 @@ from tenure.cli.asked import (
     SandboxOn,
     StoreAt,
     Target,
+    model_of,
 )
 from tenure.errors import InputError
 
@@ -60,6 +61,7 @@ EXIT: Final[Mapping["Reason", int]] = {
 
 
 def run(
+    context: typer.Context,
     task: Annotated[str, typer.Argument(help="What to do; - reads it from standard input. Piped text is added to it.")] = "",
     model: Model = "",
     base_url: BaseUrl = "",
@@ -101,6 +103,7 @@ def run(
 
     if approve not in tuple(Mode):
         raise InputError("--approve", repr(approve), ", ".join(Mode))
+    model = model_of(context, model, going_on=bool(go_on or resume))
     words = task_of(task)
     if not words and not image and not (go_on or resume):
         raise InputError("task", "nothing to do", "some words, - for standard input, or --continue")

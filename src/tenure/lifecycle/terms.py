@@ -20,6 +20,11 @@ class Terms(Struct, frozen=True, kw_only=True):
     gate: str = ""
     tools: dict[str, int] = {}  # the host's own that have names of ours, each with the entry from which on
     clip: int | None = None  # o200k tokens above which results are shown clipped; 0: none
+    provider: str = ""  # whose prices and rules hold
+    base_url: str = ""  # where requests go, without what may be secret in it; empty: not known
+    cache_life: str = ""
+    notes: bool = False
+    markers: bool = True
 
     @classmethod
     def stored(cls, text: str) -> "Terms":
@@ -29,10 +34,25 @@ class Terms(Struct, frozen=True, kw_only=True):
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise InputError("terms", f"the stored ones cannot be read ({error})", "policy, gate and clip by name") from error
 
-    def amended(self, *, policy: str | Policy | None, compat: str, gate: str, clip: int | None) -> "Terms":
-        """These with what a host asks for; an empty text, and None for `clip`, ask for nothing. Raises InputError for unknown names."""
+    def amended(
+        self,
+        *,
+        policy: str | Policy | None = "",
+        compat: str = "",
+        gate: str = "",
+        clip: int | None = None,
+        cache_life: str = "",
+        notes: bool | None = None,
+        markers: bool | None = None,
+    ) -> "Terms":
+        """These with what a host asks for; an empty text, and None but for `policy`, ask for nothing. Raises InputError for unknown names."""
         terms = replace(
-            self, gate=gate or self.gate or Rule.PRICED, clip=next(n for n in (clip, self.clip, Clip().above) if n is not None)
+            self,
+            gate=gate or self.gate or Rule.PRICED,
+            clip=next(n for n in (clip, self.clip, Clip().above) if n is not None),
+            cache_life=cache_life or self.cache_life,
+            notes=self.notes if notes is None else notes,
+            markers=self.markers if markers is None else markers,
         )
         if terms.clip is not None and 0 < terms.clip < FEWEST:
             raise InputError(
@@ -51,6 +71,12 @@ class Terms(Struct, frozen=True, kw_only=True):
             raise InputError("policy", repr(policy), "a callable with a name and a conduct (tenure.policies.policy)")
         name = policy if isinstance(policy, str) else UNBOUNDED if policy is None else policy.name
         return replace(terms, policy=name, own=not isinstance(policy, str) and policy != _known(name), compat="")
+
+    def served(self, *, provider: str, base_url: str, other_model: bool) -> "Terms":
+        """These with a provider and where it is, which belong together; unless given they stay, but those of another model."""
+        if provider in ("", self.provider) and base_url in ("", self.base_url) and not other_model:
+            return self
+        return replace(self, provider=provider, base_url=base_url)
 
     def made(self, policy: str | Policy | None) -> Policy | None:
         """The policy to use: the host's own object where it hands one in. Raises InputError for one of which only the name is kept."""

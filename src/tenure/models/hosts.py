@@ -18,6 +18,7 @@ class Service(Struct, frozen=True, kw_only=True):
     url: str
     title: str
     variable: str = ""  # of the environment, with its key; empty: it needs none
+    elsewhere: str = ""  # of the environment, with another base URL, where its SDK looks for one
 
     @property
     def host(self) -> str:
@@ -30,8 +31,16 @@ class Service(Struct, frozen=True, kw_only=True):
         return not self.variable
 
 
-OPENAI: Final = Service(name="openai", url="https://api.openai.com/v1", title="OpenAI", variable="OPENAI_API_KEY")
-ANTHROPIC: Final = Service(name="anthropic", url="https://api.anthropic.com", title="Anthropic", variable="ANTHROPIC_API_KEY")
+OPENAI: Final = Service(
+    name="openai", url="https://api.openai.com/v1", title="OpenAI", variable="OPENAI_API_KEY", elsewhere="OPENAI_BASE_URL"
+)
+ANTHROPIC: Final = Service(
+    name="anthropic",
+    url="https://api.anthropic.com",
+    title="Anthropic",
+    variable="ANTHROPIC_API_KEY",
+    elsewhere="ANTHROPIC_BASE_URL",
+)
 SERVICES: Final = (
     ANTHROPIC,
     OPENAI,
@@ -71,6 +80,27 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]", "::1", "0.0.0.0")  # noqa
 def is_loopback(host: str) -> bool:
     """Whether a host, as `host_of` gives it, is this machine."""
     return host.rpartition(":")[0] in _LOOPBACK or host in _LOOPBACK
+
+
+_STARS: Final = "***"
+
+
+def public_url(url: str) -> str:
+    """A URL as it may be stored: stars stand for a name, a password and a query, which may be or hold a key."""
+    parts = urlsplit(url)
+    name, at, place = parts.netloc.rpartition("@")
+    return parts._replace(netloc=(_STARS if name else "") + at + place, query=_STARS if parts.query else "", fragment="").geturl()
+
+
+def is_whole(url: str) -> bool:
+    """Whether nothing was taken off a URL before it was stored."""
+    return _STARS not in url
+
+
+def is_known(url: str) -> bool:
+    """Whether a URL is a provider's, this machine's, or a file's."""
+    host = host_of(url)
+    return not host or host in PROVIDERS or is_loopback(host)
 
 
 def secrets_of(url: str, *given: object) -> tuple[str, ...]:

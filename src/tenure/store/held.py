@@ -22,20 +22,30 @@ def encoded(value: Budget | Terms) -> str:
 
 
 def held_to(
-    store: Records, conversation: str, budget: Budget | None, asked: Callable[[Terms], Terms]
+    store: Records,
+    conversation: str,
+    budget: Budget | None,
+    asked: Callable[[Terms, Conversation], Terms],
+    *,
+    dialect: str,
+    model: str,
 ) -> tuple[Conversation, Terms]:
     """The cover sheet and terms of a conversation, with what is asked for stored. Raises Damaged for a stored budget that cannot be read."""
     sheet = store.conversation(conversation)
     try:
         kept = replace(
-            sheet, budget=encoded(budget or Budget.kept(sheet.budget)), terms=encoded(terms := asked(Terms.stored(sheet.terms)))
+            sheet,
+            dialect=dialect or sheet.dialect,
+            model=model or sheet.model,
+            budget=encoded(budget or Budget.kept(sheet.budget)),
+            terms=encoded(terms := asked(Terms.stored(sheet.terms), sheet)),
         )
     except InputError as error:
         if error.where in ("budget", "terms"):
             raise Damaged(f"its {error}", store.where, conversation) from error
         raise
     if kept != sheet:
-        store.hold_to(conversation, budget=kept.budget, terms=kept.terms)
+        store.hold_to(kept)
     return kept, terms
 
 

@@ -45,7 +45,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     length: int = 0  # entries
     commits: int = 0
     created: str = ""  # ISO 8601 in UTC
-    terms: str = ""  # JSON, likewise: policy, gate, clip
+    terms: str = ""  # JSON, likewise: policy, gate, clip, where requests go
 
     @property
     def is_part(self) -> bool:
@@ -79,7 +79,7 @@ class Observed(Struct, frozen=True, kw_only=True, gc=False):
 class Records(Protocol):
     """Conversations, their entries, commits, usage and holds. Appending is nearly all there is.
 
-    Only holds are ever taken away, and only titles, budgets and terms change.
+    Only holds are ever taken away, and only titles, dialects, models, budgets and terms change.
 
     An unknown conversation or entry raises InputError. A writer that was not first gets Conflict, and then nothing of its call
     is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
@@ -108,8 +108,8 @@ class Records(Protocol):
         """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
         ...
 
-    def hold_to(self, conversation_id: str, *, budget: str, terms: str) -> None:
-        """Keep what a conversation is held to from now on."""
+    def hold_to(self, sheet: Conversation) -> None:
+        """Keep what a conversation is held to from now on: the dialect, model, budget and terms of this sheet, and nothing else of it."""
         ...
 
     def conversation(self, conversation_id: str) -> Conversation:

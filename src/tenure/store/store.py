@@ -101,11 +101,12 @@ class Store:
         with self._database.writing() as cursor:
             return self._run(cursor, tables.ENTITLE, of=conversation_id, old_title=instead, new_title=title) > 0
 
-    def hold_to(self, conversation_id: str, *, budget: str, terms: str) -> None:
-        """Keep what a conversation is held to from now on."""
-        self.conversation(conversation_id)
+    def hold_to(self, sheet: Conversation) -> None:
+        """Keep what a conversation is held to from now on: the dialect, model, budget and terms of this sheet, and nothing else of it."""
+        self.conversation(sheet.id)
+        new = {"new_dialect": sheet.dialect, "new_model": sheet.model, "new_budget": sheet.budget, "new_terms": sheet.terms}
         with self._database.writing() as cursor:
-            self._run(cursor, tables.HOLD_TO, of=conversation_id, new_budget=budget, new_terms=terms)
+            self._run(cursor, tables.HOLD_TO, of=sheet.id, **new)
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""

@@ -80,7 +80,9 @@ ADVANCE_COMMITS: Final = (
     .values(commits=bindparam("new_commits"))
 )
 HOLD_TO: Final = (
-    update(conversation).where(conversation.c.id == _of).values(budget=bindparam("new_budget"), terms=bindparam("new_terms"))
+    update(conversation)
+    .where(conversation.c.id == _of)
+    .values({column: bindparam(f"new_{column}") for column in ("dialect", "model", "budget", "terms")})
 )
 ENTITLE: Final = (
     update(conversation)

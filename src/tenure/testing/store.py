@@ -62,11 +62,13 @@ class MemoryStore:
                 self._conversations[conversation_id] = replace(sheet, title=title)
             return sheet.title == instead
 
-    def hold_to(self, conversation_id: str, *, budget: str, terms: str) -> None:
-        """Keep what a conversation is held to from now on."""
+    def hold_to(self, sheet: Conversation) -> None:
+        """Keep what a conversation is held to from now on: the dialect, model, budget and terms of this sheet, and nothing else of it."""
         with self._lock:
-            sheet = self.conversation(conversation_id)
-            self._conversations[conversation_id] = replace(sheet, budget=budget, terms=terms)
+            held = self.conversation(sheet.id)
+            self._conversations[sheet.id] = replace(
+                held, dialect=sheet.dialect, model=sheet.model, budget=sheet.budget, terms=sheet.terms
+            )
 
     def conversation(self, conversation_id: str) -> Conversation:
         """The cover sheet as it is now."""

@@ -194,7 +194,7 @@ class TenureApp(App[str]):
     async def _built(self, conversation: str | None) -> None:
         if conversation:
             before = self._open_agent
-            if await self._open(replace(self._settings, resume=conversation, newest=False, model=before.model)):
+            if await self._open(replace(self._as_now, resume=conversation, newest=False)):
                 self._chat.tell(f"this is {conversation[:8]}, built from {before.id[:8]}, which stays as it was")
 
     async def _do_handoff(self, focus: str) -> None:
@@ -234,14 +234,14 @@ class TenureApp(App[str]):
             self._chat.tell(budget_text(agent))
             return
         window = agent.choice.window - agent.choice.reserve
-        await self._again(replace(self._settings, budget=Budget.parse(target=rest, window=window)))
+        await self._again(replace(self._as_now, budget=Budget.parse(target=rest, window=window)))
         self._chat.tell(budget_text(self._open_agent))
 
     async def _do_policy(self, rest: str) -> None:
         from tenure.tui.replies import policy_text
 
         if rest:
-            await self._again(replace(self._settings, policy=rest))
+            await self._again(replace(self._as_now, policy=rest))
         self._chat.tell(policy_text(self._open_agent))
 
     async def _again(self, settings: Settings) -> None:
@@ -249,7 +249,13 @@ class TenureApp(App[str]):
         agent = self._open_agent
         if len(agent.context.session.index):
             settings = replace(settings, resume=agent.id, newest=False)
-        await self._open(replace(settings, model=agent.model))
+        await self._open(settings)
+
+    @property
+    def _as_now(self) -> Settings:
+        """The settings with the model that is talked with now, where it is."""
+        choice = self._open_agent.choice
+        return replace(self._settings, model=choice.spec, base_url=choice.base_url)
 
     async def _do_why(self, _: str) -> None:
         from tenure.tui.reading import Reading
@@ -269,7 +275,7 @@ class TenureApp(App[str]):
         if not length:
             raise InputError("/fork", "an empty session", "one with something in it")
         made = agent.context.store.fork(agent.id, length, uuid4().hex, f"fork of {agent.id[:8]}")
-        await self._open(replace(self._settings, resume=made.id, newest=False, model=agent.model, policy="", budget=None))
+        await self._open(replace(self._as_now, resume=made.id, newest=False, policy="", budget=None))
         self._chat.tell(f"this is {made.id[:8]}, a fork of {agent.id[:8]}, which stays as it was")
 
     async def _do_export(self, rest: str) -> None:
@@ -298,7 +304,7 @@ class TenureApp(App[str]):
         except TenureError as error:
             self._chat.tell(str(error), "error")
             return
-        self._settings = replace(self._settings, model=chosen)
+        self._settings = self._as_now
         self._chat.tell(f"{chosen} goes on from here; its provider has none of this cached")
 
     async def _do_sessions(self, _: str) -> None:
@@ -314,9 +320,17 @@ class TenureApp(App[str]):
             return
         chosen = await self.push_screen_wait(session_picker(agent.context.store, str(agent.folder)))
         if chosen:
-            settings = replace(self._settings, resume="", newest=False, model=agent.model)
-            held = settings if chosen == NEW else replace(settings, resume=chosen, policy="", budget=None)  # as it was held
-            await self._open(held)
+            await self._open(await self._settings_of(agent, "" if chosen == NEW else chosen))
+
+    async def _settings_of(self, agent: "Agent", conversation: str) -> Settings:
+        """How to open a session: as it was held, with a model of the person's choice where the store does not say; a new one as the one now."""
+        if not conversation:
+            return replace(self._as_now, resume="", newest=False)
+        from tenure.lifecycle.terms import Terms
+
+        known = Terms.stored(agent.context.store.conversation(conversation).terms).base_url
+        model = "" if known else await self._asked_model()
+        return replace(self._settings, resume=conversation, newest=False, model=model, base_url="", policy="", budget=None)
 
     async def _do_mode(self, rest: str) -> None:
         agent = self._open_agent
