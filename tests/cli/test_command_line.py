@@ -86,7 +86,7 @@ def test_mcp_servers_without_their_extra_are_left_out_with_a_sentence(
 
 
 def test_a_shell_completes_commands_and_options() -> None:
-    for words, place, expected in (("tenure re", "1", {"recall", "replay"}), ("tenure run --mo", "2", {"--model"})):
+    for words, place, expected in (("tenure re", "1", {"recall", "replay", "rewind"}), ("tenure run --mo", "2", {"--model"})):
         environment = os.environ | {"_TENURE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
         done = subprocess.run([sys.executable, "-m", "tenure"], env=environment, capture_output=True, text=True, check=True)
         assert set(done.stdout.split()) == expected

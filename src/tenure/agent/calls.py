@@ -8,6 +8,8 @@ anything else happens.
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -15,12 +17,16 @@ from msgspec.structs import replace
 
 from tenure.agent.approval import Answer, Approval, Verdict, declined, refused
 from tenure.agent.breaker import Breaker, Deed, note
-from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event
+from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event, Noticed
 from tenure.agent.permission import Permissions
 from tenure.agent.recorder import VIRTUAL, Done, Recorder
+from tenure.agent.snapshots import Snapshots
 from tenure.agent.tools.sandbox import Reach
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.tools.toolbox import Toolbox
+from tenure.agent.workspace import Workspace
+from tenure.dialects.json_text import load
+from tenure.errors import InputError
 from tenure.models.speaker import Made
 from tenure.record.tools import cue_of
 
@@ -55,11 +61,14 @@ class Calls:
         stop: asyncio.Event,
         alone: bool,
         seconds: Callable[[], float],
+        snapshots: Snapshots | None = None,
     ) -> None:
         """`here` makes the place of a call, by its id; `stop` is set when the person wants everything to end."""
         self._recorder, self._toolbox, self._permissions = recorder, toolbox, permissions
         self._here, self._say, self._stop, self._alone, self._seconds = here, say, stop, alone, seconds
+        self._snapshots, self._kept = snapshots, True
         self._waiting: dict[str, asyncio.Future[Said]] = {}
+        self.message = ""  # what the person said last
         self.wanted: Approval | None = None  # what nobody was there to agree to
         self.changed = True  # something may have changed the folder since this was set to False
 
@@ -123,15 +132,34 @@ class Calls:
         verdict, asked = self._permissions.verdict(approval, episode, alone=self._alone)
         if verdict is Verdict.REFUSE and asked is not None:
             return [self._not_done(made, refused(asked))]
+        if (
+            verdict is Verdict.RUN
+            and approval is not None
+            and (problem := await self._keep(made, here))
+            and self._permissions.trusts(approval)
+        ):
+            verdict, asked = Verdict.ASK, replace(approval, reason=f"{approval.reason}, and that could not be undone: {problem}")
         answer = None
         if verdict is Verdict.ASK and asked is not None:
             came = await self._asked(made, asked)
             if isinstance(came, Done):
                 return [came]
             answer = came.answer
+            await self._keep(made, here)
         done = await self._done(made, self._permissions.reach(approval, answer))
         self.changed = self.changed or approval is not None
         return [done]
+
+    async def _keep(self, made: Made, here: Here) -> str:
+        """Keep the files as they are before a call that may change them; why that could not be done, which is said once."""
+        if self._snapshots is None:
+            return ""
+        also = _named(made, here.workspace)
+        problem = await asyncio.to_thread(self._snapshots.take, _summary(made), message=self.message, also=also)
+        if problem and self._kept:
+            self._say(Noticed(text=f"Changes of files cannot be undone: {problem}"))
+        self._kept = not problem
+        return problem
 
     async def _asked(self, made: Made, approval: Approval) -> Done | Said:
         """What the person says who agrees, or what stands in for a call that may not run."""
@@ -197,6 +225,17 @@ class Calls:
     def _not_done(self, made: Made, text: str) -> Done:
         outcome = "interrupted" if text in (NOT_BEGUN, NOT_REACHED) else "declined"
         return self._recorder.outcome(made, Outcome(text=text, error=True), outcome=outcome)
+
+
+def _named(made: Made, workspace: Workspace) -> tuple[Path, ...]:
+    """The file that a call says it changes."""
+    with suppress(InputError):
+        match load(made.arguments):
+            case {"path": str(path)}:
+                return (workspace.path(path),)
+            case _:
+                pass
+    return ()
 
 
 def _unanswered(approval: Approval) -> str:

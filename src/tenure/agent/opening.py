@@ -27,6 +27,7 @@ from tenure.agent.permission import Permissions
 from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
 from tenure.agent.settings import Settings, World
+from tenure.agent.snapshots import Snapshots
 from tenure.agent.speaking import speaker_of
 from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, found
 from tenure.agent.tools.servers.config import configured
@@ -59,6 +60,7 @@ class Shared:
     permissions: Permissions
     tools: tuple[Tool, ...]  # of MCP servers
     walls: Means
+    snapshots: Snapshots | None
     conversation: str = ""  # that it begins with: an empty one, or a fork
     offers: tuple[Tool, ...] = ()  # of a fork: its parent's tools, since tools come first in what a provider has cached
     prefix: str = ""  # of a fork: by which the provider knows that prefix
@@ -83,6 +85,7 @@ class Parts:
     permissions: Permissions
     servers: Servers | None
     walls: Means
+    snapshots: Snapshots | None
     notices: tuple[str, ...]
     resumed: bool
     prefix: str = ""  # by which the provider is to know what is cached; empty: the conversation's id
@@ -123,13 +126,14 @@ async def opened(
         servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch.path)
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
         heard: list[Callable[[Decision], None]] = []
+        context = _context(settings, world, store, sheet, folder, choice, heard)
         return Parts(
             settings=settings,
             world=world,
             folder=folder,
             choice=choice,
             speaker=speaker,
-            context=_context(settings, world, store, sheet, folder, choice, heard),
+            context=context,
             admitted=admitted,
             place=place,
             workspace=Workspace(folder, home=world.home, scratch=scratch.path),
@@ -141,6 +145,7 @@ async def opened(
             permissions=shared.permissions if shared is not None else Permissions(settings.mode, outside=settings.allow_outside),
             servers=servers,
             walls=means,
+            snapshots=_snapshots(settings, world, folder, context, scratch, shared),
             notices=(
                 *admitted.notices,
                 *unwalled(settings.mode, means),
@@ -211,6 +216,7 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
         permissions=parts.permissions,
         servers=parts.servers,
         walls=parts.walls,
+        snapshots=parts.snapshots,
         notices=(),
         resumed=parts.resumed,
         prefix=parts.prefix,
@@ -364,6 +370,18 @@ async def _servers(settings: Settings, world: World, folder: Path, scratch: Path
     configs, wrong = configured(text, world.environment, str(settings.servers))
     taken = {*VIRTUAL, *toolbox().names}
     return await started(configs, folder=folder, limit_s=Limits().server_start_s, taken=taken, logs=scratch), wrong
+
+
+def _snapshots(
+    settings: Settings, world: World, folder: Path, context: Context, scratch: Scratch, shared: Shared | None
+) -> Snapshots | None:
+    """Where the files are kept as they were; a sub-agent in the same folder keeps them with those of the agent that it works for."""
+    if shared is not None and (shared.snapshots is None or shared.snapshots.folder == folder):
+        return shared.snapshots
+    if not settings.snapshots:
+        return None
+    kept = Snapshots.beside(context.store.spills.folder, scratch.path)
+    return Snapshots(kept, folder, context.conversation, environment=world.environment, now=world.now)
 
 
 def unwalled(mode: Mode, means: Means) -> tuple[str, ...]:

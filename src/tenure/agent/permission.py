@@ -46,6 +46,10 @@ class Permissions:
         free = self._outside or self.mode is Mode.ALL or approval.act is Act.OUTSIDE or answer is Answer.OUTSIDE
         return Reach.ANYWHERE if free else Reach.WORKSPACE
 
+    def trusts(self, approval: Approval) -> bool:
+        """Whether a call runs unasked only because it can be undone: a command in the mode that allows all, which nobody agreed to."""
+        return self.mode is Mode.ALL and approval.act is Act.COMMAND and not self.grants.cover(approval)
+
     def answered(self, approval: Approval, answer: Answer) -> None:
         """Remember what the person said."""
         self.grants = self.grants.after(approval, answer)

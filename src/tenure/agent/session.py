@@ -30,6 +30,7 @@ from tenure.agent.opening import Parts, Shared, advised, closed, counted, opened
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
+from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.agent.spending import Spending, Spent
 from tenure.agent.tools.tool import Here, Limits, Tool
 from tenure.context import Context
@@ -108,6 +109,7 @@ class Agent:
         finally:
             self._beginning = False
         self._require_idle()  # it may have been closed meanwhile
+        self._calls.message = text or self._calls.message
         turn = self._turn = asyncio.create_task(self._loop.turn(text, pictures))
         turn.add_done_callback(lambda _: self._events.put_nowait(None))
         try:
@@ -205,6 +207,18 @@ class Agent:
         if places and all(view.weight(*at) == index.block(at).tokens for at in places):
             raise InputError("recall", f"{handle} is in the window as it was", "something that has left it")
         return tuple(self._recorder.bring_back(Query(handle=handle)))
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The changes before which the files were kept, oldest first. Raises InputError when git cannot tell."""
+        return self._parts.snapshots.listed() if self._parts.snapshots is not None else ()
+
+    async def rewind(self, number: int) -> Rewound:
+        """Put the files back as they were before a change, by its number; the conversation stays. Raises InputError during a turn."""
+        self._require_idle()
+        kept = self._parts.snapshots
+        if kept is None:
+            raise InputError("rewind", "no copies of files are kept", "a session with them (Settings.snapshots)")
+        return await asyncio.to_thread(kept.rewind, number)
 
     def _has(self, handle: str) -> bool:
         """Whether a handle names something of this record; False: of one that it was built from. Raises InputError when it names nothing."""
@@ -344,6 +358,7 @@ class Agent:
             stop=self._stop,
             alone=alone,
             seconds=world.seconds,
+            snapshots=parts.snapshots,
         )
         bound = parts.context.rules.thinking == "prefix_bound"
         notes = Notes(self._recorder, parts.repository, alone=alone, bound=bound)

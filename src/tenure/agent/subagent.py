@@ -186,6 +186,7 @@ def _shared(parent: "Agent", asked: Asked, folder: Path) -> Shared:
         choice=parts.choice,
         speaker=parts.speaker,
         walls=parts.walls,
+        snapshots=parts.snapshots,
         permissions=parts.permissions,
         tools=parts.servers.tools if parts.servers is not None else (),
         conversation=id_,

@@ -196,6 +196,7 @@ def _settings(task: Task, setup: Setup, session: str) -> Settings:
         alone=True,
         allowance=Allowance(steps=steps, usd=setup.most_usd),
         sandbox=setup.sandbox,
+        snapshots=False,  # a task's folder is thrown away
         fields=setup.fields,
         episodes=setup.condition.episodes,
     )

@@ -46,6 +46,10 @@ SandboxOn = Annotated[
 AllowOutside = Annotated[
     bool, typer.Option("--allow-outside", help="Let commands that you allowed change files outside the folder too.")
 ]
+NoSnapshots = Annotated[
+    bool,
+    typer.Option("--no-snapshots", help="Keep no copy of the files before each change: `tenure rewind` has nothing to undo."),
+]
 Mcp = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of MCP servers.")]
 Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
 

@@ -16,6 +16,7 @@ from tenure.cli.asked import (
     Mcp,
     Model,
     ModelWindow,
+    NoSnapshots,
     PolicyName,
     Resume,
     SandboxOn,
@@ -55,6 +56,7 @@ def interactive(
     sandbox: SandboxOn = False,
     network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
     allow_outside: AllowOutside = False,
+    no_snapshots: NoSnapshots = False,
     mcp: Mcp = None,
     helper: Annotated[
         str,
@@ -100,6 +102,7 @@ def interactive(
         sandbox=sandbox,
         network=network,
         allow_outside=allow_outside,
+        snapshots=not no_snapshots,
         servers=mcp,
     )
     if code := talk(settings, light=light):

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "context": "tenure.cli.context_view",
     "recall": "tenure.cli.recall",
     "why": "tenure.cli.why",
+    "rewind": "tenure.cli.rewind",
     "verify": "tenure.cli.verify",
     "replay": "tenure.cli.replay",
     "audit": "tenure.cli.audit",
@@ -37,7 +38,7 @@ COMMANDS: Final = {
 }
 _PANELS: Final = {
     **dict.fromkeys(("run", "demo"), "The agent"),
-    **dict.fromkeys(("sessions", "show", "context", "recall", "why", "verify"), "Recorded sessions"),
+    **dict.fromkeys(("sessions", "show", "context", "recall", "why", "rewind", "verify"), "Recorded sessions"),
     **dict.fromkeys(("replay", "audit", "judge", "evidence", "bench"), "Measurements"),
 }
 

@@ -26,6 +26,7 @@ from tenure.cli.asked import (
     Mcp,
     Model,
     ModelWindow,
+    NoSnapshots,
     PolicyName,
     Resume,
     SandboxOn,
@@ -73,6 +74,7 @@ def run(
     sandbox: SandboxOn = False,
     network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
     allow_outside: AllowOutside = False,
+    no_snapshots: NoSnapshots = False,
     mcp: Mcp = None,
     image: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
@@ -123,6 +125,7 @@ def run(
         sandbox=sandbox,
         network=network,
         allow_outside=allow_outside,
+        snapshots=not no_snapshots,
         servers=mcp,
         episodes=not no_episodes,
         fields=fields_of(fields),

@@ -278,6 +278,17 @@ class TenureApp(App[str]):
         await self._open(replace(self._as_now, resume=made.id, newest=False, policy="", budget=None))
         self._chat.tell(f"this is {made.id[:8]}, a fork of {agent.id[:8]}, which stays as it was")
 
+    async def _do_rewind(self, rest: str) -> None:
+        from tenure.tui.replies import rewind_text, rewound_text
+
+        agent = self._open_agent
+        if not rest:
+            self._chat.tell(rewind_text(agent.snapshots()))
+            return
+        if not rest.isdecimal():
+            raise InputError("/rewind", repr(rest), "the number of a change; /rewind alone lists them")
+        self._chat.tell(rewound_text(await agent.rewind(int(rest))))
+
     async def _do_export(self, rest: str) -> None:
         from tenure.tui.exporting import export
 

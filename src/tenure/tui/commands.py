@@ -26,6 +26,7 @@ COMMANDS: Final = (
     Command("why", "", "what left last, and why"),
     Command("ledger", "", "what the session cost, and what eviction saved"),
     Command("fork", "", "go on in a copy of this session", idle=True),
+    Command("rewind", "[number]", "changes of files, or put them back as they were before one", idle=True),
     Command("export", "FILE", "write the whole record: .md to read, .json as messages"),
     Command("model", "[name]", "talk with another model", idle=True),
     Command("sessions", "", "go on with another session of this folder", idle=True),

@@ -7,11 +7,13 @@ from typing import Final
 from textual.content import Content
 
 from tenure.agent.session import Agent
+from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.lifecycle.decision import account
 from tenure.meter import figures, statement
 from tenure.tui import clean
 from tenure.tui.commands import COMMANDS
 
+_CHANGES: Final = 12  # that are listed
 _KEYS: Final = (
     ("Enter", "send; Shift+Enter, Ctrl+J or a final \\ for a new line"),
     ("Up, Down", "what was typed before; or the commands, while one is being typed"),
@@ -43,6 +45,24 @@ def _listed(rows: Sequence[tuple[str, str, str]], width: int) -> Content:
         parts.append(Content.assemble((f"{word:<{side}}", style), first))
         parts += [Content(" " * side + line) for line in more]
     return Content("\n").join(parts)
+
+
+def rewind_text(changes: Sequence[Snapshot]) -> str:
+    """The newest changes of files, and how to undo them."""
+    if not changes:
+        return "no change of files is kept in this session"
+    lines = [f"{each.number:>4}  {each.time[11:19]}  before {clean.line(each.cause, 80)}" for each in changes[-_CHANGES:]]
+    return "\n".join((*lines, "/rewind NUMBER puts the files back as they were before that change; the conversation stays"))
+
+
+def rewound_text(done: Rewound) -> str:
+    """What became of the files."""
+    left = (
+        f"; {len(done.left):,} left as they are, since no copy of them is kept: {', '.join(done.left[:3])}" if done.left else ""
+    )
+    return clean.line(
+        f"{len(done.written):,} files written, {len(done.removed):,} removed{left}; /rewind lists this too, to undo it", 400
+    )
 
 
 def why_text(agent: Agent) -> Content:

@@ -162,12 +162,22 @@ class Repository:
         return self._program(command, self._environment, timeout_s=self._timeout_s, most=MOST_BYTES)
 
 
-def run_bounded(command: list[str], environment: Mapping[str, str], /, *, timeout_s: float, most: int) -> Ran:
+def run_bounded(
+    command: list[str],
+    environment: Mapping[str, str],
+    /,
+    *,
+    timeout_s: float,
+    most: int,
+    folder: Path | None = None,
+    stdin: int = subprocess.DEVNULL,
+) -> Ran:
     """Run a program of which at most `most` bytes are read; it and all it started are gone when this returns."""
     try:
         program = subprocess.Popen(  # noqa: S603 - a fixed command; only settings and a folder vary
             command,
-            stdin=subprocess.DEVNULL,
+            cwd=folder,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(environment),

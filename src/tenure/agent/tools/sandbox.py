@@ -37,7 +37,7 @@ PROBE_S: Final = 10.0
 CACHES: Final = (
     ".cache", ".npm", ".pnpm-store", ".yarn", ".bun/install/cache", ".cargo/registry", ".cargo/git", "go/pkg", ".gradle", ".m2/repository",
     ".ivy2", ".sbt", ".nuget/packages", ".pub-cache", ".hex", ".mix", ".stack", ".cabal/packages", ".conda/pkgs", ".node-gyp", ".ccache",
-    ".local/share/pnpm/store", ".local/share/virtualenvs", ".local/share/uv", ".local/state", "Library/Caches",
+    ".local/share/pnpm/store", ".local/share/virtualenvs", ".local/share/uv", "Library/Caches",
 )  # fmt: skip
 _CACHE_VARIABLES: Final = (
     "XDG_CACHE_HOME",

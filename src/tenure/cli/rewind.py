@@ -1,0 +1,64 @@
+"""`tenure rewind`: list the changes that a session made to files, and put the files back as they were before one of them."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tenure.cli import words
+from tenure.cli.asked import StoreAt
+from tenure.errors import InputError
+
+SHOWN = 20  # files that are named one by one
+
+
+def rewind(
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="The session's id, or its start; `tenure sessions` lists them.")
+    ],
+    number: Annotated[int, typer.Argument(metavar="[NUMBER]", help="Which change; without it they are listed.")] = 0,
+    store: StoreAt = "",
+) -> None:
+    """Undo what a session did to the files of its folder.
+
+    Without a number, list the changes. With one, put the files back as they were before that change; the conversation stays. What the files are
+    now is kept first and listed as a change too, so that this can be undone.
+    """
+    from tenure.agent.opening import store_url
+    from tenure.agent.settings import Settings, World
+    from tenure.agent.snapshots import Snapshots
+    from tenure.store.records import utc_now
+    from tenure.store.store import Store
+
+    url = store_url(Settings(folder=Path.cwd(), store=store), World())
+    if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+        raise InputError(url.removeprefix("sqlite:///"), "no such file", "a store")
+    with Store(url, on_damage=lambda _: None) as source:
+        found = [sheet for sheet in source.conversations(None) if sheet.id.startswith(session)]
+        spills = source.spills.folder
+    if len(found) != 1 or not session:
+        raise InputError("session", f"{session!r} begins the ids of {len(found)} sessions", "one; `tenure sessions` lists them")
+    if spills is None:
+        raise InputError("rewind", "a store that is no file", "the file of a store")
+    sheet, console = found[0], words.screen()
+    kept = Snapshots(Snapshots.beside(spills, spills), Path(sheet.tenant), sheet.id, environment=os.environ, now=utc_now)
+    if not number:
+        for each in kept.listed():
+            said = f"  ({each.message})" if each.message else ""
+            console.print(
+                words.plain(f"{each.number:>4}  {each.time[:19].replace('T', ' ')}  before {each.cause}{said}"), soft_wrap=True
+            )
+        return
+    done = kept.rewind(number)
+    for head, names in (
+        ("written", done.written),
+        ("removed", done.removed),
+        ("left as it is: no copy of it is kept", done.left),
+    ):
+        for name in names[:SHOWN]:
+            console.print(words.plain(f"{head}  {name}"), soft_wrap=True)
+        if len(names) > SHOWN:
+            console.print(words.plain(f"{head}  and {len(names) - SHOWN:,} more"), soft_wrap=True)
+    if not (done.written or done.removed or done.left):
+        console.print("The files are as they were before that change.")

@@ -1,0 +1,62 @@
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from tenure.agent.approval import Mode
+from tenure.agent.session import Agent
+from tenure.agent.settings import Settings, World
+from tenure.cli.main import main
+from tenure.models.scripted import ScriptedSpeaker, parse_script
+
+SCRIPT = '{"replies": [{"text": "", "calls": [{"name": "bash", "arguments": {"command": "rm a; touch b"}}]}, {"text": "Done."}]}'
+
+
+def session(tmp_path: Path) -> str:
+    """A session that changes files, in a store of its own; its id."""
+    where = tmp_path / "ws"
+    where.mkdir()
+    (where / "a").write_text("one")
+
+    async def play() -> str:
+        world = World(home=tmp_path, speaker=lambda _: ScriptedSpeaker(parse_script(SCRIPT)), tokens=len, today=None)
+        agent = await Agent.open(
+            Settings(folder=where, model="scripted:-", mode=Mode.ALL, store=str(tmp_path / "store.db")), world
+        )
+        try:
+            async for _ in agent.run("Clean up."):
+                pass
+            return agent.id
+        finally:
+            await agent.close()
+
+    return asyncio.run(play())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_what_a_session_did_to_files_is_listed_and_undone_from_the_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    id_ = session(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "ws").iterdir()) == ["b"]
+    store = ["--store", str(tmp_path / "store.db")]
+    assert main(["rewind", id_[:8], *store]) == 0
+    listed = capsys.readouterr().out
+    assert listed.startswith("   1  ")
+    assert listed.endswith("before bash rm a; touch b  (Clean up.)\n")
+    assert main(["rewind", id_, "1", *store]) == 0
+    assert capsys.readouterr().out == "written  a\nremoved  b\n"
+    assert {path.name: path.read_text() for path in (tmp_path / "ws").iterdir()} == {"a": "one"}
+    assert main(["rewind", id_, "9", *store]) == 2
+    assert "from 1 to 2" in capsys.readouterr().err
+    assert (tmp_path / "store.db.snapshots").stat().st_mode & 0o77 == 0
+
+
+def test_a_session_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rewind", "nonsense", "--store", str(tmp_path / "new.db")]) == 2
+    assert "no such file" in capsys.readouterr().err
+    assert not (tmp_path / "new.db").exists()
+    session(tmp_path)
+    assert main(["rewind", "nonsense", "--store", str(tmp_path / "store.db")]) == 2
+    assert "begins the ids of 0 sessions" in capsys.readouterr().err
