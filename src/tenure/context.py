@@ -38,7 +38,7 @@ from tenure.lifecycle.terms import Terms
 from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
-from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, undeclared
+from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, storable, undeclared
 from tenure.live.wire import Request, Wire
 from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger, Spent
@@ -68,7 +68,7 @@ from tenure.record.tools import (
 from tenure.rules.tables import rules_for
 from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
-from tenure.view.edit import Commit, Moment
+from tenure.view.edit import Commit, Insert, Moment
 from tenure.view.guard import Hold, HoldKind
 from tenure.view.project import View, project
 from tenure.view.request import Messages
@@ -256,7 +256,7 @@ class Context:
         if not isinstance(given, Iterable) or hasattr(cast(object, given), "response"):
             refuse_stream(messages, self._dialect.name, "messages")
         given = list(messages)
-        drafts = [each for each in given if isinstance(each, Draft)]
+        drafts = [storable(each) for each in given if isinstance(each, Draft)]
         if len(drafts) == len(given):
             self._take(drafts)
             return
@@ -383,7 +383,8 @@ class Context:
     def pin(self, object_: str = "", *, text: str = "") -> str:
         """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`, `entry:40/1`. What was pinned.
 
-        With `text`, the newest block of the view that holds it. Raises InputError for what is not there.
+        With `text`, the newest block of the view that shows it; it stays as it is shown. Raises InputError for what is not there, and for what
+        stands only in words that were put in place of something.
         """
         wanted = object_ or self._holding(text)
         self.hold(wanted)
@@ -519,7 +520,7 @@ class Context:
         self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, beside: int = 0
     ) -> dict[str, Any]:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
-        offered = [dict(tool) for tool in tools]
+        offered, fields = [sendable(dict(tool)) for tool in tools], sendable(fields)
         self._declare(offered)
         self._refuse_fields(fields)
         self._refuse_dangling()
@@ -541,6 +542,7 @@ class Context:
 
     def _requested(self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, notes: str) -> Request:
         """The next request, once what leaves has been decided and stored."""
+        notes = sendable(notes)
         weight = self._count(notes) if notes else 0
         head = self._decided(tools, fields, annotate=annotate, beside=weight)
         self._request = self._made_now(head, notes)
@@ -585,13 +587,23 @@ class Context:
         self._shown = {n: entry for n, entry in self._shown.items() if self.session.view.row(n) is not None}
 
     def _holding(self, text: str) -> str:
-        """The newest block of the view that holds a text, as an object. Raises InputError when none does."""
-        for row in reversed(list(self.session.view.rows()) if text else ()):
-            blocks = self._read(row.entry).blocks
-            for number in reversed(row.blocks):
-                if text in blocks[number].text:
-                    return f"entry:{row.entry}/{number}"
-        raise InputError("pin", repr(text), "an object, or a text that is in the view")
+        """The newest block of the view that shows a text, as an object. Raises InputError when none does."""
+        insert: Insert | None = None
+        for line in reversed(self.session.freeze().lines if text else ()):
+            if isinstance(line, Insert):
+                insert = line if insert is None and text in line.text else insert
+                continue
+            blocks, instead = self._read(line.entry).blocks, dict(line.replaced)
+            for number in reversed(line.blocks):
+                shown = instead[number].text if number in instead else blocks[number].text
+                if text in shown:
+                    return f"entry:{line.entry}/{number}"
+        if insert is not None:
+            names = " or ".join(insert.routes) or "what it is about"
+            raise InputError(
+                "pin", f"{text!r}, which stands only in words put in place of what left", f"an object: restore and pin {names}"
+            )
+        raise InputError("pin", repr(text), "an object, or a text that one message or result of the view shows")
 
     def _read(self, n: int) -> Entry:
         if n not in self._shown:

@@ -48,6 +48,52 @@ def test_a_text_that_is_nowhere_in_the_view_cannot_be_pinned() -> None:
             worked(MemoryStore()).pin(text=text)
 
 
+def read_once(text: str, **more: Any) -> Context:
+    context = Context(
+        dialect="openai-chat", store=MemoryStore(), budget=Budget(ceiling=8_000), **{"policy": "provenance", "clip": 200, **more}
+    )
+    call = {"id": "r", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    context.extend([{"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]}])
+    context.extend([{"role": "tool", "tool_call_id": "r", "content": text}])
+    return context
+
+
+def test_a_text_that_a_clip_hides_is_not_pinned_in_place_of_the_one_that_is_shown() -> None:
+    context = read_once("needle in sight\n")
+    call = {"id": "s", "type": "function", "function": {"name": "grep", "arguments": "{}"}}
+    hidden = (
+        "\n".join(f"line {n} of many" for n in range(400)) + "\nneedle in sight\n" + "\n".join(f"row {n}" for n in range(400))
+    )
+    context.extend([{"role": "assistant", "content": None, "tool_calls": [call]}])
+    context.extend([{"role": "tool", "tool_call_id": "s", "content": hidden}])
+    assert sent(context).count("needle in sight") == 1
+    assert context.pin(text="needle in sight") == "entry:2/0"
+
+
+def test_words_of_a_clip_can_be_pinned_and_stay() -> None:
+    context = read_once("\n".join(f"line {n} of many" for n in range(900)))
+    words = "lines left out"
+    assert words in sent(context)
+    assert context.pin(text=words) == "entry:2/0"
+
+
+def test_words_that_stand_in_place_of_what_left_are_not_pinned_and_the_refusal_names_what_can_be() -> None:
+    context = worked(MemoryStore())
+    sent(context)
+    insert = context.session.view.inserts[0]
+    with pytest.raises(InputError, match="put in place of what left"):
+        context.pin(text=insert.text[:40])
+
+
+def test_letting_go_of_an_approval_leaves_the_pin_of_the_same_object() -> None:
+    context = worked(MemoryStore())
+    context.pin("bash:1")
+    context.hold("bash:1", "approval")
+    assert context.release("bash:1", "approval")
+    assert [hold.kind for hold in context.session.holds] == ["pin"]
+    assert "part 0 of it" in sent(context)
+
+
 def test_a_pending_approval_and_a_live_handle_stay_until_they_are_released() -> None:
     store = MemoryStore()
     context = worked(store)

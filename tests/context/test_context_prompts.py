@@ -131,3 +131,13 @@ def test_what_declares_a_tool_is_never_evicted_replaced_nor_clipped(name: str) -
     found = {part["tool_use_id"]: part["content"] for part in parts if part["type"] == "tool_result"}
     assert (found["s1"], found["s2"]) == (references, references)
     assert len(context.session.commits) or name == "pi-cwl"
+
+
+def test_notes_stand_before_a_systems_message_that_goes_before_the_reply() -> None:
+    context = opened()
+    context.extend([user("Go."), rule(1)])
+    body = context.request(model=MODEL, max_tokens=9, notes="It is late.")
+    assert [message["role"] for message in body["messages"]] == ["user", "user", "system"]
+    assert not violations(
+        json.loads(context.wire(model=MODEL, max_tokens=9, notes="It is late.")), rules_for("anthropic", MODEL, "anthropic")
+    )

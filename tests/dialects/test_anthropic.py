@@ -231,3 +231,26 @@ def test_a_marker_needs_a_message() -> None:
 
 def test_a_system_prompt_may_be_null() -> None:
     assert DIALECT.split(b'{"system": null, "messages": []}')[0].system == ()
+
+
+def test_words_before_a_result_in_its_own_message_come_behind_it() -> None:
+    first, last = {"type": "text", "text": "before"}, {"type": "text", "text": "behind"}
+    (message,) = shown(whole(one("user", first, RESULT, last)))
+    assert message["content"] == [RESULT, first, last]
+    second = RESULT | {"tool_use_id": "toolu_2"}
+    (message,) = shown(whole(one("user", first, RESULT)), whole(one("user", second, last)))
+    assert message["content"] == [RESULT, second, first, last]
+
+
+def test_blank_texts_of_the_host_or_the_model_are_not_sent() -> None:
+    blank, words = {"type": "text", "text": " \n"}, {"type": "text", "text": "words"}
+    assert shown(whole(one("user", words, blank)))[0]["content"] == [words]
+    assert shown(whole(one("user", RESULT | {"content": [blank, words]})))[0]["content"] == [RESULT | {"content": [words]}]
+    assert shown(whole(one("assistant"))) == []
+    (draft,) = DIALECT.parse([{"role": "user", "content": ""}])
+    assert shown(whole(draft)) == []
+
+
+def test_a_systems_message_without_words_carries_settings_and_stays() -> None:
+    setting = b'{"role":"system","content":[],"output_config":{"effort":"low"}}'
+    assert DIALECT.render([whole(draft) for draft in DIALECT.parse([setting])]) == (setting,)

@@ -115,3 +115,11 @@ def test_the_heads_system_prompts_are_the_first_messages() -> None:
     prompt = Draft(role=Role.SYSTEM, blocks=(Text(text="rules", origin=Origin.HARNESS),))
     body = json.loads(DIALECT.join(Head(system=(prompt,), fields={"model": "m"}), [b'{"role":"user","content":"x"}']))
     assert body == {"model": "m", "messages": [{"role": "system", "content": "rules"}, {"role": "user", "content": "x"}]}
+
+
+def test_a_reply_with_neither_content_nor_calls_is_not_sent_back() -> None:
+    for nothing in ({"content": None}, {"content": []}, {}, {"content": None, "reasoning_content": "hm"}):
+        draft = one(role="assistant", **nothing)
+        assert shown(Piece(role=draft.role, blocks=draft.blocks, dialect="openai-chat", payload=draft.payload)) == []
+    draft = one(role="assistant", content="")
+    assert shown(Piece(role=draft.role, blocks=draft.blocks, dialect="openai-chat", payload=draft.payload)) != []

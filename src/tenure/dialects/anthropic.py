@@ -4,6 +4,7 @@ A message's content parts and the blocks of its entry line up one to one, so an 
 https://platform.claude.com/docs/en/api/messages
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
@@ -42,6 +43,10 @@ _ROLES: Final = {
     "assistant": (Role.ASSISTANT, Origin.MODEL),
     "system": (Role.SYSTEM, Origin.HARNESS),
 }
+
+
+_BLANK: Final = re.compile(r'"(?:text|content)"\s*:\s*(?:"(?:\s|\\[nrt]|\\u)*"|\[\s*\])')  # perhaps a text of nothing but blanks
+_RESULT_FIRST: Final = '{"role":"user","content":[{"type":"tool_result"'
 
 
 class _Part(NamedTuple):
@@ -196,10 +201,37 @@ def _rendered(piece: Piece, ids: CallIds) -> _Out | None:
     ids.keep(piece.blocks)
     text = source(piece.payload, "payload")
     role = _role_name(piece.role)
-    if not piece.edited:
+    if not piece.edited and (piece.role is Role.SYSTEM or not _BLANK.search(text)):  # a system's without words carries settings
         return _Out(role, text, loose=False)
-    patched = _patched(text, piece)
+    patched = _without_blanks(_patched(text, piece) if piece.edited else text)
     return _Out(role, patched, loose=True) if patched else None
+
+
+def _without_blanks(text: str | None) -> str | None:
+    """A message without its blank texts, those of results too; None when it says nothing. The API takes none, be they the host's own."""
+    if text is None or not _BLANK.search(text):
+        return text
+    content = value_of(members(text), "content") or "[]"
+    if not content.startswith("["):
+        return None if _is_blank(content) else text
+    parts = [_part_without_blanks(item.text) for item in elements(content)]
+    return with_members(text, {"content": with_elements(content, parts)}) if any(parts) else None
+
+
+def _part_without_blanks(part: str) -> str | None:
+    items = members(part)
+    if _type_of(part) == "text":
+        return None if _is_blank(value_of(items, "text") or '""') else part
+    content = value_of(items, "content") or ""
+    if _type_of(part) != "tool_result" or not content.startswith("["):
+        return part
+    inner = [_part_without_blanks(item.text) for item in elements(content)]
+    return part if all(inner) else with_members(part, {"content": with_elements(content, inner)})
+
+
+def _is_blank(text: str) -> bool:
+    value = load(text)
+    return isinstance(value, str) and not value.strip()
 
 
 def _patched(text: str, piece: Piece) -> str | None:
@@ -298,7 +330,7 @@ def _media_part(media: Media, known: Mapping[str, Source]) -> dict[str, object]:
 def _results_first(run: list[_Out]) -> list[str]:
     """The messages of one role in a row. The API joins them, and wants every tool result before anything else."""
     texts = [out.text for out in run]
-    if run[0].role != "user" or len(run) == 1 or not any(out.loose for out in run):
+    if run[0].role != "user" or not any(out.loose or _is_mixed(out.text) for out in run):
         return texts
     parts = [_content_parts(text) for text in texts]
     flat = [is_result for message in parts for _, is_result in message]
@@ -308,6 +340,14 @@ def _results_first(run: list[_Out]) -> list[str]:
     joined = [part for message in parts[: holding[-1] + 1] for part in message]
     ordered = array_text(raw for raw, _ in sorted(joined, key=lambda part: not part[1]))
     return [with_members(texts[holding[0]], {"content": ordered}), *texts[holding[-1] + 1 :]]
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether a message of the host has something before a result: no place for it, be it as it came."""
+    if '"tool_result"' not in text or (text.startswith(_RESULT_FIRST) and '{"type":"text"' not in text):
+        return False
+    flat = [is_result for _, is_result in _content_parts(text)]
+    return flat != sorted(flat, reverse=True)
 
 
 def _content_parts(text: str) -> list[tuple[str, bool]]:

@@ -219,8 +219,15 @@ def _rendered(piece: Piece, ids: CallIds) -> list[_Out]:
         return _built(piece, ids)
     ids.keep(piece.blocks)
     text = source(piece.payload, "payload")
-    shown = _patched(text, piece) if piece.edited else text
+    shown = _patched(text, piece) if piece.edited else text if _says_anything(text, piece) else None
     return [_Out(piece.role, shown, loose=piece.edited)] if shown else []
+
+
+def _says_anything(text: str, piece: Piece) -> bool:
+    """Whether a message has content or calls: a model that says nothing at all leaves neither, and no API takes that back."""
+    if any(block.text or not isinstance(block, Text) for block in piece.blocks if not isinstance(block, Thinking)):
+        return True
+    return load(value_of(members(text), "content") or "null") not in (None, [])
 
 
 def _results_first(run: list[_Out]) -> list[_Out]:

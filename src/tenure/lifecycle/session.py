@@ -256,7 +256,7 @@ class Session:
     def hold(self, hold: Hold) -> None:
         """Keep an object from being touched. Raises InputError when the record has no such object."""
         held_keys(self.index, hold)
-        self.holds = (*(each for each in self.holds if each.object != hold.object), hold)
+        self.holds = (*(each for each in self.holds if (each.object, each.kind) != (hold.object, hold.kind)), hold)
 
     def send(self, *, head: str = "", head_tokens: int = 0, at: str = "") -> None:
         """Learn that the view goes out now, behind a head (anything that tells heads apart)."""

@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 from tenure.dialects.anthropic import NAME, render_system
 from tenure.dialects.dialect import Piece
 from tenure.dialects.json_text import dump, encoded, load, members, source
+from tenure.dialects.turns import REMINDER
 from tenure.live.sdk import plain
 from tenure.record.entry import Origin, Role, Text
 
-REMINDER: Final = "<system-reminder>\n{}\n</system-reminder>"
 MOVED: Final = "[what stood here has left the context]"
 
 

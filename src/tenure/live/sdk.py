@@ -5,9 +5,11 @@ from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, Final, cast
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from tenure.dialects.json_text import clean, dump, load
 from tenure.errors import InputError
+from tenure.record.entry import Block, Draft
 from tenure.record.tools import DECLARATION
 
 _HELPERS_KEYS: Final = ("parsed", "parsed_arguments", "parsed_output")
@@ -94,19 +96,33 @@ def decoded(message: bytes) -> Any:
     try:
         return _decode(message)
     except (msgspec.DecodeError, UnicodeError):
-        return _sendable(load(message.decode("utf-8", "surrogatepass"), "message"))
+        return sendable(load(message.decode("utf-8", "surrogatepass"), "message"))
 
 
-def _sendable(value: Any) -> Any:
+def sendable(value: Any) -> Any:
+    """A value as JSON of UTF-8 can carry it: a lone surrogate becomes U+FFFD. What is no JSON stays as it is."""
     match value:
         case str():
             return clean(value)
         case list():
-            return [_sendable(each) for each in cast(list[Any], value)]
+            return [sendable(each) for each in cast(list[Any], value)]
         case dict():
-            return {clean(key): _sendable(each) for key, each in cast(dict[str, Any], value).items()}
+            return {clean(key): sendable(each) for key, each in cast(dict[str, Any], value).items()}
         case _:
             return value
+
+
+def storable(draft: Draft) -> Draft:
+    """A host's draft as a record can keep it: a lone surrogate becomes U+FFFD."""
+    try:
+        msgspec.json.encode(draft.blocks)
+    except UnicodeEncodeError:
+        return replace(draft, blocks=tuple(replace(block, **sendable(_texts(block))) for block in draft.blocks))
+    return draft
+
+
+def _texts(block: Block) -> dict[str, str]:
+    return {key: value for key, value in asdict(block).items() if isinstance(value, str)}
 
 
 def call_id(asked: Any) -> str:

@@ -8,6 +8,7 @@ a request begins with the bytes of the one before it up to that one's notes, as 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from operator import is_
 from typing import Any, Final
 
@@ -42,13 +43,17 @@ class Request(Struct, frozen=True, kw_only=True):
     dialect: Dialect
     head: Mapping[str, Any]  # every field but the messages
     messages: tuple[bytes, ...]  # without the notes
-    notes: bytes = b""  # the last message: this request's own
+    notes: bytes = b""  # the last message of the user's role: this request's own
     joined: bool = False  # `notes` is the last message with the notes in it, and stands in its place
+    behind: int = 0  # messages that stand behind the notes: a system's, which goes before the model's only
 
     @property
     def sent(self) -> tuple[bytes, ...]:
         """All messages."""
-        return (*self.messages[: len(self.messages) - self.joined], self.notes) if self.notes else self.messages
+        if not self.notes:
+            return self.messages
+        at = len(self.messages) - self.behind
+        return (*self.messages[: at - self.joined], self.notes, *self.messages[at:])
 
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
@@ -92,7 +97,8 @@ class Wire:
         note = encoded(_note(self._dialect.name, notes))
         joined = rules.alternation and bool(messages) and role_of(messages[-1]) == "user"
         note = join(messages[-1], note) if joined else note
-        return Request(dialect=self._dialect, head=head, messages=messages, notes=note, joined=joined)
+        behind = sum(1 for _ in takewhile(lambda each: role_of(each) == "system", reversed(messages))) if systems else 0
+        return Request(dialect=self._dialect, head=head, messages=messages, notes=note, joined=joined, behind=behind)
 
     def body(self, request: Request) -> bytes:
         """The bytes of a request, whose messages every dialect puts last. Raises InputError for a field that is no JSON."""
