@@ -1,10 +1,11 @@
 """What must hold of every request, checked on its plain JSON. Shares no code with the engine: a defect there is not repeated here.
 
-A request is read into turns: `("user" | "assistant" | "system", items)`, an item being one of `("text", words)`, `("call", id, name)`,
-`("result", id, words)`, `("other", kind)`.
+A request is read into turns: `("user" | "assistant" | "system", items)`, an item being one of `("text", words)`, `("call", id, name, arguments)`,
+`("result", id, words)`, `("thinking", words)`, `("other", kind)`.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -24,38 +25,43 @@ def messages_of(body: Mapping[str, Any], dialect: str) -> list[dict[str, Any]]:
     return body["input" if dialect == "openai-responses" else "messages"]
 
 
-def faults(body: Mapping[str, Any], dialect: str, *, alternates: bool = False) -> Iterator[str]:
-    """What a provider would refuse."""
-    json.dumps(body).encode()
-    shown = turns(body, dialect)
+def faults(
+    body: Mapping[str, Any], dialect: str, shown: Sequence[Turn], *, alternates: bool = False, keeps_reasoning: bool = False
+) -> Iterator[str]:
+    """What a provider would refuse. `keeps_reasoning`: calls go with `reasoning_content`."""
+    json.dumps(body, ensure_ascii=False).encode()
     if not shown:
         yield "no messages"
     yield from (f"message {n} is empty" for n, (_, items) in enumerate(shown) if not items)
-    yield from (f"message {n} holds blank text" for n, (_, items) in enumerate(shown) if any(_is_blank(item) for item in items))
     yield from _pairs(_joined(shown), dialect)
-    spoken = [role for role, _ in shown if role != "system"]
-    if dialect == "anthropic" and spoken and spoken[0] != "user":
-        yield "the first message is not the user's"
+    messages = messages_of(body, dialect)
+    if dialect == "anthropic":
+        yield from _anthropic_faults(body, messages, shown)
+    if dialect == "openai-chat":
+        yield from _chat_faults(messages, keeps_reasoning=keeps_reasoning)
+    if dialect == "openai-responses":
+        yield from _reasoning_faults(messages)
     if alternates:
-        talk = [
-            str(message.get("role"))
-            for message in messages_of(body, dialect)
-            if message.get("role") not in ("system", "developer")
-        ]
+        talk = [str(message.get("role")) for message in messages if message.get("role") not in ("system", "developer")]
         yield from (f"two messages of {a} in a row" for a, b in pairwise(talk) if a == b != "tool")
     names = [_name(tool) for tool in body.get("tools", ())]
     yield from (f"tool {name!r} is declared twice" for name in set(names) if names.count(name) > 1)
-    if dialect == "anthropic" and (marks := markers(body)) > 4:
-        yield f"{marks} cache markers"
+    yield from (f"no tool can be named {name!r}" for name in names if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name))
 
 
-def markers(value: Any) -> int:
-    """How many cache markers stand in a request."""
+def markers(value: Any) -> list[dict[str, Any]]:
+    """The cache markers of a request, in its order of tools, system and messages."""
+    found: list[dict[str, Any]] = []
     if isinstance(value, dict):
-        return ("cache_control" in value) + sum(
-            markers(each) for key, each in value.items() if key not in ("input", "input_schema")
-        )
-    return sum(map(markers, value)) if isinstance(value, list) else 0
+        if value.get("cache_control"):
+            found.append(value)
+        for key in ("tools", "system", "messages", "content"):
+            if isinstance(value.get(key), list):
+                found += markers(value[key])
+        return found
+    for each in value if isinstance(value, list) else ():
+        found += markers(each)
+    return found
 
 
 def bare(value: Any) -> Any:
@@ -75,9 +81,63 @@ def texts(shown: Sequence[Turn]) -> str:
     return "\n".join(item[1] for role, items in shown if role == "user" for item in items if item[0] == "text")
 
 
-def result_texts(shown: Sequence[Turn]) -> dict[str, str]:
-    """What each result shows, by the id of its call."""
-    return {item[1]: item[2] for _, items in shown for item in items if item[0] == "result"}
+def _anthropic_faults(body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], shown: Sequence[Turn]) -> Iterator[str]:
+    spoken = [role for role, _ in shown if role != "system"]
+    if spoken and spoken[0] != "user":
+        yield "the first message is not the user's"
+    for n, (role, items) in enumerate(shown):
+        if any(item[0] == "text" and not item[1].strip() for item in items):
+            yield f"message {n} holds blank text"
+        if role == "assistant" and items and items[-1][0] == "thinking":
+            yield f"message {n} ends with thinking"
+        yield from (f"call id {item[1]!r}" for item in items if item[0] == "call" and not re.fullmatch(r"[\w-]+", item[1]))
+        if role == "system" and any(item[0] != "other" for item in items):  # one that only carries settings may stand anywhere
+            before = next((r for r, i in reversed(shown[:n]) if r != "system" or i), "")
+            after = next((r for r, _ in shown[n + 1 :] if r != "system"), "assistant")
+            if before != "user" or after != "assistant":
+                yield f"the system's message {n} stands between {before or 'nothing'} and {after}"
+    marked = markers(body)
+    if len(marked) > 4:
+        yield f"{len(marked)} cache markers"
+    lives = [part["cache_control"].get("ttl", "5m") for part in marked if part is not body]
+    if "5m" in lives and "1h" in lives[lives.index("5m") :]:
+        yield f"a marker asks for longer than one before it: {lives}"
+    for part in marked:
+        if part.get("type") in ("thinking", "redacted_thinking") or part.get("text") == "":
+            yield f"a marker stands on {part.get('type')} {part.get('text')!r}"
+    places = [n for n, message in enumerate(messages) if markers(message)]
+    yield from (f"a marker stands on the system's message {n}" for n in places if messages[n]["role"] == "system")
+
+
+def _chat_faults(messages: Sequence[Mapping[str, Any]], *, keeps_reasoning: bool) -> Iterator[str]:
+    for n, message in enumerate(messages):
+        calls, content = message.get("tool_calls"), message.get("content")
+        if calls == [] or content == []:
+            yield f"message {n} holds an empty list"
+        if content is None and not calls:
+            yield f"message {n} has neither content nor calls"
+        if keeps_reasoning and calls and not isinstance(message.get("reasoning_content"), str):
+            yield f"message {n} has calls without reasoning_content"
+
+
+def _reasoning_faults(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Ids say which reasoning an item belongs to: `rs_7` stands before `fc_7_0` and `msg_7_1`."""
+    current = ""
+    seen: set[str] = set()
+    for n, item in enumerate(items):
+        kind, id_ = item.get("type", "message"), str(item.get("id", ""))
+        if id_ and id_ in seen:
+            yield f"item {id_} stands twice"
+        seen.add(id_)
+        if kind == "reasoning":
+            current = id_.removeprefix("rs_")
+            follower = str(items[n + 1].get("id", "")) if n + 1 < len(items) else ""
+            if follower.split("_")[1:2] != [current]:
+                yield f"reasoning {id_} stands without what it led to"
+        elif id_ and id_.split("_")[1] != current:
+            yield f"item {id_} stands without its reasoning"
+        elif not id_:
+            current = ""
 
 
 def _pairs(shown: Sequence[Turn], dialect: str) -> Iterator[str]:
@@ -114,14 +174,10 @@ def _joined(shown: Sequence[Turn]) -> list[Turn]:
     joined: list[Turn] = []
     for role, items in shown:
         if joined and joined[-1][0] == role:
-            joined[-1] = (role, [*joined[-1][1], *items])
+            joined[-1][1].extend(items)
         else:
             joined.append((role, list(items)))
     return joined
-
-
-def _is_blank(item: Item) -> bool:
-    return item[0] == "text" and not item[1].strip()
 
 
 def _name(tool: Mapping[str, Any]) -> str:
@@ -143,9 +199,11 @@ def _anthropic(message: Mapping[str, Any]) -> Turn:
             case "text":
                 items.append(("text", part["text"]))
             case "tool_use":
-                items.append(("call", part["id"], part["name"]))
+                items.append(("call", part["id"], part["name"], json.dumps(part["input"])))
             case "tool_result":
                 items.append(("result", part["tool_use_id"], _words(part.get("content"))))
+            case "thinking":
+                items.append(("thinking", part["thinking"], part["signature"]))
             case kind:
                 items.append(("other", kind))
     return message["role"], items
@@ -155,19 +213,28 @@ def _chat(message: Mapping[str, Any]) -> Turn:
     role = message["role"]
     if role == "tool":
         return "user", [("result", message["tool_call_id"], _words(message["content"]))]
-    items: list[Item] = [("text", _words(message["content"]))] if message.get("content") else []
-    items += [("call", call["id"], call["function"]["name"]) for call in message.get("tool_calls") or ()]
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}] if content is not None else []
+    items: list[Item] = [("text", part["text"]) if part["type"] == "text" else ("other", part["type"]) for part in parts]
+    if reasoning := message.get("reasoning_content"):
+        items.insert(0, ("thinking", reasoning))
+    calls = message.get("tool_calls") or ()
+    items += [("call", call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls]
     return "system" if role in ("system", "developer") else role, items
 
 
 def _responses(item: Mapping[str, Any]) -> Turn:
     match item.get("type", "message"):
         case "message":
-            role = item["role"]
-            return "system" if role in ("system", "developer") else role, [("text", _words(item["content"]))]
+            role, content = item["role"], item["content"]
+            parts = content if isinstance(content, list) else [{"type": "input_text", "text": content}]
+            items = [("text", part["text"]) if part["type"].endswith("_text") else ("other", part["type"]) for part in parts]
+            return "system" if role in ("system", "developer") else role, items
         case "function_call":
-            return "assistant", [("call", item["call_id"], item["name"])]
+            return "assistant", [("call", item["call_id"], item["name"], item["arguments"])]
         case "function_call_output":
             return "user", [("result", item["call_id"], _words(item["output"]))]
+        case "reasoning":
+            return "assistant", [("thinking", "".join(part["text"] for part in item.get("summary", ())))]
         case kind:
             return "assistant", [("other", str(kind))]
