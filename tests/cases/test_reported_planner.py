@@ -70,7 +70,9 @@ def test_a_target_that_does_not_exist_is_refused_by_name_and_the_rest_is_done() 
     None
 ):  # Self-GC: 25 of 330 touched the last turn
     agent = worked()
-    answered = agent.context.collect(ScriptedModel(plan(prune=["read:99", "read:1", f"read:{agent.calls}", "user:3"])))
+    answered = agent.context.collect(
+        ScriptedModel(Line(text=plan(prune=["read:99", "read:1", f"read:{agent.calls}", "user:3"]), cost_usd=0.0))
+    )
     assert answered is not None
     assert isinstance(answered.decision, Propose)
     refused = {each.object for each in answered.refused}

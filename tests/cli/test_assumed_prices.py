@@ -116,11 +116,14 @@ def test_a_price_that_is_not_known_is_not_shown_as_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("usd", "unpriced", "shown"), [(0.0, 2, "price unknown"), (0.2, 2, "at least $0.200"), (0.2, 0, "$0.200")]
+    ("usd", "unpriced", "brief", "shown"),
+    [(0.0, 2, "$?", "price unknown"), (0.2, 2, "$0.200+", "at least $0.200"), (0.2, 0, "$0.200", "$0.200")],
 )
-def test_the_line_of_the_terminal_and_the_sum_of_a_run_say_what_is_not_priced(usd: float, unpriced: int, shown: str) -> None:
+def test_the_line_of_the_terminal_and_the_sum_of_a_run_say_what_is_not_priced(
+    usd: float, unpriced: int, brief: str, shown: str
+) -> None:
     facts = Facts(model="m", folder=Path("/w"), gauge=Gauge(tokens=10, limit=100), usd=usd, unpriced=unpriced)
-    assert shown in line(facts, 200).plain
+    assert brief in line(facts, 200).plain
     out, aside = io.StringIO(), io.StringIO()
     teller = Teller(out, aside, quiet=False, live=False)
     teller.tell(TurnDone(reason="done", steps=2, usage=Usage(uncached=10), usd=usd, unpriced=unpriced))

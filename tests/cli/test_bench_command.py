@@ -111,13 +111,14 @@ def test_a_sequence_is_played_told_and_written_as_json(tmp_path: Path, capsys: p
         (["sequences", "--ceiling", "many"], "tokens such as 80000"),
         (["report", "."], "no outcome.json below it"),
         (["task", "--words", "none", "--folder", "f", "--model", "openai:x"], "cannot be read"),
-        (["task", "--words", "none", "--folder", "f", "--model", ""], "model"),
+        (["task", "--words", "task.txt", "--folder", "f", "--model", ""], "model"),
     ],
 )
 def test_what_cannot_be_is_said(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "task.txt").write_text("Do it.")
     assert main(["bench", *arguments]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 

@@ -166,7 +166,7 @@ def test_the_page_on_bills_says_the_codes_figures() -> None:
         f"with the {RECALL_OUTPUT} tokens that asked for it",
         f"It stays for {RECALL_CALLS} calls",
         f"more than {RECALL_SHARE:.0%} of the budget together".replace("%", " %"),
-        f"what the first {FIRST} reports hold",
+        f"what the first {FIRST} reports leave",
     ):
         assert words in page
 

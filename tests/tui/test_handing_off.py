@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from tui_stage import call, made, picture, played, said, says, settled, text_of, until
+from tui_stage import call, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.lifecycle.budget import Budget
@@ -43,8 +43,6 @@ def test_a_critical_window_says_so_and_what_to_do(
 ) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "count")
-        app.screen.refresh(layout=True)  # Textual now and then leaves a scrollbar as it was before the last line
-        await settled(pilot)
         golden(f"tui-critical-{width}-{theme}.txt", picture(app))
 
     played(full(tmp_path, theme=theme), play, (width, 24))

@@ -94,10 +94,13 @@ async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
 
 async def settled(pilot: Pilot[Any]) -> None:
     """Wait until the screen stays as it is; what moves all the time, such as the sign of a turn that runs, is not waited for."""
-    for _ in range(8):
+    same = 0
+    for _ in range(12):
         before = text_of(pilot.app)
-        await pilot.pause(0.06)  # a frame of the transcript
-        if text_of(pilot.app) == before:
+        pilot.app.screen.refresh(layout=True)  # Textual now and then leaves a scrollbar as it was before the last line
+        await pilot.pause(0.03)  # half a frame of the transcript
+        same = same + 1 if text_of(pilot.app) == before else 0
+        if same == 2:
             return
 
 
