@@ -1,96 +1,37 @@
 """A damaged store is a sentence with a way out, in every command and through the library."""
 
-import io
+import asyncio
 import json
 import random
 import re
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from damages import DAMAGES, Damage, damaged, filled
+from damages import DAMAGES, Damage, damaged
+from homes import World
+from textual.pilot import Pilot
 
 from tenure import Context
+from tenure.agent.settings import Settings
+from tenure.agent.settings import World as Outside
 from tenure.cli.main import main
-from tenure.errors import TenureError
+from tenure.errors import Damaged, TenureError
 from tenure.meter.tokens import o200k
+from tenure.record.entry import Role
+from tenure.store.store import Store
+from tenure.tui.app import TenureApp
+from tenure.tui.chat import Chat
 from tenure.tui.history import of_address
+from tenure.tui.pickers import Picker
+from tenure.tui.viewing import ViewerApp
+from tenure.view.edit import Commit, Insert
 
 SAMPLE = 12
 MANY = 400
-
-
-class World:
-    """A home with a store in it, damaged or not."""
-
-    def __init__(self, folder: Path, whole: Path, conversation: str) -> None:
-        self.folder, self.whole, self.conversation = folder, whole, conversation
-        self.store = folder / "state" / "tenure" / "sessions.db"
-        self.script = folder / "script.json"
-        self.work = folder / "work"
-
-    def restored(self) -> Path:
-        """The store, whole again."""
-        if self.store.is_dir():
-            self.store.rmdir()
-        for end in ("", "-wal", "-shm"):
-            self.store.with_name(self.store.name + end).unlink(missing_ok=True)
-        shutil.copyfile(self.whole, self.store)
-        return self.store
-
-    def commands(self) -> list[list[str]]:
-        """Every command that reads a store."""
-        store, new = str(self.store), str(self.folder / "new.db")
-        session = f"{store}#{self.conversation}"
-        run = ["run", "Go on.", "--model", f"scripted:{self.script}", "--cwd", str(self.work), "--quiet"]
-        return [
-            ["sessions"],
-            ["sessions", "--json"],
-            ["show", store],
-            ["show", session],
-            ["show", f"{store}#fork"],
-            ["recall", session, "read:2"],
-            ["recall", session, "--words", "what is wrong"],
-            ["replay", session, "--no-harm"],
-            ["why", session, "read:1"],
-            ["audit", session, "--keep", "no"],
-            ["verify", store],
-            ["verify", store, "--repair", new],
-            ["verify"],
-            [*run, "--continue"],
-            [*run, "--resume", self.conversation],
-            [*run, "--store", store],
-        ]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
-    """A home and a store that is whole."""
-    home = tmp_path_factory.mktemp("home")
-    (home / "work").mkdir()
-    (home / "state" / "tenure").mkdir(parents=True)
-    conversation = filled(home / "whole.db", home / "work")
-    with sqlite3.connect(home / "whole.db") as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    return home, home / "whole.db", conversation
-
-
-@pytest.fixture
-def world(whole: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> World:
-    home, store, conversation = whole
-    for name, value in (("HOME", home), ("XDG_STATE_HOME", home / "state"), ("XDG_CONFIG_HOME", home / "config")):
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    monkeypatch.chdir(home / "work")
-    made = World(home, store, conversation)
-    script = {"model": "claude-opus-4-5", "dialect": "anthropic", "replies": [{"text": "Done."}] * 40}
-    made.script.write_text(json.dumps(script), encoding="utf-8")
-    made.restored()
-    return made
 
 
 def test_every_command_works_on_a_store_that_is_whole(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,10 +55,12 @@ def every_way_to_use(world: World, capsys: pytest.CaptureFixture[str], damage: C
         assert "Traceback" not in said.out + said.err, where
         if code in (1, 2) and command[0] != "verify":
             assert re.search(r"^(tenure: |  /).{20,}", said.err, re.MULTILINE), where
-    damage(world.restored())
     for use in (library, viewer):
+        damage(world.restored())
         with suppress(TenureError):  # any other error is a defect
             use(world)
+    damage(world.restored())
+    asyncio.run(screens(world))
 
 
 def library(world: World) -> None:
@@ -127,7 +70,56 @@ def library(world: World) -> None:
 
 
 def viewer(world: World) -> None:
-    of_address(f"{world.store}#{world.conversation}", o200k())
+    """`tenure context`, as far as it goes without a terminal: every list of the viewer, and what its last call saw."""
+    history = of_address(f"{world.store}#{world.conversation}", o200k())
+
+    async def play() -> None:
+        async with ViewerApp(lambda: history).run_test(size=(100, 30)) as pilot:
+            await pilot.press("2", "end", "enter", "3", "end", "4", "end")
+
+    asyncio.run(play())
+
+
+async def screens(world: World, conversation: str = "") -> list[str]:
+    """The terminal interface: the session goes on, its window and the other sessions are looked at. Whatever it says, it stays.
+
+    What the list of sessions says of each.
+    """
+    session, rows = conversation or world.conversation, list[str]()
+    settings = Settings(folder=world.work, model=f"scripted:{world.script}", resume=session, store=str(world.store))
+    app = TenureApp(settings, Outside(today=None, local=()))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(pilot, app)
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+        if not isinstance(app.screen, Chat):
+            await pilot.press("end", "enter", "escape", "escape")
+        await opened(pilot, app)
+        for key in (*"/sessions", "enter"):
+            await pilot.press(key)
+        await pilot.pause()
+        if isinstance(app.screen, Picker):
+            rows = [" ".join(row.cells) for row in app.screen.rows]
+            await pilot.press("end", "enter")
+        await opened(pilot, app)
+        await app.leave()
+    return rows
+
+
+async def opened(pilot: Pilot[Any], app: TenureApp) -> None:
+    """Wait until nothing is being opened."""
+    await pilot.pause()
+    while any(worker.group == "opening" and not worker.is_finished for worker in app.workers) and isinstance(app.screen, Chat):
+        await pilot.pause(0.01)
+
+
+def test_the_list_of_sessions_says_which_is_damaged_and_has_the_others(world: World) -> None:
+    with sqlite3.connect(world.restored()) as connection:
+        connection.execute("DELETE FROM entry WHERE n = 0 AND conversation = ?", (world.conversation,))
+    connection.close()
+    rows = asyncio.run(screens(world, "other"))
+    assert [row for row in rows if "damaged: entry 0 is missing" in row and world.conversation[:8] in row]
+    assert [row for row in rows if "another" in row]
 
 
 @pytest.mark.parametrize("damage", dict.fromkeys(DAMAGES), ids=lambda damage: damage.__name__)
@@ -141,3 +133,52 @@ def test_damage_of_every_kind_is_a_sentence_in_every_command(
 @pytest.mark.parametrize("seed", range(MANY))
 def test_random_damage_is_a_sentence_in_every_command(world: World, seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     every_way_to_use(world, capsys, lambda path: damaged(path, random.Random(seed)))
+
+
+def test_the_agent_tells_what_was_left_out_as_a_notice(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(world.restored()) as connection:
+        connection.execute("UPDATE usage SET output = 'many' WHERE n = 1")
+    connection.close()
+    run = ["run", "Go on.", "--model", f"scripted:{world.script}", "--resume", world.conversation]
+    assert main([*run, "--json"]) == 0
+    said = capsys.readouterr()
+    notices = [event["text"] for event in map(json.loads, said.out.splitlines()) if event["event"] == "noticed"]
+    assert [each for each in notices if "the usage of entry 1 cannot be read back" in each and "--repair NEW.db" in each]
+    assert said.err == ""
+    assert main(run) == 0
+    assert "the usage of entry 1 cannot be read back" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_audit_says_the_whole_way_out_of_a_damaged_store(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(world.restored()) as connection:
+        connection.execute("UPDATE conversation SET parent = 'nowhere' WHERE id = 'fork'")
+    connection.close()
+    assert main(["audit", f"{world.store}#fork", "--keep", "no"]) == 2
+    assert f"tenure verify {world.store} --repair NEW.db" in " ".join(capsys.readouterr().err.split())
+    with sqlite3.connect(world.restored()) as connection:
+        connection.execute("DELETE FROM entry WHERE n = 3 AND conversation = ?", (world.conversation,))
+    connection.close()
+    assert main(["audit", f"{world.store}#{world.conversation}", "--keep", "no"]) == 0
+    way = f"tenure verify {world.store} --repair NEW.db"
+    assert "".join(way.split()) in "".join(capsys.readouterr().out.split())  # folded, not cut
+
+
+def test_an_insert_whose_words_were_forged_is_noticed_when_the_conversation_is_opened(world: World) -> None:
+    """Its row is consistent in itself: only the hash does not follow from the bytes."""
+    path = world.restored()
+    with Store(f"sqlite:///{path}") as store:
+        words = Insert(before_entry=3, order=0, key="forged", role=Role.USER, text="What was read: nothing.", tokens=5)
+        length = store.conversation(world.conversation).commits
+        commit = Commit(n=length, entries=25, policy="handoff", moment="manual", reason="", edits=(words,))
+        store.commit(world.conversation, commit)
+        assert store.verify(world.conversation) is None
+    sql = "UPDATE commit_log SET body = CAST(replace(CAST(body AS TEXT), 'nothing', 'all of it') AS BLOB) WHERE n = ?"
+    with sqlite3.connect(path) as connection:
+        assert connection.execute(sql, (length,)).rowcount == 1
+    connection.close()
+    with pytest.raises(Damaged, match=rf"commit {length} cannot be read back \(it does not match its hash"):
+        Context(store=f"sqlite:///{path}", conversation=world.conversation)
+    with Store(f"sqlite:///{path}") as store:
+        for use in (store.commits, lambda of: store.fork(of, 25, "another fork")):
+            with pytest.raises(Damaged, match="does not match its hash"):
+                use(world.conversation)

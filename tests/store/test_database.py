@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event, text
 
+from tenure.cli.main import main
 from tenure.errors import Conflict, Damaged, InputError, StoreError
 from tenure.record.chain import Chain
 from tenure.record.entry import NEUTRAL, Draft, Entry, Origin, Role, Text
@@ -83,6 +84,14 @@ def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_url_that_cannot_be_used_says_what_can(url: str) -> None:
     with pytest.raises(InputError, match="sqlite"):
         Store(url)
+
+
+def test_a_driver_that_is_missing_is_told_like_any_other_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert main(["verify", "postgresql://127.0.0.1:1/nothing"]) == 2
+    assert "psycopg is not installed: pip install 'tenure[postgres]'" in capsys.readouterr().err
 
 
 def test_a_store_that_another_process_keeps_locked_says_so(file: Path) -> None:

@@ -104,7 +104,7 @@ def _session(path: Path, outcome: Outcome, count: Tokenizer, notes: list[str]) -
         notes.append(f"{path}: its session {outcome.store} is not there; the annotation of {outcome.task} is not measured")
         return None
     try:
-        with Store(f"sqlite:///{file}") as store:
+        with Store(f"sqlite:///{file}", read_only=True) as store:
             return session_measured(store, outcome.session, count)
     except (InputError, StoreError) as error:
         notes.append(f"{file}: {error}")

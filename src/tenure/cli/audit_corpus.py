@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.audit_screen import counted, name_of, notes
+from tenure.cli.audit_screen import WHY_CHARS, counted, name_of, notes
 from tenure.cli.audit_tables import needless, outcomes, policies, where
 from tenure.evals.audit.report import Audit, Total, Unread
 from tenure.evals.lines import BudgetLine
@@ -108,6 +108,6 @@ def unreadable(unread: Sequence[Unread]) -> Iterator[Text]:
     if unread:
         yield Text(f"{counted(len(unread), 'session')} could not be read:", style="yellow")
     for each in unread[:SHOWN_UNREAD]:
-        yield Text(f"  {words.plain(each.path)}: {words.first_line(each.why, 80)}", style="yellow")
+        yield Text(f"  {words.plain(each.path)}: {words.first_line(each.why, WHY_CHARS)}", style="yellow")
     if len(unread) > SHOWN_UNREAD:
         yield Text(f"  and {len(unread) - SHOWN_UNREAD} more (--json has all)", style="yellow")

@@ -17,6 +17,7 @@ from tenure.policies import UNBOUNDED
 
 LABEL: Final = 10  # columns of what a line is about, with the gap
 PARTS: Final = 2  # of a path that tell a file
+WHY_CHARS: Final = 1_000  # of a reason
 NAME: Final = 28  # columns of them; of longer ones the last part tells it
 
 
@@ -24,12 +25,12 @@ def screen(audit: Audit, width: int) -> Group:
     """One session, in at most 24 lines with the policies of the default."""
     session, window = audit.session, audit.window
     room = width - LABEL
-    facts = [
+    facts: list[tuple[str, str | Text]] = [
         ("by tool", top(window.by_tool, room, "outside tools", lambda row: row.name)),
         ("by file", top(window.by_path, room, "no file", _file)),
         ("by turn", top(window.by_turn, room, "before the first", _turn)),
         ("needless", needless(window.wasted, assumed=session.is_assumed)),
-        ("left out", _left_out(session, room)),
+        ("left out", _left_out(session)),
     ]
     found = outcomes(audit)
     budget = next((run.budget for run in audit.runs if run.policy != UNBOUNDED), audit.runs[0].budget)
@@ -81,7 +82,7 @@ def _head(head: Head) -> str:
             return ", head not known"
 
 
-def _facts(facts: list[tuple[str, str]]) -> Grid:
+def _facts(facts: Sequence[tuple[str, str | Text]]) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True, min_width=LABEL - 2)
     grid.add_column(no_wrap=True, overflow="ellipsis")
@@ -106,14 +107,14 @@ def _turn(row: Row) -> str:
     return f"{number} “{words.first_line(row.label, 24)}”" if row.label else number
 
 
-def _left_out(session: Session, room: int) -> str:
-    """What the reader left out: the first reason, the rest counted."""
+def _left_out(session: Session) -> Text | str:
+    """What the reader left out: the first reason, never cut to the screen since it may end with the way out, and the rest counted."""
     if not session.skipped:
         return ""
     first, others = session.skipped[0], len(session.skipped) - 1
     more = f"; and for {counted(others, 'other reason')}" if others else ""
     place = f"line {first.line}: " if first.line else ""
-    return words.first_line(f"{place}{first.reason}", room - len(more)) + more
+    return Text(words.first_line(f"{place}{first.reason}", WHY_CHARS) + more, no_wrap=False, overflow="fold")
 
 
 def _when(session: Session) -> str:

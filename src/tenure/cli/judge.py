@@ -124,6 +124,8 @@ def judge(
             out.write(encode(found) + b"\n")
         console.print(report(found, asked, made.unread, book))
     if made.unread:
+        for each in made.unread if quiet else ():  # else the report has them
+            words.screen(stderr=True, wrap=False).print(words.plain(f"tenure: {each}"), style="red")
         raise typer.Exit(2)
     if any(outcome.failure is not None for outcome in outcomes):
         raise typer.Exit(1)

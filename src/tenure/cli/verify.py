@@ -43,7 +43,7 @@ def verify(
 
     url, new = _url(store, there=True), _url(repair, there=False) if repair else ""
     console, count, damaged = words.screen(), 0, 0
-    with Store(url, on_damage=_listed) as source:
+    with Store(url, on_damage=_listed, read_only=True) as source:
         for line in _saved(source, new) if new else _checked(source):
             count, damaged = count + 1, damaged + bool(line.wrong)
             state = "damaged" if line.wrong else "sound"

@@ -47,7 +47,7 @@ def reading(path: Path) -> Generator[Rows]:
     """Open a database without leaving a trace. Raises InputError, also for what is no database."""
     with ExitStack() as stack:
         with _said(str(path)):
-            connection = stack.enter_context(closing(_connect(*_how(path, stack))))
+            connection = stack.enter_context(closing(_connect(*undisturbed(path, stack))))
             connection.text_factory = bytes
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # is where a file that is no database says so
@@ -58,8 +58,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=_BUSY_S, isolation_level=None)
 
 
-def _how(path: Path, stack: ExitStack) -> tuple[Path, str]:
-    """Which file to open, and how, so that nothing is made beside the one that was asked for."""
+def undisturbed(path: Path, stack: ExitStack) -> tuple[Path, str]:
+    """Which file to open, and how, so that nothing is made beside the one that was asked for. A copy lasts as long as the `stack`."""
     with path.open("rb") as file:
         header = file.read(_HEADER)
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))

@@ -94,7 +94,7 @@ def grounds(one: Source, tokenizer: Tokenizer, *, points: int = POINTS) -> Itera
     rules = rules_for("", next(iter(loaded.models), ""), "")
     weigher = partial(weigh, tokenizer=tokenizer, media=rules.media)
     uses = uses_of(of_line(line) for line in replayed([one], _whole(), tokenizer) if isinstance(line, EntryLine))
-    setup = Setup(budget=Budget(window=10**9), rules=rules, policy=None)
+    setup = Setup(budget=Budget(window=10**9), rules=rules, policy=None, tenant=one.tenant())
     session = Session(setup, weigh=weigher, count=tokenizer, read=loaded.entries.__getitem__)
     calls = 0
     for entry in loaded.entries:

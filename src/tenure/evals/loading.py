@@ -221,7 +221,7 @@ def own_store(path: str, id_: str) -> "Generator[tuple[Store, Conversation]]":
 
     file = Path(path).resolve()
     try:
-        with Store(f"sqlite:///{file}") as store:
+        with Store(f"sqlite:///{file}", read_only=True) as store:
             yield store, conversation_named(store, path, id_)
     except StoreError as error:
         raise InputError(path, f"cannot be read back: {str(error).removeprefix(f'{file}: ')}") from error

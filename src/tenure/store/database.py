@@ -4,18 +4,23 @@ Everything is SQLAlchemy Core; only what is hot goes to the driver's cursor dire
 between databases is in `_DIALECTS` and nowhere else.
 """
 
+import os
 import re
 import shlex
+import sqlite3
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ClauseElement
 
+from tenure.disk.sqlite_file import undisturbed
 from tenure.errors import Conflict, InputError, StoreError
+from tenure.extras import NotInstalled
 
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 
@@ -81,19 +86,46 @@ _DIALECTS: Final = {
 }
 
 
+_MEMORY: Final = (None, "", ":memory:")
+_SQLITE: Final[dict[str, Any]] = {"isolation_level": None, "check_same_thread": False}
+
+
 class Database:
     """An engine with its pool. Usable from several threads; not across a fork of the process."""
 
-    def __init__(self, url: str, *, synchronous: Synchronous = "NORMAL", busy_timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, url: str, *, synchronous: Synchronous = "NORMAL", busy_timeout_s: float = 30.0, read_only: bool = False
+    ) -> None:
+        """`read_only` leaves the database as it is, and makes no file beside it that stays."""
         parsed = _parse(url)
         self.where = parsed.database or "the store in memory" if parsed.drivername.startswith("sqlite") else str(parsed)
         self.file = parsed.database if parsed.drivername.startswith("sqlite") else None
         self._dialect = _DIALECTS[parsed.get_backend_name()]
-        self._engine = _engine(parsed, synchronous, busy_timeout_s)
+        self._held = ExitStack()
+        if read_only:
+            self._engine = _reader(parsed, busy_timeout_s, self._held, self.where)
+        else:
+            self._engine = _engine(parsed, synchronous, busy_timeout_s)
         driver = self._engine.dialect.loaded_dbapi
         self._errors: tuple[type[Exception], ...] = (driver.Error, SQLAlchemyError)
         self._integrity: type[Exception] = driver.IntegrityError
         self._prepared: dict[int, Prepared] = {}
+
+    def detach(self) -> None:
+        """Go on with a copy in a temporary file, which may be written to. Raises StoreError where there is a server."""
+        if self.file is None:
+            raise StoreError(
+                f"{self.where}: an older version wrote it, and here it is only read; whatever writes to it brings it up to date first"
+            )
+        copy = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        with self._translated():
+            own = self._engine.raw_connection()
+            try:
+                cast(sqlite3.Connection, own.driver_connection).backup(copy)
+            finally:
+                own.close()
+        self._engine.dispose()
+        self._engine = create_engine("sqlite://", poolclass=QueuePool, creator=lambda: copy, pool_size=1, max_overflow=0)
 
     def prepare(self, statement: Executable) -> Prepared:
         """The statement in this database's SQL, compiled on its first use."""
@@ -145,6 +177,7 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+        self._held.close()
 
     @contextmanager
     def _translated(self) -> Generator[None]:
@@ -175,11 +208,10 @@ def _engine(url: URL, synchronous: Synchronous, busy_timeout_s: float) -> Engine
         try:
             return create_engine(url, pool_pre_ping=True)
         except ImportError as error:
-            raise StoreError(f"{url.drivername} needs a driver that is not installed: pip install 'tenure[postgres]'") from error
+            raise NotInstalled("psycopg") from error
     # The driver must not begin transactions by itself. A store in memory is one connection, for which threads wait.
-    only = {"pool_size": 1, "max_overflow": 0} if url.database in (None, "", ":memory:") else {}
-    arguments = {"isolation_level": None, "check_same_thread": False, "timeout": busy_timeout_s}
-    engine = create_engine(url, poolclass=QueuePool, connect_args=arguments, **only)
+    only = {"pool_size": 1, "max_overflow": 0} if url.database in _MEMORY else {}
+    engine = create_engine(url, poolclass=QueuePool, connect_args=_SQLITE | {"timeout": busy_timeout_s}, **only)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -189,6 +221,34 @@ def _engine(url: URL, synchronous: Synchronous, busy_timeout_s: float) -> Engine
             connection.execute("PRAGMA journal_mode = WAL")
 
     return engine
+
+
+def _reader(url: URL, busy_timeout_s: float, held: ExitStack, where: str) -> Engine:
+    """An engine that writes nothing. What it needs meanwhile is `held`."""
+    if url.get_backend_name() != "sqlite":
+        engine = _engine(url, "NORMAL", busy_timeout_s)
+
+        @event.listens_for(engine, "connect")
+        def restrict(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
+            connection.read_only = True
+
+        return engine
+    database = url.database or ""
+    if database in _MEMORY or database.startswith("file:"):
+        return _engine(url, "NORMAL", busy_timeout_s)
+    try:
+        file, mode = undisturbed(Path(database).absolute(), held)
+    except OSError as error:
+        raise StoreError(f"{where}: cannot be read ({error.strerror or error})") from error
+    if "immutable" in mode and os.access(file, os.W_OK) and os.access(file.parent, os.W_OK):
+        mode = "mode=rw"  # together with writers that come meanwhile; nothing is written, and nothing stays beside it
+
+    def connected() -> sqlite3.Connection:
+        connection = sqlite3.connect(f"{file.as_uri()}?{mode}", uri=True, timeout=busy_timeout_s, **_SQLITE)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    return create_engine("sqlite://", poolclass=QueuePool, creator=connected)
 
 
 # What to do about what a driver says, by the first of these that it says.

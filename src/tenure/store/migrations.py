@@ -169,18 +169,30 @@ _version: Final = Table("tenure_version", _numbers, Column("version", Integer, n
 
 def migrate(database: Database, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Bring a store to the newest version; StoreError when a newer Tenure wrote it. An up-to-date store is only read."""
-    newest = len(migrations)
+    found, newest = _found(database, len(migrations)), len(migrations)
+    while found < newest:
+        found = _step(database, migrations)
+
+
+def migrate_copy(database: Database) -> None:
+    """The same for a store that is only read: a copy is brought up to date, and the store stays as it is."""
+    if _found(database, len(MIGRATIONS)) < len(MIGRATIONS):
+        database.detach()
+        migrate(database)
+
+
+def _found(database: Database, newest: int) -> int:
+    """The version a store has. Raises StoreError for a newer one than `newest`, and for what is none."""
     try:
         with database.connect() as connection:
             found = version_of(connection)
-        while found < newest:
-            found = _step(database, migrations)
     except NotAStore as error:
         raise StoreError(f"{database.where}: {error}") from error
     if found > newest:
         raise StoreError(
             f"{database.where}: the store has version {found}, this Tenure knows versions up to {newest}; upgrade Tenure to open it"
         )
+    return found
 
 
 def version_of(connection: Connection) -> int:

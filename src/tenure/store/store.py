@@ -19,7 +19,7 @@ from tenure.record.entry import Entry, Spill, ToolResult, Usage
 from tenure.store import rows, tables
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.database import Cursor, Database, Synchronous
-from tenure.store.migrations import migrate
+from tenure.store.migrations import migrate, migrate_copy
 from tenure.store.records import REPORT, Conversation, Lost, Now, Observed, utc_now
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
@@ -55,18 +55,19 @@ class Store:
         busy_timeout_s: float = 30.0,
         on_damage: Callable[[str], None] = REPORT,
         spills: Spills | None = None,
+        read_only: bool = False,
     ) -> None:
-        """Open a store, and bring it up to date. `on_damage` is told what was left out because its row is damaged: usage, a pin, a cover sheet.
+        """Open a store, and bring it up to date; with `read_only` it stays as it is, and an old one is read as if it were up to date. `on_damage` is told what was left out because its row is damaged: usage, a pin, a cover sheet.
 
         `spills` is where outputs too large for the record are kept, where that is not beside a database file. Raises StoreError when it cannot be
         opened.
         """
         self._now, self.on_damage = now, on_damage
         self._told: set[str] = set()
-        self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s, read_only=read_only)
         self.spills = spills or Spills.beside(self._database.file)
         try:
-            migrate(self._database)
+            (migrate_copy if read_only else migrate)(self._database)
         except BaseException:
             self._database.close()
             raise

@@ -12,6 +12,7 @@ from textual.widgets import Input, Label
 
 from tenure.agent.available import Available
 from tenure.agent.catalogue import EXAMPLES, listed
+from tenure.errors import Damaged, StoreError
 from tenure.meter import figures
 from tenure.meter.price import prices_for
 from tenure.models.hosts import NAMED
@@ -97,6 +98,11 @@ class Picker(ModalScreen[str]):
     def _chosen(self, event: RowList.Chosen) -> None:
         self.dismiss(event.key)
 
+    @property
+    def rows(self) -> Sequence[Row]:
+        """All there is to choose from."""
+        return self._every
+
     def action_row(self, by: int) -> None:
         """Another row, while one types."""
         self._rows.action_move(by)
@@ -141,13 +147,16 @@ def _sessions(store: Records, folder: str) -> Iterator[Row]:
 
 
 def title_of(store: Records, sheet: Conversation) -> str:
-    """A session's title: its own, or the first words of its person."""
+    """A session's title: its own, or the first words of its person; of one that is damaged, what is wrong."""
     if sheet.title:
         return clean.line(sheet.title, 120)
-    for entry in store.entries(sheet.id, 0, _OPENING):
-        for block in entry.blocks:
-            if entry.role is Role.USER and block.origin is Origin.HUMAN and block.text.strip():
-                return clean.line(block.text, 120)
+    try:
+        for entry in store.entries(sheet.id, 0, _OPENING):
+            for block in entry.blocks:
+                if entry.role is Role.USER and block.origin is Origin.HUMAN and block.text.strip():
+                    return clean.line(block.text, 120)
+    except StoreError as error:
+        return clean.line(f"damaged: {error.what if isinstance(error, Damaged) else error}", 120)
     return "(no words yet)"
 
 

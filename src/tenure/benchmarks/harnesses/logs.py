@@ -43,7 +43,7 @@ def write_trajectory(logs: Path, outcome: Outcome) -> Path | None:
     if not file.is_file():
         return None
     try:
-        with Store(f"sqlite:///{file}") as store:
+        with Store(f"sqlite:///{file}", read_only=True) as store:
             entries = tuple(store.entries(outcome.session, outcome.first, None))
             spent = {each.n: each.spent for each in store.usages(outcome.session)}
     except (InputError, StoreError):
