@@ -1,6 +1,7 @@
 """What a session does with the walls of its machine."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from holding import Outside, call, folder, of, played, results, says
@@ -51,7 +52,7 @@ def test_what_runs_unasked_runs_behind_the_wall_in_every_mode(mode: Mode, tmp_pa
     ],
 )
 def test_a_command_that_was_allowed_changes_files_outside_only_if_that_was_allowed_too(
-    answer: Answer | None, mode: Mode, settings: dict[str, bool], written: bool, tmp_path: Path
+    answer: Answer | None, mode: Mode, settings: dict[str, Any], written: bool, tmp_path: Path
 ) -> None:
     canary = Path.home() / f".canary-{tmp_path.name}"
     world = Outside(folder(tmp_path), says("", call("bash", command=WRITE.format(canary))), says("Done."))

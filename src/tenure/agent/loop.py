@@ -49,7 +49,7 @@ class Loop:
         notes: Notes,
         spending: Spending,
         *,
-        tools: Sequence[Mapping[str, Any]],
+        tools: Callable[[], Sequence[Mapping[str, Any]]],
         fields: Mapping[str, Any],
         allowance: Allowance,
         reserve: int,
@@ -58,9 +58,9 @@ class Loop:
         seconds: Callable[[], float],
         changed: Callable[[], Awaitable[None]],
     ) -> None:
-        """`tools` and `fields` are the same for every request; `reserve` are tokens that a reply may take; `changed` is told of a changed folder."""
+        """`tools` gives those of the next request, `fields` are the same for every one; `reserve` are tokens that a reply may take; `changed` is told of a changed folder."""
         self._recorder, self._asking, self._calls, self._notes, self._spending = recorder, asking, calls, notes, spending
-        self._tools, self._fields, self._allowance, self._reserve = tuple(tools), dict(fields), allowance, reserve
+        self._tools, self._fields, self._allowance, self._reserve = tools, dict(fields), allowance, reserve
         self._say, self._stop, self._seconds, self._changed = say, stop, seconds, changed
         self._window = Window.of(recorder.context.session.setup.budget)
         self._text = ""
@@ -145,7 +145,7 @@ class Loop:
 
     def _body(self) -> bytes:
         notes = self._notes.now()
-        body, left = self._recorder.request(tools=self._tools, fields=self._fields, notes=notes)
+        body, left = self._recorder.request(tools=self._tools(), fields=self._fields, notes=notes)
         for event in left:
             self._say(event)
         self._say(Requested(step=self._steps, tokens=self._recorder.context.gauge.tokens, notes=notes))

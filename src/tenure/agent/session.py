@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from threading import Event as Flag
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
@@ -360,6 +360,7 @@ class Agent:
             seconds=world.seconds,
             snapshots=parts.snapshots,
         )
+        self._tools = parts.tools
         bound = parts.context.rules.thinking == "prefix_bound"
         notes = Notes(self._recorder, parts.repository, alone=alone, bound=bound)
         self._loop = Loop(
@@ -368,7 +369,7 @@ class Agent:
             self._calls,
             notes,
             self._spending,
-            tools=parts.tools,
+            tools=self._offered,
             fields=parts.fields,
             allowance=parts.settings.allowance,
             reserve=parts.choice.reserve,
@@ -377,6 +378,22 @@ class Agent:
             seconds=world.seconds,
             changed=notes.ask_git,
         )
+
+    def _offered(self) -> tuple[dict[str, Any], ...]:
+        """The tools of the next request: the same ones, until an MCP server comes up that was slow."""
+        servers = self._parts.servers
+        if servers is not None and servers.waiting:
+            if new := servers.come():
+                self._parts.toolbox.add(new)
+                self._tools = self._parts.tools
+                self._say(
+                    Noticed(
+                        text=f"{len(new)} tools of an MCP server that was slow are offered now: {', '.join(tool.name for tool in new[:5])}"
+                    )
+                )
+            for note in servers.notes:
+                self._say(Noticed(text=note))
+        return self._tools
 
     def _here(self, call: str) -> Here:
         parts = self._parts

@@ -11,7 +11,7 @@ Kept are all files but those that `.gitignore` names, those that programs fetch 
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -242,7 +242,7 @@ class Snapshots:
             )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> Generator[None]:
         """No other session keeps files of this folder meanwhile. A lock that a killed git left is nobody's then."""
         self._place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._place.parent / f"{self._place.name}.lock").open("w") as lock:

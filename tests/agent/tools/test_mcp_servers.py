@@ -1,19 +1,28 @@
 import asyncio
 import json
+import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
+import threading
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calling import at_once, here, workspace
+from msgspec.structs import replace
 
 from tenure.agent.approval import Act
+from tenure.agent.tools.servers import server
 from tenure.agent.tools.servers.config import ServerConfig, configured
 from tenure.agent.tools.servers.schema import taken
 from tenure.agent.tools.servers.server import LOG_BYTES
 from tenure.agent.tools.servers.start import Servers, started
+from tenure.agent.tools.servers.streams import piped, too_large
 from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, tool_name
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.record.tools import ToolKind
@@ -309,3 +318,190 @@ def test_settings_that_are_none_are_said_to_be(text: str) -> None:
     found, notes = configured(text, {}, "settings.json")
     assert found == ()
     assert notes[0].startswith("settings.json: ")
+
+
+def test_one_tool_with_a_bad_schema_costs_that_tool_and_not_the_server(tmp_path: Path) -> None:
+    async def use(servers: Servers) -> None:
+        names = {tool.name for tool in servers.tools}
+        assert "wire__echo" in names
+        assert "wire__good" in names
+        assert len(names) == 10
+        (note,) = servers.notes
+        assert note.startswith("MCP server wire: left out, since no model could call it: ")
+        for name in ("no schema", "schema of words", "one without a name"):
+            assert name in note
+        at = here(workspace(tmp_path))
+        assert (await called(servers, "wire__echo", at, text="hi")).text == "hi"
+
+    with_servers(tmp_path, use, replace(WIRE, env={"BAD": "1"}))
+
+
+def test_a_server_that_is_slow_to_start_keeps_its_chance(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+
+    async def use(servers: Servers) -> None:
+        assert servers.tools == ()
+        assert servers.notes == ("MCP server wire: not ready within 0.2 s; its tools are offered once it is",)
+        assert servers.come() == ()
+        gate.touch()
+        new = servers.come()
+        while servers.waiting:
+            await asyncio.sleep(0.01)
+            new = servers.come()
+        assert "wire__echo" in {tool.name for tool in new}
+        assert servers.notes == ()
+        assert (await called(servers, "wire__echo", here(workspace(tmp_path)), text="hi")).text == "hi"
+
+    with_servers(tmp_path, use, replace(WIRE, env={"GATE": str(gate)}), limit_s=0.2)
+
+
+def test_a_server_that_is_slow_and_then_fails_is_reported_and_one_that_never_comes_is_ended(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    async def use(servers: Servers) -> None:
+        while "dies" in servers.waiting:
+            await asyncio.sleep(0.01)
+            servers.come()
+        assert [note.partition(":")[0] for note in servers.notes] == ["MCP server dies"]
+        assert servers.waiting == ("silent",)
+
+    with_servers(
+        tmp_path,
+        use,
+        ServerConfig(name="dies", command="sh", args=("-c", "sleep 0.5; exit 3")),
+        ServerConfig(name="silent", command="sh", args=("-c", f"echo $$ > {pid}; cat > /dev/null; sleep 63.5")),
+        limit_s=0.3,
+    )
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_huge_answer_is_bounded_while_it_comes_and_the_server_goes_on(tmp_path: Path, last: bool) -> None:
+    from mcp import StdioServerParameters
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCError
+
+    most = 100_000
+    answer = (
+        '{"jsonrpc": "2.0", "id": 7, "result": {"x": "%s"}}'
+        if not last
+        else '{"result": {"id": 3, "x": "%s"}, "jsonrpc": "2.0", "id": 7}'
+    )
+    script = (
+        f"import sys\nhead, tail = {answer!r}.split('%s')\nsys.stdout.write(head)\n"
+        "for _ in range(3_000):\n    sys.stdout.write('y' * 10_000)\nsys.stdout.write(tail + '\\n')\n"
+        'sys.stdout.write(\'{"jsonrpc": "2.0", "id": 8, "result": {}}\\n\')\n'
+    )
+
+    async def run() -> None:
+        parameters = StdioServerParameters(command=sys.executable, args=["-c", script], cwd=tmp_path)
+        with Path(os.devnull).open("w") as errors:
+            async with piped(parameters, errors, most) as (read, _):
+                first = await anext(aiter(read))
+                assert isinstance(first, SessionMessage)
+                assert isinstance(first.message, JSONRPCError)
+                assert (first.message.id, first.message.error.message) == (7, too_large(most))
+                held = tracemalloc.get_traced_memory()[1]
+                second = await anext(aiter(read))
+                assert isinstance(second, SessionMessage)
+                assert getattr(second.message, "id", None) == 8
+                assert held < 20 * most  # of the 30,000,000 bytes
+
+    tracemalloc.start()
+    try:
+        asyncio.run(run())
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_answer_that_is_too_large_is_an_error_of_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "piped", partial(piped, most=100_000))
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        huge = await called(servers, "wire__echo", at, text="x" * 200_000)
+        assert huge.error
+        assert huge.text == "wire__echo: wire: its answer is larger than 0 MB, and was left where it was"
+        assert (await called(servers, "wire__echo", at, text="hi")).text == "hi"
+
+    with_servers(tmp_path, use)
+
+
+def serving(handler: type[BaseHTTPRequestHandler]) -> Generator[int]:
+    """A server on this machine, and its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_to_another_address_is_not_followed_and_no_token_goes_there(tmp_path: Path, status: int) -> None:
+    reached: list[str] = []
+    asked: list[str] = []
+
+    class Private(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            reached.append(self.headers.get("Authorization", ""))
+            self.send_error(500)
+
+        do_GET = do_DELETE = do_POST  # noqa: N815 - http.server's names
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+            pass
+
+    with contextmanager(serving)(Private) as private:
+
+        class Public(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked.append(self.headers["Authorization"])
+                self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                self.send_response(status)
+                self.send_header("Location", f"http://127.0.0.1:{private}/latest/meta-data")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            do_GET = do_DELETE = do_POST  # noqa: N815 - http.server's names
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+                pass
+
+        async def use(servers: Servers) -> None:
+            assert servers.tools == ()
+            assert "cannot be reached" in servers.notes[0]
+
+        with contextmanager(serving)(Public) as public:
+            config = ServerConfig(name="web", url=f"http://localhost:{public}/mcp", headers={"Authorization": "Bearer CANARY"})
+            with_servers(tmp_path, use, config)
+    assert set(asked) == {"Bearer CANARY"}
+    assert reached == []
+
+
+def test_an_answer_over_http_is_bounded_while_it_comes() -> None:
+    import httpx2
+
+    from tenure.agent.tools.servers.streams import bounded
+
+    sent: list[int] = []
+
+    async def body() -> AsyncIterator[bytes]:
+        for n in range(1_000):
+            sent.append(n)
+            yield b"x" * 1_000
+
+    async def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "application/json"}, content=body())
+
+    async def run() -> None:
+        hooks = {"response": [lambda response: bounded(response, 10_000)]}
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), event_hooks=hooks) as client:
+            with pytest.raises(httpx2.StreamError, match="larger than"):
+                await client.get("http://server/")
+
+    asyncio.run(run())
+    assert len(sent) == 11

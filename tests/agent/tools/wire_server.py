@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 TOOLS: list[dict[str, Any]] = [
@@ -27,6 +28,13 @@ TOOLS += [
 ]
 if "ODD" in os.environ:
     TOOLS.append({"name": "odd", "inputSchema": {"type": "object", "properties": {"filter[id]": {"type": "string"}}}})
+if "BAD" in os.environ:
+    TOOLS += [
+        {"name": "no schema"},
+        {"name": "schema of words", "inputSchema": "text"},
+        {"inputSchema": {"type": "object"}},
+        {"name": "good", "inputSchema": {"type": "object"}},
+    ]
 MIXED = [
     {"type": "text", "text": "\x1b[31mred\x1b[0m"},
     {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
@@ -62,6 +70,8 @@ def answered(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
 def main() -> None:
     """Serve until the input ends."""
     time.sleep(float(os.environ.get("SLOW_S", "0")))
+    while "GATE" in os.environ and not Path(os.environ["GATE"]).exists():
+        time.sleep(0.01)
     sys.stderr.write("a word for the log\n" + "x" * int(os.environ.get("LOUD", "0")))
     for line in sys.stdin:
         asked = json.loads(line)

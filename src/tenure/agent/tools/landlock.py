@@ -113,7 +113,7 @@ def _grants(writable: Iterable[str], hidden: frozenset[str], *, looking: bool) -
     """Every path that the command may use, and for what: with all that is below it."""
     # A look has no business with devices, nor with other processes: what of /proc has a number is one.
     processes: set[str] = {entry.path for entry in os.scandir("/proc") if entry.name.isdigit()} if looking else set()
-    blind = hidden | processes | ({"/dev"} if looking else set())
+    blind = hidden.union(processes, ["/dev"] if looking else [])
     if looking or hidden:
         for path in _around("/", blind):
             yield path, _READ_FILE

@@ -22,13 +22,20 @@ _NAME_CHARS: Final = 80
 
 
 class Toolbox:
-    """The tools by name."""
+    """The tools by name. Mutable: further ones may come."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
+        self._hold(tools)
+
+    def _hold(self, tools: Sequence[Tool]) -> None:
         self.tools = tuple(tools)
         self._by_name = {tool.name: tool for tool in self.tools}
         assert len(self._by_name) == len(self.tools), "two tools of one name"
         self._by_key = {tool.name.casefold(): tool for tool in reversed(self.tools)}
+
+    def add(self, tools: Sequence[Tool]) -> None:
+        """Take further tools, behind the others."""
+        self._hold((*self.tools, *tools))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from tenure.agent.tools.servers.config import ServerConfig
+from tenure.agent.tools.servers.streams import MESSAGE_BYTES, Sieved, bounded, piped
 from tenure.errors import InputError
 from tenure.extras import not_installed
 
@@ -36,6 +37,7 @@ class Server:
         """What a started server writes to its standard error goes to `log`, or nowhere."""
         self.config = config
         self.tools: tuple[Tool, ...] = ()
+        self.left_out: dict[str, str] = {}  # what it offers that is no tool, and why
         self._folder, self._log = folder, log
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
@@ -130,19 +132,23 @@ class Server:
         await asyncio.to_thread(__import__, "mcp")  # which takes a second
         import httpx2
         from mcp import Client, StdioServerParameters
-        from mcp.client.stdio import stdio_client
         from mcp.client.streamable_http import streamable_http_client
 
         logging.getLogger("mcp").addHandler(logging.NullHandler())  # or its warnings are written over the screen
         config = self.config
         if config.url:
             waits = httpx2.Timeout(HTTP_S, read=HTTP_READ_S)
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=dict(config.headers), timeout=waits))
-            return Client(streamable_http_client(config.url, http_client=http), cache=None)
+            # The SDK follows a redirect within the address's own origin only, so that nothing that was meant for it, such as a token, goes elsewhere.
+            client = httpx2.AsyncClient(
+                headers={"accept-encoding": "identity", **config.headers}, timeout=waits, event_hooks={"response": [bounded]}
+            )
+            http = await stack.enter_async_context(client)
+            spoken = streamable_http_client(config.url, http_client=http, max_sse_event_size=MESSAGE_BYTES)
+            return Client(Sieved(spoken, self.left_out.__setitem__), cache=None)
         log = stack.enter_context(_logged(self._log))
         place = str(self._folder / config.cwd)
         parameters = StdioServerParameters(command=config.command, args=list(config.args), env=dict(config.env), cwd=place)
-        return Client(stdio_client(parameters, errlog=log), cache=None)
+        return Client(Sieved(piped(parameters, log), self.left_out.__setitem__), cache=None)
 
 
 @contextmanager

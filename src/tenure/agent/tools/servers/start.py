@@ -1,31 +1,68 @@
-"""All MCP servers of a session, started together. Promise: nobody waits longer for them than was agreed."""
+"""All MCP servers of a session, started together. Nobody waits for them longer than was agreed; one that takes longer goes on starting."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tenure.agent.tools.harmless import visible
 from tenure.agent.tools.servers.config import ServerConfig
 from tenure.agent.tools.servers.server import Server
+from tenure.agent.tools.servers.streams import NAMED
 from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
 from tenure.errors import InputError
 
 
 class Servers:
-    """The servers that came up, and what is to be said of the others. Mutable: to be stopped in the end."""
+    """The servers that came up, and what is to be said of the others. Mutable: others may come up later, and all are to be stopped in the end."""
 
-    def __init__(self, servers: Sequence[Server], tools: Sequence[ServerTool], notes: Sequence[str]) -> None:
-        self.tools, self.notes = tuple(tools), tuple(notes)
-        self._servers = tuple(servers)
+    def __init__(self, servers: Sequence[Server], starts: Mapping["asyncio.Task[None]", Server], taken: Iterable[str]) -> None:
+        self.tools: tuple[ServerTool, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.servers, self._starts, self._taken = tuple(servers), dict(starts), set(taken)
+
+    def come(self) -> tuple[ServerTool, ...]:
+        """The tools of servers that came up since this was asked last; `notes` has then what is to be said of those that came up or failed."""
+        done = [start for start in self._starts if start.done()]
+        notes: list[str] = []
+        came: list[Server] = []
+        for start in done:
+            server = self._starts.pop(start)
+            if isinstance(error := start.exception(), InputError):
+                notes.append(f"MCP server {error}")
+            else:
+                came.append(server)
+        offers: list[list[ServerTool]] = []
+        for server in came:
+            offers.append(list(tools_of(server, self._taken)))
+            self._taken |= {tool.name for tool in offers[-1]}
+        kept = fitting(offers, self.tools)
+        for server, some, offer in zip(came, kept, offers, strict=True):
+            if len(some) < len(offer):
+                all_of = len(server.tools)
+                notes.append(
+                    f"MCP server {server.config.name}: only {len(some)} of its {all_of} tools are taken: there is no room for more"
+                )
+            notes += _left_out(server)
+        new = tuple(tool for some in kept for tool in some)
+        self.tools, self.notes = (*self.tools, *new), tuple(notes)
+        return new
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The names of those that are not ready yet."""
+        return tuple(server.config.name for server in self._starts.values())
 
     async def stop(self) -> None:
         """End them all."""
-        await asyncio.gather(*(server.stop() for server in self._servers))
+        for start in self._starts:
+            start.cancel()
+        await asyncio.gather(*(server.stop() for server in self.servers))
 
 
 async def started(
     configs: Iterable[ServerConfig], *, folder: Path, limit_s: float, taken: Iterable[str] = (), logs: Path | None = None
 ) -> Servers:
-    """Start servers side by side, and take those that answer within `limit_s` seconds, in their order: a session's tools stay the same.
+    """Start servers side by side, and take those that answer within `limit_s` seconds, in their order; `Servers.come` has the others later.
 
     `taken` are names of tools that there are already. What a server writes to its standard error goes to a file in the folder `logs`.
     """
@@ -33,25 +70,17 @@ async def started(
     starts = {asyncio.ensure_future(server.start()): server for server in servers}
     if starts:
         await asyncio.wait(starts, timeout=limit_s)
-    came: list[Server] = []
-    notes: list[str] = []
-    for start, server in starts.items():
-        if not start.done():
-            notes.append(f"MCP server {server.config.name}: not ready within {limit_s:g} s; this session goes on without it")
-            start.cancel()  # which ends it in its own time
-        elif isinstance(error := start.exception(), InputError):
-            notes.append(f"MCP server {error}")
-        else:
-            came.append(server)
-    offers: list[list[ServerTool]] = []
-    used = set(taken)
-    for server in came:
-        offers.append(list(tools_of(server, used)))
-        used |= {tool.name for tool in offers[-1]}
-    kept = fitting(offers)
-    notes += [
-        f"MCP server {server.config.name}: only {len(some)} of its {len(server.tools)} tools are taken: there is no room for more"
-        for server, some, offer in zip(came, kept, offers, strict=True)
-        if len(some) < len(offer)
-    ]
-    return Servers(servers, [tool for some in kept for tool in some], notes)
+    all_of = Servers(servers, starts, taken)
+    all_of.come()
+    all_of.notes += tuple(
+        f"MCP server {name}: not ready within {limit_s:g} s; its tools are offered once it is" for name in all_of.waiting
+    )
+    return all_of
+
+
+def _left_out(server: Server) -> Iterable[str]:
+    """What is said of tools that are none."""
+    if server.left_out:
+        named = "; ".join(f"{visible(name)} ({visible(why)})" for name, why in list(server.left_out.items())[:NAMED])
+        more = f" and {len(server.left_out) - NAMED} more" if len(server.left_out) > NAMED else ""
+        yield f"MCP server {server.config.name}: left out, since no model could call it: {named}{more}"

@@ -102,13 +102,21 @@ def tools_of(server: Server, taken_names: Iterable[str] = ()) -> Iterator[Server
         if name in used:
             name = _shortened(name, f"{server.config.name}\0{offered.name}")
         if name not in used:
+            try:
+                tool = ServerTool(server, offered, name)
+            except Exception as error:  # a stranger's schema can be anything: it costs this tool, and no other
+                server.left_out[offered.name] = f"its schema cannot be read ({type(error).__name__}: {error})"[:160]
+                continue
             used.add(name)
-            yield ServerTool(server, offered, name)
+            yield tool
 
 
-def fitting(offers: Sequence[Sequence[ServerTool]]) -> tuple[tuple[ServerTool, ...], ...]:
-    """As many tools of each server as there is room for together; a server that has few keeps all before one that has many gets more."""
-    room, weight = MOST, LONGEST_TOGETHER
+def fitting(offers: Sequence[Sequence[ServerTool]], beside: Sequence[ServerTool] = ()) -> tuple[tuple[ServerTool, ...], ...]:
+    """As many tools of each server as there is room for together; a server that has few keeps all before one that has many gets more.
+
+    `beside` are those that there are already.
+    """
+    room, weight = MOST - len(beside), LONGEST_TOGETHER - sum(tool.weight for tool in beside)
     kept: list[list[ServerTool]] = [[] for _ in offers]
     full: set[int] = set()
     for turn in range(max(map(len, offers), default=0)):

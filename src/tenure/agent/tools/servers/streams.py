@@ -1,0 +1,332 @@
+"""What goes to and comes from an MCP server, bounded while it comes (an edge), below the protocol's own SDK.
+
+The SDK holds a message of any length, and one tool that it cannot read costs it the whole list. Here a message above `MESSAGE_BYTES` is passed over, and the call
+that waits for it gets an error; and a tool that is none is taken out of its list, and named.
+"""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TextIO, cast
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+    from mcp.client import Transport
+    from mcp.client._transport import TransportStreams
+    from mcp.client.stdio import StdioServerParameters
+    from mcp.shared._stream_protocols import ReadStream
+    from mcp.shared.message import SessionMessage
+
+MESSAGE_BYTES: Final = 2**26
+CHUNK: Final = 2**16
+KEPT: Final = 4_096  # bytes of the start and the end of a message that is passed over
+NAMED: Final = 5  # tools that are named when they are left out
+EXIT_S: Final = 2.0  # for a server to end by itself, and to end when it is asked to
+_ID: Final = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,80}")')
+_LAST_ID: Final = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,80}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
+def too_large(most: int) -> str:
+    """What is said in place of an answer."""
+    return f"its answer is larger than {most // 2**20:,} MB, and was left where it was"
+
+
+class Lines:
+    """The messages of a program, one a line. Mutable: it holds the line that is not complete."""
+
+    def __init__(self, stdout: asyncio.StreamReader, most: int) -> None:
+        self._stdout, self._most = stdout, most
+        self._held: bytearray = bytearray()
+        self._lines: list[bytes] = []
+        self._passed_over = 0  # bytes of the line that is too long
+        self._start = self._end = b""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> "SessionMessage | Exception":
+        """The next message; an exception for a line that is none, as the SDK has it."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+        while True:
+            if self._lines:
+                try:
+                    return SessionMessage(jsonrpc_message_adapter.validate_json(self._lines.pop(0), by_name=False))
+                except ValueError as error:
+                    return error
+            try:
+                chunk = await self._stdout.read(CHUNK)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                raise StopAsyncIteration
+            found = self._take(chunk)
+            if found is not None:
+                error = ErrorData(code=INTERNAL_ERROR, message=too_large(self._most))
+                return SessionMessage(JSONRPCError(jsonrpc="2.0", id=found, error=error))
+
+    async def receive(self) -> "SessionMessage | Exception":
+        """The next message. Raises anyio.EndOfStream."""
+        import anyio
+
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _take(self, chunk: bytes) -> int | str | None:
+        """Hold what came; the id of a message that was too long, once it is over."""
+        if self._passed_over:
+            rest, newline, after = chunk.partition(b"\n")
+            self._end = (self._end + rest)[-KEPT:]
+            if not newline:
+                return None
+            found, self._passed_over, chunk = _id(self._start, self._end), 0, after
+        else:
+            found = None
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            self._lines += [bytes(self._held) + lines[0], *lines[1:]]
+            self._held.clear()
+        self._held += rest
+        if len(self._held) > self._most:
+            self._passed_over, self._start, self._end = len(self._held), bytes(self._held[:KEPT]), bytes(self._held[-KEPT:])
+            self._held.clear()
+        return found
+
+
+class Stdin:
+    """What is sent to a program."""
+
+    def __init__(self, stdin: asyncio.StreamWriter) -> None:
+        self._stdin = stdin
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        await self.aclose()
+
+    async def send(self, item: "SessionMessage", /) -> None:
+        """Send a message. Raises anyio.BrokenResourceError when nobody reads."""
+        import anyio
+
+        try:
+            self._stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await self._stdin.drain()
+        except (OSError, RuntimeError) as error:
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """Say that no more will come."""
+        with suppress(OSError, RuntimeError):
+            self._stdin.close()
+
+
+@asynccontextmanager
+async def piped(
+    parameters: "StdioServerParameters", errors: TextIO, most: int = MESSAGE_BYTES
+) -> AsyncGenerator["TransportStreams", None]:
+    """A server that is a program. It is asked to end in the end, as the protocol has it, and ended with all that it started if it does not."""
+    from mcp.client.stdio import get_default_environment
+
+    process = await asyncio.create_subprocess_exec(
+        parameters.command,
+        *parameters.args,
+        cwd=parameters.cwd,
+        env=get_default_environment() | (parameters.env or {}),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,
+        limit=CHUNK,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin = Stdin(process.stdin)
+    try:
+        yield Lines(process.stdout, most), stdin
+    finally:
+        await stdin.aclose()
+        await _ended(process)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Wait for a program to end, and end it when it takes too long; when this is itself cancelled, at once."""
+    import anyio
+
+    with anyio.CancelScope(shield=True):
+        try:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(EXIT_S):
+                        await _drained(process)
+                    return
+                _signal(process, number)
+        finally:
+            _signal(process, signal.SIGKILL)
+            transport = getattr(process, "_transport", None)
+            if transport is not None:
+                transport.close()
+
+
+async def _drained(process: asyncio.subprocess.Process) -> None:
+    """Read to a program's end what it still prints, so that it is not held up by it."""
+    assert process.stdout is not None
+    reading = asyncio.ensure_future(_read_away(process.stdout))
+    try:
+        while process.returncode is None:
+            await asyncio.sleep(0.01)
+    finally:
+        reading.cancel()
+
+
+async def _read_away(stdout: asyncio.StreamReader) -> None:
+    with suppress(OSError):
+        while await stdout.read(CHUNK):
+            pass
+
+
+def _signal(process: asyncio.subprocess.Process, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _id(start: bytes, end: bytes) -> int | str | None:
+    """The id of a message from its start, or its end: what lies between is not known."""
+    found = _LAST_ID.search(end) or _ID.search(start.partition(b'"result"')[0])
+    if found is None:
+        return None
+    word = found[1].decode("utf-8", "replace")
+    return word.strip('"') if word.startswith('"') else int(word)
+
+
+class Sieved:
+    """A transport whose lists of tools have only what are tools; the others are named to `left_out`."""
+
+    def __init__(self, inner: "Transport", left_out: Callable[[str, str], None]) -> None:
+        self._inner, self._left_out = inner, left_out
+
+    async def __aenter__(self) -> "TransportStreams":
+        read, write = await self._inner.__aenter__()
+        return _Reading(read, self._left_out), write
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Reading:
+    """Messages as they come, lists of tools sieved."""
+
+    def __init__(self, inner: "ReadStream[SessionMessage | Exception]", left_out: Callable[[str, str], None]) -> None:
+        self._inner, self._left_out = inner, left_out
+
+    @property
+    def last_context(self) -> Any:
+        """What the SDK looks for on its own streams."""
+        return getattr(self._inner, "last_context", None)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> "SessionMessage | Exception":
+        return self._sieved(await anext(self._inner))
+
+    async def receive(self) -> "SessionMessage | Exception":
+        """The next message."""
+        return self._sieved(await self._inner.receive())
+
+    async def aclose(self) -> None:
+        """Close what is below."""
+        await self._inner.aclose()
+
+    def _sieved(self, item: "SessionMessage | Exception") -> "SessionMessage | Exception":
+        result = getattr(getattr(item, "message", None), "result", None)
+        listed: Any = cast(dict[str, Any], result).get("tools") if isinstance(result, dict) else None
+        if isinstance(listed, list) and "content" not in cast(dict[str, Any], result):
+            cast(dict[str, Any], result)["tools"] = [tool for tool in cast(list[Any], listed) if self._is_tool(tool)]
+        return item
+
+    def _is_tool(self, offered: Any) -> bool:
+        from mcp_types import Tool
+        from pydantic import ValidationError
+
+        try:
+            Tool.model_validate(offered, by_name=False)
+        except (ValidationError, RecursionError) as error:
+            name = str(cast(dict[str, Any], offered).get("name", "")) if isinstance(offered, dict) else ""
+            wrong = (
+                error.errors()[0] if isinstance(error, ValidationError) else {"loc": ("inputSchema",), "msg": "nested too deep"}
+            )
+            self._left_out(name[:80] or "one without a name", f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"[:160])
+            return False
+        return True
+
+
+async def bounded(response: "Response", most: int = MESSAGE_BYTES) -> None:
+    """Let no more of a response come than a message may have; a stream of events is bounded by event."""
+    import httpx2
+
+    if response.headers.get("content-encoding", "identity") != "identity":  # a small one could become any length
+        raise httpx2.RemoteProtocolError("the answer is compressed, which was not asked for", request=response.request)
+    if "text/event-stream" not in response.headers.get("content-type", ""):
+        response.stream = _bounded_stream(response.stream, most)
+
+
+def _bounded_stream(inner: Any, most: int) -> Any:
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = most
+            async for chunk in inner:
+                left -= len(chunk)
+                if left < 0:
+                    raise httpx2.StreamError(too_large(most))
+                yield chunk
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    return Bounded()
