@@ -49,7 +49,7 @@ from tenure.meter.warmth import Collapse
 from tenure.models.hosts import public_url
 from tenure.policies.offer import Offer, offers
 from tenure.policies.policy import Policy
-from tenure.record.entry import Draft, Entry, Role, ToolCall
+from tenure.record.entry import Draft, Entry, Role, Thinking, ToolCall
 from tenure.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.record.query import CAP, Query
 from tenure.record.recall import answer
@@ -384,7 +384,7 @@ class Context:
         """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`, `entry:40/1`. What was pinned.
 
         With `text`, the newest block of the view that shows it; it stays as it is shown. Raises InputError for what is not there, and for what
-        stands only in words that were put in place of something.
+        stands only in reasoning or in words that were put in place of something.
         """
         wanted = object_ or self._holding(text)
         self.hold(wanted)
@@ -595,8 +595,9 @@ class Context:
                 continue
             blocks, instead = self._read(line.entry).blocks, dict(line.replaced)
             for number in reversed(line.blocks):
-                shown = instead[number].text if number in instead else blocks[number].text
-                if text in shown:
+                block = blocks[number]
+                shown = instead[number].text if number in instead else block.text
+                if text in shown and not isinstance(block, Thinking):  # reasoning goes when what it led to does
                     return f"entry:{line.entry}/{number}"
         if insert is not None:
             names = " or ".join(insert.routes) or "what it is about"

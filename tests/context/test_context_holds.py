@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tenure import Budget, Context
+from tenure import Budget, Context, Propose, Unmet
 from tenure.errors import InputError
 from tenure.testing.store import MemoryStore
 
@@ -83,6 +83,37 @@ def test_words_that_stand_in_place_of_what_left_are_not_pinned_and_the_refusal_n
     insert = context.session.view.inserts[0]
     with pytest.raises(InputError, match="put in place of what left"):
         context.pin(text=insert.text[:40])
+
+
+def thinker(steps: int = 20) -> Context:
+    context = Context(store=MemoryStore(), model="claude-sonnet-4-5", budget=Budget(ceiling=6_000), policy="cwl", clip=0)
+    context.extend([{"role": "user", "content": "Mend it."}])
+    for n in range(steps):
+        thought = {"type": "thinking", "thinking": f"Perhaps part {n}.", "signature": f"s{n}"}
+        call = {"type": "tool_use", "id": f"c{n}", "name": "bash", "input": {"command": f"make {n}"}}
+        context.extend([{"role": "assistant", "content": [thought, call]}])
+        context.extend(
+            [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"c{n}", "content": f"part {n}\n{LINES}"}]}]
+        )
+        if n % 2:
+            context.extend([{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Next."}])
+    return context
+
+
+def test_a_pin_of_reasoning_alone_does_not_keep_everything_else_from_leaving() -> None:
+    context = thinker()
+    context.pin("entry:1/0")
+    sent(context)
+    assert isinstance(context.decision, Propose | Unmet)
+    assert context.session.view.tokens < 6_000
+
+
+def test_a_text_of_reasoning_is_not_pinned_where_another_block_shows_it() -> None:
+    context = thinker(2)
+    context.extend([{"role": "user", "content": "Perhaps part 1."}])
+    assert context.pin(text="Perhaps part 1.") == f"entry:{context.session.length - 1}/0"
+    with pytest.raises(InputError):
+        context.pin(text="Perhaps part 0.")
 
 
 def test_letting_go_of_an_approval_leaves_the_pin_of_the_same_object() -> None:

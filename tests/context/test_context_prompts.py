@@ -141,3 +141,9 @@ def test_notes_stand_before_a_systems_message_that_goes_before_the_reply() -> No
     assert not violations(
         json.loads(context.wire(model=MODEL, max_tokens=9, notes="It is late.")), rules_for("anthropic", MODEL, "anthropic")
     )
+
+
+def test_a_systems_message_with_half_a_surrogate_pair_keeps_its_place_between_user_and_model() -> None:
+    context = opened()
+    context.extend([user("Go."), {"role": "system", "content": "Mind \ud83d it."}, user("Now.")])
+    assert [message["role"] for message in context.request(model=MODEL, max_tokens=9)["messages"]] == ["user", "user", "system"]

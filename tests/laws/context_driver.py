@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from api_speech import Json, call_of, prefix_of, reply_of, result_of, seal, tool_name, tool_of, usage_of, words_of
+from api_speech import Json, call_of, image_of, prefix_of, reply_of, result_of, seal, tool_name, tool_of, usage_of, words_of
 from wire_checks import Turn, bare, faults, messages_of, texts, turns
 
 from tenure import Budget, Context, Unmet
@@ -68,6 +68,7 @@ class Call:
     extra: Json = field(default_factory=dict[str, Any])
     result: str | None = None
     answered: int = -1  # by which message of the record
+    note: str = ""  # the agent's notes, as the answer to this call has them
 
 
 @dataclass(slots=True)
@@ -115,6 +116,7 @@ class Drive:
             "planner": self._planner if chance(0.2) else None,
             "summariser": self._summariser if chance(0.2) else None,
             "digest": self._digest if chance(0.15) else None,
+            "markers": chance(0.9),
             "instructions": choice([None, {"AGENTS.md": "Keep the parser."}]),
         }
         self.reused_ids = dialect == "openai-chat" and chance(0.2)  # some hosts count calls anew in every message
@@ -182,6 +184,8 @@ class Drive:
 
     def _extend(self, messages: list[Any], said: list[Said]) -> None:
         self.context.extend(messages)
+        if any(each.role == "system" for each in self.log[self._newest() :]):
+            self.before = None  # that message goes behind these words
         self.log += said
         if self.context.session.length != len(self.log):
             raise Broken(f"{self.name}: {self.context.session.length} entries of {len(self.log)} messages")
@@ -267,6 +271,7 @@ class Drive:
         acts: list[Callable[[], None]] = [
             self._pin,
             self._pin,
+            self._pin_anything,
             self._hold,
             self._unpin,
             self._unpin,
@@ -295,7 +300,8 @@ class Drive:
             image, listed = self._chance(0.05), self._chance(0.5)
             texts_ = [*parts, ""] if self._chance(0.03) else parts  # an empty part
             message = words_of(self.dialect, texts_, listed=listed or len(texts_) > 1, image=image)
-            if self.dialect == "anthropic" and self._chance(0.1) and isinstance(message["content"], list):
+            is_marked = self.dialect == "anthropic" and self.settings["markers"] and self._chance(0.1)
+            if is_marked and isinstance(message["content"], list):
                 message["content"][0]["cache_control"] = {"type": "ephemeral", "ttl": "1h"}
             if self.dialect == "openai-chat" and self._chance(0.05):
                 message["name"] = self.random.choice(["ann", "bob"])
@@ -305,8 +311,6 @@ class Drive:
             self._weigh(*parts)
             if self._interrupts():
                 self._forget()
-            if any(each.role == "system" for each in self.log[self._newest() :]):
-                self.before = None  # that message goes behind these words
         self._weigh("the call was interrupted" * 10)
 
     def _interrupts(self) -> bool:
@@ -346,6 +350,13 @@ class Drive:
         if self.dialect == "openai-responses" and thought is not None:
             for n, item in enumerate(reply["output"][1:]):
                 item["id"] = f"{'msg' if item['type'] == 'message' else 'fc'}_{seal_}_{n}"
+        if self.dialect == "anthropic" and self._chance(0.05):  # a tool that the provider runs itself
+            at, id_ = self.random.randint(bool(thought), len(reply["content"]) - len(calls)), f"srvtoolu_{self.serial['thought']}"
+            hits = [{"type": "web_search_result", "title": "parser", "url": "https://x/y", "encrypted_content": self._text(30)}]
+            reply["content"][at:at] = [
+                {"type": "server_tool_use", "id": id_, "name": "web_search", "input": {"query": "parser"}},
+                {"type": "web_search_tool_result", "tool_use_id": id_, "content": hits},
+            ]
         if self._chance(0.6):
             reply["usage"] = self._usage()
         self.context.append(json.dumps(reply).encode() if self._chance(0.2) else reply)
@@ -364,7 +375,7 @@ class Drive:
             arguments = self._for_ours(next(each for each in OURS if each in name))
         self.serial["call"] += 1
         number = 1 + sum(call.name == name for call in (*self._calls(), *before))
-        id_ = f"call_{len(before)}" if self.reused_ids else f"call_{self.serial['call']}"
+        id_ = f"call_{len(before)}" if self.reused_ids and self.dialect == "openai-chat" else f"call_{self.serial['call']}"
         return Call(id_, name, number, arguments)
 
     def _for_ours(self, tool: str) -> Json:
@@ -383,7 +394,14 @@ class Drive:
                 {"path": "src/a.py"},
                 {"pattern": "("},
             ],
-            "notes": [{"add": self._text(5)}, {"replace": self._text(9)}, {}, {"replace": ""}, {"add": 7}],
+            "notes": [
+                {"add": self._text(5)},
+                {"replace": self._text(9)},
+                {"replace": self._text(9)},
+                {},
+                {"replace": ""},
+                {"add": 7},
+            ],
         }
         return self.random.choice(kinds[tool])
 
@@ -405,6 +423,9 @@ class Drive:
         if self.dialect == "openai-responses":
             summary = [{"type": "summary_text", "text": self._thinking}]
             return {"type": "reasoning", "id": f"rs_{n}", "encrypted_content": f"enc {n}", "summary": summary}, str(n)
+        if not self._is_bound() and self._chance(0.1):
+            data = f"redacted {n}"
+            return {"type": "redacted_thinking", "data": data}, data
         bound = prefix_of(self.body["messages"]) if self._is_bound() else ""
         signature = seal(f"{n} {self._thinking}", bound)
         return {"type": "thinking", "thinking": self._thinking, "signature": signature}, signature
@@ -462,6 +483,8 @@ class Drive:
         if answer is not None:
             text = str(answer.get("content", answer.get("output")))
             call.result = ""
+            if "notes" in call.name and not text.startswith(("notes: ", "notes refused")):
+                call.note = text
             self._weigh(text)
             return answer, call, ()
         if self.dialect == "anthropic" and self._chance(0.01):
@@ -471,14 +494,20 @@ class Drive:
             content = [{"type": "tool_reference", "tool_name": name}]
             self._weigh(name * 4)
             return {"type": "tool_result", "tool_use_id": call.id, "content": content}, call, (name,)
-        text = self._text(self.random.choice([2, 30, 30, 120, 400]), lines=True)
+        text = self._text(self.random.choice([2, 20, 20, 80, 300]), lines=True)
         if self._chance(0.12) and (known := [each.result for each in self._calls() if each.result]):
             text = self.random.choice(known)  # the same again
         if self._chance(0.02):
-            text = self.random.choice(["", " ", self._text(3_000, lines=True), self._text(1_500)])
+            text = self.random.choice(["", " ", self._text(2_500, lines=True), self._text(1_200)])
         call.result = text
         self._weigh(text, "admission clips name what they leave out, in a line")
-        return result_of(self.dialect, call.id, text, listed=bool(text) and self._chance(0.2)), call, ()
+        result = result_of(self.dialect, call.id, text, listed=bool(text) and self._chance(0.2))
+        if self.dialect == "anthropic" and self._chance(0.1):
+            result["is_error"] = True
+        if self.dialect != "openai-chat" and text.strip() and self._chance(0.04):
+            words = {"type": "text" if self.dialect == "anthropic" else "input_text", "text": text}
+            result["content" if self.dialect == "anthropic" else "output"] = [words, image_of(self.dialect)]
+        return result, call, ()
 
     def _orphan(self) -> None:
         """A result that answers no call."""
@@ -512,6 +541,12 @@ class Drive:
         calls = [call for call in self._calls() if call.result and call.name in TOOLS]
         if calls:
             self._held(self.random.choice(calls), self.context.pin)
+
+    def _pin_anything(self) -> None:
+        """Pin an entry, a block, a turn; what stands there stays or goes by its own rules, and nothing else breaks."""
+        n = self.random.randrange(len(self.log))
+        with suppress(InputError):
+            self.context.pin(self.random.choice([f"entry:{n}", f"entry:{n}/0", "user:1", f"step:{n % 9}", "episode:part-1"]))
 
     def _hold(self) -> None:
         """A hold of another kind; releasing it lets go of nothing else."""
@@ -787,6 +822,9 @@ class Drive:
                 )
                 if json.dumps(words, ensure_ascii=False)[1:-1] not in everything:
                     yield f"what the host said is missing: {words[:60]!r}"
+        noted = next((call.note for call in reversed(list(self._calls())) if call.note), "")
+        if noted and sendable(noted) not in self.haystack:
+            yield f"the agent's notes are missing: {noted[:60]!r}"
         for (name, kind), kept in self.pins.items():
             for text in kept:
                 if text not in self.haystack:
@@ -807,10 +845,10 @@ class Drive:
         seals = {call.id: said.seal for said in self.log for call in said.calls}
         for n, message in enumerate(messages):
             parts = message["content"] if isinstance(message["content"], list) else ()
-            thoughts = {part["signature"] for part in parts if part["type"] == "thinking"}
+            thoughts = {part.get("signature") or part.get("data") for part in parts if part["type"].endswith("thinking")}
             if self._is_bound():
                 for m, part in enumerate(parts):
-                    if part["type"] == "thinking" and not part["signature"].endswith(prefix_of(messages, (n, m))):
+                    if part["type"] == "thinking" and not part["signature"].endswith((prefix_of(messages, (n, m)), "free")):
                         yield f"message {n} holds thinking of another prefix"
             elif n > loop and message["role"] == "assistant" and self.context.rules.thinking == "open_loop":
                 lost = [

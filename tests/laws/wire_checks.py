@@ -41,6 +41,7 @@ def faults(
         yield from _chat_faults(messages, keeps_reasoning=keeps_reasoning)
     if dialect == "openai-responses":
         yield from _reasoning_faults(messages)
+        yield from _part_faults(messages)
     if alternates:
         talk = [str(message.get("role")) for message in messages if message.get("role") not in ("system", "developer")]
         yield from (f"two messages of {a} in a row" for a, b in pairwise(talk) if a == b != "tool")
@@ -82,6 +83,14 @@ def texts(shown: Sequence[Turn]) -> str:
 
 
 def _anthropic_faults(body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], shown: Sequence[Turn]) -> Iterator[str]:
+    made = [item[1] for _, items in shown for item in items if item[0] == "call"]
+    yield from (f"two calls have the id {id_!r}" for id_ in set(made) if made.count(id_) > 1)
+    for n, message in enumerate(messages):
+        parts = message["content"] if isinstance(message["content"], list) else ()
+        uses = [part["id"] for part in parts if part["type"] == "server_tool_use"]
+        answers = [part["tool_use_id"] for part in parts if part["type"] == "web_search_tool_result"]
+        if uses != answers:
+            yield f"message {n} has searches {uses} and results {answers}"
     spoken = [role for role, _ in shown if role != "system"]
     if spoken and spoken[0] != "user":
         yield "the first message is not the user's"
@@ -118,6 +127,15 @@ def _chat_faults(messages: Sequence[Mapping[str, Any]], *, keeps_reasoning: bool
             yield f"message {n} has neither content nor calls"
         if keeps_reasoning and calls and not isinstance(message.get("reasoning_content"), str):
             yield f"message {n} has calls without reasoning_content"
+
+
+def _part_faults(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for n, item in enumerate(items):
+        content = item.get("content")
+        kinds = {part["type"] for part in content} if isinstance(content, list) and "role" in item else set[str]()
+        wanted = {"output_text", "refusal"} if item.get("role") == "assistant" else {"input_text", "input_image", "input_file"}
+        if wrong := kinds - wanted:
+            yield f"item {n} of {item.get('role')} has parts {sorted(wrong)}"
 
 
 def _reasoning_faults(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -339,8 +339,12 @@ def test_what_was_restored_and_pinned_stays_through_the_next_commit() -> None:
 
 
 def test_a_policy_that_does_not_keep_to_what_is_held_gets_no_commit() -> None:
-    kept = opened(Budget(ceiling=1_000), *steps(20))
-    kept.hold(Hold(object="read:3"))
-    kept.guard = lambda **_: Guard(kept.index, tail=frozenset(), opening=frozenset())  # type: ignore[method-assign]  # forgets the hold
-    assert isinstance(decision := kept.decide(), Stay)
-    assert decision.reason == "cwl would touch read:3, which is held"
+    for budget, outcome in ((Budget(target=1_000), Stay), (Budget(ceiling=1_000), Unmet)):
+        kept = opened(budget, *steps(20))
+        kept.hold(Hold(object="read:3"))
+        kept.guard = lambda kept=kept, **_: Guard(kept.index, tail=frozenset(), opening=frozenset())  # type: ignore[method-assign]  # forgets the hold
+        decision = kept.decide()
+        assert isinstance(decision, outcome)
+        assert (
+            decision.proposal is None if isinstance(decision, Unmet) else "would touch read:3, which is held" in decision.reason
+        )

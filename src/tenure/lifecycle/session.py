@@ -46,6 +46,7 @@ from tenure.view.guard import (
     opening_of,
     tail_of,
 )
+from tenure.view.laws import may_go
 from tenure.view.pointers import needless
 from tenure.view.project import Projection, Row, View, changed_from
 from tenure.view.undo import lawful, restored, undo
@@ -405,7 +406,8 @@ class Session:
             self._is_over(commits=len(self.commits), deferred=max(0, rehearsal.saved))
             return self._unmet(total, limit, extra, None) if forced else Stay(reason="nothing is free to leave")
         if touched := self._touched(view):  # the guard keeps policies from it; nothing is proposed that proves it wrong
-            return Stay(reason=f"{policy.name} would touch {touched}, which is held")
+            why = f"{policy.name} would touch {touched}, which is held"
+            return self._unmet(total, limit, extra, None) if forced else Stay(reason=why)
         if rehearsal.exhausted:
             self._is_over(commits=len(self.commits) + 1)
         planning = self._waiting.price.g if forced and self._waiting is not None else 0.0  # it goes first, so it is paid for here
@@ -427,7 +429,9 @@ class Session:
         for hold in self.holds if not self.setup.faithful else ():
             for at in blocks_of(self.index, parse_handle(hold.object)):
                 if self.view.shows(*at) and not (after.shows(*at) and self.view.instead(*at) == after.instead(*at)):
-                    return hold.object
+                    is_reasoning = self.index.block(at).kind == "thinking"
+                    if not (is_reasoning and may_go(self.index, after.row(at[0]), at, self.setup.rules)):
+                        return hold.object
         return ""
 
     def _is_futile(self, rehearsal: Rehearsal, after: int, limit: int, *, forced: bool) -> bool:

@@ -5,7 +5,7 @@ before one of the model or the end; one without content, which only carries sett
 Models that do not take them read the words in a message of the user.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from tenure.dialects.anthropic import NAME, render_system
@@ -24,19 +24,19 @@ class Prompts:
     def __init__(self) -> None:
         self._reworded: dict[Piece, Piece] = {}
 
-    def split(self, shown: Sequence[Piece], *, stay: bool) -> tuple[tuple[Piece, ...], list[Piece], frozenset[bytes]]:
-        """The prompt, all other pieces, and the messages among them that are a system's. `stay`: whether the model takes those."""
+    def split(self, shown: Sequence[Piece], *, stay: bool) -> tuple[tuple[Piece, ...], list[Piece], bool]:
+        """The prompt, all other pieces, and whether messages of a system are among them. `stay`: whether the model takes those."""
         first = next((n for n, piece in enumerate(shown) if piece.role is not Role.SYSTEM), len(shown))
         prompts = tuple(piece for piece in shown[:first] if _is_prompt(piece))
         if not any(piece.role is Role.SYSTEM and piece not in prompts for piece in shown):
-            return prompts, list(shown[first:]), frozenset()
+            return prompts, list(shown[first:]), False
         rest: list[Piece] = []
         for n, piece in enumerate(shown):
             if piece.role is not Role.SYSTEM:
                 rest.append(piece)
             elif (n >= first or not _is_prompt(piece)) and (stay or _words(piece)):
                 rest.append(self._native(piece) if stay else self._told(piece))
-        return prompts, rest, frozenset(piece.payload for piece in rest if piece.role is Role.SYSTEM)
+        return prompts, rest, any(piece.role is Role.SYSTEM for piece in rest)
 
     def _native(self, piece: Piece) -> Piece:
         if piece.dialect == NAME and piece.payload:
@@ -67,15 +67,15 @@ def with_prompts(head: Mapping[str, Any], prompts: Sequence[Piece]) -> dict[str,
     return {**head, "system": told} if told else dict(head)
 
 
-def legal(messages: Sequence[bytes], systems: Set[bytes], role: Callable[[bytes], str]) -> Iterator[bytes]:
+def legal(messages: Sequence[bytes], role: Callable[[bytes], str]) -> Iterator[bytes]:
     """The messages, each one of a system between the user's and the model's: before words of a user it waits, and a neighbour that left is named."""
     waiting: list[bytes] = []
     before = ""
     for message in messages:
-        if message in systems:
+        speaker = role(message)
+        if speaker == "system":
             waiting.append(message)
             continue
-        speaker = role(message)
         if speaker != "user":
             yield from _between(waiting, before)
             waiting = []

@@ -81,13 +81,13 @@ class Wire:
     def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "") -> Request:
         """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
         is_apart = self._dialect.name == Anthropic.name  # the prompt does not stand among the messages
-        head, systems = dict(fields), frozenset[bytes]()
+        head, has_systems = dict(fields), False
         if is_apart:
-            prompts, shown, systems = self._prompts.split(shown, stay=rules.system_messages)
+            prompts, shown, has_systems = self._prompts.split(shown, stay=rules.system_messages)
             head = with_prompts(head, prompts)
         messages = tuple(self._fitting(self._rendering.of(shown), is_apart=is_apart))
-        if systems:
-            messages = tuple(legal(messages, systems, role_of))
+        if has_systems:
+            messages = tuple(legal(messages, role_of))
         if rules.alternation:
             messages = alternate(messages)
         if is_apart and self._markers and rules.cache_markers:
@@ -97,7 +97,7 @@ class Wire:
         note = encoded(_note(self._dialect.name, notes))
         joined = rules.alternation and bool(messages) and role_of(messages[-1]) == "user"
         note = join(messages[-1], note) if joined else note
-        behind = sum(1 for _ in takewhile(lambda each: role_of(each) == "system", reversed(messages))) if systems else 0
+        behind = sum(1 for _ in takewhile(lambda each: role_of(each) == "system", reversed(messages))) if has_systems else 0
         return Request(dialect=self._dialect, head=head, messages=messages, notes=note, joined=joined, behind=behind)
 
     def body(self, request: Request) -> bytes:

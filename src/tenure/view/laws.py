@@ -50,7 +50,7 @@ def touched(
             why = guard.why((row.entry, block))
             if why is None or (now is not None and _alike(row, now, block)):
                 continue
-            if index.block((row.entry, block)).kind == "thinking" and _may_go(index, now, (row.entry, block), rules):
+            if index.block((row.entry, block)).kind == "thinking" and may_go(index, now, (row.entry, block), rules):
                 continue
             yield (row.entry, block), why
 
@@ -179,7 +179,8 @@ def _alike(before: Row, after: Row, block: int) -> bool:
     return block in after.blocks and dict(before.replaced).get(block) == dict(after.replaced).get(block)
 
 
-def _may_go(index: Index, now: Row | None, at: tuple[int, int], rules: Rules | None) -> bool:
+def may_go(index: Index, now: Row | None, at: tuple[int, int], rules: Rules | None) -> bool:
+    """Whether reasoning that is protected leaves all the same: nothing it led to is shown `now`, or an edit before it has made it invalid."""
     if index.block(at).signed and (rules is None or rules.thinking == "prefix_bound"):
         return True
     return now is None or not any(block in now.blocks for block in led_to(index, *at))
