@@ -118,7 +118,9 @@ async def opened(
         folder = _folder(settings, sheet)
         choice, speaker = (shared.choice, shared.speaker) if shared is not None else _speaking(settings, world, store, sheet)
         manner = Manner.PART if shared is not None else Manner.ALONE if settings.alone else Manner.PERSON
-        place = place_on_disk(folder, home=world.home, environment=world.environment, today=world.today)
+        place = place_on_disk(
+            folder, home=world.home, environment=world.environment, today=world.today, follow=settings.follow_links
+        )
         admitted = await asyncio.to_thread(
             admit, place, count=_estimate, manner=manner, episodes=_marks(settings, sheet), work=settings.work
         )

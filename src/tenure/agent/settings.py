@@ -54,6 +54,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     network: bool = False  # in the sandbox
     allow_outside: bool = False  # commands that were allowed may change files outside the folder, in every mode
     snapshots: bool = True  # keep a copy of the files before each change, so that it can be undone
+    follow_links: bool = False  # of instruction files and skills, out of the folder
     servers: Path | None = None  # a file of MCP servers
     output: int = 0  # tokens of one reply; 0: as much as the model takes, within reason
     fields: Mapping[str, Any] = {}  # that go with every request as they are, such as {"reasoning": {"effort": "low"}}

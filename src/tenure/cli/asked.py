@@ -50,6 +50,10 @@ NoSnapshots = Annotated[
     bool,
     typer.Option("--no-snapshots", help="Keep no copy of the files before each change: `tenure rewind` has nothing to undo."),
 ]
+FollowLinks = Annotated[
+    bool,
+    typer.Option("--follow-links", help="Read instruction files and skills of the folder that are links to files outside it."),
+]
 Mcp = Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of MCP servers.")]
 Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
 

@@ -11,6 +11,7 @@ from tenure.cli.asked import (
     Approve,
     BaseUrl,
     Continue,
+    FollowLinks,
     Light,
     Limit,
     Mcp,
@@ -57,6 +58,7 @@ def interactive(
     network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
     allow_outside: AllowOutside = False,
     no_snapshots: NoSnapshots = False,
+    follow_links: FollowLinks = False,
     mcp: Mcp = None,
     helper: Annotated[
         str,
@@ -103,6 +105,7 @@ def interactive(
         network=network,
         allow_outside=allow_outside,
         snapshots=not no_snapshots,
+        follow_links=follow_links,
         servers=mcp,
     )
     if code := talk(settings, light=light):

@@ -22,6 +22,7 @@ from tenure.cli.asked import (
     BaseUrl,
     Continue,
     Fields,
+    FollowLinks,
     Limit,
     Mcp,
     Model,
@@ -75,6 +76,7 @@ def run(
     network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
     allow_outside: AllowOutside = False,
     no_snapshots: NoSnapshots = False,
+    follow_links: FollowLinks = False,
     mcp: Mcp = None,
     image: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
@@ -126,6 +128,7 @@ def run(
         network=network,
         allow_outside=allow_outside,
         snapshots=not no_snapshots,
+        follow_links=follow_links,
         servers=mcp,
         episodes=not no_episodes,
         fields=fields_of(fields),

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import Files, Link, Locked, Owned, Plant, in_memory, on_disk
 
+from tenure.agent.admission.disk import place_on_disk
 from tenure.agent.admission.instructions import FILE_CHARS, NAMES, TOTAL_CHARS, Found, find_instructions, fit_instructions
 from tenure.agent.admission.place import Place
 
@@ -217,3 +218,40 @@ def test_a_file_of_any_bytes_never_raises_and_shows_nothing_unseen(data: bytes, 
     told = section(in_memory({f"{API}/AGENTS.md": data, f"{API}/CLAUDE.md": data[cut:]}))
     assert all(sign.isprintable() or sign in "\n\t" or sign.isspace() or ord(sign) > 127 for sign in told)
     told.encode()
+
+
+def test_a_link_out_of_the_workspace_is_said_and_not_followed_unless_that_is_set() -> None:
+    files = {f"{API}/AGENTS.md": Link("/srv/private/notes.md"), "/srv/private/notes.md": "CANARY"}
+    found = find_instructions(in_memory(files))
+    assert found.instructions == ()
+    assert found.notices == (
+        "/home/ada/api/AGENTS.md is left out: a link out of the workspace, to /srv/private/notes.md, which is not followed",
+    )
+    assert order(in_memory(files, follow=True)) == ["CANARY"]
+
+
+def test_a_link_to_instructions_that_hold_anyway_and_links_in_the_users_home_are_followed() -> None:
+    files = {
+        "/srv/repo/AGENTS.md": "broad",
+        "/srv/repo/api/CLAUDE.md": Link("../AGENTS.md"),
+        "/srv/repo/CLAUDE.md": Link("/srv/other/rules.md"),
+        "/srv/other/rules.md": "CANARY",
+        "/home/ada/.claude/CLAUDE.md": Link("/data/dotfiles/claude.md"),
+        "/data/dotfiles/claude.md": "own",
+    }
+    found = find_instructions(in_memory(files, folder="/srv/repo/api"))
+    assert {one.text for one in found.instructions} == {"broad", "own"}
+    assert [notice.partition(" is left out")[0] for notice in found.notices] == ["/srv/repo/CLAUDE.md"]
+
+
+def test_a_workspace_that_is_reached_by_a_link_is_no_link_out_of_it(tmp_path: Path) -> None:
+    (tmp_path / "real/docs").mkdir(parents=True)
+    (tmp_path / "real/docs/rules.md").write_text("rules")
+    (tmp_path / "real/AGENTS.md").symlink_to("docs/rules.md")
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "out.md").write_text("CANARY")
+    (tmp_path / "real/CLAUDE.md").symlink_to("../out.md")
+    (tmp_path / "home").mkdir()
+    found = find_instructions(place_on_disk(tmp_path / "link", home=tmp_path / "home"))
+    assert [one.text for one in found.instructions] == ["rules"]
+    assert "out of the workspace" in found.notices[0]

@@ -270,3 +270,13 @@ def test_the_index_never_exceeds_its_cap_and_drops_nothing_near_for_something_fa
     shown = [each for each in skills if f"- {each.name}: {each.description}\n" in section + "\n"]
     left_out = [each for each in skills if each not in shown]
     assert not left_out or max((each.distance for each in shown), default=0) <= min(each.distance for each in left_out)
+
+
+@pytest.mark.parametrize("link", ["skills/evil", "skills/evil/SKILL.md", "skills"])
+def test_a_skill_behind_a_link_out_of_the_workspace_is_said_and_not_read(link: str) -> None:
+    away = {"skills/evil": "/srv/evil", "skills/evil/SKILL.md": "/srv/evil/SKILL.md", "skills": "/srv"}[link]
+    base = HERE.removesuffix("/skills")
+    place = in_memory({f"{base}/{link}": Link(away), "/srv/evil/SKILL.md": skill("evil")})
+    found = find_skills(place)
+    assert found.found == ()
+    assert any("a link out of the workspace, to /srv/evil/SKILL.md" in notice for notice in found.notices)

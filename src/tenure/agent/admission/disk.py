@@ -10,6 +10,8 @@ from heapq import nsmallest
 from pathlib import Path, PurePath
 from typing import Final
 
+from msgspec import structs
+
 from tenure.agent.admission.place import Closed, File, Folder, Place
 
 # A pipe that turns up between the look and the opening is not waited for, and no terminal becomes ours.
@@ -50,20 +52,28 @@ class Disk:
 
 
 def place_on_disk(
-    folder: str | Path, *, home: Path | None = None, environment: Mapping[str, str] | None = None, today: date | None = None
+    folder: str | Path,
+    *,
+    home: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    today: date | None = None,
+    follow: bool = False,
 ) -> Place:
-    """Where an agent starts on this machine. `today` is said only when it is given."""
+    """Where an agent starts on this machine. `today` is said only when it is given; with `follow` links may lead out of the folder."""
     own = Path(os.path.abspath(folder))  # noqa: PTH100 - as the user named it: links in it stay
     with_home = home if home is not None else Path(os.path.expanduser("~"))  # noqa: PTH111 - which never raises
-    return Place(
+    place = Place(
         folder=own,
         home=with_home,
         tree=Disk(),
+        workspace=own,
+        follow=follow,
         owners=_believed(own),
         platform=" ".join(filter(None, (platform.system(), platform.machine()))),
         shell=(environment if environment is not None else os.environ).get("SHELL", ""),
         today="" if today is None else today.isoformat(),
     )
+    return structs.replace(place, real={each: PurePath(os.path.realpath(each)) for each in place.outward})
 
 
 def _believed(folder: Path) -> frozenset[int]:

@@ -12,10 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.agent.admission.place import File, Place, framed, shown, unending
+from tenure.agent.admission.place import NAMES, File, Place, framed, shown, unending
 from tenure.agent.admission.wording import cut, wording
 
-NAMES: Final = ("AGENTS.md", "AGENTS.local.md", "CLAUDE.md", "CLAUDE.local.md", "AGENT.md", "AGENT.local.md")
 IN_HOME: Final = (".tenure", ".claude", ".agents")  # folders of home in which the same names are looked for
 TAG: Final = "instructions"
 FILE_CHARS: Final = 4_000  # of one file's text

@@ -3,6 +3,7 @@
 A `Tree` only reads and never raises: what cannot be read is a value that says why. The disk is one (`admission.disk`); tests bring their own.
 """
 
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final, Protocol
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 from tenure.agent.admission.wording import one_line
 
 MARKDOWN: Final = frozenset({".md", ".mdc", ".markdown", ".txt"})  # what a link may lead to
+NAMES: Final = ("AGENTS.md", "AGENTS.local.md", "CLAUDE.md", "CLAUDE.local.md", "AGENT.md", "AGENT.local.md")  # of instructions
 PATH_CHARS: Final = 160  # of a path that is shown
 
 
@@ -56,6 +58,9 @@ class Place(Struct, frozen=True, kw_only=True):
     folder: PurePath  # absolute
     home: PurePath
     tree: Tree
+    workspace: PurePath | None = None  # out of which no link of it is followed; None: the folder
+    real: Mapping[PurePath, PurePath] = {}  # where folders of `outward` lie, if that is elsewhere
+    follow: bool = False  # links may lead anywhere
     owners: frozenset[int] = frozenset()  # whose files above the folder are believed; empty: everybody's
     platform: str = ""
     shell: str = ""
@@ -72,7 +77,8 @@ class Place(Struct, frozen=True, kw_only=True):
     def read(self, path: PurePath, most: int) -> File | Closed | None:
         """The start of a file that may be believed.
 
-        A link must lead to a text: in a strange repository it may lead to a key. Above the folder, where others may write as well (a shared
+        A link must lead to a text: in a strange repository it may lead to a key. It must not lead out of the workspace, or out of the folder above
+        in which it lies, but to another file of instructions that holds here; what lies in the home is its user's, and may lead anywhere. Above the folder, where others may write as well (a shared
         temporary folder), a file must belong to someone who is believed.
         """
         found = self.tree.file(path, most)
@@ -80,10 +86,20 @@ class Place(Struct, frozen=True, kw_only=True):
             return found
         if found.real.name != path.name and found.real.suffix.lower() not in MARKDOWN:
             return Closed(why=f"a link to {shown(found.real)}, which is no text")
+        if not self.follow and self._leads_out(path, found.real):
+            return Closed(why=f"a link out of the workspace, to {shown(found.real)}, which is not followed")
         inside = self.folder == path.parent or self.folder in path.parents
         if self.owners and not inside and found.owner not in self.owners:
             return Closed(why="it belongs to another user")
         return found
+
+    def _leads_out(self, path: PurePath, real: PurePath) -> bool:
+        roots = (self.workspace or self.folder, *self.outward)
+        root = next((each for each in roots if each in path.parents), None)
+        if root is None or root == self.home:
+            return False
+        known = real.name in NAMES and real.parent in {self.real.get(each, each) for each in self.outward}
+        return not known and self.real.get(root, root) not in real.parents
 
 
 def shown(path: PurePath) -> str:
