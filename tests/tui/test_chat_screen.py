@@ -86,6 +86,22 @@ def test_an_approval_shows_what_would_change(width: int, theme: str, tmp_path: P
     played(made(tmp_path, TASK, theme=theme), play, (width, 30))
 
 
+def test_what_a_turn_did_to_files_is_listed_and_undone(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        before = (folder_of_app(app) / "parser.py").read_text()
+        await said(pilot, app, "keep comments")
+        assert (folder_of_app(app) / "parser.py").read_text() != before
+        await said(pilot, app, "/rewind", wait=False)
+        await until(pilot, lambda: "before edit parser.py" in picture(app))
+        await said(pilot, app, "/rewind 1", wait=False)
+        await until(pilot, lambda: "1 files written, 0 removed" in picture(app))
+        assert (folder_of_app(app) / "parser.py").read_text() == before
+        await said(pilot, app, "/rewind one", wait=False)
+        await until(pilot, lambda: "the number of a change" in picture(app))
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
+
+
 def test_a_call_runs_once_a_person_agrees(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)

@@ -67,6 +67,7 @@ class TenureApp(App[str]):
             "why": self._do_why,
             "ledger": self._do_ledger,
             "fork": self._do_fork,
+            "rewind": self._do_rewind,
             "export": self._do_export,
             "model": self._do_model,
             "sessions": self._do_sessions,
