@@ -68,6 +68,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     exact: str = ""
     broad: tuple[str, ...] = ()  # all of which must have been granted: `npm test`, `git commit`
     walled: bool = False  # once allowed, it can change files in the workspace only, unless the answer is `OUTSIDE`
+    run_by: tuple[str, ...] = ()  # programs that run what is changed, when they are called: of a Makefile, `make`
 
 
 class Grants(Struct, frozen=True, kw_only=True):
@@ -78,6 +79,11 @@ class Grants(Struct, frozen=True, kw_only=True):
     def cover(self, approval: Approval) -> bool:
         """Whether the person has agreed to this call, or to its likes."""
         return bool(approval.exact in self.granted or (approval.broad and self.granted.issuperset(approval.broad)))
+
+    def run(self, approval: Approval) -> bool:
+        """Whether the person has agreed to the likes of a command that would run what this changes."""
+        programs = {words.partition(" ")[0] for words in self.granted}
+        return not programs.isdisjoint(approval.run_by)
 
     def after(self, approval: Approval, answer: Answer) -> "Grants":
         """The grants once a person has answered."""
@@ -93,7 +99,10 @@ class Grants(Struct, frozen=True, kw_only=True):
 
 def verdict(approval: Approval | None, mode: Mode, grants: Grants) -> Verdict:
     """Whether a call runs, asks or is refused."""
-    if approval is None or approval.act in UNASKED[mode]:
+    if approval is None:
+        return Verdict.RUN
+    act = Act.COMMAND if approval.act is Act.EDIT and grants.run(approval) else approval.act
+    if act in UNASKED[mode]:
         return Verdict.RUN
     if mode is Mode.READ_ONLY:
         return Verdict.REFUSE

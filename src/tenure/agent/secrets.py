@@ -7,15 +7,24 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 # Folders and files below a home. The wall hides each that is there.
 HOME: Final = (
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/tenure",
-    ".password-store", ".local/share/keyrings", ".netrc", "_netrc", ".pgpass", ".git-credentials", ".config/git/credentials", ".npmrc",
-    ".pypirc", ".htpasswd", ".docker/config.json", ".mozilla", ".config/google-chrome", ".config/chromium", ".thunderbird", ".claude.json",
-    ".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".local/share/opencode/auth.json",
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".oci", ".chef", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".config/op",
+    ".config/rclone", ".config/doctl", ".config/hcloud", ".config/stripe", ".config/solana", ".config/github-copilot", ".config/keepassxc", ".config/sops",
+    ".config/tenure", ".password-store", ".local/share/keyrings", ".local/share/kwalletd", "Library/Keychains", "Library/Cookies", ".electrum", ".bitcoin",
+    ".ethereum", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".htpasswd", ".dockercfg",
+    ".docker/config.json", ".config/containers/auth.json", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".composer/auth.json",
+    ".m2/settings.xml", ".gradle/gradle.properties", ".nuget/NuGet.Config", ".terraformrc", ".terraform.d/credentials.tfrc.json", ".vault-token", ".s3cfg",
+    ".boto", ".databrickscfg", ".snowsql/config", ".kaggle/kaggle.json", ".huggingface/token", ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens", ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge",
+    ".config/vivaldi", ".config/opera", ".thunderbird", "Library/Application Support/Google/Chrome", "Library/Application Support/Firefox",
+    ".claude.json", ".claude/.credentials.json", ".codex/auth.json", ".codex/.credentials.json", ".gemini/oauth_creds.json", ".gemini/google_accounts.json",
+    ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json", ".config/goose/secrets.yaml",
+    ".config/cursor/auth.json", ".pi/agent/auth.json", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
 )  # fmt: skip
 SYSTEM: Final = (
     "/etc/shadow",
@@ -31,19 +40,37 @@ _NAMED: Final = "|".join(re.escape(place) for place in HOME)
 # Templates of secrets hold none.
 _SECRET: Final = re.compile(
     rf"(?:^|/)(?:{_NAMED}|keyrings)(?:/|$)"
-    r"|(?:^|/)credentials\.json$"
-    r"|(?:^|/)\.env(?:\.(?!example$|sample$|template$|dist$)[^/]*)?$"
-    r"|(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$"
-    rf"|^(?:{'|'.join(re.escape(place) for place in SYSTEM)})(?:/|$)"
-    r"|^/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)$"
+    r"|(?:^|/)\.env(?:rc)?(?:\.(?!(?:[^/]*\.)?(?:example|sample|template|dist|defaults?)$)[^/]*)?$"
+    r"|(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|credentials\.json|client_secret[^/]*\.json|service[-_]account[^/]*\.json)$"
+    r"|(?:^|/)secrets?\.(?:ya?ml|json|toml|env|txt)$|(?:^|/)[^/]+\.(?:kdbx|ppk|p12|pfx|jks|keystore)$"
+    rf"|^(?:{'|'.join(re.escape(place) for place in SYSTEM)}|/etc/krb5\.keytab|/etc/ssh/ssh_host_[^/]*_key)(?:/|$)"
+    r"|^/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|maps|cwd|root|fd|map_files|auxv)(?:/|$)|^/proc/kcore$"
+    r"|^/dev/(?:mem|kmem|port|sd|hd|vd|xvd|nvme|disk|dm-|mapper|md\d|loop|mmcblk)",
+    re.IGNORECASE,
 )
+# Keys by their ending; those that come with packages and tests are nobody's.
+_KEY: Final = re.compile(r"\.(?:pem|key)$", re.IGNORECASE)
+_NOBODYS: Final = re.compile(
+    r"(?:^|/)(?:node_modules|site-packages|dist-packages|vendor|tests?|__tests__|testdata|fixtures?|examples?|docs?)/"
+    r"|^/etc/ssl/(?:certs|cert\.pem)|^/usr/(?:share|lib)/"
+)
+# Places by which a pattern of a shell is tried; `~` is home.
+_TRIED: Final = (*(f"~/{place}" for place in HOME), "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.ssh/config", "~/.aws/credentials", "~/.config/gh/hosts.yml",
+    "~/.kube/config", "~/.gnupg/x", "~/.env", *SYSTEM, "/proc/self/environ", "/proc/1/environ", "/proc/self/root/etc/shadow", ".env", ".envrc", "id_rsa",
+    "credentials.json", "secrets.yaml",
+)  # fmt: skip
 _PASSED_OVER: Final = frozenset({".git", "node_modules", ".venv", "venv", "target", "dist", "build", "__pycache__"})
 LOOKED_AT: Final = 4_000  # names below a folder, nearest first
 
 
-def is_secret(path: str) -> bool:
-    """Whether a path is a place where keys are kept, or lies in one."""
-    return _SECRET.search(path) is not None
+def is_secret(path: str, near: str = "") -> bool:
+    """Whether a path is a place where keys are kept, or lies in one. `near` is the path as seen from the workspace, if it is in there."""
+    return _SECRET.search(path) is not None or (_KEY.search(path) is not None and not _NOBODYS.search(near or path))
+
+
+def may_be_secret(pattern: str, home: str) -> bool:
+    """Whether a shell's pattern could become a place where keys are kept, of those that are usual."""
+    return any(fnmatchcase(place.replace("~", home, 1), pattern) for place in _TRIED)
 
 
 def in_home(home: Path) -> Iterator[Path]:

@@ -5,19 +5,25 @@ A path is judged by where it leads, symlinks followed: a link in the workspace t
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from tenure.agent.secrets import is_secret
+from tenure.agent import run_files, secrets
 from tenure.errors import InputError
 
 HASHED_BYTES: Final = 16 * 2**20  # of a file that is compared by its content; larger ones by size and time
 
 _GIT: Final = re.compile(r"(?:^|/)\.git(?:/|$)", re.IGNORECASE)
+_PARTS: Final = frozenset({"HEAD", "objects", "refs"})  # of a repository
+_PROC: Final = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?root(/.*)?$")
+_STREAM: Final = re.compile(r"/dev/(?:fd/\d+|stdin|stdout|stderr|tty|null)$")  # a program's own
 _LONGEST: Final = 4_096  # bytes of a path
+_INDEX_BYTES: Final = 2**26
 
 
 class Sight(Struct, frozen=True, kw_only=True, gc=False):
@@ -29,7 +35,7 @@ class Sight(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Workspace:
-    """A folder, with what was seen of its files so far. Mutable in that alone; one for each agent."""
+    """A folder, with what was seen and written of its files so far. Mutable in that alone; one for each agent."""
 
     def __init__(self, root: Path, *, home: Path | None = None, scratch: Path | None = None, also: tuple[Path, ...] = ()) -> None:
         """`scratch` is a folder of this session's own for temporary files, `also` are further folders that count as inside."""
@@ -38,6 +44,7 @@ class Workspace:
         self.scratch = scratch.resolve() if scratch else None
         self._inside = (self.root, *([self.scratch] if self.scratch else []), *(path.resolve() for path in also))
         self._seen: dict[Path, Sight] = {}
+        self._written: set[Path] = set()
 
     def path(self, text: str, base: Path | None = None) -> Path:
         """The absolute path that a model wrote, without `..`; relative ones start at the root. Raises InputError for what can be no path."""
@@ -59,13 +66,59 @@ class Workspace:
         landing = self.landing(path)
         return any(landing.is_relative_to(folder) for folder in self._inside)
 
-    def is_secret(self, path: Path) -> bool:
-        """Whether it is a place where keys are kept."""
-        return is_secret(str(path)) or (os.path.lexists(path) and is_secret(str(self.landing(path))))
+    def is_secret(self, path: Path, *, linked: bool = True) -> bool:
+        """Whether it is a place where keys are kept, as it is written or where it leads, unless it is known to be no link."""
+        if _STREAM.match(str(path)):
+            return False
+        forms = self._forms(path) if linked else (str(path),)
+        return any(secrets.is_secret(form, self._near(form)) for form in forms)
 
     def is_git(self, path: Path) -> bool:
-        """Whether it belongs to git itself: a change there may run programs later."""
-        return bool(_GIT.search(str(path)) or _GIT.search(str(self.landing(path))))
+        """Whether it belongs to git itself, or would make a folder look like a repository: a change there may run programs later."""
+        return bool(_GIT.search(str(path)) or _GIT.search(str(self.landing(path))) or self._is_repository(path))
+
+    def is_run(self, path: Path) -> bool:
+        """Whether other programs run it, or are told by it what to run."""
+        return any(run_files.is_run(self._near(form)) for form in self._forms(path))
+
+    def is_kept(self, path: Path) -> bool:
+        """Whether what is there now could be brought back if it were overwritten: there is nothing, or git knows the file."""
+        landing = self.landing(path)
+        try:
+            if landing.is_dir() or landing.lstat().st_size == 0:
+                return True
+        except OSError:
+            return True
+        return is_tracked(landing)
+
+    def wrote(self, path: Path) -> None:
+        """Note that the agent has written a file."""
+        self._written.add(self.landing(path))
+
+    def is_written(self, path: Path) -> bool:
+        """Whether the agent has written the file."""
+        return self.landing(path) in self._written
+
+    def _forms(self, path: Path) -> Iterator[str]:
+        """A path as it is written and where it leads."""
+        for form in dict.fromkeys((str(path), str(self.landing(path)))):
+            yield form
+            if found := _PROC.match(form):
+                yield found[1] or "/"
+
+    def _near(self, path: str) -> str:
+        """A path from the workspace on: what lies above it does not matter."""
+        return path.removeprefix(f"{self.root}/")
+
+    def _is_repository(self, path: Path) -> bool:
+        """Whether a folder above a path inside has, with the path itself, what git takes for a repository."""
+        for folder in path.parents:
+            if not folder.is_relative_to(self.root):
+                return False
+            mine = {path.relative_to(folder).parts[0]}
+            if mine <= _PARTS and len(mine | {name for name in _PARTS if (folder / name).exists()}) > 1:
+                return True
+        return False
 
     def shown(self, path: Path) -> str:
         """The path as a model and a person read it: relative where it is inside, printable, valid Unicode."""
@@ -91,6 +144,20 @@ class Workspace:
         if now is None or (was.sha256 and now.sha256):
             return "" if now is not None and now.sha256 == was.sha256 else "changed"
         return "" if (now.size, now.mtime_ns) == (was.size, was.mtime_ns) else "changed"
+
+
+def is_tracked(path: Path) -> bool:
+    """Whether the repository around a file has it in its index."""
+    for folder in path.parents:
+        index = folder / ".git" / "index"
+        with suppress(OSError):
+            if (folder / ".git").exists():
+                name = os.fsencode(path.relative_to(folder))
+                entry = (
+                    bytes([len(name) & 0xFF if len(name) < 0xFFF else 0xFF]) + name + b"\0"
+                )  # the low byte of its flags comes before
+                return index.stat().st_size <= _INDEX_BYTES and entry in index.read_bytes()
+    return False
 
 
 def sighted(path: Path) -> Sight | None:

@@ -72,7 +72,6 @@ FREE = (
     "git blame -L 1,10 x",
     "uname -a; nproc; free -m",
     "export LC_ALL=C; ls",
-    "npm ls",
     "docker ps",
     "printf '%s\\n' a",
     "base64 x",
@@ -190,6 +189,7 @@ ASKING = (
     "mktemp",
     "xxd -r a b",
     "history -w",
+    "npm ls",
 )
 
 # What changes something elsewhere, or looks where keys are kept.

@@ -20,37 +20,13 @@ from msgspec import Struct, structs
 
 from tenure.agent.admission.git import GitStatus, parse_status
 from tenure.agent.admission.wording import one_line
+from tenure.agent.git_environment import LOOKING, looking
 
 TIMEOUT_S: Final = 2.0
 MOST_BYTES: Final = 2**20  # of git's output: some ten thousand files
 SAID_BYTES: Final = 4_096  # of its complaints
 CHUNK: Final = 65_536
 SAID_CHARS: Final = 120  # of what git says went wrong
-
-# Settings of the command line, which overrule a repository's own.
-_SAFE: Final = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.askPass=",
-    "core.sshCommand=false",
-    "protocol.allow=never",
-    "safe.bareRepository=explicit",  # a folder that only looks like a repository is none
-    "status.showStash=false",
-    "submodule.recurse=false",
-    "advice.statusHints=false",
-)
-_ENVIRONMENT: Final = {
-    "LC_ALL": "C",  # its words are read
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # not even what a repository allows
-    "GIT_PAGER": "cat",
-}
-_KEPT: Final = frozenset(
-    {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"}
-)
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -79,7 +55,7 @@ class Repository:
     ) -> None:
         self._folder = folder
         self._timeout_s = timeout_s
-        self._environment = _clean(os.environ if environment is None else environment)
+        self._environment = {**looking(os.environ if environment is None else environment), "LC_ALL": "C"}  # its words are read
         self._git = _found(self._environment.get("PATH"))
         self._program: Run = run or run_bounded
         self._untracked = True  # looked for; not once that took too long
@@ -148,7 +124,7 @@ class Repository:
         )
 
     def _run(self, arguments: tuple[str, ...], settings: tuple[str, ...] = ()) -> Ran:
-        given = [word for setting in (*_SAFE, *settings) for word in ("-c", setting)]
+        given = [word for setting in (*LOOKING, *settings) for word in ("-c", setting)]
         command = [
             self._git,
             "--no-pager",
@@ -228,12 +204,6 @@ def _found(path: str | None) -> str:
     """Where git is; nowhere when it would be looked for in the folder itself."""
     found = shutil.which("git", path=path)
     return found if found and Path(found).is_absolute() else ""
-
-
-def _clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which git looks at the folder that it is given, in words that can be read."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in _KEPT}
-    return kept | _ENVIRONMENT
 
 
 _NOTHING: Final = ("not a git repository", "must be run in a work tree", "cannot use bare repository", "cannot change to")

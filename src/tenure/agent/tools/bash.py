@@ -1,6 +1,7 @@
 """The tool `bash`: a command in a shell, from which nothing stays behind. Promise: nothing is broken by how long, how much or what it prints."""
 
 import asyncio
+import os
 import shutil
 import signal
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ class Bash:
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
         """What the command may change, as far as it can be told from its words."""
         asked = readable(Asked, arguments)
-        return judged(asked.command, workspace) if asked else None
+        return judged(asked.command, workspace, path=os.environ.get("PATH", "")) if asked else None
 
     async def run(self, arguments: str, here: Here) -> Outcome:
         """The command's output, how it ended and how long it took."""
@@ -91,7 +92,8 @@ class _Run:
         self._output = here.output()
         self._due: asyncio.TimerHandle | None = None
         self._command, self._wall = (shutil.which("bash") or "/bin/sh", "-c", asked.command), wall
-        self._environment = for_command(here.environment, keys, str(scratch) if scratch else "")
+        looks = judged(asked.command, workspace, path=here.environment.get("PATH", "")) is None
+        self._environment = for_command(here.environment, keys, str(scratch) if scratch else "", looks=looks)
 
     async def outcome(self) -> Outcome:
         """Run it."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tenure.agent import run_files
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.harmless import visible
 from tenure.agent.workspace import Workspace
@@ -28,7 +29,12 @@ def approval(tool: str, path: Path, workspace: Workspace, detail: str) -> Approv
         act, reason = Act.OUTSIDE, f"{through} outside the workspace"
     elif workspace.is_git(path):
         act, reason = Act.OUTSIDE, "it belongs to git itself"
-    return Approval(tool=tool, act=act, summary=f"{tool} {shown}", reason=reason, detail=detail, exact=f"{tool} {shown}")
+    elif workspace.is_run(path):
+        act, reason = Act.COMMAND, "other programs run what stands there"
+    run_by = tuple(run_files.run_by(shown))
+    return Approval(
+        tool=tool, act=act, summary=f"{tool} {shown}", reason=reason, detail=detail, exact=f"{tool} {shown}", run_by=run_by
+    )
 
 
 def difference(before: str, after: str, shown: str) -> str:

@@ -99,6 +99,7 @@ def _edited(path: Path, replacements: Sequence[Replacement], here: Here) -> Outc
         places.append(place)
     data = structs.replace(file, text=text).written(shown)
     stored(path, data, shown)
+    workspace.wrote(path)
     if not unseen and (sight := sighted(path)) is not None:
         workspace.see(path, sight)
     note = " It had changed since you read it: other parts of it may be new to you." if unseen == "changed" else ""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import uuid4
 
+from tenure.agent.git_environment import EVERYWHERE, LOOKING, configured, looking
 from tenure.agent.tools.child import MARK
 
 # Keys to models, by how their providers and the usual SDKs name them.
@@ -15,7 +16,11 @@ _KEYS: Final = re.compile(
     r"|LITELLM(?:_MASTER)?|VOYAGE|TENURE)_(?:API_|AUTH_|OAUTH_|BEARER_|ACCESS_)*(?:KEY|TOKEN|SECRET)S?(?:_\d+)?",
     re.IGNORECASE,
 )
-_UNWANTED: Final = frozenset({"BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "PS4"})  # a shell would act on them
+# A shell would act on them, or they make programs that only look run others, read other files or leave traces.
+_UNWANTED: Final = frozenset(
+    "BASH_ENV ENV PROMPT_COMMAND SHELLOPTS BASHOPTS PS4 CDPATH OLDPWD GLOBIGNORE IFS BASH_XTRACEFD EXECIGNORE LESSOPEN LESSCLOSE GREP_OPTIONS"
+    " RIPGREP_CONFIG_PATH TAR_OPTIONS GIT_EXTERNAL_DIFF POSIXLY_CORRECT JQ_LIBRARY_PATH AWKPATH AWKLIBPATH MAGIC HISTFILE".split()
+)
 _WITH_HEADERS: Final = re.compile(
     r"(?:ANTHROPIC|OPENAI|OTEL_EXPORTER_OTLP)_(?:CUSTOM_)?HEADERS", re.IGNORECASE
 )  # which hold keys as well
@@ -30,6 +35,7 @@ _SETTLED: Final[Mapping[str, str]] = {
     "EDITOR": "false",
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "TERM": "dumb",
     "NO_COLOR": "1",
     "PYTHONUNBUFFERED": "1",
@@ -48,8 +54,14 @@ def scrubbed(environment: Mapping[str, str], names: Iterable[str] = ()) -> dict[
     }
 
 
-def for_command(environment: Mapping[str, str], names: Iterable[str] = (), temporary: str = "") -> dict[str, str]:
-    """The environment of one command: scrubbed, settled, and marked so that what it starts can be found."""
+def for_command(
+    environment: Mapping[str, str], names: Iterable[str] = (), temporary: str = "", *, looks: bool = False
+) -> dict[str, str]:
+    """The environment of one command: scrubbed, settled, and marked so that what it starts can be found.
+
+    In a command that only `looks`, git runs nothing that a repository names.
+    """
     mark = ",".join(filter(None, (environment.get(MARK), uuid4().hex)))
     folder = {"TMPDIR": temporary} if temporary else {}
-    return {**scrubbed(environment, names), **_SETTLED, **folder, MARK: mark}
+    settled = {**scrubbed(environment, names), **_SETTLED, **folder, MARK: mark}
+    return configured(looking(settled), LOOKING) if looks else configured(settled, EVERYWHERE)

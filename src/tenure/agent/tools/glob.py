@@ -11,9 +11,9 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, schema_of
+from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.globs import Globs, globs
-from tenure.agent.tools.ls import one_line
+from tenure.agent.tools.ls import looks, one_line
 from tenure.agent.tools.ripgrep import cut_short, searched
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.workspace import Workspace
@@ -48,9 +48,10 @@ class Glob:
             " found, and no folders. This is the cheapest look at an unknown project: begin with it rather than with broad reads."
         )
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - names give nothing away
-        """Nothing."""
-        return None
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+        """Nothing, unless it looks where keys are kept."""
+        asked = readable(Asked, arguments)
+        return looks_below(self.name, asked.path, asked.pattern, workspace) if asked else None
 
     async def run(self, arguments: str, here: Here) -> Outcome:
         """The paths."""
@@ -81,6 +82,15 @@ async def _found(asked: Asked, here: Here) -> Outcome:
         apart = "ignored" if asked.hidden else "hidden and ignored"
         return Outcome(text=f"no file matches {asked.pattern}{where} ({apart} files are left out)")
     return Outcome(text="\n".join([*lines, *(f"[{note}]" for note in notes)]), error=not lines)
+
+
+def looks_below(tool: str, path: str, pattern: str | None, workspace: Workspace) -> Approval | None:
+    """What a search needs: nothing, unless keys are kept in the folder that the path and the pattern lead to."""
+    try:
+        folder = globs(pattern).folder if pattern else ""
+        return looks(tool, path, workspace) or looks(tool, str(workspace.path(folder or ".", workspace.path(path))), workspace)
+    except InputError:
+        return None
 
 
 def folder_of(path: str, folder: str, workspace: Workspace) -> Path:

@@ -9,11 +9,10 @@ from msgspec import Meta, Struct
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.files import near
-from tenure.agent.tools.glob import depth_of, folder_of, newest
+from tenure.agent.tools.glob import depth_of, folder_of, looks_below, newest
 from tenure.agent.tools.globs import Globs, globs
 from tenure.agent.tools.hits import Hits, Mode
 from tenure.agent.tools.ls import one_line
-from tenure.agent.tools.read import looks
 from tenure.agent.tools.ripgrep import Search, cut_short, searched
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.workspace import Workspace
@@ -61,7 +60,7 @@ class Grep:
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
         """Nothing, unless it looks where keys are kept."""
         asked = readable(Asked, arguments)
-        return looks(self.name, asked.path, workspace) if asked else None
+        return looks_below(self.name, asked.path, asked.glob, workspace) if asked else None
 
     async def run(self, arguments: str, here: Here) -> Outcome:
         """What was found."""
@@ -109,7 +108,7 @@ class _Grep:
             raise InputError("pattern", _explained(search.errors), "a regular expression, or literal")
         if not self._hits.files and not self._hits.binary:
             why = cut_short(search, self._here)
-            return Outcome(text=f"[{why}]" if why else self._none(), error=bool(why))
+            return Outcome(text="\n".join([f"[{why}]" if why else self._none(), *self._withheld()]), error=bool(why))
         match self._asked.mode:
             case "content":
                 lines, note = self._content()
@@ -119,10 +118,14 @@ class _Grep:
             case "count":
                 lines, note = self._counts()
         notes = [note] * bool(note) + self._ends(search)
-        return Outcome(text="\n".join([*lines, *(f"[{each}]" for each in notes)]))
+        return Outcome(text="\n".join([*lines, *(f"[{each}]" for each in notes), *self._withheld()]))
 
     def _new_hits(self, most: int = 0) -> Hits:
-        return Hits(self._pattern, hidden=self._asked.hidden or bool(self._file), mode=self._asked.mode, most=most)
+        hidden, secret = self._asked.hidden or bool(self._file), None if self._file else self._is_secret
+        return Hits(self._pattern, hidden=hidden, mode=self._asked.mode, most=most, secret=secret)
+
+    def _is_secret(self, path: str) -> bool:
+        return self._here.workspace.is_secret(self._folder / path)
 
     async def _searched(self, *order: str) -> Search:
         arguments = [*order, *self._arguments()]
@@ -180,6 +183,12 @@ class _Grep:
         named = ", ".join(one_line(self._shown(path)) for path in binary[:_BINARIES]) + (", …" if len(binary) > _BINARIES else "")
         stopped = cut_short(search, self._here)
         return [note for note in (f"no text, but it matches too: {named}" if binary else "", stopped) if note]
+
+    def _withheld(self) -> list[str]:
+        """What is to be said of files that match and are not shown; to look at one of them by its path asks."""
+        names = [one_line(self._shown(path)) for path in sorted(set(self._hits.withheld))]
+        more = ", …" if len(names) > _BINARIES else ""
+        return [f"[left out, since keys or passwords are kept there: {', '.join(names[:_BINARIES])}{more}]"] if names else []
 
     def _shown(self, path: str) -> str:
         return self._here.workspace.shown(self._folder / path)

@@ -1,6 +1,7 @@
 """What ripgrep prints of matches, taken in as it comes. Pure. Promise: memory is bounded, and what is counted is exact."""
 
 import re
+from collections.abc import Callable
 from heapq import nsmallest
 from typing import Final, Literal
 
@@ -50,12 +51,15 @@ class FileHits:
 class Hits:
     """All that was found, by path. Mutable."""
 
-    def __init__(self, pattern: Globs | None, *, hidden: bool, mode: Mode, most: int = 0) -> None:
-        """With `most`, files come in the order of their paths, and after so many matches there are enough."""
+    def __init__(
+        self, pattern: Globs | None, *, hidden: bool, mode: Mode, most: int = 0, secret: Callable[[str], bool] | None = None
+    ) -> None:
+        """With `most`, files come in the order of their paths, and after so many matches there are enough. Of files that are `secret` nothing is kept."""
         self.files: dict[str, FileHits] = {}
         self.matches = 0
         self.binary: list[str] = []  # files that are no text and match
-        self._pattern, self._hidden, self._mode, self._most = pattern, hidden, mode, most
+        self.withheld: list[str] = []  # files that match and are secret
+        self._pattern, self._hidden, self._mode, self._most, self._secret = pattern, hidden, mode, most, secret
         self._end = b"\0" if mode == "files" else b"\n"
         self._rest = b""
         self._bytes = 0
@@ -91,7 +95,7 @@ class Hits:
         """Where the hits of a file go; None when nobody wants them."""
         if self._at[0] != path:
             name = path.decode("utf-8", "surrogateescape").removeprefix("./")
-            file = self.files.setdefault(name, FileHits()) if wanted(name, self._pattern, hidden=self._hidden) else None
+            file = self.files.setdefault(name, FileHits()) if self._is_wanted(name) else None
             self._at = (path, file)
         return self._at[1]
 
@@ -110,8 +114,16 @@ class Hits:
 
     def _note(self, path: bytes) -> None:
         name = path.decode("utf-8", "surrogateescape").removeprefix("./")
-        if wanted(name, self._pattern, hidden=self._hidden):
+        if self._is_wanted(name):
             self.binary.append(name)
+
+    def _is_wanted(self, name: str) -> bool:
+        if not wanted(name, self._pattern, hidden=self._hidden):
+            return False
+        if self._secret is not None and self._secret(name):
+            self.withheld.append(name)
+            return False
+        return True
 
     def _break(self) -> None:
         file = self._at[1]

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, schema_of
+from tenure.agent.approval import Act, Approval
+from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.files import kind_of, near
 from tenure.agent.tools.harmless import visible
 from tenure.agent.tools.tool import Here, Outcome
@@ -38,9 +38,10 @@ class Ls:
     def __init__(self) -> None:
         self.schema: Mapping[str, Any] = schema_of(Asked)
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - names give nothing away
-        """Nothing."""
-        return None
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+        """Nothing, unless keys are kept there."""
+        asked = readable(Asked, arguments)
+        return looks(self.name, asked.path, workspace) if asked else None
 
     async def run(self, arguments: str, here: Here) -> Outcome:
         """The entries, folders first."""
@@ -63,6 +64,18 @@ class Ls:
             return Outcome(text=f"ls: there is no folder {asked.path}{hint}", error=True)
         except OSError as error:
             return Outcome(text=f"ls: {asked.path}: {(error.strerror or str(error)).lower()}", error=True)
+
+
+def looks(tool: str, path: str, workspace: Workspace) -> Approval | None:
+    """What a look at a path needs: nothing, unless keys are kept there."""
+    try:
+        at = workspace.path(path)
+    except InputError:
+        return None
+    if not workspace.is_secret(at):
+        return None
+    act = f"{tool} {workspace.shown(at)}"
+    return Approval(tool=tool, act=Act.OUTSIDE, summary=act, reason="keys or passwords are kept there", exact=act)
 
 
 def listing(path: Path, here: Here) -> str:

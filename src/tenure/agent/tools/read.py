@@ -8,10 +8,10 @@ from typing import Annotated, Any, BinaryIO
 
 from msgspec import Meta, Struct
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of, image_type, near, opened
-from tenure.agent.tools.ls import listing
+from tenure.agent.tools.ls import listing, looks
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.tools.window import Line, Window, window
 from tenure.agent.workspace import Workspace, sighted
@@ -62,18 +62,6 @@ class Read:
             return Outcome(text=f"read: {error}{_suggested(asked.path, here.workspace)}", error=True)
         except OSError as error:
             return Outcome(text=f"read: {asked.path}: {(error.strerror or str(error)).lower()}", error=True)
-
-
-def looks(tool: str, path: str, workspace: Workspace) -> Approval | None:
-    """What a look at a path needs: nothing, unless keys are kept there."""
-    try:
-        at = workspace.path(path)
-    except InputError:
-        return None
-    if not workspace.is_secret(at):
-        return None
-    act = f"{tool} {workspace.shown(at)}"
-    return Approval(tool=tool, act=Act.OUTSIDE, summary=act, reason="keys or passwords are kept there", exact=act)
 
 
 async def _shown(path: Path, asked: Asked, here: Here) -> Outcome:

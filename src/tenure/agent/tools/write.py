@@ -72,6 +72,7 @@ def _written(asked: Asked, here: Here) -> Outcome:
     before = _before(path, workspace)
     data, note = _data(asked.content, before, shown)
     stored(path, data, shown)
+    workspace.wrote(path)
     if (sight := sighted(path)) is not None:
         workspace.see(path, sight)
     lines = asked.content.count("\n") + (not asked.content.endswith("\n") and bool(asked.content))

@@ -1,6 +1,6 @@
 """What a command does, as far as its words tell. Pure values: the rules of programs give them, the judge weighs them.
 
-No effect at all means that it only looks.
+A command without an effect that changes something is free: it only looks.
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,19 @@ class Writes(Struct, frozen=True, kw_only=True, gc=False):
     target: Word
 
 
+class Overwrites(Struct, frozen=True, kw_only=True):
+    """It puts an end to what this word names, or to the files of the names of `by` in that folder. It may be that it cannot be brought back."""
+
+    target: Word
+    by: tuple[Word, ...] = ()
+
+
+class RunsFile(Struct, frozen=True, kw_only=True, gc=False):
+    """It runs what stands in a file."""
+
+    file: Word
+
+
 class Runs(Struct, frozen=True, kw_only=True):
     """It runs another command."""
 
@@ -59,10 +72,55 @@ class Moves(Struct, frozen=True, kw_only=True, gc=False):
     folder: Word | None
 
 
-Effect = Asks | Reaches | Destroys | Writes | Runs | RunsText | RunsInput | Moves  # match on it, and close with assert_never
+class Reads(Struct, frozen=True, kw_only=True, gc=False):
+    """It looks at what this word names: `shows` its content, or only its name; `deep`: all that lies below, if its name fits one of `only`."""
+
+    target: Word
+    shows: bool = True
+    deep: bool = False
+    hidden: bool = True  # hidden files too
+    follow: bool = False  # links below it too
+    only: tuple[str, ...] = ()
+
+
+class Expects(Struct, frozen=True, kw_only=True, gc=False):
+    """It only looks as long as this word, which is known when it runs, is one operand and no option."""
+
+    word: Word
+
+
+class Repository(Struct, frozen=True, kw_only=True, gc=False):
+    """It does as the settings of the git repository say that is around a folder, this one or the current one."""
+
+    folder: Word | None = None
+
+
+class Prints(Struct, frozen=True, kw_only=True, gc=False):
+    """What it prints is no text of its own: names of files that there are, lines that it was given, or nothing."""
+
+    names: bool = False  # of files below the folders it looks at
+
+
+Effect = (
+    Asks
+    | Reaches
+    | Destroys
+    | Writes
+    | Overwrites
+    | Runs
+    | RunsFile
+    | RunsText
+    | RunsInput
+    | Moves
+    | Reads
+    | Expects
+    | Repository
+    | Prints
+)  # match on it, and close with assert_never
 Effects = tuple[Effect, ...]
 
 FREE: Effects = ()
+QUIET: Effects = (Prints(),)  # it only looks, and prints nothing of its own
 OPAQUE = Destroys(reason="what it runs can only be told when it runs")
 
 
@@ -98,15 +156,5 @@ def has_option(words: Sequence[Word], letters: str = "", names: Sequence[str] = 
             if any(name.startswith(given) for name in names):
                 return True
         elif text.startswith("-") and any(letter in text for letter in letters):
-            return True
-    return False
-
-
-def may_be_option(words: Sequence[Word]) -> bool:
-    """Whether a word that is only known when it runs could turn out to be an option."""
-    for word in words:
-        if word.text == "--":
-            return False
-        if not word.plain and word.text[:1] in "*?[":
             return True
     return False

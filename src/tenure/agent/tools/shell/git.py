@@ -1,59 +1,46 @@
-"""What a git command does, as tables. Pure. Promise: what throws work away is told from what only looks, and from what can be undone."""
+"""What a git command does: only look, change the repository, or throw work away. Pure.
+
+Which options leave a subcommand a look stands in `looks.GIT`. Even these do what the repository's settings say, which the judge reads.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from tenure.agent.tools.shell.effects import (
-    FREE,
+    QUIET,
     Asks,
     Destroys,
+    Effect,
     Effects,
     Reaches,
+    Reads,
+    Repository,
     Writes,
     has_option,
-    may_be_option,
     positional,
     texts,
 )
+from tenure.agent.tools.shell.looks import GIT
 from tenure.agent.tools.shell.script import Word
 
-# Subcommands that only look, whatever is asked of them but the options below.
-_LOOKS: Final = frozenset(
-    "status diff log show blame annotate rev-parse rev-list ls-files ls-tree cat-file describe shortlog grep merge-base name-rev"
-    " for-each-ref show-ref show-branch count-objects check-ignore check-attr check-ref-format diff-tree diff-index diff-files"
-    " whatchanged range-diff cherry var version verify-commit verify-tag patch-id".split()
-)
-_TELLING: Final = (
-    "output",
-    "open-files-in-pager",
-    "ext-diff",
-    "textconv",
-    "filters",
-    "exec",
-)  # options of these that write or run something
-_GLOBAL_PLAIN: Final = frozenset(
-    "--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects --bare --paginate -p".split()
-)
-_GLOBAL_VALUE: Final = frozenset({"-C", "--git-dir", "--work-tree", "--namespace"})
-_DRY: Final = re.compile(r"-[dfxXq]*n[dfxXqn]*|--dry-run")  # of clean
+_GLOBAL_PLAIN: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
+_GLOBAL_VALUE: Final = frozenset({"--git-dir", "--work-tree", "--namespace"})
+_LISTING: Final = ("list", "contains", "no-contains", "merged", "no-merged", "points-at")  # of branch and tag, with names behind
+_DRY: Final = re.compile(r"-[dxXq]*n[dxXqn]*")  # of clean
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z-]*")
 
 
 def _branch(words: Sequence[Word]) -> Effects:
     if has_option(words, "D", ("delete-force",)) or (has_option(words, "d", ("delete",)) and has_option(words, "f", ("force",))):
         return (Destroys(reason="it deletes a branch with what is only on it"),)
-    changing = has_option(
-        words, "dDmMcCfuet", ("delete", "move", "copy", "force", "set-upstream-to", "unset-upstream", "edit-description")
-    )
-    listing = has_option(words, "l", ("list", "show-current", "contains", "no-contains", "merged", "no-merged", "points-at"))
-    return FREE if not changing and (listing or not positional(words)) else (_asks("branch"),)
+    return (_asks("branch"),)
 
 
 def _stash(words: Sequence[Word]) -> Effects:
     action = words[0].text if words else ""
-    if action in ("list", "show"):
-        return FREE
     return (Destroys(reason="it throws stashed work away"),) if action in ("drop", "clear") else (_asks("stash"),)
 
 
@@ -67,11 +54,6 @@ def _push(words: Sequence[Word]) -> Effects:
 def _reset(words: Sequence[Word]) -> Effects:
     lost = has_option(words, "", ("hard", "merge", "keep"))
     return (Destroys(reason="it throws away changes that are not committed"),) if lost else (_asks("reset"),)
-
-
-def _clean(words: Sequence[Word]) -> Effects:
-    dry = any(_DRY.fullmatch(word.text) for word in words)
-    return FREE if dry else (Destroys(reason="it deletes files that git does not know"),)
 
 
 def _checkout(words: Sequence[Word]) -> Effects:
@@ -96,25 +78,9 @@ def _restore(words: Sequence[Word]) -> Effects:
 
 
 def _config(words: Sequence[Word]) -> Effects:
-    reading = has_option(words, "l", ("get", "get-all", "get-regexp", "get-urlmatch", "list", "show-origin", "show-scope"))
-    reads = reading or (words and words[0].text in ("get", "list")) or (len(words) == 1 and words[0].text[:1] not in ("-", ""))
-    editing = has_option(words, "e", ("edit", "unset", "unset-all", "add", "replace-all", "rename-section", "remove-section"))
-    if reads and not editing:
-        return FREE
     if has_option(words, "", ("global", "system", "file")):
         return (Reaches(reason="it changes git's settings outside this repository"),)
     return (Asks(reason="it changes git's settings, which can run programs"),)
-
-
-def _remote(words: Sequence[Word]) -> Effects:
-    action = next((word.text for word in words if not word.text.startswith("-")), "")
-    return FREE if action in ("", "get-url") else (_asks("remote"),)
-
-
-def _tag(words: Sequence[Word]) -> Effects:
-    changing = has_option(words, "dfasum", ("delete", "force", "annotate", "sign", "message", "file"))
-    listing = has_option(words, "ln", ("list", "contains", "no-contains", "points-at", "merged", "no-merged"))
-    return FREE if not changing and (listing or not positional(words)) else (_asks("tag"),)
 
 
 def _new(words: Sequence[Word]) -> Effects:
@@ -126,26 +92,18 @@ def _new(words: Sequence[Word]) -> Effects:
 
 def _worktree(words: Sequence[Word]) -> Effects:
     action = words[0].text if words else ""
-    if action == "list":
-        return FREE
     if action in ("remove", "move") and has_option(words, "f", ("force",)):
         return (Destroys(reason="it throws away changes that are not committed"),)
     named = positional(words[1:], "bB")
     return (_asks("worktree"), *(Writes(target=word) for word in (named[:1] if action == "add" else named[1:2])))
 
 
-def _listed(*actions: str) -> Callable[[Sequence[Word]], Effects]:
-    def rule(words: Sequence[Word]) -> Effects:
-        action = words[0].text if words else ""
-        if action in actions or ("" in actions and action.startswith("-")):
-            return FREE
-        lost = action in ("expire", "delete", "prune", "remove", "deinit", "drop") and has_option(
-            words, "f", ("force", "expire", "all")
-        )
-        lost = lost or action in ("expire", "delete")
-        return (Destroys(reason="it deletes what git could bring back"),) if lost else (Asks(reason="it changes the repository"),)
-
-    return rule
+def _kept(words: Sequence[Word]) -> Effects:
+    """Of what has subcommands, some of which throw away."""
+    action = words[0].text if words else ""
+    forced = has_option(words, "f", ("force", "expire", "all"))
+    lost = action in ("expire", "delete") or (action in ("prune", "remove", "deinit", "drop") and forced)
+    return (Destroys(reason="it deletes what git could bring back"),) if lost else (Asks(reason="it changes the repository"),)
 
 
 def _destroys(reason: str) -> Callable[[Sequence[Word]], Effects]:
@@ -157,20 +115,18 @@ _RULES: Final[Mapping[str, Callable[[Sequence[Word]], Effects]]] = {
     "stash": _stash,
     "push": _push,
     "reset": _reset,
-    "clean": _clean,
+    "clean": _destroys("it deletes files that git does not know"),
     "checkout": _checkout,
     "switch": _switch,
     "restore": _restore,
     "config": _config,
-    "remote": _remote,
-    "tag": _tag,
     "clone": _new,
     "init": _new,
     "worktree": _worktree,
-    "submodule": _listed("status", "summary"),
-    "reflog": _listed("", "show", "exists"),
-    "notes": _listed("", "list", "show"),
-    "bisect": _listed("log", "view"),
+    "submodule": _kept,
+    "reflog": _kept,
+    "notes": _kept,
+    "bisect": _kept,
     "filter-branch": _destroys("it rewrites history"),
     "filter-repo": _destroys("it rewrites history"),
     "update-ref": _destroys("it moves or deletes references"),
@@ -184,38 +140,68 @@ _RULES: Final[Mapping[str, Callable[[Sequence[Word]], Effects]]] = {
 def git(words: Sequence[Word]) -> Effects:
     """What `git WORDS` does."""
     rest = list(words)
+    folder: Word | None = None
+    found: list[Effect] = []
     while rest and rest[0].text.startswith("-"):
-        option = rest[0].text
-        if option in ("--version", "--help", "--exec-path", "--html-path") and len(rest) == 1:
-            return FREE
-        if option in _GLOBAL_VALUE:
-            rest = rest[2:]
-        elif option in _GLOBAL_PLAIN or option.partition("=")[0] in _GLOBAL_VALUE:
+        option = rest[0]
+        if option.text == "-C" and len(rest) > 1 and folder is None and rest[1].plain:
+            folder, rest = rest[1], rest[2:]
+        elif option.plain and option.text in _GLOBAL_PLAIN:
             rest = rest[1:]
-        else:  # -c and --config-env can make git run anything
-            return (
-                *_subcommand(rest[2 if option == "-c" else 1 :]),
-                Asks(reason=f"git {option} may make git run other programs"),
-            )
-    return _subcommand(rest)
+        else:  # -c and --config-env can make git run anything, --work-tree can be anywhere
+            found.append(Asks(reason=f"git {option.text} may make git act elsewhere or run other programs"))
+            rest = rest[2 if option.text in ("-C", "-c") or option.text in _GLOBAL_VALUE else 1 :]
+    found += _subcommand(rest, folder)
+    if folder is not None and any(isinstance(effect, Asks) for effect in found):
+        found.append(Writes(target=folder))
+    return tuple(found)
 
 
-def _subcommand(words: Sequence[Word]) -> Effects:
+def _subcommand(words: Sequence[Word], folder: Word | None) -> Effects:
     if not words:
-        return FREE
+        return QUIET
     name, rest = words[0], words[1:]
     if not name.plain or not _SUBCOMMAND.fullmatch(name.text):
         return (Asks(reason="which git command it is can only be told when it runs"),)
-    if name.text in _LOOKS:
-        if has_option(rest, "O" if name.text == "grep" else "", _TELLING) or may_be_option(rest):
-            return (Asks(reason="an option of it may write a file or run a program"),)
-        return FREE
+    looks = _looks(name.text, rest)
+    if looks is not None and not any(isinstance(effect, Asks) for effect in looks):
+        return (*(_below(effect, folder) for effect in looks), Repository(folder=folder))
     if name.text in _RULES:
-        found = _RULES[name.text](rest)
-        return found if found or not may_be_option(rest) else (Asks(reason="an option of it may change something"),)
+        return _RULES[name.text](rest)
     if name.text == "rm" and has_option(rest, "f", ("force",)):
         return (Destroys(reason="it deletes files with changes that are not committed"),)
-    return (_asks(name.text),)
+    return looks or (_asks(name.text),)
+
+
+def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
+    """What it does as far as it is a subcommand that can be a look; None of any other."""
+    action = f"{name} {rest[0].text}" if rest and rest[0].plain else ""
+    if action in GIT:
+        name, rest = action, rest[1:]
+    elif name in ("branch", "tag") and has_option(rest, "l" if name == "branch" else "ln", _LISTING):
+        name = f"{name} --list"
+    elif name == "clean" and any(word.plain and (word.text == "--dry-run" or _DRY.fullmatch(word.text)) for word in rest):
+        name = "clean -n"
+    if name not in GIT or (name == "config" and not rest):
+        return None
+    if any("%G" in word.text or "signature" in word.text for word in rest):
+        return (Asks(reason="it may run the program that checks signatures"),)
+    return GIT[name].effects(f"git {name}", rest)
+
+
+def _below(effect: Effect, folder: Word | None) -> Effect:
+    """An effect as it is from another folder: what a revision and a colon stand before is a path as well."""
+    if not isinstance(effect, Reads):
+        return effect
+    target = effect.target
+    path = target.text.rpartition(":")[2] if target.plain else target.text
+    if folder is not None and not path.startswith("/"):
+        target = structs.replace(
+            target, text=f"{folder.text}/{path}", template=target.template and f"{folder.text}/{target.template}"
+        )
+    elif target.plain:
+        target = structs.replace(target, text=path)
+    return structs.replace(effect, target=target)
 
 
 def _asks(subcommand: str) -> Asks:

@@ -1,26 +1,37 @@
-"""What a shell command may change, judged from its words alone. Promise: when it cannot be told, it is not free.
+"""What a shell command may change, judged from its words alone. When it cannot be told, it is not free.
 
 Every command in the text counts, wherever it stands; the worst of them decides. Paths are judged by where they lead, for every folder the
 script may have gone to by then.
 """
 
+import os
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from glob import iglob
+from itertools import islice
 from pathlib import Path
 from typing import Final, assert_never
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tenure.agent.approval import Act, Approval
+from tenure.agent.secrets import may_be_secret
 from tenure.agent.tools.harmless import visible
+from tenure.agent.tools.shell.below import Below, below
+from tenure.agent.tools.shell.bindings import Bindings
 from tenure.agent.tools.shell.effects import (
     OPAQUE,
     Asks,
     Destroys,
     Effect,
+    Expects,
     Moves,
+    Overwrites,
+    Prints,
     Reaches,
+    Reads,
+    Repository,
     Runs,
+    RunsFile,
     RunsInput,
     RunsText,
     Writes,
@@ -28,8 +39,9 @@ from tenure.agent.tools.shell.effects import (
 from tenure.agent.tools.shell.parser import parsed
 from tenure.agent.tools.shell.phrases import destructive
 from tenure.agent.tools.shell.programs import effects
+from tenure.agent.tools.shell.repository import unsafe_setting
 from tenure.agent.tools.shell.script import Command, Redirect, Word
-from tenure.agent.tools.shell.tables import PROSE, is_harmless
+from tenure.agent.tools.shell.tables import PROSE, is_harmless, is_public, sounds_secret
 from tenure.agent.tools.shell.words import PROCESS
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
@@ -43,11 +55,7 @@ DETAIL: Final = 8_000
 _ORDER: Final = tuple(Act)  # the worst is last
 _NOWHERE: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", PROCESS})
 _WRITING: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
-# Places of keys, for words that only become paths when they run.
-_KEYS_AT: Final = (
-    "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.ssh/config", "~/.aws/credentials", "~/.netrc", "~/.gnupg/x", "~/.kube/config", "~/.npmrc",
-    "~/.docker/config.json", "~/.config/gh/hosts.yml", "~/.git-credentials", "~/.pypirc", "/etc/shadow", "/proc/self/environ", "/proc/1/environ", ".env",
-)  # fmt: skip
+_MATCHES: Final = 2_000  # files that a pattern is tried on
 
 
 class Finding(Struct, frozen=True, kw_only=True, gc=False):
@@ -58,10 +66,11 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     key: str = ""
 
 
-def judged(command: str, workspace: Workspace) -> Approval | None:
-    """What a command needs: None when it only looks."""
-    judge = _Judge(workspace)
+def judged(command: str, workspace: Workspace, *, path: str = "") -> Approval | None:
+    """What a command needs: None when it only looks. `path` is where its programs are looked for, as in PATH."""
+    judge = _Judge(workspace, path)
     judge.text(command, 0)
+    judge.end()
     if not judge.found:
         return None
     worst = max(judge.found, key=lambda found: _ORDER.index(found.act))
@@ -92,18 +101,51 @@ def is_plain(words: Sequence[Word]) -> bool:
 class _Judge:
     """Collects what it finds. Mutable."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, path: str) -> None:
         self.found: list[Finding] = []
         self._left = WORDS
         self._workspace = workspace
         self._folders: list[Path] | None = [workspace.root]  # None: it cannot be told
+        self._bindings = Bindings({})
+        self._own = [
+            folder for folder in path.split(os.pathsep) if path and (not folder.startswith("/") or workspace.holds(Path(folder)))
+        ]
+        self._count = 0  # of commands
+        self._feeds = False  # whether the output of the one at hand goes to others
+        self._tellers: set[int] = set()  # commands that print a text of their own for others
+        self._names: list[Reads] = []  # folders and files of which names are printed
+        self._later: list[tuple[int, Reads | Expects]] = []  # what depends on what the other commands print
+        self._written: set[Path] = set()
+        self._looked: dict[tuple[Path, bool, tuple[str, ...]], Below] = {}
 
-    def text(self, text: str, depth: int) -> None:
-        """Judge a script."""
+    def end(self) -> None:
+        """Judge what depends on the whole."""
+        if self.found or not self._later:
+            return
+        for number, effect in self._later:
+            word = effect.word if isinstance(effect, Expects) else effect.target
+            if self._tellers - {number} or not self._bindings.is_output(word):
+                shown = visible(word.text)[:40]
+                self._add(Act.COMMAND, f"what {shown!r} is can only be told when it runs")
+                return
+        if self._folders is None:
+            self._add(Act.COMMAND, "which files it reads can only be told when it runs")
+            return
+        here = [Reads(target=Word(text=str(folder)), deep=True) for folder in self._folders]
+        for root in [*here, *(structs.replace(each, deep=True, only=()) for each in self._names)]:
+            self._deep(root, names=True)
+
+    def text(self, text: str, depth: int, *, feeds: bool = False) -> None:
+        """Judge a script; `feeds`: its output goes to other commands."""
         if depth > DEEPEST:
             self._add(Act.DESTROY, "it has too many scripts within scripts")
             return
         script = parsed(text, self._known(text))
+        outer, self._bindings = self._bindings, self._bindings.of(script)
+        for name in sorted(script.variables):
+            if not self._bindings.knows(name) and not is_public(name):
+                act = Act.OUTSIDE if sounds_secret(name) else Act.COMMAND
+                self._add(act, f"it uses ${name}, which it does not set")
         for odd in script.odd:
             self._add(Act.DESTROY, f"it has {odd}: what it does cannot be judged beforehand")
         for unknown in script.unknown:
@@ -111,10 +153,14 @@ class _Judge:
         if script.odd or script.unknown:
             self._phrases(text)
         for command in script.commands:
+            self._count += 1
+            self._feeds = feeds or command.feeds
             self._command(command, depth)
             if self._left < 0:
                 self._add(Act.DESTROY, "it is too long to be judged beforehand")
-                return
+                break
+        if depth:
+            self._bindings = outer
 
     def _known(self, text: str) -> Mapping[str, str]:
         """Variables with a settled value; the folder only as long as it stays."""
@@ -124,10 +170,12 @@ class _Judge:
 
     def _command(self, command: Command, depth: int) -> None:
         self._left -= len(command.assignments)
+        reads = bool(command.words) and command.words[0].text in ("read", "mapfile", "readarray")
         for assignment in command.assignments:
-            if not is_harmless(assignment.name):
+            value = assignment.value.text
+            if not is_harmless(assignment.name, value) and not (reads and assignment.name == "IFS"):
                 self._add(Act.COMMAND, f"it sets {assignment.name}, which may change what other commands do")
-            if "$(" in assignment.value.text or "`" in assignment.value.text:  # in a sum, for one, it would be run
+            if "$(" in value or "`" in value:  # in a sum, for one, it would be run
                 self._add(Act.DESTROY, f"it hides a command in the variable {assignment.name}")
             self._secret(assignment.value)
         for redirect in command.redirects:
@@ -139,11 +187,18 @@ class _Judge:
         self._left -= len(words)
         if self._left < 0:
             return
-        for word in words:
-            self._secret(word)
         found = effects(words)
+        self._program(words[0])
+        if any(isinstance(effect, Asks | Reaches | Destroys | Runs | RunsText | RunsInput) for effect in found):
+            for word in words:
+                self._secret(word)
+        prints = next((effect for effect in found if isinstance(effect, Prints)), None)
+        if prints is None and not any(isinstance(effect, Runs | RunsText) for effect in found):
+            self._tell(self._count)
         for effect in found:
             self._effect(effect, redirects, depth)
+            if prints is not None and prints.names and isinstance(effect, Reads):
+                self._names.append(effect)
         if any(isinstance(effect, Asks | Reaches) for effect in found) and not is_plain(words):
             self._phrases(
                 "\n".join(
@@ -161,10 +216,23 @@ class _Judge:
                 self._add(Act.DESTROY, reason)
             case Writes(target=target):
                 self._write(target)
+            case Overwrites(target=target, by=by):
+                self._write(target)
+                self._lose(target, by)
+            case RunsFile(file=word):
+                self._script(word)
+            case Reads():
+                self._read(effect)
+            case Expects(word=word):
+                self._expect(word)
+            case Repository(folder=folder):
+                self._repository(folder)
+            case Prints():
+                pass
             case Runs(words=words):
                 self._nested(words, redirects, depth)
             case RunsText(text=word) if word.plain:
-                self.text(word.text, depth + 1)
+                self.text(word.text, depth + 1, feeds=self._feeds)
             case RunsText():
                 self._add(Act.DESTROY, OPAQUE.reason)
             case RunsInput(script=script):
@@ -197,7 +265,7 @@ class _Judge:
         elif given.sign not in ("<<", "<<-", "<<<"):
             self._add(Act.COMMAND, f"it runs {text}")
         elif script:
-            self.text(text, depth + 1)
+            self.text(text, depth + 1, feeds=self._feeds)
         else:
             self._add(Act.COMMAND, "it runs code that may change something")
             self._phrases(text)
@@ -214,9 +282,14 @@ class _Judge:
             number = (redirect.sign == ">&" and target.text.rstrip("-").isdigit()) or target.text == "-"
             if not number and target.text not in _NOWHERE:
                 self._write(target)
+                if redirect.sign in (">", ">|", "&>", ">&"):
+                    self._lose(target, ())
                 self._add(Act.COMMAND, f"it writes {target.text}", f"write {target.text}" if target.plain else "")
         elif redirect.sign == "<":
-            self._secret(target)
+            self._tell(0)
+            self._read(Reads(target=target))
+        elif target.text != PROCESS:
+            self._tell(0)
 
     def _write(self, target: Word) -> None:
         """Judge a change of what a word names."""
@@ -240,47 +313,185 @@ class _Judge:
                 self._add(Act.OUTSIDE, f"it changes {shown}, outside the workspace")
             elif self._workspace.is_git(path):
                 self._add(Act.OUTSIDE, f"it changes {shown}, which is git's own")
+            self._written.add(path)
+
+    def _lose(self, target: Word, by: Sequence[Word]) -> None:
+        """Judge whether what is overwritten could be brought back."""
+        names = self._bindings.texts(target) or ([target.text] if target.plain else [])
+        for path in (path for name in names for path in self._paths(name)):
+            into = [path / Path(word.text).name for word in by] if path.is_dir() else [path]
+            lost = next((each for each in into if not self._workspace.is_kept(each)), None)
+            if lost is not None and self._workspace.holds(lost):
+                self._add(Act.DESTROY, f"it overwrites or deletes {self._workspace.shown(lost)}, which git could not bring back")
+
+    def _script(self, word: Word) -> None:
+        """Judge the run of a file: what the agent has just written itself, nobody has looked at."""
+        for path in self._paths(word.text) if word.plain else []:
+            if self._workspace.is_written(path) or path in self._written:
+                self._add(
+                    Act.DESTROY, f"it runs {self._workspace.shown(path)}, which was written here: what that does cannot be judged"
+                )
+
+    def _tell(self, number: int) -> None:
+        """A command prints a text of its own; 0: one gets what is no output of a command."""
+        if self._feeds or not number:
+            self._tellers.add(number)
+
+    def _program(self, word: Word) -> None:
+        """A program that lies in the workspace may be another one than its name says."""
+        for folder in self._own if word.plain and "/" not in word.text else []:
+            if Path(self._workspace.root, folder, word.text).exists():
+                self._add(Act.COMMAND, f"`{word.text}` is a program of the workspace: {Path(folder, word.text)}")
 
     def _paths(self, text: str) -> list[Path]:
-        """What a path may lead to, for every folder the script may be in."""
+        """What a path may lead to, for every folder the script may be in: links are followed before `..` is."""
         absolute = text.startswith(("/", "~"))
         if self._folders is None and not absolute:
-            self._add(Act.OUTSIDE, "in which folder it writes can only be told when it runs")
+            self._add(Act.OUTSIDE, "in which folder it works can only be told when it runs")
             return []
         try:
-            return [self._workspace.path(text, folder) for folder in (self._folders or [self._workspace.root])]
+            return [self._place(text, folder) for folder in (self._folders or [self._workspace.root])]
         except InputError:
             self._add(Act.OUTSIDE, "where it writes cannot be told")
             return []
 
+    def _place(self, text: str, folder: Path) -> Path:
+        """Where a path leads from a folder. Raises InputError for what can be no path."""
+        path = self._workspace.path(text, folder)
+        if ".." not in text:
+            return path
+        written = self._workspace.home / text[2:] if text.startswith("~/") else folder / text
+        return Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
+
+    def _read(self, effect: Reads) -> None:
+        """Judge a look: at keys it is none that is free."""
+        word = effect.target
+        texts = self._bindings.texts(word)
+        if texts is None and not word.glob:
+            self._secret(word)
+            if effect.shows:
+                self._later.append((self._count, effect))
+            return
+        for text in texts if texts is not None else [word.text]:
+            if any(sign in text for sign in "*?[") and not word.plain:
+                self._pattern(text)
+            for path in self._places(text):
+                self._look(path)
+                if effect.deep:
+                    self._deep(structs.replace(effect, target=Word(text=str(path))))
+
+    def _look(self, path: Path) -> None:
+        if self._workspace.is_secret(path):
+            self._add(Act.OUTSIDE, f"it looks at {visible(self._workspace.shown(path))[:80]}, where keys or passwords are kept")
+        elif str(path).startswith("/dev/") and str(path) not in _NOWHERE and not str(path).startswith("/dev/fd/"):
+            self._add(Act.COMMAND, f"it reads the device {path}")
+
+    def _places(self, text: str) -> list[Path]:
+        """What a path that is read may lead to. One that could only be told when it runs asks."""
+        if self._folders is None and not text.startswith(("/", "~")):
+            self._add(Act.COMMAND, "in which folder it looks can only be told when it runs")
+        try:
+            return [self._place(text, folder) for folder in (self._folders or [self._workspace.root])] if text else []
+        except InputError:
+            return []
+
+    def _pattern(self, text: str) -> None:
+        """Judge a pattern of file names by the usual places of keys, and by the files that there are."""
+        if text not in ("*", "./*") and may_be_secret(text, str(self._workspace.home)):
+            self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
+            return
+        for folder in self._folders or [self._workspace.root]:
+            matches = list(islice(iglob(os.path.join(folder, text)), _MATCHES))  # noqa: PTH207, PTH118 - as bash does it
+            secret = next((match for match in matches if self._workspace.is_secret(Path(match))), None)
+            if secret is not None or len(matches) == _MATCHES:
+                self._add(Act.OUTSIDE, f"it looks at {visible(secret or text)[:80]}, where keys or passwords may be kept")
+                return
+
+    def _deep(self, effect: Reads, *, names: bool = False) -> None:
+        """Judge a look at all that lies below a folder; `names`: what is found is handed on by its name."""
+        folder = Path(effect.target.text)
+        if not folder.is_dir():
+            return
+        key = (folder, effect.hidden, effect.only)
+        if key not in self._looked:
+            self._looked[key] = below(folder, self._workspace, hidden=effect.hidden, only=effect.only)
+        found, shown = self._looked[key], visible(self._workspace.shown(folder))
+        if found.secret is not None:
+            self._add(
+                Act.OUTSIDE,
+                f"below {shown} it would look at {visible(str(found.secret))[-80:]}, where keys or passwords are kept",
+            )
+        elif not found.whole:
+            self._add(Act.COMMAND, f"{shown} is too large to be looked through for keys")
+        elif names and found.odd is not None:
+            self._add(
+                Act.COMMAND, f"a name below {shown} may be taken for several words or an option: {visible(found.odd.name)!r}"
+            )
+        elif effect.follow and found.leaves is not None:
+            self._add(Act.COMMAND, f"a link below {shown} leads elsewhere: {visible(found.leaves.name)!r}")
+
+    def _expect(self, word: Word) -> None:
+        """Judge a word that must not become an option, or several words."""
+        texts = self._bindings.texts(word)
+        if texts is None and not word.glob:
+            self._later.append((self._count, Expects(word=word)))
+            return
+        for text in texts if texts is not None else [word.text]:
+            pattern = any(sign in text for sign in "*?[")
+            if text.startswith("-") or any(sign.isspace() for sign in text):
+                self._add(Act.COMMAND, f"{visible(word.text)[:40]!r} may become an option")
+            elif pattern and text[0] in "*?[" and "/" not in text.rstrip("/") and self._has_dashes():
+                self._add(
+                    Act.COMMAND,
+                    f"{visible(word.text)[:40]!r} may become an option: there is a file whose name begins with a dash",
+                )
+
+    def _has_dashes(self) -> bool:
+        return self._folders is None or any(
+            name.startswith("-")
+            for folder in self._folders
+            if folder.is_dir()
+            for name in map(os.path.basename, folder.iterdir())
+        )
+
+    def _repository(self, folder: Word | None) -> None:
+        """Judge what the settings of a repository make git do."""
+        places = self._places(folder.text) if folder is not None else self._folders
+        if places is None:
+            self._add(Act.COMMAND, "which repository it looks at can only be told when it runs")
+        for place in places or []:
+            if setting := unsafe_setting(place):
+                self._add(Act.COMMAND, f"the repository's settings may make git run other programs: {visible(setting)[:60]}")
+
     def _move(self, folder: Word | None) -> None:
-        if self._folders is None or folder is None or len(self._folders) >= FOLDERS:
+        """Go to another folder: as the shell does, by its name, and as the system does, where links lead before `..`."""
+        texts = None if folder is None else self._bindings.texts(folder)
+        if self._folders is None or texts is None or any(sign in text for text in texts for sign in "*?["):
             self._folders = None
             return
         try:
-            self._folders = list(
-                dict.fromkeys([*self._folders, *(self._workspace.path(folder.text, base) for base in self._folders)])
-            )
+            new = [place(text, base) for text in texts for base in self._folders for place in (self._workspace.path, self._place)]
         except InputError:
-            self._folders = None
+            new = []
+        folders = list(dict.fromkeys([*self._folders, *new]))
+        self._folders = folders if new and len(folders) <= FOLDERS else None
 
     def _secret(self, word: Word) -> None:
-        """A look at a place where keys are kept is no free look."""
-        text = word.text.rpartition("=")[2].removeprefix("@") or word.text
-        guess = text.replace("*", "x") if not word.plain else text
-        try:
-            paths = [self._workspace.path(guess, folder) for folder in (self._folders or [self._workspace.root])]
-        except InputError:
-            return
-        if any(self._workspace.is_secret(path) for path in paths) or (not word.plain and self._may_be_key(text)):
-            self._add(Act.OUTSIDE, f"it may look at {visible(word.text)[:80]}, where keys or passwords are kept")
-
-    def _may_be_key(self, pattern: str) -> bool:
-        """Whether a pattern that begins somewhere could become one of the usual places."""
+        """A word of a command of which it is not known what it takes for a path: one where keys are kept counts."""
+        given = self._bindings.texts(word)
+        for full in given if given is not None else [word.text.replace("*", "x")]:
+            for text in {full, full.rpartition("=")[2].removeprefix("@"), full.rpartition(":")[2]} - {""}:
+                try:
+                    paths = [self._place(text, folder) for folder in (self._folders or [self._workspace.root])]
+                except InputError:
+                    continue
+                if any(self._workspace.is_secret(path) for path in paths):
+                    self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
+                    return
+        pattern = word.text
         home = str(self._workspace.home)
-        if not pattern.startswith(("/", ".")) or pattern in ("./*", ".", "..") or pattern.startswith("./*"):
-            return False
-        return any(fnmatchcase(place.replace("~", home, 1), pattern) for place in _KEYS_AT)
+        if not word.plain and pattern.startswith(("/", ".")) and not pattern.startswith("./*") and may_be_secret(pattern, home):
+            self._add(Act.OUTSIDE, f"it may look at {visible(pattern)[:80]}, where keys or passwords are kept")
 
     def _add(self, act: Act, reason: str, key: str = "") -> None:
         self.found.append(Finding(act=act, reason=reason, key=key))

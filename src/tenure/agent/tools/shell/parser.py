@@ -8,15 +8,17 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import structs
+
 from tenure.agent.tools.shell.script import Assignment, Command, Redirect, Script, Word
-from tenure.agent.tools.shell.words import Spelling, Unclosed, Words
+from tenure.agent.tools.shell.words import CLOSE, MADE, OPEN, PROCESS, Spelling, Unclosed, Words
 
 LONGEST: Final = 100_000  # characters
 _OPENERS: Final = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "{", "fi", "done", "}", "coproc"})
 _REDIRECT: Final = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|(&>>|&>)")
-_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\+?=")
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)(\+)?=")
 _FUNCTION: Final = re.compile(r"[ \t]*\([ \t]*\)")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROL: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f{OPEN}{CLOSE}]")
 
 
 def parsed(text: str, known: Mapping[str, str] | None = None) -> Script:
@@ -27,7 +29,10 @@ def parsed(text: str, known: Mapping[str, str] | None = None) -> Script:
     parser.run("")
     odd = ("control characters",) if _CONTROL.search(text) else ()
     return Script(
-        commands=tuple(parser.commands), odd=(*odd, *dict.fromkeys(parser.odd)), unknown=tuple(dict.fromkeys(parser.unknown))
+        commands=tuple(structs.replace(each, feeds=n in parser.feeding) for n, each in enumerate(parser.commands)),
+        odd=(*odd, *dict.fromkeys(parser.odd)),
+        unknown=tuple(dict.fromkeys(parser.unknown)),
+        variables=frozenset(parser.variables),
     )
 
 
@@ -42,6 +47,7 @@ class _Parser(Words):
     def __init__(self, text: str, known: Mapping[str, str], depth: int) -> None:
         super().__init__(text, known, depth)
         self._cases = 0  # that are open
+        self._closes = False  # whether what comes last is the end of several commands
         self._after = 0  # where the here-documents of this line end
 
     def run(self, end: str) -> None:
@@ -84,6 +90,9 @@ class _Parser(Words):
 
     def _separator(self) -> None:
         """Go behind what ends a command; behind what ends a case's branch, its next patterns too."""
+        if self._text.startswith("|", self._at) and not self._text.startswith("||", self._at):
+            count = len(self.commands)
+            self.feeding.update(range(0 if self._closes else count - 1, count))
         ends = next((each for each in (";;&", ";;", ";&") if self._text.startswith(each, self._at)), "")
         self._at += len(ends) or 1
         if ends and self._cases:
@@ -122,6 +131,7 @@ class _Parser(Words):
 
     def _bracket(self, sign: str) -> None:
         self._at += 1
+        self._closes = True
         if sign == "(" and self._text.startswith("(", self._at):
             self.unknown.append("arithmetic")
 
@@ -136,7 +146,11 @@ class _Parser(Words):
                 redirects.append(self._redirect(found[1] or found[2]))
             elif not words and (found := _ASSIGNMENT.match(self._text, self._at)):
                 self._at = found.end()
-                assignments.append(Assignment(name=found[1], value=self._value()))
+                values: list[Word] = []
+                value = self._value(values)
+                if found[2]:
+                    values = [*(values or [value]), Word(text="*", plain=False, template=f"{OPEN}{MADE}{CLOSE}")]
+                assignments.append(Assignment(name=found[1], value=value, values=tuple(values)))
             else:
                 word = self._word()
                 keyword = "" if words or word.quoted or not word.plain else word.text
@@ -151,8 +165,13 @@ class _Parser(Words):
                     words += [word, *self._condition()]
                 elif keyword not in _OPENERS:
                     words.append(word)
+                elif keyword == "coproc":
+                    self.unknown.append("a command in the background that others speak to")
         if self._text.startswith("(", self._at) and words:
             self.odd.append("a bracket behind a word")
+        self._closes = not words
+        if any(redirect.target.text == PROCESS for redirect in redirects):
+            self.feeding.update(range(len(self.commands) + 1))
         if words or assignments or redirects:
             self.commands.append(Command(words=tuple(words), assignments=tuple(assignments), redirects=tuple(redirects)))
 
@@ -167,21 +186,20 @@ class _Parser(Words):
             self.odd.append("a function without a name")
         self._at = function.end() if function else self._at
 
-    def _value(self) -> Word:
-        """What a variable is set to: a word, or a list of them in brackets."""
+    def _value(self, values: list[Word]) -> Word:
+        """What a variable is set to: a word, or a list of them in brackets, which go to `values`."""
         if not self._text.startswith("(", self._at):
             return self._word()
         self._at += 1
-        values: list[str] = []
         while (sign := self._skip_blanks()) != ")":
             if not sign:
                 raise Unclosed
             if sign == "\n":
                 self._at += 1
             else:
-                values.append(self._word().text)
+                values.append(self._word())
         self._at += 1
-        return Word(text=" ".join(values), plain=False)
+        return Word(text=" ".join(word.text for word in values), plain=False)
 
     def _condition(self) -> list[Word]:
         """The words of `[[ … ]]`, in which signs are words."""
@@ -245,5 +263,6 @@ class _Parser(Words):
     def _inner(self, text: str) -> "_Parser":
         """A reader of another text, whose finds are this one's."""
         inner = _Parser(text, self._known, self._depth + 1)
-        inner.commands, inner.odd, inner.unknown = self.commands, self.odd, self.unknown
+        inner.commands, inner.odd, inner.unknown, inner.variables = self.commands, self.odd, self.unknown, self.variables
+        inner.feeding = self.feeding
         return inner

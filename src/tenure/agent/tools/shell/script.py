@@ -7,13 +7,16 @@ class Word(Struct, frozen=True, kw_only=True, gc=False):
     """One word of a command, its quotes taken away.
 
     `plain`: the shell takes it as it is. Otherwise `text` has `*` for whatever is only known when it runs; `glob` says that only file names
-    are.
+    are. `template` has the names of the variables instead of the stars, between `words.OPEN` and `words.CLOSE`.
     """
 
     text: str
     plain: bool = True
     glob: bool = False
     quoted: bool = False  # some of it was: it is no keyword then
+    loose: bool = False  # it may become several words, or none, as a pattern of file names may
+    number: bool = False  # what is not known of it are numbers
+    template: str = ""
 
 
 class Redirect(Struct, frozen=True, kw_only=True, gc=False):
@@ -29,6 +32,7 @@ class Assignment(Struct, frozen=True, kw_only=True, gc=False):
 
     name: str
     value: Word
+    values: tuple[Word, ...] = ()  # of a list; and what it may become when it is added to
 
 
 class Command(Struct, frozen=True, kw_only=True):
@@ -37,6 +41,7 @@ class Command(Struct, frozen=True, kw_only=True):
     words: tuple[Word, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
+    feeds: bool = False  # its output goes to another command
 
 
 class Script(Struct, frozen=True, kw_only=True):
@@ -45,3 +50,4 @@ class Script(Struct, frozen=True, kw_only=True):
     commands: tuple[Command, ...]
     odd: tuple[str, ...] = ()  # what of it was not understood: there may be more commands
     unknown: tuple[str, ...] = ()  # what was, but has a value that can only be told when it runs
+    variables: frozenset[str] = frozenset()  # whose values are used and not settled

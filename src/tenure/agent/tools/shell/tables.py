@@ -1,52 +1,8 @@
-"""Programs by what they do, as tables. Promise: what is not in a table of those that only look is never taken for one.
-
-The words are those of the programs' own manuals; a program is added here by one word.
-"""
+"""What is not free, by how bad it is, and what a variable may be called, as tables. What is free stands in `looks`."""
 
 import re
 from collections.abc import Mapping
 from typing import Final
-
-# Programs that only look, whatever is asked of them.
-LOOKS: Final = frozenset(
-    "cat head tail wc echo pwd ls eza exa stat du df which whoami id nproc arch uptime free uname basename dirname realpath readlink true false :"
-    " seq cut tr paste join comm column nl rev tac fold fmt expand unexpand md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum"
-    " sum diff cmp strings od hexdump lsblk lscpu pgrep pidof printenv groups getent tty locale numfmt factor zcat xzcat bzcat zstdcat grep egrep"
-    " fgrep zgrep jq tokei exit return break continue wait jobs sleep type nm readelf size base64 expr cal diffstat dirs shift".split()
-)
-
-# Programs that look unless one of these options is given: letters, names.
-LOOKS_BUT: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "sort": ("oT", ("output", "compress-program", "temporary-directory")),
-    "shuf": ("o", ("output",)),
-    "iconv": ("o", ("output",)),
-    "tree": ("o", ()),
-    "file": ("C", ("compile",)),
-    "date": ("s", ("set",)),
-    "rg": ("", ("pre", "hostname-bin", "search-zip")),
-    "yq": ("is", ("inplace", "in-place", "split-exp")),
-    "hostname": ("bF", ("boot", "file")),
-}
-
-# What they say of themselves: free with this option or subcommand and nothing else.
-VERSIONS: Final = frozenset({"--version", "-V", "version"})
-VERSIONED: Final = frozenset(
-    "python python3 node npm npx pnpm yarn deno bun ruby perl php go cargo rustc rustup gcc g++ clang make cmake java javac mvn gradle dotnet docker"
-    " podman kubectl helm terraform pip pip3 uv poetry ruff black mypy pyright pytest tsc eslint prettier bash sh zsh curl wget tar gh aws".split()
-)
-QUERIES: Final[Mapping[str, frozenset[str]]] = {
-    "npm": frozenset({"ls", "list", "root", "prefix"}),
-    "pnpm": frozenset({"ls", "list", "root"}),
-    "pip": frozenset({"list", "show", "freeze", "check"}),
-    "pip3": frozenset({"list", "show", "freeze", "check"}),
-    "cargo": frozenset({"tree", "pkgid", "locate-project"}),
-    "go": frozenset({"version", "doc"}),
-    "rustup": frozenset({"show"}),
-    "docker": frozenset({"ps", "images", "logs", "inspect", "top", "port", "diff", "info"}),
-    "podman": frozenset({"ps", "images", "logs", "inspect", "top", "port", "diff", "info"}),
-    "kubectl": frozenset({"get", "describe", "logs", "explain", "top", "api-resources"}),
-    "systemctl": frozenset({"status", "list-units", "is-active", "is-enabled"}),
-}
 
 # Programs whose first argument says what they do; the person allows them together.
 SUBCOMMANDS: Final = frozenset(
@@ -85,7 +41,7 @@ DESTROYING: Final[Mapping[str, re.Pattern[str]]] = {
     "redis-cli": re.compile(r"\bflush(?:all|db)\b|\bshutdown\b", re.IGNORECASE),
     "crontab": re.compile(r"(?:^| )-\w*r\b|(?:^| )-(?: |$)"),
     "iptables": re.compile(r"(?:^| )(?:-F|--flush|-X)\b"),
-    "rsync": re.compile(r"--(?:delete|remove-source-files)"),
+    "rsync": re.compile(r"--(?:del|remove-s)"),
     "systemctl": re.compile(r"\b(?:poweroff|reboot|halt|kexec|isolate|emergency|rescue)\b"),
     "apt": re.compile(r"\b(?:remove|purge|autoremove)\b"),
     "apt-get": re.compile(r"\b(?:remove|purge|autoremove)\b"),
@@ -96,19 +52,23 @@ PROSE: Final = frozenset(
     {("git", "commit"), ("git", "tag"), ("git", "stash"), ("git", "notes"), ("git", "add"), ("gh", "pr"), ("gh", "issue")}
 )
 
-# Programs that run another one behind their own options: letters of options with a value, how many words come before it.
-WRAPPERS: Final[Mapping[str, tuple[str, str, int]]] = {
-    "nice": ("n", "", 0),
-    "nohup": ("", "", 0),
-    "timeout": ("ks", "v", 1),
-    "time": ("", "p", 0),
-    "builtin": ("", "", 0),
-    "exec": ("a", "cl", 0),
-    "command": ("", "p", 0),
-    "stdbuf": ("ioe", "", 0),
-    "setsid": ("", "cfw", 0),
-    "ionice": ("cn", "t", 0),
-    "xargs": ("adEILnPs", "0rtpx", 0),
+# Programs that run another one behind their own options: what is known of these (in `grammar`'s notation), how many words come before it.
+WRAPPERS: Final[Mapping[str, tuple[str, int]]] = {
+    "nice": ("-n: -# --adjustment=", 0),
+    "nohup": ("", 0),
+    "timeout": ("-v -k: -s: --foreground --verbose --preserve-status --kill-after= --signal=", 1),
+    "time": ("-p", 0),
+    "builtin": ("", 0),
+    "exec": ("-cl -a:", 0),
+    "command": ("-p", 0),
+    "stdbuf": ("-i: -o: -e: --input= --output= --error=", 0),
+    "setsid": ("-cfw --wait --fork", 0),
+    "ionice": ("-t -c: -n:", 0),
+    "xargs": (
+        "-0rtx -a@ -d: -E: -e? -I: -i? -L: -l? -n: -P: -s: --null --no-run-if-empty --verbose --exit --arg-file=@ --delimiter= --max-lines=? --max-args="
+        " --max-procs= --max-chars= --replace=?",
+        0,
+    ),
 }
 
 SHELLS: Final = frozenset({"bash", "sh", "zsh", "dash", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "rbash"})
@@ -120,24 +80,47 @@ ELSEWHERE: Final = frozenset(
     " useradd usermod passwd chpasswd visudo mount umount swapoff insmod rmmod modprobe sysctl iptables ip6tables nft ufw launchctl defaults".split()
 )
 DISKS: Final = re.compile(r"mkfs(?:\.\w+)?")
-NAMES: Final = re.compile(
-    r"[a-z_][a-z0-9_]*|[A-Z]|FILES?|DIRS?|NAMES?|PATTERN|COUNT|LINES?|RESULT|OUT|OUTPUT|ROOT|SRC|DST|START|END|ARGS"
-)
+NAMES: Final = re.compile(r"[a-z_][a-z0-9_]*|[A-Z]|FILES?|DIRS?|NAMES?|PATTERN|COUNT|RESULT|OUT|ROOT|SRC|DST|START|END|ID")
 SETTINGS: Final = frozenset(
     "LC_ALL LC_CTYPE LC_COLLATE LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR COLUMNS LINES TERM CI DEBUG VERBOSE PYTHONDONTWRITEBYTECODE"
     " PYTHONUNBUFFERED PYTHONIOENCODING RUST_BACKTRACE RUST_LOG NODE_ENV".split()
 )
 TELLTALES: Final = frozenset({*SHELLS, *DESTROYERS, "rm", "dd", "git", "find", "chmod", "chown", "chgrp", "rsync", "eval"})
 SAID: Final = 4_000  # characters of a command in which a subcommand is looked for
-LOOKED_AT: Final = 40  # arguments of an unknown program
-WRAPPER_NAMES: Final = frozenset(
-    {"--null", "--no-run-if-empty", "--foreground", "--verbose", "--preserve-status", "--wait", "--fork"}
+# Options with which a program is told where to write.
+OUTPUTS: Final = re.compile(
+    r"(?:--?(?:o|O|out[\w-]*|output[\w-]*|dest[\w-]*|target-dir[\w-]*|prefix|directory[\w-]*|dir|root|install[\w-]*|log-file|cache-dir|report[\w-]*)(?==|$)"
+    r"|-(?:[oOCtdPs]|so)(?=[/~.]|$)|-o(?=\w)|-d(?=/)|of=)"
 )
+# Programs whose words may all be written to.
+UNPACKERS: Final = frozenset(
+    "tar bsdtar unzip unrar 7z cpio ar pax split csplit patch gzip gunzip bzip2 xz zstd zip sqlite3 ed ex vi vim nano".split()
+)
+LOOKED_AT: Final = 40  # arguments of an unknown program
 KEY: Final = re.compile(r"[\w.:@/+-]+")
 LISTED_BIN: Final = re.compile(r"(?:/usr)?/(?:local/)?s?bin/([\w.+-]+)")
-ARITHMETIC: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
+# Variables of the environment that hold nothing secret.
+_PUBLIC: Final = frozenset(
+    "HOME USER LOGNAME PWD OLDPWD SHELL PATH LANG LANGUAGE TERM TMPDIR TMP TEMP HOSTNAME HOSTTYPE OSTYPE MACHTYPE UID EUID PPID RANDOM SECONDS LINENO SHLVL"
+    " EPOCHSECONDS EPOCHREALTIME BASH BASH_VERSION BASHPID BASH_SOURCE FUNCNAME PIPESTATUS REPLY OPTARG OPTIND COLUMNS LINES EDITOR PAGER DISPLAY TZ CI"
+    " VIRTUAL_ENV CONDA_PREFIX NVM_DIR GOPATH GOROOT GOBIN CARGO_HOME RUSTUP_HOME JAVA_HOME NODE_ENV PYTHONPATH XDG_CONFIG_HOME XDG_DATA_HOME"
+    " XDG_CACHE_HOME XDG_STATE_HOME XDG_RUNTIME_DIR NO_COLOR COLORTERM".split()
+)
+_SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASS|PWD|CRED|AUTH|DSN|COOKIE|SESSION|PRIVATE|SIGN|_URL|_URI|CERT", re.IGNORECASE)
 
 
-def is_harmless(variable: str) -> bool:
+def is_harmless(variable: str, value: str = "") -> bool:
     """Whether setting a variable changes nothing but the script's own words, or how something is printed."""
-    return variable in SETTINGS or NAMES.fullmatch(variable) is not None
+    if variable in SETTINGS:
+        return re.fullmatch(r"[\w.@:,+-]*" if variable != "TZ" else r"[\w.@:,+/-]*", value) is not None
+    return NAMES.fullmatch(variable) is not None and variable not in _PUBLIC
+
+
+def is_public(variable: str) -> bool:
+    """Whether the value of a variable that comes from the environment may be shown."""
+    return variable in _PUBLIC or variable.startswith("LC_")
+
+
+def sounds_secret(variable: str) -> bool:
+    """Whether a variable of the environment may hold a key, by its name."""
+    return variable not in _PUBLIC and _SECRET.search(variable) is not None

@@ -16,14 +16,19 @@ PROCESS: Final = "/dev/fd/63"  # what a process substitution is to its command
 _SUMS: Final = 50
 _BREAKS: Final = frozenset(" \t\n;&|()<>")
 _PARAMETER: Final = re.compile(
-    r"\{(?:([A-Za-z_]\w*)|#?[A-Za-z_]\w*(?:\[[@*\d]\])?|[0-9@*#?$!_-]"
-    r"|[A-Za-z_]\w*(?::?[-=+?]|%%?|##?|//?|:)[^$`@\"'\\{}<>\n]*)\}"
+    r"\{(?:([A-Za-z_]\w*)(?:\[[@*\d]\])?|#[A-Za-z_]\w*(?:\[[@*\d]\])?|[0-9@*#?$!_-]"
+    r"|([A-Za-z_]\w*)(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[^$`@\"'\\{}<>\n]*|:[-\d ]+(?::[-\d ]+)?))\}"
 )
 _NAME: Final = re.compile(r"([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _SUM: Final = re.compile(r"\(\([\w\s+\-*/%<>=!&|^~?:,()]*?\)\)")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 _BRACE: Final = re.compile(r"\{[^\s;|&<>]*?(?:,|\.\.)")
 _ANSI: Final = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+OPEN, CLOSE = "\ue000", "\ue001"  # around the name of a variable in a word's template
+NUMBER: Final = "#"  # in the place of a name: a number
+OUTPUT: Final = "?"  # the output of a command
+MADE: Final = "!"  # anything else that is made when it runs: of parts, of braces, of arguments
+_UNKNOWN: Final = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
 _ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 
 
@@ -44,20 +49,30 @@ class Spelling:
     def __init__(self) -> None:
         self.text = ""
         self.plain = True
-        self.glob = self.quoted = False
+        self.glob = self.quoted = self.loose = False
         self.brace = -1  # where alternatives begin
 
-    def unknown(self) -> None:
-        """Something comes that is only known when it runs."""
-        self.text += "*"
+    def unknown(self, name: str = MADE, *, loose: bool = False) -> None:
+        """Something comes that is only known when it runs; `loose`: it may be several words, or none."""
+        self.text += f"{OPEN}{name}{CLOSE}"
         self.plain = False
+        self.loose = self.loose or (loose and name != NUMBER)
 
     def word(self) -> Word:
         """What was read."""
-        text, glob = self.text, self.glob and ("*" in self.text or "?" in self.text or "]" in self.text)
-        if self.brace >= 0:
-            return Word(text=text[: self.brace] + "*", plain=False, quoted=self.quoted)
-        return Word(text=text, plain=self.plain and not glob, glob=glob and self.plain, quoted=self.quoted)
+        template = self.text[: self.brace] + f"{OPEN}{MADE}{CLOSE}" if self.brace >= 0 else self.text
+        text = _UNKNOWN.sub("*", template)
+        glob = self.brace < 0 and self.glob and any(sign in text for sign in "*?]")
+        number = not self.plain and not glob and set(_UNKNOWN.findall(template)) == {f"{OPEN}{NUMBER}{CLOSE}"}
+        return Word(
+            text=text,
+            plain=self.plain and not glob and self.brace < 0,
+            glob=glob and self.plain,
+            quoted=self.quoted,
+            loose=self.loose or glob or self.brace >= 0,
+            number=number,
+            template=template if text != template else "",
+        )
 
 
 class Words(ABC):
@@ -70,6 +85,9 @@ class Words(ABC):
         self.unknown: list[str] = []
         self._text, self._at, self._known, self._depth = text, 0, known, depth
         self._sums = 0
+        self.variables: set[str] = set()  # whose values are used
+        self.feeding: set[int] = set()  # commands, by number, whose output goes to others
+        self._numbers: dict[str, bool] = {}
 
     @abstractmethod
     def _commands(self, end: str) -> None:
@@ -101,10 +119,10 @@ class Words(ABC):
                 case "$":
                     self._dollar(spelling, quoted=False)
                 case "`":
-                    self._backticks(spelling)
+                    self._backticks(spelling, quoted=False)
                 case "<" | ">":
                     self._at += 1
-                    self._substitution(spelling, PROCESS)
+                    self._substitution(spelling, PROCESS, quoted=True)
                 case "~" if self._at - 1 == start:
                     self._tilde(spelling)
                 case "{" if _BRACE.match(self._text, self._at - 1):
@@ -135,7 +153,7 @@ class Words(ABC):
             elif sign == "$":
                 self._dollar(spelling, quoted=True)
             elif sign == "`":
-                self._backticks(spelling)
+                self._backticks(spelling, quoted=True)
             else:
                 spelling.text += sign
         self._at += 1
@@ -144,17 +162,17 @@ class Words(ABC):
         """What comes after a dollar sign."""
         if found := _SUM.match(self._text, self._at):
             self._sums += 1
-            if self._sums > _SUMS or not all(_is_number(name, self._text) for name in _VARIABLE.findall(found[0])):
+            if self._sums > _SUMS or not all(map(self._is_number, _VARIABLE.findall(found[0]))):
                 self.unknown.append("a sum of what is not known")
             self._at = found.end()
-            spelling.unknown()
+            spelling.unknown(NUMBER)
         elif self._text.startswith("(", self._at):
             if self._text.startswith("((", self._at):
                 self.unknown.append("arithmetic")
             self._at += 1
-            self._substitution(spelling, "")
+            self._substitution(spelling, "", quoted=quoted)
         elif self._text.startswith("{", self._at):
-            self._parameter(spelling)
+            self._parameter(spelling, quoted=quoted)
         elif not quoted and (found := _ANSI.match(self._text, self._at)):
             self._at = found.end()
             self._ansi(spelling, found[1])
@@ -163,21 +181,30 @@ class Words(ABC):
             self._quoted(spelling, '"')
         elif found := _NAME.match(self._text, self._at):
             self._at = found.end()
-            self._variable(spelling, found[1] or "")
+            self._variable(spelling, found[1] or found[0], quoted=quoted)
         else:
             spelling.text += "$"
 
-    def _parameter(self, spelling: Spelling) -> None:
+    def _parameter(self, spelling: Spelling, *, quoted: bool) -> None:
         if found := _PARAMETER.match(self._text, self._at):
             self._at = found.end()
-            self._variable(spelling, found[1] or "")
+            name = found[1] or found[2] or ""
+            if name and not found[0].endswith((f"{{{name}}}", f"{name}[0]}}", f"{name}[@]}}", f"{name}[*]}}")):
+                self.variables.add(name)  # a part of its value, or another one
+                name = ""
+            if name and not found[0].endswith(f"{{{name}}}"):
+                self.variables.add(name)
+                spelling.unknown(name, loose=True)
+            else:
+                special = found[0][1:-1]
+                self._variable(spelling, name or (special if len(special) == 1 else ""), quoted=quoted)
             return
         self.unknown.append("an expansion ${…}")
         self._at += 1
         self._deeper()
         self._quoted(spelling, "}")
         self._depth -= 1
-        spelling.unknown()
+        spelling.unknown(loose=True)
 
     def _deeper(self) -> None:
         if self._depth >= DEEPEST:
@@ -185,11 +212,22 @@ class Words(ABC):
             raise Unclosed
         self._depth += 1
 
-    def _variable(self, spelling: Spelling, name: str) -> None:
+    def _variable(self, spelling: Spelling, name: str, *, quoted: bool) -> None:
+        """A variable's value; of no name: what a script makes of one."""
         if name in self._known:
             spelling.text += self._known[name]
+        elif name in ("#", "?", "$", "!") or (name and self._is_number(name)):
+            spelling.unknown(NUMBER)
         else:
-            spelling.unknown()
+            is_name = name[:1].isalpha() or name[:1] == "_"
+            if is_name:
+                self.variables.add(name)
+            spelling.unknown(name if is_name else MADE, loose=not quoted or name == "@")
+
+    def _is_number(self, name: str) -> bool:
+        if name not in self._numbers:
+            self._numbers[name] = len(self._numbers) < _SUMS and _is_number(name, self._text)
+        return self._numbers[name]
 
     def _ansi(self, spelling: Spelling, text: str) -> None:
         spelling.quoted = True
@@ -208,22 +246,26 @@ class Words(ABC):
         else:
             spelling.unknown()
 
-    def _substitution(self, spelling: Spelling, text: str) -> None:
+    def _substitution(self, spelling: Spelling, text: str, *, quoted: bool) -> None:
         """Commands in brackets, whose output takes their place."""
         self._deeper()
+        first = len(self.commands)
         self._commands(")")
         self._depth -= 1
         spelling.text += text
+        self.feeding.update(range(first, len(self.commands)))
         if not text:
-            spelling.unknown()
+            spelling.unknown(OUTPUT, loose=not quoted)
 
-    def _backticks(self, spelling: Spelling) -> None:
+    def _backticks(self, spelling: Spelling, *, quoted: bool) -> None:
         found = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL).match(self._text, self._at)
         if found is None or self._depth >= DEEPEST:
             raise Unclosed
         self._at = found.end()
+        first = len(self.commands)
         self._script(re.sub(r"\\([`\\$])", r"\1", found[1]))
-        spelling.unknown()
+        self.feeding.update(range(first, len(self.commands)))
+        spelling.unknown(OUTPUT, loose=not quoted)
 
     def _find(self, sign: str) -> int:
         end = self._text.find(sign, self._at)
