@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools.sandbox import Means
@@ -127,17 +129,27 @@ def text_of(app: App[Any]) -> str:
 
 
 def picture(app: App[Any]) -> str:
-    """The screen as text, then as letters that each stand for a look, then what they stand for. Hashes are made the same."""
+    """The screen as text, then as letters that each stand for a look, then what they stand for.
+
+    Hashes are made the same, and scrollbars are left out: Textual now and then shows one as it was before the last line.
+    """
     looks: dict[str, str] = {}
-    drawn: list[str] = []
-    for strip in app.screen._compositor.render_strips():
+    shown, drawn = list[str](), list[str]()
+    bars = [
+        app.screen.find_widget(each.vertical_scrollbar).region for each in app.screen.query("*") if each.show_vertical_scrollbar
+    ]
+    for y, strip in enumerate(app.screen._compositor.render_strips()):
+        for bar in bars:
+            if bar.y <= y < bar.bottom:
+                strip = Strip([*strip.crop(0, bar.x), Segment(" " * bar.width), *strip.crop(bar.right)])
         letters = ""
         for segment in strip:
             look = _look(segment.style)
             letter = looks.setdefault(look, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[len(looks) % 52])
             letters += letter * len(segment.text)
         drawn.append(letters.rstrip())
-    words = re.sub(r"@[0-9a-f]{4}", "@····", text_of(app))
+        shown.append(strip.text.rstrip())
+    words = re.sub(r"@[0-9a-f]{4}", "@····", "\n".join(shown)) + "\n"
     legend = [f"{letter}  {look}" for look, letter in looks.items()]
     return "\n".join([words, *_runs(drawn), "", *legend]) + "\n"
 
