@@ -582,10 +582,7 @@ class Drive:
         try:
             name = self.context.pin(text=text)
         except InputError as error:
-            known = any(text in sendable(call.result or "") for call in self._calls()) or any(
-                text in words for said in self.log for words in said.human
-            )
-            if known and text.strip() and item[0] == "result":
+            if item[0] == "result" and not item[-1].startswith("[no result"):  # what stands in a result is a block's
                 raise Broken(f"{self.name}, request {self.requests}: {text!r} is shown and cannot be pinned: {error}") from error
             return
         self.serial["pins by text"] += 1
@@ -617,7 +614,11 @@ class Drive:
         """Bring results back: each comes byte for byte."""
         calls = [call for call in self._calls() if call.result and call.name in TOOLS]
         for call in self.random.sample(calls, min(8, len(calls))):
-            self._comes_back(f"{call.name}:{call.number}", call)
+            self._comes_back(f"{self.random.choice(['', 'function:'])}{call.name}:{call.number}", call)
+        n = self.random.randrange(len(self.log))
+        answer = sendable(self.context.recall(f"entry:{n}")) if self.log[n].human else ""
+        if lost := [words for words in self.log[n].human if words not in answer]:
+            raise Broken(f"{self.name}, request {self.requests}: recall of entry:{n} does not give {lost[0][:60]!r}")
 
     def _comes_back(self, name: str, call: Call | None) -> None:
         try:
@@ -789,7 +790,9 @@ class Drive:
             raise Broken(f"{where}: {fault}")
         self.results = {item[1]: item[2] for _, items in shown for item in items if item[0] == "result"}
         said = ("text", "result", "call")
-        self.haystack = "\x01".join(item[-1] for _, items in shown for item in items if item[0] in said)
+        prompt = body.get("system") or ""
+        prompts = [prompt] if isinstance(prompt, str) else [part["text"] for part in prompt]
+        self.haystack = "\x01".join([*prompts, *(item[-1] for _, items in shown for item in items if item[0] in said)])
         self.log_length, self.rewrites = len(self.log), self.context.session.rewrites
         for wrong in (*self._missing(shown), *self._reasoning(body), *self._too_large(shown), *self._unstable(body)):
             raise Broken(f"{where}: {wrong}")

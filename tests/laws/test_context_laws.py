@@ -12,7 +12,8 @@ from context_driver import DIALECTS, drives
 
 from tenure.policies import COMPAT, PEERS, POLICIES
 
-NAMES = [*((name, "") for name in (*POLICIES, "tiered+cwl", "none", *PEERS)), *(("cwl", compat) for compat in COMPAT)]
+CHAINS = ("tiered+cwl", "cwl+provenance", "tool-prune+oldest-turn")
+NAMES = [*((name, "") for name in (*POLICIES, *CHAINS, "none", *PEERS)), *(("cwl", compat) for compat in COMPAT)]
 LONG = int(os.environ.get("TENURE_REQUESTS", "100000"))
 CASES = [
     pytest.param(policy, compat, dialect, id=f"{policy}{compat}-{dialect}")
