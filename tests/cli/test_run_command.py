@@ -137,7 +137,7 @@ def test_a_limit_ends_with_3_and_a_failure_with_1(at: Callable[..., int], capsys
         (("Go.", "--resume", "abc"), "no conversation 'abc'"),
         (("Go.", "--policy", "magic"), "policy"),
         (("Go.", "--target", "much"), "target"),
-        (("Go.", "--mcp", "missing.json"), "cannot be read"),
+        (("Go.", "--mcp", "missing.json"), "no such file"),
         (("Go.", "--cwd", "missing"), "is no folder"),
         (("Go.", "--image", "missing.png"), "cannot be read"),
         (("Go.", "--continue", "--resume", "abc"), "one of the two"),

@@ -10,9 +10,8 @@ Every turn begins with `TurnStarted` and ends with exactly one `TurnDone`. Texts
 makes them harmless to its screen first. As JSON (`as_json`) each is an object whose `event` says which it is.
 """
 
-from typing import Final, Literal
+from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from tenure.agent.approval import Answer, Approval
@@ -20,6 +19,7 @@ from tenure.errors import Failure
 from tenure.meter.gauge import Severity
 from tenure.record.entry import Usage
 from tenure.record.episodes import EpisodeType
+from tenure.record.visible import json_of
 
 # Why a turn ended. done: the model had no more to do. needs approval: nobody was there to give it. stuck: no progress for too long.
 Reason = Literal[
@@ -270,9 +270,7 @@ Event = (
     | TurnDone
 )
 
-_encoder: Final = msgspec.json.Encoder()
-
 
 def as_json(event: Event) -> bytes:
     """The event as one line of JSON, without the newline."""
-    return _encoder.encode(event)
+    return json_of(event)

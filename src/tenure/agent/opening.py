@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -37,6 +37,7 @@ from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
 from tenure.context import Context
 from tenure.dialects import DIALECTS
+from tenure.disk.files import read_file
 from tenure.errors import InputError, StoreError
 from tenure.lifecycle.decision import Decision
 from tenure.lifecycle.terms import Terms
@@ -48,6 +49,8 @@ from tenure.policies.policy import marks_of
 from tenure.record.tools import DECLARATION
 from tenure.store.records import OWN_STORE, Conversation, Records
 from tenure.store.spills import Spills
+
+_LARGEST: Final = 16 * 2**20  # bytes of a file of MCP servers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -366,9 +369,9 @@ async def _servers(settings: Settings, world: World, folder: Path, scratch: Path
     if settings.servers is None:
         return None, ()
     try:
-        text = settings.servers.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise InputError(str(settings.servers), f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        text = read_file(settings.servers, _LARGEST).decode()
+    except UnicodeError as error:
+        raise InputError(str(settings.servers), f"cannot be read ({error})") from error
     configs, wrong = configured(text, world.environment, str(settings.servers))
     taken = {*VIRTUAL, *toolbox().names}
     return await started(configs, folder=folder, limit_s=Limits().server_start_s, taken=taken, logs=scratch), wrong

@@ -4,12 +4,13 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Final
+from typing import IO, Annotated, Final, cast
 
 import typer
 
 from tenure.errors import StoreError
 from tenure.lifecycle.budget import Budget, parse_tokens
+from tenure.record.visible import visible_json
 
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 STDOUT: Final = "-"
@@ -114,13 +115,25 @@ def head_of(tokens: str) -> int | None:
     return 0 if tokens.strip() == "0" else parse_tokens("--head-tokens", tokens, of=None)
 
 
+class _Printed:
+    """Standard output, which may be a terminal: JSON is written so that no terminal obeys it, and says the same."""
+
+    def write(self, encoded: bytes) -> int:
+        """Write some whole lines of JSON."""
+        return sys.stdout.buffer.write(visible_json(encoded))
+
+    def flush(self) -> None:
+        """Let it be read."""
+        sys.stdout.buffer.flush()
+
+
 @contextmanager
 def output(path: str) -> Generator[IO[bytes] | None]:
     """The file that was asked for, `-` for standard output; a disk that is full is said, and what was written before stays."""
     if not path:
         yield None
     elif path == STDOUT:
-        yield sys.stdout.buffer
+        yield cast(IO[bytes], _Printed())
         sys.stdout.buffer.flush()
     else:
         try:

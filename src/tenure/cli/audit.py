@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Annotated, Final
 
-import msgspec
 import typer
 from msgspec import Struct, field
 from rich.console import Console
@@ -25,6 +24,7 @@ from tenure.evals.audit.report import Audit, Total, Unread
 from tenure.evals.audit.totals import Totals
 from tenure.meter.tokens import o200k
 from tenure.policies import PEERS, POLICIES, UNBOUNDED, policy_named
+from tenure.record.visible import json_of
 
 NEWEST: Final = 10  # of the user's own sessions, where none are named
 # Beside "none": ours, and the rules that agents in wide use follow, or that were measured in public.
@@ -151,7 +151,7 @@ def _all(
                 errors.print(f"{words.plain(str(path))} was damaged, and its session is audited again", style="yellow")
     total = totals.total(unread)
     if out is not None:
-        out.write(msgspec.json.encode(total) + b"\n")
+        out.write(json_of(total) + b"\n")
     if auditor.reused:
         errors.print(f"{counted(auditor.reused, 'session')} as audited before (--fresh to audit again)", style="dim")
     return Done(briefs=briefs, audits=audits, total=total)

@@ -1,6 +1,7 @@
 """`tenure bench`: the agent on benchmarks: sequences of ours, tasks of others' harnesses, and what N runs came to."""
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,9 @@ import typer
 from msgspec.structs import replace
 
 from tenure.cli.asked import SESSION_HELP, BaseUrl, Fields, Model
+from tenure.disk.files import read_file
 from tenure.errors import InputError
+from tenure.record.visible import json_of, visible, visible_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from tenure.benchmarks.report import Run
 
 T = TypeVar("T")
+LARGEST_TASK: Final = 16 * 2**20  # bytes of its words
 SAMPLE: Final = "sample"
 CONDITIONS: Final = ("cwl", "compaction", "none")
 FAILED: Final = 1
@@ -97,7 +101,7 @@ def report(
     json: Json = None,
 ) -> None:
     """Report the results of runs: mean and spread by condition, and how well the agent marked episodes."""
-    _told([(folder, benchmark or folder.resolve().parent.name) for folder in folders], json, (), resolved=resolved)
+    _told([(folder, benchmark or Path(os.path.realpath(folder)).parent.name) for folder in folders], json, (), resolved=resolved)
 
 
 @bench.command()
@@ -176,7 +180,7 @@ def swe_bench(
         ),
     )
     asyncio.run(told)
-    sys.stdout.write(f"{out / PREDICTIONS}\n")
+    sys.stdout.write(visible(f"{out / PREDICTIONS}\n"))
 
 
 def _setup(
@@ -207,10 +211,7 @@ async def _played(words: Path, folder: Path, cwd: Path, name: str, session: str,
     from tenure.cli.run_screen import Teller
     from tenure.store.store import Store
 
-    try:
-        text = words.read_text(encoding="utf-8", errors="replace").replace("\0", "\ufffd")
-    except OSError as error:
-        raise InputError(str(words), f"cannot be read ({error.strerror or error})") from error
+    text = read_file(words, LARGEST_TASK).decode("utf-8", "replace").replace("\0", "\ufffd")
     if not text.strip():
         raise InputError(str(words), "nothing to do", "a task in words")
     folder.mkdir(parents=True, exist_ok=True)
@@ -260,9 +261,9 @@ def _put(value: T, json: Path | None, show: "Callable[[T, Console], None]") -> N
     from tenure.cli import words
 
     if json is not None:
-        text = msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+        text = msgspec.json.format(json_of(value), indent=1) + b"\n"
         if str(json) == "-":
-            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.write(visible_json(text))
             return
         json.write_bytes(text)
     show(value, words.screen())

@@ -1,10 +1,12 @@
 """`tenure recall`: bring back the original bytes of anything in a session, by the handle that a view prints, or find the handle."""
 
+import codecs
+import re
 import sys
 from collections.abc import Iterator
 from itertools import chain
 from time import monotonic
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -18,7 +20,10 @@ from tenure.lifecycle.budget import parse_tokens
 from tenure.meter.tokens import o200k
 from tenure.record.query import Query
 from tenure.record.recall import Original, answer, raw, source_of, spilled
+from tenure.record.visible import visible
 from tenure.store.spills import Spills
+
+_NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def recall(
@@ -41,8 +46,8 @@ def recall(
 ) -> None:
     """Print what a handle names, or find where a session speaks of something.
 
-    With --raw, a tool call prints its result, entry:N the message's JSON, anything larger its texts in order; all as they were recorded. An
-    image or document prints its bytes: entry:N/M, or entry:N/M/K where a result holds several.
+    What a terminal would obey is shown as signs. With --raw, a tool call prints its result, entry:N the message's JSON, anything larger its texts in order; all as they were recorded. An
+    image or document prints its bytes: entry:N/M, or entry:N/M/K where a result holds several. A terminal gets signs all the same, a file or a pipe the bytes.
     """
     query = Query(words=words, path=path, pattern=pattern, lines=lines)
     named, handle = _parted(sessions, optional=query.searches)
@@ -60,12 +65,26 @@ def recall(
     if as_bytes:
         of = source_of(Original(loaded.index, loaded.read), sources, handle)
         spill = spilled(of.index, of.read, handle)
-        for chunk in opened(spill) if spill else (raw(of.index, of.read, handle, medium=medium_bytes),):
+        _write(opened(spill) if spill else iter((raw(of.index, of.read, handle, medium=medium_bytes),)))
+        return
+    query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)
+    found = answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened, sources=sources)
+    typer.echo(visible(found))
+
+
+def _write(chunks: Iterator[bytes]) -> None:
+    """Write bytes as they are, but to a terminal only text, and what a terminal would obey as signs. Raises InputError for what is no text there."""
+    if not sys.stdout.isatty():
+        for chunk in chunks:
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)
-    typer.echo(answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened, sources=sources))
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    for text in chain(map(decoder.decode, chunks), (decoder.decode(b"", final=True) for _ in (1,))):
+        if _NO_TEXT.search(text):
+            raise InputError("--raw", "bytes that are no text, and a terminal", "a file or a pipe behind it, such as > FILE")
+        sys.stdout.write(visible(text))
+    sys.stdout.flush()
 
 
 def _parted(arguments: list[str], *, optional: bool) -> tuple[list[str], str]:

@@ -36,6 +36,7 @@ from tenure.cli.asked import (
     model_of,
 )
 from tenure.errors import InputError
+from tenure.record.visible import visible_json
 
 if TYPE_CHECKING:
     from tenure.agent.events import Reason, TurnDone
@@ -201,7 +202,7 @@ async def _played(settings: "Settings", task: str, images: tuple[Path, ...], *, 
     try:
         async for event in agent.run(task, images=images):
             if json:
-                sys.stdout.write(as_json(event).decode("utf-8", "replace") + "\n")
+                sys.stdout.write(visible_json(as_json(event)).decode("utf-8", "replace") + "\n")
                 sys.stdout.flush()
             else:
                 teller.tell(event)

@@ -21,9 +21,9 @@ from tenure.agent.events import (
     TextDelta,
     TurnDone,
 )
-from tenure.agent.tools.harmless import visible
 from tenure.meter.figures import first_line, short, spent
 from tenure.record.tools import is_delimiter
+from tenure.record.visible import visible
 
 WIDTH: Final = 100  # characters of a line
 LONG: Final = 300  # of what went wrong
@@ -90,7 +90,7 @@ class Teller:
         if self._quiet or not line:
             return
         self._new_line()
-        self._aside.write(line + "\n")
+        self._aside.write(visible(line) + "\n")
         self._aside.flush()
 
     def _new_line(self) -> None:

@@ -23,6 +23,7 @@ from tenure.disk.folders import holds
 from tenure.disk.here import here
 from tenure.disk.places import PLACES, FoundSession, below, looked_in, usual_places
 from tenure.errors import InputError
+from tenure.record.visible import visible_json
 from tenure.sessions.detect import READERS
 
 LIMIT: Final = 20
@@ -62,7 +63,7 @@ def sessions(
     shown = seen(found, tool)
     if as_json:
         for row in shown if every else islice(shown, newest):
-            sys.stdout.write(line(row) + "\n")
+            sys.stdout.buffer.write(visible_json(line(row).encode()) + b"\n")
             sys.stdout.flush()  # whoever has seen enough is noticed before the next file is opened
         return
     rows = list(shown if every else islice(shown, newest))

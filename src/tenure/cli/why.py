@@ -25,6 +25,7 @@ from tenure.lifecycle.terms import Terms
 from tenure.meter.tokens import o200k
 from tenure.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.policies.policy import Policy
+from tenure.record.visible import json_of, visible_json
 from tenure.view.edit import Commit
 
 
@@ -61,7 +62,7 @@ def why(
     past = _past(sessions, policy, (target, ceiling, floor, window), model)
     found = explain(moment(past, o200k(), at_call), object_, shlex.join(sessions))
     if json:
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+        sys.stdout.buffer.write(visible_json(msgspec.json.format(json_of(found), indent=2)) + b"\n")
         sys.stdout.buffer.flush()
         return
     console = words.screen()

@@ -1,8 +1,9 @@
 """How figures are said on the command line: one way for each, on every screen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from tenure.evals.kinds import LABELS
@@ -17,6 +18,7 @@ from tenure.meter.figures import short as short
 from tenure.meter.figures import spent as spent
 from tenure.meter.figures import tokens as tokens
 from tenure.meter.gauge import Gauge
+from tenure.record.visible import visible
 
 STYLES = {"ok": "green", "warn": "yellow", "critical": "red"}
 _BARS = "▁▂▃▄▅▆▇█"
@@ -68,6 +70,15 @@ def sparkline(values: Sequence[int], top: int, width: int = 60) -> str:
     return "".join(_BARS[min(len(_BARS) - 1, max(stretch) * len(_BARS) // (top + 1))] for stretch in stretches)
 
 
+class _Screen(Console):
+    """A console that writes no control character but its own styling, whatever is printed."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, in pieces: whatever text a piece holds, and however it came there."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text))
+
+
 def screen(*, stderr: bool = False, quiet: bool = False, wrap: bool = True) -> Console:
     """Where commands print. Nothing that a session holds is taken for markup: it is other people's text."""
-    return Console(stderr=stderr, quiet=quiet, soft_wrap=not wrap, highlight=False, markup=False, emoji=False)
+    return _Screen(stderr=stderr, quiet=quiet, soft_wrap=not wrap, highlight=False, markup=False, emoji=False)

@@ -1,5 +1,6 @@
 """What a session is about, told from its start (an edge). Promise: nothing is written, and no more than the start is read."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -154,7 +155,7 @@ def _claude_agents(path: Path, _: bytes) -> int:
     """In a folder by the name of the session; once, beside it, with its id within."""
     folder = path.with_suffix("")
     own = sum(1 for _ in matches(str(folder / "subagents"), "**/agent-*.jsonl"))
-    mark = f'"sessionId":"{path.stem}"'.encode()
+    mark = os.fsencode(f'"sessionId":"{path.stem}"')
     beside = (entry.path for entry in entries(str(path.parent)) if entry.name.startswith("agent-"))
     return own + sum(mark in _line(each) for each in beside)
 

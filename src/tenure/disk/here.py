@@ -89,13 +89,13 @@ _listed: Final = msgspec.json.Decoder(_Listed)
 
 def _listed_in(path: Path) -> list[str]:
     with suppress(OSError, ValueError, RecursionError):
-        if path.stat().st_size <= _LARGEST:
+        if path.is_file() and path.stat().st_size <= _LARGEST:
             return list(_listed.decode(path.read_bytes()).projects)
     return []
 
 
 def _configured(path: Path) -> list[str]:
     with suppress(OSError, ValueError, RecursionError):
-        if path.stat().st_size <= _LARGEST:
+        if path.is_file() and path.stat().st_size <= _LARGEST:
             return list(msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Configured).projects)
     return []

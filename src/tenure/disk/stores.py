@@ -75,5 +75,5 @@ def _is_database(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
-    except OSError:
+    except (OSError, ValueError):
         return False

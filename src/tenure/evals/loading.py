@@ -26,7 +26,7 @@ from tenure.record.entry import Draft, Entry
 from tenure.record.index import Index
 from tenure.record.recall import Original
 from tenure.rules.tables import rules_for
-from tenure.sessions.detect import read
+from tenure.sessions.detect import HEAD, read
 from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
 from tenure.store.held import damage_in
 from tenure.store.records import Conversation, Lost, conversation_named
@@ -60,7 +60,7 @@ def source(address: str) -> Source:
     """A session: see the module's docstring. Raises InputError at once when it cannot be opened."""
     path, inner = _parted(address)
     if not _seekable(path):
-        held = b"".join(open_session(path))
+        held = _held(open_session(path), path)
         return Source(address, _events(lambda: iter((held,)), path, inner), lambda: sha256(held).hexdigest())
     match store_of(Path(path)):
         case stores.OWN:
@@ -71,6 +71,19 @@ def source(address: str) -> Source:
             return _stored(tool, Path(path), inner, address)
     next(open_session(path), b"")
     return Source(address, _events(lambda: open_session(path), path, inner), lambda: _digest(open_session(path)))
+
+
+def _held(chunks: Iterator[bytes], path: str) -> bytes:
+    """All that a pipe gives. Raises InputError at once when it does not begin like a session: it may have no end."""
+    start = b""
+    while len(start) < HEAD and (chunk := next(chunks, b"")):
+        start += chunk
+    read((start,), _name(path))
+    return b"".join((start, *chunks))
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == STDIN else path
 
 
 def spills_of(address: str) -> Spills:
@@ -200,7 +213,7 @@ def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None, ten
 
 def _events(chunks: Callable[[], Iterator[bytes]], path: str, agent: str) -> Callable[[], tuple[str, Iterator[Event]]]:
     def opened() -> tuple[str, Iterator[Event]]:
-        reader, events = read(chunks(), "standard input" if path == STDIN else path, agent)
+        reader, events = read(chunks(), _name(path), agent)
         return reader.name, events
 
     return opened

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.dialects.json_text import Json, dump, load, object_of
+from tenure.disk.files import read_file
 from tenure.errors import Failure, InputError, ModelError
 from tenure.models.assembly.assembly import Assembly
 from tenure.models.failures import Trouble, sentence, told_trouble, trouble
@@ -57,11 +58,9 @@ def read_script(path: Path) -> Script:
     """The script in a file. Raises InputError for what is none."""
     where = str(path)
     try:
-        if path.stat().st_size > LARGEST:
-            raise InputError(where, "a script of more than 64 MB", "a smaller one")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeError) as error:
-        raise InputError(where, f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
+        text = read_file(path, LARGEST).decode()
+    except UnicodeError as error:
+        raise InputError(where, f"cannot be read ({error})") from error
     return parse_script(text, where)
 
 

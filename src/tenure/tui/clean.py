@@ -6,7 +6,8 @@ Everything that a widget shows of a session goes through here; what the interfac
 from pathlib import Path
 from typing import Final
 
-from tenure.agent.tools.harmless import plain, visible
+from tenure.agent.tools.harmless import plain
+from tenure.record.visible import visible
 
 LONGEST: Final = 60_000  # characters of one text that are shown at once
 TAB: Final = 4

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.tools.harmless import Cleaner, plain, visible
+from tenure.agent.tools.harmless import Cleaner, plain
+from tenure.record.visible import visible
 
 PIECES = st.sampled_from(
     [

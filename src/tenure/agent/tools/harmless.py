@@ -1,13 +1,15 @@
 r"""Text of unknown origin that cannot act on a terminal or deceive a reader. Promise: nothing is broken by what a program prints.
 
 Escape sequences are taken out, a line that was written over and over (`\r`, backspaces) is left as it stood last, and what else has no
-shape of its own is shown by one: control characters as U+2400 and up, marks that turn the direction of text and invisible tags by their number.
+shape of its own is shown by one (`record.visible`).
 """
 
 import codecs
 import re
 from collections.abc import Iterator
 from typing import Final
+
+from tenure.record.visible import ACTS, visible
 
 _SEQUENCE: Final = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
@@ -16,34 +18,17 @@ _SEQUENCE: Final = re.compile(
     r"|\x9b[0-?]*+[ -/]*+[@-~]"
 )
 _CUT: Final = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+|[\]PX^_][^\x07\x1b\x9c]*+\x1b?|[ -/]*+)?\Z|\x9b[0-?]*+[ -/]*+\Z")
-_SHAPELESS: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
-)
 _NO_TEXT: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
-_ACTS: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffd\U000e0000-\U000e007f]"
-)
+_ACTS: Final = re.compile(f"[{ACTS}\ufffd]")
 _LONGEST_SEQUENCE: Final = 4_096  # characters; a longer one is no sequence
 _LONGEST_LINE: Final = 2**16  # characters that are held back
 _BINARY_SHARE: Final = 0.2  # of a line's characters, from which on it is no text
 _BINARY_LEAST: Final = 8  # such characters, where no such line goes before
 
 
-def visible(text: str) -> str:
-    """The text with every character that has no shape shown by one; tabs and newlines stay."""
-    return text if text.isascii() and text.isprintable() else _SHAPELESS.sub(_picture, text)
-
-
 def plain(text: str) -> str:
     """A whole text as it would be read on a terminal."""
     return Cleaner().feed(text.encode("utf-8", "replace"), final=True)
-
-
-def _picture(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
 
 
 class Cleaner:

@@ -11,11 +11,11 @@ from msgspec import Meta, Struct
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.files import kind_of, near
-from tenure.agent.tools.harmless import visible
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
 from tenure.record.tools import ToolKind
+from tenure.record.visible import visible
 
 MOST: Final = 1_000  # entries shown
 

@@ -22,6 +22,7 @@ import tenure
 from tenure.evals.audit.audit import Asked
 from tenure.evals.audit.report import VERSION, Audit
 from tenure.evals.lines import spelled
+from tenure.record.visible import json_of
 
 KEPT: Final = 2  # of what is kept: a report of another one is made again, though its readers would not mind
 MOST: Final = 2_000  # files of a folder; of more, those that were longest not asked for go
@@ -37,7 +38,7 @@ _decode: Final = msgspec.json.Decoder(Audit).decode
 
 def key_of(address: str, digest: str, asked: Asked) -> str:
     """By what an audit is found again: the session's bytes and address, what was asked, and who audited."""
-    return sha256(msgspec.json.encode((VERSION, KEPT, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]
+    return sha256(json_of((VERSION, KEPT, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]
 
 
 class Kept:
@@ -93,7 +94,7 @@ class Kept:
     def keep(self, key: str, report: Audit) -> None:
         """Keep a report."""
         with self._appearing(key + REPORT) as file:
-            file.write(msgspec.json.encode(report))
+            file.write(json_of(report))
 
     def prune(self, most: int = MOST) -> None:
         """Let go of what was longest not asked for, and of what audits that were killed left half written."""

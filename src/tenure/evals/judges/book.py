@@ -118,6 +118,8 @@ def _key(line: VerdictLine | PreferenceLine) -> _Key:
 def _read(path: str) -> Iterator[Line | None]:
     decoder = msgspec.json.Decoder[Line](Line)
     try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(path, "found no file", "a file of verdicts, or a path for one")
         with Path(path).open("rb") as file:
             while raw := file.readline(LONGEST):
                 if raw.strip():

@@ -141,10 +141,7 @@ class ClaudeCode:
 
     def recognises(self, head: bytes) -> bool:
         """Whether one of the first lines is one of Claude Code's."""
-        top = keys(head)  # the first line may be longer than the head
-        if "parentUuid" in top and {"type", "uuid", "message", "isSidechain"} & set(top):
-            return True
-        return any(_fits(line) for line in head.split(b"\n")[:50])
+        return any(_begins(line) or _fits(line) for line in head.split(b"\n")[:50])
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts of the live branch, in order."""
@@ -153,6 +150,12 @@ class ClaudeCode:
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent, by its id or, in logs without ids, by that of its first line."""
         return _Reading(agent).events(chunks)
+
+
+def _begins(line: bytes) -> bool:
+    """Whether a line that may be cut off, or hold what is no Unicode, has the keys of one of Claude Code's."""
+    top = keys(line)
+    return "parentUuid" in top and bool({"type", "uuid", "message", "isSidechain"} & set(top))
 
 
 def _fits(line: bytes) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import frozen
-from tenure.agent.tools.harmless import plain, visible
+from tenure.agent.tools.harmless import plain
 from tenure.agent.tools.racing import End, ended
 from tenure.agent.tools.servers.schema import taken
 from tenure.agent.tools.servers.server import Server
@@ -20,6 +20,7 @@ from tenure.dialects.json_text import Json, dump, load
 from tenure.dialects.media import Source
 from tenure.errors import InputError
 from tenure.record.tools import DECLARATION, Kinds, ToolKind
+from tenure.record.visible import visible
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult

@@ -15,7 +15,6 @@ from msgspec import Struct, structs
 
 from tenure.agent.approval import Act, Approval
 from tenure.agent.secrets import may_be_secret
-from tenure.agent.tools.harmless import visible
 from tenure.agent.tools.shell.below import Below, below
 from tenure.agent.tools.shell.bindings import Bindings
 from tenure.agent.tools.shell.effects import (
@@ -45,6 +44,7 @@ from tenure.agent.tools.shell.tables import PROSE, is_harmless, is_public, sound
 from tenure.agent.tools.shell.words import PROCESS
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
+from tenure.record.visible import visible
 
 DEEPEST: Final = 6  # scripts within scripts
 WORDS: Final = 3_000  # in all its commands

@@ -13,9 +13,10 @@ from msgspec import Struct
 
 from tenure.evals.audit.page.detail import Detail
 from tenure.evals.audit.page.layers import Stacks
-from tenure.evals.audit.page.markup import Html, clean, slug
+from tenure.evals.audit.page.markup import Html, slug
 from tenure.evals.audit.report import Audit, Gone, Harm, Removal, Run
 from tenure.evals.harm.line import Verdict
+from tenure.record.visible import visible
 
 VERDICTS: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")
 AROUND: Final = 360  # characters of an excerpt before what is needed, and after it
@@ -120,14 +121,14 @@ class Texts:
     def name(self, text: str) -> int:
         """The number of a short string, which is cut when it is not short."""
         cut = text[:_NAME]
-        return self._number(clean(cut) if len(cut) == len(text) else f"{clean(cut)}… ({len(text):,} characters)")
+        return self._number(visible(cut) if len(cut) == len(text) else f"{visible(cut)}… ({len(text):,} characters)")
 
     def excerpt(self, text: str, wanted: str) -> Excerpt:
         """What stands around `wanted` in `text`, or the start of it. O(text)."""
         found = next((part for part in _parts(wanted) if part in text), "")
         at, length = text.find(found), len(found)
         start, stop = max(0, at - AROUND), min(len(text), at + length + AROUND)
-        parts = clean(text[start:at]), clean(text[at : at + length]), clean(text[at + length : stop])
+        parts = visible(text[start:at]), visible(text[at : at + length]), visible(text[at + length : stop])
         whole = "".join(parts)
         if whole not in self._numbers:
             cost = len(whole.encode()) + 5 * sum(map(whole.count, "<>&")) + sum(map(whole.count, '\n\t"\\'))
@@ -163,14 +164,14 @@ def session_data(audit: Audit, id_: str, stacks: Stacks, detail: Detail) -> Sess
         path=_told(audit.session.path),
         calls=stacks.calls,
         entries=audit.session.entries,
-        bands=tuple((clean(band.label), band.class_) for band in stacks.bands),
+        bands=tuple((visible(band.label), band.class_) for band in stacks.bands),
         times=tuple(
-            (call, clean(at[:40])) for call, at in ((point.call, point.at) for point in audit.window.series.points) if at
+            (call, visible(at[:40])) for call, at in ((point.call, point.at) for point in audit.window.series.points) if at
         ),
         runs=tuple(
             RunData(
                 id=names[number],
-                name=clean(run.policy[:_NAME]),
+                name=visible(run.policy[:_NAME]),
                 every=run.series.every,
                 calls=stacks.runs[number].calls,
                 tokens=stacks.runs[number].values,
@@ -186,7 +187,7 @@ def session_data(audit: Audit, id_: str, stacks: Stacks, detail: Detail) -> Sess
 
 def _told(path: str) -> str:
     """A path as a command can have it; a word for one that cannot be copied from a page as it is."""
-    return path if len(path) <= _PATH and path.isprintable() and clean(path) == path else "SESSION"
+    return path if len(path) <= _PATH and path.isprintable() and visible(path) == path else "SESSION"
 
 
 def named_needs(run: Run, most: int) -> Iterator[Named]:

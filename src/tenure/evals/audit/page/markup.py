@@ -9,12 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-# What a terminal or a browser obeys and no reader sees: controls, marks and overrides of direction, what is no character at all.
-_ODD = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufff9-\ufffb\ufffe\uffff]"
-)
-_PICTURES: Final = 0x2400  # of the first 32 controls, in their order
-_DELETE: Final = 0x7F
+from tenure.record.visible import visible
+
 _LINE: Final = 120  # characters of a text in a line
 
 _VOID: Final = frozenset({"meta", "input", "br"})
@@ -43,15 +39,10 @@ def join(children: Sequence[Child]) -> Html:
     return Html("".join([child if isinstance(child, Html) else _text(child) for child in children if child is not None]))
 
 
-def clean(text: str) -> str:
-    """`text` with what acts on the reader's screen made visible, line breaks and tabs kept. O(text)."""
-    return _ODD.sub(_shown, text) if _ODD.search(text) else text
-
-
 def line(text: str, limit: int = _LINE) -> str:
     """`text` in one line of at most about `limit` characters; what is longer says how long it is. O(limit)."""
     cut = text[:limit]
-    shown = clean(cut).replace("\n", "⏎").replace("\t", " ")
+    shown = visible(cut).replace("\n", "⏎").replace("\t", " ")
     return shown if len(cut) == len(text) else f"{shown}… ({len(text):,} characters)"
 
 
@@ -74,13 +65,4 @@ def _attribute(key: str, value: Value) -> str:
 
 
 def _text(value: str | int) -> str:
-    return str(value) if isinstance(value, int) else escape(clean(value))
-
-
-def _shown(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(_PICTURES + code)
-    if code == _DELETE:
-        return "␡"
-    return "�" if 0xD800 <= code <= 0xDFFF else f"⟨U+{code:04X}⟩"
+    return str(value) if isinstance(value, int) else escape(visible(value))
