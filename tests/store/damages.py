@@ -6,9 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from sqlalchemy import text
+
 from tenure import Budget, Context
 from tenure.meter.ledger import Spent
 from tenure.record.entry import Usage
+from tenure.store.database import Database
+from tenure.store.migrations import MIGRATIONS
 from tenure.store.records import Conversation
 from tenure.store.store import Store
 
@@ -41,6 +45,22 @@ def filled(path: Path, folder: Path) -> str:
         other = Context(store=store, conversation="other")
         other.extend([{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hello!"}])
         return context.conversation
+
+
+BACK: Final = {  # what takes a store back to a version
+    2: ("ALTER TABLE commit_log DROP COLUMN id", "ALTER TABLE conversation DROP COLUMN terms"),
+    1: ("ALTER TABLE usage DROP COLUMN usd", "DROP TABLE aside"),
+}
+
+
+def at_version(database: Database, version: int) -> None:
+    """A store as an older Tenure wrote it."""
+    with database.connect(exclusive=True) as connection:
+        for each in range(len(MIGRATIONS) - 1, version - 1, -1):
+            for statement in BACK[each]:
+                connection.execute(text(statement))
+        connection.execute(text(f"UPDATE tenure_version SET version = {version}"))
+        connection.commit()
 
 
 def damaged(path: Path, chance: random.Random) -> str:

@@ -13,18 +13,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sqlalchemy import Connection, text
+from damages import at_version
+from sqlalchemy import Connection, inspect, text
 
+from tenure.agent.tools.output import Output
 from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Entry, Origin, Role, Text
+from tenure.record.entry import Draft, Entry, Origin, Role, Spill, Text, ToolResult
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS, migrate, version_of
 from tenure.store.records import Conversation
+from tenure.store.spills import Spills
 from tenure.store.store import Store
 from tenure.view.edit import Commit, Drop
 
 ROUNDS_PER_CONVERSATION = 4  # verifying reads a conversation from its beginning
-DOING = ("entries", "clips", "commits", "forks")
+DOING = ("entries", "clips", "commits", "forks", "spills")
+MIGRATED = 8  # one kill of so many is of a migration
+LONGEST_S = 0.008  # that a child lives on after its first sign
+CHUNK, CHUNKS = 1_000, 8  # bytes of an output that come at once, and how many make an output
+SPILLS = Path(sys.argv[2]) / "spills"  # of a store on a server
 
 
 def killed_after(child: Callable[[int], None], wait_s: float) -> int:
@@ -41,6 +48,7 @@ def killed_after(child: Callable[[int], None], wait_s: float) -> int:
     time.sleep(wait_s)
     os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
+    settle(sys.argv[1])
     assert os.WIFSIGNALED(status), "the child ended before it was killed"
     while more := len(os.read(read, 65_536)):
         signs += more
@@ -156,19 +164,77 @@ def kill_appending(url: str, conversation: str, clips: bool, wait_s: float) -> d
         }
 
 
-def kill_upgrading(directory: Path, round_: int, wait_s: float) -> dict[str, object]:
-    """Kill a child that brings a store of version 2 up to date, whose commits have no hashes yet."""
-    url = f"sqlite:///{directory}/upgrade-{round_}.db"
+def spiller(url: str, conversation: str) -> Callable[[int], None]:
+    """A child that keeps outputs too large for their entries for ever; a sign is a chunk that was taken."""
+
+    def child(pipe: int) -> None:
+        with spilling(url) as store:
+            chain = Chain()
+            for entry in store.entries(conversation):
+                chain.follow(entry)
+            while True:
+                part = store.spills.part(conversation, chain.length, "call")
+                output = Output(CHUNK, part=part, most=2**30)
+                for n in range(CHUNKS):
+                    output.feed(chunk(chain.length, n))
+                    os.write(pipe, b".")
+                shown = output.text()
+                assert output.spill is not None
+                assert part is not None
+                block = ToolResult(call_id="call", text=shown, spill=output.spill)
+                store.append(conversation, (chain.place(Draft(role=Role.TOOL, blocks=(block,)), (99,)),))
+                part.unlink()
+
+    return child
+
+
+def spilling(url: str) -> Store:
+    """A store whose spills have a folder, also where it is on a server."""
+    return Store(url, spills=None if url.startswith("sqlite") else Spills(SPILLS))
+
+
+def chunk(entry: int, n: int) -> bytes:
+    return f"{entry} {n} ".encode().ljust(CHUNK - 1, b"x") + b"\n"
+
+
+def kill_spilling(url: str, conversation: str, wait_s: float) -> dict[str, object]:
+    def taken(store: Store) -> int:
+        """Chunks that are recorded, or in the file of a call that never ended, whole and in order."""
+        length = store.conversation(conversation).length
+        part = store.spills.part(conversation, length, "call")
+        held = part.read_bytes() if part is not None and part.is_file() else b""
+        assert held[: len(held) // CHUNK * CHUNK] == b"".join(chunk(length, n) for n in range(len(held) // CHUNK))
+        return length * CHUNKS + len(held) // CHUNK
+
+    with spilling(url) as store:
+        length = store.conversation(conversation).length
+    acknowledged = killed_after(spiller(url, conversation), wait_s)
+    with spilling(url) as store:
+        after = store.conversation(conversation)
+        for entry in store.entries(conversation, length):
+            (block,) = entry.blocks
+            assert isinstance(block, ToolResult)
+            assert isinstance(block.spill, Spill)
+            assert b"".join(store.spills.open(block.spill)) == b"".join(chunk(entry.n, n) for n in range(CHUNKS))
+        return {
+            "doing": "spills",
+            "acknowledged": acknowledged,
+            "stored": taken(store) - length * CHUNKS,
+            "commits": after.commits,
+            "commits_expected": 0,
+            "log": len(store.commits(conversation)),
+            "wrong": store.verify(conversation),
+        }
+
+
+def kill_upgrading(url: str, version: int, wait_s: float) -> dict[str, object]:
+    """Kill a child that brings a store of an older version up to date, whose commits have no hashes yet."""
     with Store(url) as store:
         store.create(Conversation(id="c"))
         chain = Chain()
         store.append("c", [placed(chain) for _ in range(60)], [clip(n) for n in range(60)])
     database = Database(url)
-    with database.connect(exclusive=True) as connection:
-        for step in ("commit_log DROP COLUMN id", "conversation DROP COLUMN terms"):
-            connection.execute(text(f"ALTER TABLE {step}"))
-        connection.execute(text("UPDATE tenure_version SET version = 2"))
-        connection.commit()
+    at_version(database, version)
 
     def child(pipe: int) -> None:
         os.write(pipe, b".")
@@ -177,12 +243,13 @@ def kill_upgrading(directory: Path, round_: int, wait_s: float) -> dict[str, obj
 
     killed_after(child, wait_s)
     with database.connect() as connection:
-        version = version_of(connection)
-        columns = [row[1] for row in connection.execute(text("PRAGMA table_info(commit_log)"))]
+        found = version_of(connection)
+        hashed = "id" in {column["name"] for column in inspect(connection).get_columns("commit_log")}
+        paid = "usd" in {column["name"] for column in inspect(connection).get_columns("usage")}
     database.close()
     with Store(url) as store:
-        whole = ("id" in columns) == (version == len(MIGRATIONS)) and len(store.commits("c")) == 60
-        return {"doing": "migration", "version": version, "whole": whole, "missed": 0, "wrong": store.verify("c")}
+        whole = (hashed, paid, len(store.commits("c"))) == (found >= 3, found >= 2, 60)
+        return {"doing": "migration", "version": found, "whole": whole, "missed": 0, "wrong": store.verify("c")}
 
 
 def slow_step(connection: Connection) -> None:
@@ -193,9 +260,8 @@ def slow_step(connection: Connection) -> None:
         time.sleep(0.0002)
 
 
-def kill_migrating(directory: Path, round_: int, wait_s: float) -> dict[str, object]:
+def kill_migrating(url: str, _: int, wait_s: float) -> dict[str, object]:
     """Kill a child that migrates a store of 60 entries; then migrate it in peace."""
-    url = f"sqlite:///{directory}/migration-{round_}.db"
     with Store(url) as store:
         store.create(Conversation(id="c"))
         chain = Chain()
@@ -211,7 +277,7 @@ def kill_migrating(directory: Path, round_: int, wait_s: float) -> dict[str, obj
     database = Database(url)
     with database.connect() as connection:
         version = version_of(connection)
-        columns = [row[1] for row in connection.execute(text("PRAGMA table_info(entry)"))]
+        columns = {column["name"] for column in inspect(connection).get_columns("entry")}
     now = len(MIGRATIONS)
     whole = ("length" in columns) == (version == now + 1) and version in (now, now + 1)
     migrate(database, (*MIGRATIONS, slow_step))
@@ -226,29 +292,60 @@ def kill_migrating(directory: Path, round_: int, wait_s: float) -> dict[str, obj
     return {"doing": "migration", "version": version, "whole": whole, "missed": missed, "wrong": wrong}
 
 
+def settle(url: str) -> None:
+    """Wait until a server has seen that the child is dead, and ended what it was doing."""
+    if url.startswith("sqlite"):
+        return
+    database = Database(url)
+    busy = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = current_setting('application_name') "
+        "AND pid <> pg_backend_pid() AND state <> 'idle'"
+    )
+    with database.connect() as connection:
+        while connection.execute(busy).scalar():
+            connection.rollback()
+    database.close()
+
+
+def nest(url: str, directory: Path, name: str) -> str:
+    """The URL of a place of its own for a store that is migrated: a file, or a schema."""
+    if url.startswith("sqlite"):
+        return f"sqlite:///{directory}/{name}.db"
+    schema = f"{directory.name}_{name}".replace("-", "_")
+    database = Database(url)
+    with database.connect() as connection:
+        connection.execute(text(f"CREATE SCHEMA {schema}"))
+        connection.commit()
+    database.close()
+    return f"{url}{'&' if '?' in url else '?'}options=-csearch_path%3D{schema}"
+
+
 def say(death: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(death) + "\n")
 
 
 def main(url: str, directory: Path, kills: int, seed: int) -> None:
     chance = random.Random(seed)
-    for round_ in range(kills):
+    for round_ in range(kills - kills // MIGRATED):
         conversation = f"{directory.name}-{round_ // ROUNDS_PER_CONVERSATION}"
         if round_ % ROUNDS_PER_CONVERSATION == 0:
             with Store(url) as store:
                 store.create(Conversation(id=conversation))
-        doing, wait_s = DOING[round_ // ROUNDS_PER_CONVERSATION % len(DOING)], chance.uniform(0.001, 0.02)
+        doing, wait_s = DOING[round_ // ROUNDS_PER_CONVERSATION % len(DOING)], chance.uniform(0, LONGEST_S)
         if doing == "commits":
             say(kill_committing(url, conversation, wait_s))
         elif doing == "forks":
             say(kill_forking(url, conversation, wait_s))
+        elif doing == "spills":
+            say(kill_spilling(url, conversation, wait_s))
         else:
             say(kill_appending(url, conversation, doing == "clips", wait_s))
-    for round_ in range(kills // 8):
-        kill = kill_migrating if round_ % 2 else kill_upgrading
-        say(kill(directory, round_, chance.uniform(0.001, 0.05)))
-    with Store(url) as store:
-        say({"doing": "all", "wrong": [wrong for each in store.conversations() if (wrong := store.verify(each.id))]})
+    for round_ in range(kills // MIGRATED):
+        kill = kill_migrating if round_ % 3 == 2 else kill_upgrading
+        say(kill(nest(url, directory, f"old_{round_}"), 1 + round_ % 3, chance.uniform(0, 5 * LONGEST_S)))
+    with spilling(url) as store:
+        mine = [each.id for each in store.conversations() if each.id.startswith(directory.name)]
+        say({"doing": "all", "wrong": [wrong for each in mine if (wrong := store.verify(each))]})
 
 
 if __name__ == "__main__":

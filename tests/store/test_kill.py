@@ -12,9 +12,9 @@ import pytest
 from tenure.store.migrations import MIGRATIONS
 
 POSTGRES: Final = os.environ.get("TENURE_TEST_POSTGRES", "")
-FEW, MANY = 16, 200  # processes that write; an eighth more migrate
+FEW, MANY = 24, 1_000  # processes; an eighth of them migrate
 NURSERY: Final = Path(__file__).with_name("nursery.py")
-WRITING: Final = ("entries", "clips", "commits", "forks")
+WRITING: Final = ("entries", "clips", "commits", "forks", "spills")
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -38,8 +38,10 @@ def deaths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         folder.with_name(f"{folder.name}-{os.getpid()}")
     )  # names the conversations, on a server that has others
     url = POSTGRES if kind == "postgres" else f"sqlite:///{folder}/killed.db"
+    if kind == "postgres":
+        url += f"{'&' if '?' in url else '?'}application_name={folder.name}"
     command = [sys.executable, str(NURSERY), url, str(folder), str(kills), "7"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=1_200)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -48,8 +50,8 @@ def of(deaths: Deaths, *doing: str) -> Deaths:
 
 
 def test_enough_processes_were_killed_while_they_wrote(deaths: Deaths) -> None:
-    assert len(of(deaths, *WRITING)) >= FEW
-    assert all(len(of(deaths, doing)) >= FEW // 4 for doing in WRITING)
+    assert len(deaths) - 1 in (FEW, MANY)  # the last line is about all
+    assert all(len(of(deaths, doing)) >= 4 for doing in WRITING)
     assert all(death["acknowledged"] > 0 for death in of(deaths, *WRITING))
 
 
@@ -69,6 +71,6 @@ def test_what_belongs_together_is_stored_together(deaths: Deaths) -> None:
 
 def test_a_killed_migration_leaves_one_version_or_the_other_and_can_be_repeated(deaths: Deaths) -> None:
     migrations = of(deaths, "migration")
-    assert len(migrations) == len(of(deaths, *WRITING)) // 8
+    assert len(migrations) == (len(deaths) - 1) // 8
     assert [death for death in migrations if not death["whole"] or death["missed"]] == []
-    assert {death["version"] for death in migrations} <= {2, len(MIGRATIONS), len(MIGRATIONS) + 1}
+    assert {death["version"] for death in migrations} <= {*range(1, len(MIGRATIONS) + 2)}

@@ -3,11 +3,11 @@
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
+import damages
 import pytest
 from homes import World
 
@@ -18,10 +18,6 @@ from tenure.store.migrations import MIGRATIONS, version_of
 from tenure.store.records import Conversation
 from tenure.store.store import Store
 
-BACK = {  # what takes a store back to a version
-    2: ("ALTER TABLE commit_log DROP COLUMN id", "ALTER TABLE conversation DROP COLUMN terms"),
-    1: ("ALTER TABLE usage DROP COLUMN usd", "DROP TABLE aside"),
-}
 KILLED = """
 import os, signal, sys
 from tenure.store.store import Store
@@ -33,13 +29,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def at_version(path: Path, version: int) -> None:
     """A store as an older Tenure wrote it."""
-    with sqlite3.connect(path, isolation_level=None) as connection:
-        for each in range(len(MIGRATIONS) - 1, version - 1, -1):
-            for statement in BACK[each]:
-                connection.execute(statement)
-        connection.execute("UPDATE tenure_version SET version = ?", (version,))
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
+    database = Database(f"sqlite:///{path}")
+    damages.at_version(database, version)
+    database.close()
 
 
 def everything(folder: Path) -> dict[str, bytes]:
