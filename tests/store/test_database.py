@@ -59,6 +59,40 @@ def test_a_full_disk_loses_nothing_that_was_stored(file: Path) -> None:
     assert holds_all(file)
 
 
+WRITER = """
+import resource, sys
+from tenure.errors import StoreError
+from tenure.record.chain import Chain
+from tenure.record.entry import Draft, Origin, Role, Text
+from tenure.store.store import Store
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+with Store(sys.argv[1]) as store:
+    chain = Chain()
+    for entry in store.entries("c"):
+        chain.follow(entry)
+    try:
+        while True:
+            words = Text(text="x" * 9_000, origin=Origin.HUMAN)
+            store.append("c", [chain.place(Draft(role=Role.USER, blocks=(words,)), (9,))])
+            print(chain.length, flush=True)
+    except StoreError as error:
+        print(error, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")
+@pytest.mark.parametrize("size", range(120_000, 200_000, 9_000))
+def test_a_disk_that_takes_no_more_loses_nothing_that_was_acknowledged_and_is_not_called_damage(file: Path, size: int) -> None:
+    """The limit of a file's size fails writes anywhere, also in the log and in its index, as a quota does; root is held to it too."""
+    command = [sys.executable, "-c", WRITER, f"sqlite:///{file}", str(size)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    acknowledged = int(done.stdout.split()[-1])
+    assert "free some space and try again" in done.stderr
+    with Store(f"sqlite:///{file}") as store:
+        assert store.conversation("c").length == acknowledged
+        assert store.verify("c") is None
+
+
 def test_a_read_only_store_can_be_read_and_says_that_it_cannot_be_written(file: Path) -> None:
     with Store(f"sqlite:///file:{file}?mode=ro&uri=true") as store:
         assert list(store.entries("c")) == said("a", "b")
@@ -225,6 +259,34 @@ def test_a_conversation_that_is_its_own_ancestor_is_told_and_read_no_further(fil
 
 
 POSTGRES = os.environ.get("TENURE_TEST_POSTGRES", "")
+
+
+@pytest.mark.skipif(not POSTGRES, reason="no server")
+def test_a_full_disk_of_a_server_loses_nothing_that_was_stored() -> None:
+    """The server says what it says when its disk is full; a trigger makes it."""
+    name = os.urandom(8).hex()
+    full = "could not extend file: No space left on device"
+    with Store(POSTGRES) as store:
+        store.create(Conversation(id=name))
+        store.append(name, said("a", "b"))
+        with store._database.writing() as cursor:
+            cursor.execute(
+                f"CREATE FUNCTION full_{name}() RETURNS trigger LANGUAGE plpgsql AS "
+                f"$$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = '{full}'; END $$"
+            )
+            cursor.execute(
+                f"CREATE TRIGGER full_{name} BEFORE INSERT ON entry FOR EACH ROW WHEN (NEW.conversation = '{name}') "
+                f"EXECUTE FUNCTION full_{name}()"
+            )
+        try:
+            with pytest.raises(StoreError, match=r"No space left .*all that was stored is there; free some space"):
+                store.append(name, said("a", "b", "c")[2:])
+            assert list(store.entries(name)) == said("a", "b")
+            assert store.verify(name) is None
+        finally:
+            with store._database.writing() as cursor:
+                cursor.execute(f"DROP FUNCTION full_{name} CASCADE")
+        store.append(name, said("a", "b", "c")[2:])
 
 
 def cut_off(store: Store, other: Store) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 from tui_stage import call, made, played, said, says, text_of, until
 
@@ -15,10 +16,12 @@ from tenure.agent.settings import Settings, World
 from tenure.context import Context
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.session import Setup
+from tenure.lifecycle.terms import Terms
 from tenure.models.speakers import SdkSpeaker
 from tenure.record.entry import Origin, Role
 from tenure.record.index import Index
 from tenure.rules.tables import rules_for
+from tenure.store.held import encoded
 from tenure.store.records import Conversation
 from tenure.testing.builders import by_words, human, reply, result, session
 from tenure.testing.builders import call as called
@@ -136,6 +139,38 @@ def split() -> tuple[History, tuple[Segment, ...]]:
         title="made", format="made", model="", index=placing.index, read=entries.__getitem__, commits=commits, usages={}
     )
     return history, lists(history).segments
+
+
+def test_what_is_built_is_held_to_the_budget_and_terms_of_its_source() -> None:
+    history, segments = split()
+    terms = Terms(
+        policy="cwl",
+        gate="selfgc-paper",
+        clip=900,
+        provider="groq",
+        base_url="https://api.groq.com/openai/v1",
+        tools={"recall": 7},
+    )
+    budget = Budget(ceiling=20_000)
+    source = Conversation(
+        id="source", tenant="/home/kit", model="llama", dialect="openai-chat", budget=encoded(budget), terms=encoded(terms)
+    )
+    store = MemoryStore()
+    store.create(source)
+    picks = Picks(turns=frozenset({2, 3}))  # entries 5 to 14 become 0 to 9
+    sheet = build(
+        replace(history, sheet=source, model="llama"),
+        picks,
+        segments,
+        store=store,
+        folder=Path("/home/kit"),
+        count=by_words,
+        dialect="openai-chat",
+    )
+    assert (sheet.model, sheet.dialect, Budget.kept(sheet.budget)) == ("llama", "openai-chat", budget)
+    assert Terms.stored(sheet.terms) == replace(terms, tools={"recall": 2})
+    context = Context(store=store, conversation=sheet.id, tokenizer=by_words)
+    assert (context.session.setup.budget, context.base_url) == (budget, terms.base_url)
 
 
 def _clip(entry: int) -> Replace:

@@ -254,7 +254,11 @@ def _reader(url: URL, busy_timeout_s: float, held: ExitStack, where: str) -> Eng
 # What to do about what a driver says, by the first of these that it says.
 _WAYS: Final = (
     ("readonly|read-only", "it can be read; to write, copy it to where that is allowed"),
-    ("disk is full|No space left", "all that was stored is there; free some space and try again"),
+    # A quota, or a limit of a file's size, is no full disk to SQLite: its name for the error tells that it was a write that failed.
+    (
+        "disk is full|No space left|IOERR_(?:WRITE|TRUNCATE|FSYNC|DIR_FSYNC|SHMSIZE)",
+        "all that was stored is there; free some space and try again",
+    ),
     ("locked|could not obtain lock", "another process is writing; try again when it is done"),
     ("unable to open", "its folder must exist, and the path must be a file that may be read and written"),
     ("not a database", "give the path of a store"),
@@ -271,6 +275,8 @@ _WAYS: Final = (
 
 def _reason(error: Exception, where: str) -> str:
     """What went wrong, in the driver's first words, which name the cause, and what to do about it."""
-    words = str(getattr(error, "orig", None) or error).strip().partition("\n")[0] or type(error).__name__
-    way = next((way for sign, way in _WAYS if re.search(sign, words, re.IGNORECASE)), "")
+    cause = getattr(error, "orig", None) or error
+    words = str(cause).strip().partition("\n")[0] or type(error).__name__
+    named = f"{words} {getattr(cause, 'sqlite_errorname', '')}"
+    way = next((way for sign, way in _WAYS if re.search(sign, named, re.IGNORECASE)), "")
     return words + (f" ({way.format(where=shlex.quote(where))})" if way else "")

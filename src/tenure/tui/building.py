@@ -6,7 +6,7 @@ source still bring back what they name. A brief and the turns that it stands for
 chosen beside it, and the person's words, which no brief takes, stand before it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -19,9 +19,11 @@ from tenure.dialects import DIALECTS
 from tenure.errors import InputError
 from tenure.lifecycle.budget import USUAL
 from tenure.lifecycle.session import Session, Setup
+from tenure.lifecycle.terms import Terms
 from tenure.meter.tokens import Tokenizer, weigh
 from tenure.record.entry import NEUTRAL, Draft, Origin, Role, Text
 from tenure.rules.tables import rules_for
+from tenure.store.held import encoded
 from tenure.store.records import Conversation, Records
 from tenure.tui.history import History
 from tenure.tui.listing import Segment, is_brief, turn_blocks
@@ -92,7 +94,8 @@ def build(
         raise InputError("selection", "nothing", "at least one turn or brief")
     made = list(chosen(history, picks, segments, _prompt(system, dialect) if system else None))
     source = history.sheet
-    rules = rules_for("", history.model, "")
+    terms = Terms.stored(source.terms if source is not None else "")
+    rules = rules_for(terms.provider, history.model, "")
     setup = Setup(budget=USUAL, rules=rules, policy=None, tenant=str(folder))
     placing = Session(setup, weigh=lambda blocks: weigh(blocks, count, rules.media), count=count)
     placed = placing.propose([each.draft for each in made])
@@ -107,7 +110,9 @@ def build(
         model=history.model,
         dialect=spoken,
         budget=source.budget if source is not None and source.budget else msgspec.json.encode(USUAL).decode(),
-        terms=source.terms if source is not None else "",
+        terms=encoded(replace(terms, tools={name: _since(made, at) for name, at in terms.tools.items()}))
+        if source is not None
+        else "",
     )
     return store.create(sheet, placed.entries, commits)
 
@@ -159,6 +164,11 @@ def _wanted(history: History, picks: Picks, briefs: Iterable[Segment]) -> dict[i
             if spoken or not number or not any(entry in each for each in stands):
                 found.setdefault(entry, []).append(block)
     return {entry: sorted(blocks) for entry, blocks in found.items()}
+
+
+def _since(made: Sequence[Chosen], at: int) -> int:
+    """The first message of the new conversation that comes of the source's entry `at` or of a later one."""
+    return next((n for n, each in enumerate(made) if each.blocks and each.blocks[0][0] >= at), len(made))
 
 
 def _commits(history: History, made: Iterable[Chosen], placing: Session) -> tuple[Commit, ...]:

@@ -234,4 +234,6 @@ def _linked(part: Path, kept: Path) -> None:
     except FileExistsError:
         return
     except OSError:  # a file system without links
-        shutil.copyfile(part, kept)
+        copy = kept.with_name(f"{part.name}.copy")
+        shutil.copyfile(part, copy)
+        copy.replace(kept)  # so that a kill leaves no half of it under the name of the whole
