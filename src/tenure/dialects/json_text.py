@@ -197,6 +197,7 @@ def _kind(value: Json) -> str:
 
 
 def _plain(value: object) -> object:
+    kind = type(value).__name__
     dumped = getattr(value, "model_dump", None)
     if callable(dumped) and not isinstance(value, type):
         return dumped(mode="json", exclude_unset=True)
@@ -204,4 +205,4 @@ def _plain(value: object) -> object:
         return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping will do
     if isinstance(value, Iterable) and not isinstance(value, Iterator | type):
         return list(cast(Iterable[object], value))
-    raise InputError("message", f"a {type(value).__name__}", "values that JSON can hold")
+    raise InputError("message", f"a {kind}", "values that JSON can hold")
