@@ -30,4 +30,4 @@ def test_every_request_of_a_random_conversation_keeps_the_laws(policy: str, comp
 @pytest.mark.parametrize(("policy", "compat", "dialect"), CASES)
 def test_many_random_conversations_keep_the_laws(policy: str, compat: str, dialect: str, tmp_path: Path) -> None:
     for drive in drives(tmp_path, policy, dialect, compat=compat, requests=LONG // len(CASES), first=1_000):
-        (tmp_path / drive.file).unlink()
+        (tmp_path / drive.file).unlink(missing_ok=True)  # most are kept in memory
