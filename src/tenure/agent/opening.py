@@ -132,6 +132,7 @@ async def opened(
         tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
         heard: list[Callable[[Decision], None]] = []
         context = _context(settings, world, store, sheet, folder, choice, heard)
+        snapshots = _snapshots(settings, world, folder, context, scratch, shared)
         return Parts(
             settings=settings,
             world=world,
@@ -141,7 +142,7 @@ async def opened(
             context=context,
             admitted=admitted,
             place=place,
-            workspace=Workspace(folder, home=world.home, scratch=scratch.path),
+            workspace=Workspace(folder, home=world.home, scratch=scratch.path, keeps=snapshots.keeps if snapshots else None),
             scratch=scratch,
             repository=Repository(folder, environment=world.environment),
             toolbox=_branched(shared.offers, tools)
@@ -150,7 +151,7 @@ async def opened(
             permissions=shared.permissions if shared is not None else Permissions(settings.mode, outside=settings.allow_outside),
             servers=servers,
             walls=means,
-            snapshots=_snapshots(settings, world, folder, context, scratch, shared),
+            snapshots=snapshots,
             notices=(
                 *admitted.notices,
                 *unwalled(settings.mode, means),

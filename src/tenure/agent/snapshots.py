@@ -108,6 +108,21 @@ class Snapshots:
             return f"no copy of the files could be kept ({error.strerror or error})"
         return self._given_up
 
+    def keeps(self, path: Path) -> bool:
+        """Whether `take` would keep what is in a file now. Never raises."""
+        if self._given_up or not path.is_relative_to(self.folder):
+            return False
+        above = [folder for folder in path.parents if folder != self.folder and folder.is_relative_to(self.folder)]
+        try:
+            if path.lstat().st_size > LARGEST or any((folder / ".git").exists() for folder in above):
+                return False
+            with self._alone():
+                self._begin()
+                ignored = self._run("check-ignore", "--quiet", "--no-index", "--", str(path.relative_to(self.folder)))
+        except (OSError, _Failed):
+            return False
+        return ignored.code == 1
+
     def listed(self) -> tuple[Snapshot, ...]:
         """All of this session, oldest first. Raises InputError when git cannot tell."""
         if self._git is None or not self._place.is_dir():
@@ -140,12 +155,16 @@ class Snapshots:
         except OSError as error:
             raise InputError("rewind", f"{error.filename}: {error.strerror or error}", "files that can be written") from error
 
-    def _taken(self, cause: str, message: str, also: Iterable[Path]) -> None:
+    def _begin(self) -> None:
+        """Make the git directory, if there is none."""
         if not (self._place / "HEAD").exists():
             self._ran("init", "--quiet", "--bare", "--template=", str(self._place))
             (self._place / "info").mkdir(exist_ok=True)
             (self._place / "info/attributes").write_text(_ATTRIBUTES)
             (self._place / "info/exclude").write_text("\n".join((*LEFT_OUT, "")))
+
+    def _taken(self, cause: str, message: str, also: Iterable[Path]) -> None:
+        self._begin()
         changed = self._names("ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard")
         forced = [os.path.relpath(path, self.folder) for path in also if path.is_relative_to(self.folder)]
         kept, dropped = self._fitting({*changed, *forced})

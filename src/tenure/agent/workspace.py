@@ -5,7 +5,7 @@ A path is judged by where it leads, symlinks followed: a link in the workspace t
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -37,8 +37,17 @@ class Sight(Struct, frozen=True, kw_only=True, gc=False):
 class Workspace:
     """A folder, with what was seen and written of its files so far. Mutable in that alone; one for each agent."""
 
-    def __init__(self, root: Path, *, home: Path | None = None, scratch: Path | None = None, also: tuple[Path, ...] = ()) -> None:
-        """`scratch` is a folder of this session's own for temporary files, `also` are further folders that count as inside."""
+    def __init__(
+        self,
+        root: Path,
+        *,
+        home: Path | None = None,
+        scratch: Path | None = None,
+        also: tuple[Path, ...] = (),
+        keeps: Callable[[Path], bool] | None = None,
+    ) -> None:
+        """`scratch` is for this session's temporary files, `also` counts as inside; `keeps` says whether a file is copied before it is changed."""
+        self._keeps = keeps
         self.root = root.resolve()
         self.home = (home or Path.home()).resolve()
         self.scratch = scratch.resolve() if scratch else None
@@ -82,14 +91,19 @@ class Workspace:
         return any(run_files.is_run(self._near(form)) for form in self._forms(path))
 
     def is_kept(self, path: Path) -> bool:
-        """Whether what is there now could be brought back if it were overwritten: there is nothing, or git knows the file."""
+        """Whether what is there now could be brought back if it were overwritten: there is nothing, git has the file, or a copy is made."""
         landing = self.landing(path)
         try:
             if landing.is_dir() or landing.lstat().st_size == 0:
                 return True
         except OSError:
             return True
-        return is_tracked(landing)
+        return (
+            (self.scratch is not None and landing.is_relative_to(self.scratch)) or is_tracked(landing) or self._is_copied(landing)
+        )
+
+    def _is_copied(self, path: Path) -> bool:
+        return self._keeps is not None and self._keeps(path)
 
     def wrote(self, path: Path) -> None:
         """Note that the agent has written a file."""

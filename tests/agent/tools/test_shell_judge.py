@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shell_commands import ASKING, CORES, DESTROYING, DISGUISES, FREE, OUTSIDE
 
-from tenure.agent.approval import Act
+from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.shell.judge import judged
 from tenure.agent.workspace import Workspace
 
@@ -159,3 +159,77 @@ def test_no_command_is_free_for_being_long_or_takes_for_ever(command: str, ws: W
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_can_be_judged(ws: Workspace, command: str) -> None:
     judged(command, ws)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv b.txt a.txt", "cp b.txt a.txt", "echo x > a.txt", "cat b.txt >| a.txt", "truncate -s 0 a.txt", "tee a.txt < b.txt", "rm a.txt",
+        "cp b.txt .", "mv sub/a.txt .", "rsync -a --del b c", "git checkout a.txt", "git restore a.txt", "xargs --arg-file list rm -r", "./made.sh", "bash made.sh",
+        "echo 'ls' > new.sh; bash new.sh", "sh ./made.sh x",
+    ],
+)  # fmt: skip
+def test_what_would_be_lost_for_good_asks_in_every_mode(command: str, ws: Workspace) -> None:
+    (ws.root / "sub").mkdir()
+    for name in ("a.txt", "b.txt", "sub/a.txt", "made.sh"):
+        (ws.root / name).write_text("ls\n")
+    ws.wrote(ws.root / "made.sh")
+    found = judged(command, ws)
+    assert found is not None
+    assert found.act is Act.DESTROY, found.reason
+
+
+def test_what_git_or_a_copy_could_bring_back_may_be_overwritten(ws: Workspace) -> None:
+    for name in ("a.txt", "b.txt"):
+        (ws.root / name).write_text("ls\n")
+    subprocess.run(["git", "init", "-q"], cwd=ws.root, check=True)
+    subprocess.run(["git", "add", "a.txt"], cwd=ws.root, check=True)
+    copied = Workspace(ws.root, home=ws.home, keeps=lambda path: path.name == "b.txt")
+    acts = {
+        name: [(judged(f"echo x > {name}", each) or found_nothing()).act for each in (ws, copied)]
+        for name in ("a.txt", "b.txt", "new")
+    }
+    assert acts == {"a.txt": [Act.COMMAND] * 2, "b.txt": [Act.DESTROY, Act.COMMAND], "new": [Act.COMMAND] * 2}
+
+
+def found_nothing() -> Approval:
+    raise AssertionError("free")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "go build -o /opt/x .", "make -C /opt", "gcc a.c -o../x", "tar xf a.tar -C /opt", "tar xf a.tar --directory=/opt", "unzip a.zip -d /opt",
+        "curl -o/opt/x http://x", "wget -P /opt http://x", "split a.txt /opt/x", "7z x a.7z -so /opt/x", "pip install x --target-dir=/opt", "cp -t /opt a",
+        "cp --target-directory /opt a", "npm install --prefix /opt", "ln -s /etc etc", "ln /etc/passwd x", "echo x > out/../x", "cd out && cd .. && echo x > y",
+        "cd src/../.. && touch x", "echo x > ~root/x", "cd ~root && touch x", "mv /etc/hosts x", "git -C /opt commit -m x", "echo x > $OLDPWD/y",
+    ],
+)  # fmt: skip
+def test_an_output_anywhere_else_is_outside_however_it_is_named(command: str, ws: Workspace) -> None:
+    found = judged(command, ws)
+    assert found is not None
+    assert found.act is Act.OUTSIDE, found.reason
+
+
+def test_a_program_of_the_workspace_is_not_the_one_of_its_name(ws: Workspace) -> None:
+    (ws.root / "bin").mkdir()
+    (ws.root / "bin" / "ls").write_text("")
+    for path in (f"{ws.root}/bin:/usr/bin", "bin:/usr/bin"):
+        assert judged("ls", ws, path=path) is not None
+        assert judged("cat a.txt", ws, path=path) is None
+
+
+@pytest.mark.parametrize(("setting", "free"), [("[user]\n name = a", True), ('[diff "x"]\n textconv = ./run', False), ("[include]\n path = ../x", False), ("[core]\n fsmonitor = ./run", True), ("[diff]\n external = ./run", False), ('[filter "x"]\n clean = ./run', False), ('[remote "o"]\n uploadpack = ./run', False)])  # fmt: skip
+def test_git_is_free_where_the_repository_names_no_programs(setting: str, free: bool, ws: Workspace) -> None:
+    (ws.root / ".git").mkdir()
+    (ws.root / ".git" / "config").write_text(setting)
+    assert (judged("git diff", ws) is None) == free
+    assert judged("ls", ws) is None
+
+
+def test_a_search_of_a_whole_folder_is_free_unless_keys_are_in_it(ws: Workspace) -> None:
+    searches = ("grep -rn x .", "find . -type f | xargs grep x", "rg x", "cat $(git ls-files)")
+    assert [judged(each, ws) for each in searches] == [None] * 4
+    (ws.root / "src" / ".env").write_text("x")
+    assert [judged(each, ws) is None for each in searches] == [False, False, True, False]
+    assert judged("grep -rn x . --include='*.py'", ws) is None

@@ -143,6 +143,7 @@ def _shell(name: str, rest: Sequence[Word]) -> Effects:
     """A shell: what it runs is a text, a file, or what comes in."""
     text = False
     at = 0
+    known = name in ("bash", "sh", "dash")  # others read some texts differently
     while at < len(rest) and rest[at].text[:1] in ("-", "+") and rest[at].text != "-":
         option = rest[at].text
         at += 1
@@ -150,16 +151,22 @@ def _shell(name: str, rest: Sequence[Word]) -> Effects:
             break
         if option.startswith("--"):
             at += option in ("--rcfile", "--init-file")
+            known = False
         else:
             text = text or ("c" in option)
+            known = known and rest[at - 1].plain and _SHELL_OPTION.fullmatch(option) is not None
             at += option[-1] in "oO"
             if "s" in option:
                 return (RunsInput(script=True),)
     if at >= len(rest) or rest[at].text == "-":
         return (RunsInput(script=True),)
     if text:
-        return (RunsText(text=rest[at]),)
+        unknown = () if known else (Asks(reason=f"`{name}` is not known to only read its text with these options"),)
+        return (*unknown, RunsText(text=rest[at]))
     return _file(name, rest[at])
+
+
+_SHELL_OPTION: Final = re.compile(r"-[ceuxl]+")
 
 
 def _language(name: str, rest: Sequence[Word]) -> Effects:

@@ -171,6 +171,9 @@ class Words(ABC):
                 self.unknown.append("arithmetic")
             self._at += 1
             self._substitution(spelling, "", quoted=quoted)
+        elif self._text.startswith("[", self._at):  # the old way to write a sum
+            self.unknown.append("arithmetic")
+            spelling.unknown(loose=True)
         elif self._text.startswith("{", self._at):
             self._parameter(spelling, quoted=quoted)
         elif not quoted and (found := _ANSI.match(self._text, self._at)):
