@@ -18,12 +18,7 @@ from tenure.testing.script import Broken, Call, Fault, Reply
 from tenure.testing.store import MemoryStore
 
 E = TypeVar("E")
-LIMITS = {
-    Limits().search_s,
-    Limits().command_s,
-    Limits().command_most_s,
-    Limits().server_call_s,
-}  # how long a tool may take: never up
+LIMITS = {Limits().search_s, Limits().command_s, Limits().command_most_s}  # how long a tool may take: never up
 Turn = Reply | Fault | Broken
 
 

@@ -21,8 +21,11 @@ def test_tools_of_a_slow_server_are_offered_and_called_once_it_is_ready(tmp_path
     servers.write_text(json.dumps({"mcpServers": {"wire": entry}}))
     outside = Outside(folder(tmp_path), says("Hello."), says("", call("wire__echo", text="hi")), says("Done."))
 
+    async def waits(_: float) -> None:
+        await asyncio.Event().wait()
+
     async def play() -> None:
-        agent = await open_agent(outside, servers=servers)
+        agent = await open_agent(outside, {"wait": waits}, servers=servers)
         try:
             first = [event.text for event in of(await heard(agent, "Hello."), Noticed)]
             assert "MCP server wire: not ready within 0.1 s; its tools are offered once it is" in first
