@@ -26,6 +26,7 @@ from tenure.models.question import Answer, Question
 from tenure.planners.handoff_sections import SECTIONS
 from tenure.record.entry import Draft, Origin, Role, Text
 from tenure.store.store import Store
+from tenure.view.guard import HoldKind
 
 DIALECTS: Final = {
     "anthropic": ("claude-opus-4-5", "claude-fable-5-1", "claude-3-7-sonnet", "claude-opus-4-8", "gemini-2.5-pro"),
@@ -128,7 +129,6 @@ class Drive:
         self.file = f"{seed}.db"
         self.url = f"sqlite:///{folder / self.file}"
         self.store = None if chance(0.15) else Store("sqlite://")  # in memory it outlives a context
-        self.wrong: list[Broken] = []  # found where an engine would take it for a failure of the host's
         self.serial = Counter[str]()
         self.requests = 0
         self.body: Json = {}
@@ -326,10 +326,7 @@ class Drive:
         role = "developer" if self.dialect == "openai-responses" else "system"
         self._extend([{"role": role, "content": words}], [Said("system", system=(sendable(words),))])
         self._weigh(words, "system-reminder what stood here has left the context")
-        self._forget_messages()  # it may wait for the user's words
-
-    def _forget_messages(self) -> None:
-        self.before = None
+        self.before = None  # it may wait for the user's words
 
     def _reply(self) -> None:
         """A response of the API with words, calls, or both."""
@@ -552,7 +549,8 @@ class Drive:
         """A hold of another kind; releasing it lets go of nothing else."""
         calls = [call for call in self._calls() if call.result and call.name in TOOLS]
         if calls:
-            call, kind = self.random.choice(calls), self.random.choice(["approval", "handle"])
+            call = self.random.choice(calls)
+            kind: HoldKind = self.random.choice(("approval", "handle"))
             self._held(call, lambda name: self.context.hold(name, kind), kind)
             if self._chance(0.5):
                 self.context.release(f"{call.name}:{call.number}", kind)
