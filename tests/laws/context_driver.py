@@ -628,9 +628,8 @@ class Drive:
 
     def _search(self) -> None:
         with suppress(InputError):
-            self.context.recall(
-                **self.random.choice([{"path": "src/a.py"}, {"words": "parser token"}, {"pattern": r"parser_\d"}])
-            )
+            queries: list[dict[str, Any]] = [{"path": "src/a.py"}, {"words": "parser token"}, {"pattern": r"parser_\d"}]
+            self.context.recall(**self.random.choice(queries))
 
     def _reopen(self) -> None:
         """A restart; the next request is the same, unless the budget is another."""
