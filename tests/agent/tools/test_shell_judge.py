@@ -233,3 +233,9 @@ def test_a_search_of_a_whole_folder_is_free_unless_keys_are_in_it(ws: Workspace)
     (ws.root / "src" / ".env").write_text("x")
     assert [judged(each, ws) is None for each in searches] == [False, False, True, False]
     assert judged("grep -rn x . --include='*.py'", ws) is None
+
+
+def test_a_command_that_ran_elsewhere_is_judged_without_this_disk(ws: Workspace) -> None:
+    (ws.root / "src" / ".env").write_text("x")
+    assert judged("grep -rn x .", ws) is not None
+    assert judged("grep -rn x .", ws, disk=False) is None

@@ -98,7 +98,7 @@ class _Judge:
         if command is None:
             return "no" if not arguments.strip() else "perhaps"
         if command not in self._known:
-            self._known[command] = "no" if judged(command, self._workspace) is None else "perhaps"
+            self._known[command] = "no" if judged(command, self._workspace, disk=False) is None else "perhaps"
         return self._known[command]
 
 

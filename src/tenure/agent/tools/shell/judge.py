@@ -66,9 +66,12 @@ class Finding(Struct, frozen=True, kw_only=True, gc=False):
     key: str = ""
 
 
-def judged(command: str, workspace: Workspace, *, path: str = "") -> Approval | None:
-    """What a command needs: None when it only looks. `path` is where its programs are looked for, as in PATH."""
-    judge = _Judge(workspace, path)
+def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = True) -> Approval | None:
+    """What a command needs: None when it only looks. `path` is where its programs are looked for, as in PATH.
+
+    Without `disk`, folders are not looked through and settings of git not read: for commands that ran elsewhere.
+    """
+    judge = _Judge(workspace, path, disk=disk)
     judge.text(command, 0)
     judge.end()
     if not judge.found:
@@ -101,10 +104,10 @@ def is_plain(words: Sequence[Word]) -> bool:
 class _Judge:
     """Collects what it finds. Mutable."""
 
-    def __init__(self, workspace: Workspace, path: str) -> None:
+    def __init__(self, workspace: Workspace, path: str, *, disk: bool) -> None:
         self.found: list[Finding] = []
         self._left = WORDS
-        self._workspace = workspace
+        self._workspace, self._disk = workspace, disk
         self._folders: list[Path] | None = [workspace.root]  # None: it cannot be told
         self._bindings = Bindings({})
         self._own = [
@@ -320,7 +323,7 @@ class _Judge:
         names = self._bindings.texts(target) or ([target.text] if target.plain else [])
         for path in (path for name in names for path in self._paths(name)):
             into = [path / Path(word.text).name for word in by] if path.is_dir() else [path]
-            lost = next((each for each in into if not self._workspace.is_kept(each)), None)
+            lost = next((each for each in into if self._disk and not self._workspace.is_kept(each)), None)
             if lost is not None and self._workspace.holds(lost):
                 self._add(Act.DESTROY, f"it overwrites or deletes {self._workspace.shown(lost)}, which git could not bring back")
 
@@ -400,7 +403,7 @@ class _Judge:
         if text not in ("*", "./*") and may_be_secret(text, str(self._workspace.home)):
             self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
             return
-        for folder in self._folders or [self._workspace.root]:
+        for folder in (self._folders or [self._workspace.root]) if self._disk else []:
             matches = list(islice(iglob(os.path.join(folder, text)), _MATCHES))  # noqa: PTH207, PTH118 - as bash does it
             secret = next((match for match in matches if self._workspace.is_secret(Path(match))), None)
             if secret is not None or len(matches) == _MATCHES:
@@ -410,7 +413,7 @@ class _Judge:
     def _deep(self, effect: Reads, *, names: bool = False) -> None:
         """Judge a look at all that lies below a folder; `names`: what is found is handed on by its name."""
         folder = Path(effect.target.text)
-        if not folder.is_dir():
+        if not self._disk or not folder.is_dir():
             return
         key = (folder, effect.hidden, effect.only)
         if key not in self._looked:
@@ -448,7 +451,7 @@ class _Judge:
 
     def _has_dashes(self) -> bool:
         return self._folders is None or any(
-            name.startswith("-")
+            self._disk and name.startswith("-")
             for folder in self._folders
             if folder.is_dir()
             for name in map(os.path.basename, folder.iterdir())
@@ -459,7 +462,7 @@ class _Judge:
         places = self._places(folder.text) if folder is not None else self._folders
         if places is None:
             self._add(Act.COMMAND, "which repository it looks at can only be told when it runs")
-        for place in places or []:
+        for place in (places or []) if self._disk else []:
             if setting := unsafe_setting(place):
                 self._add(Act.COMMAND, f"the repository's settings may make git run other programs: {visible(setting)[:60]}")
 

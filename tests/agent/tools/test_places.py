@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import pytest
+from calling import told, workspace
+
+from tenure.agent.approval import Act, Grants, Mode, Verdict, verdict
+from tenure.agent.tools.change import approval
+from tenure.agent.tools.environment import for_command
+from tenure.agent.tools.glob import Glob
+from tenure.agent.tools.grep import Grep
+from tenure.agent.tools.ls import Ls
+from tenure.agent.tools.read import Read
+from tenure.agent.tools.shell.judge import judged
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".envrc.example/../.cargo/config.toml", ".vscode/tasks.json", ".vscode/settings.json", ".mcp.json", ".husky/pre-commit", ".githooks/pre-push",
+        ".pre-commit-config.yaml", ".github/workflows/ci.yml", ".gitlab-ci.yml", ".claude/settings.json", ".codex/config.toml", ".bashrc", ".venv/bin/python",
+        "node_modules/.bin/tsc", "sitecustomize.py", "deep/in/.vscode/tasks.json", "link/tasks.json",
+    ],
+)  # fmt: skip
+def test_what_other_programs_run_is_no_mere_edit(name: str, tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    (ws.root / ".vscode").mkdir()
+    (ws.root / "link").symlink_to(".vscode")
+    assert approval("write", ws.path(name), ws, "").act is Act.COMMAND
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["src/a.py", "AGENTS.md", "CLAUDE.md", "docs/hooks.md", "config.toml", "Makefile", "package.json", ".github/CODEOWNERS"],
+)
+def test_what_is_only_read_is_an_edit(name: str, tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    assert approval("write", ws.root / name, ws, "").act is Act.EDIT
+
+
+def test_what_makes_a_folder_a_repository_belongs_to_git(tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    (ws.root / "x" / "refs").mkdir(parents=True)
+    acts = [
+        approval("write", ws.root / name, ws, "").act for name in ("x/HEAD", "x/objects/a", "x/config", "y/HEAD", ".git/hooks/x")
+    ]
+    assert acts == [Act.OUTSIDE, Act.OUTSIDE, Act.EDIT, Act.EDIT, Act.OUTSIDE]
+
+
+@pytest.mark.parametrize(
+    ("name", "granted"),
+    [("Makefile", "make"), ("package.json", "npm test"), ("tests/conftest.py", "pytest"), ("build.rs", "cargo build")],
+)
+def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    edit = approval("edit", ws.root / name, ws, "")
+    assert verdict(edit, Mode.EDITS, Grants()) is Verdict.RUN
+    assert verdict(edit, Mode.EDITS, Grants(granted=frozenset({granted}))) is Verdict.ASK
+    assert verdict(edit, Mode.ALL, Grants(granted=frozenset({granted}))) is Verdict.RUN
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "~/.claude/.credentials.json",
+        "~/.codex/auth.json",
+        "~/.cargo/credentials.toml",
+        "~/.git-credentials",
+        "server.key",
+        "tls.pem",
+        ".env.local",
+        "/proc/self/root/etc/shadow",
+        "/proc/1/environ",
+        "link/id_rsa",
+    ],
+)
+def test_every_tool_that_looks_knows_where_keys_are(path: str, tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    (ws.home / ".ssh").mkdir()
+    (ws.root / "link").symlink_to(ws.home / ".ssh")
+    for tool, arguments in (
+        (Read(), {"path": path}),
+        (Grep(), {"path": path, "pattern": "x"}),
+        (Ls(), {"path": path}),
+        (Glob(), {"path": path, "pattern": "*"}),
+    ):
+        found = tool.needs(json.dumps(arguments), ws)
+        assert found is not None
+        assert found.act is Act.OUTSIDE
+    assert judged(f"cat {path}", ws) is not None
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/server.key", ".env.example", "node_modules/x/cert.pem", "/etc/ssl/certs/x.pem", "keys.py", "/dev/null"]
+)
+def test_what_holds_no_key_may_be_looked_at(path: str, tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    assert Read().needs(json.dumps({"path": path}), ws) is None
+    assert judged(f"cat {path}", ws) is None
+
+
+def test_a_search_leaves_out_what_holds_keys_and_says_so(tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    for name in ("a.txt", "server.key", ".env"):
+        (ws.root / name).write_text("canary\n")
+    text = told(Grep(), ws, pattern="canary", hidden=True)
+    assert text == "a.txt:1:canary\n[left out, since keys or passwords are kept there: .env, server.key]"
+
+
+def test_git_that_only_looks_runs_nothing_that_a_repository_names() -> None:
+    given = {
+        "GIT_DIR": "x",
+        "GIT_EXTERNAL_DIFF": "x",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "a.b",
+        "GIT_CONFIG_VALUE_0": "c",
+        "LESSOPEN": "x",
+        "OLDPWD": "/",
+    }
+    looks, other = for_command(given, looks=True), for_command(given)
+    keys = [value for name, value in sorted(looks.items()) if name.startswith("GIT_CONFIG_KEY")]
+    assert {"core.fsmonitor", "core.hooksPath", "core.pager", "safe.bareRepository", "protocol.allow"} <= set(keys)
+    assert not {"GIT_DIR", "GIT_EXTERNAL_DIFF", "LESSOPEN", "OLDPWD"} & looks.keys()
+    assert (other["GIT_CONFIG_COUNT"], other["GIT_CONFIG_KEY_0"], other["GIT_CONFIG_KEY_1"]) == (
+        "2",
+        "a.b",
+        "safe.bareRepository",
+    )
+    assert "OLDPWD" not in other
