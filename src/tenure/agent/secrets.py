@@ -8,6 +8,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -63,6 +64,7 @@ _PASSED_OVER: Final = frozenset({".git", "node_modules", ".venv", "venv", "targe
 LOOKED_AT: Final = 4_000  # names below a folder, nearest first
 
 
+@lru_cache(maxsize=2**14)  # a wall asks for the same names before every command
 def is_secret(path: str, near: str = "") -> bool:
     """Whether a path is a place where keys are kept, or lies in one. `near` is the path as seen from the workspace, if it is in there."""
     return _SECRET.search(path) is not None or (_KEY.search(path) is not None and not _NOBODYS.search(near or path))
