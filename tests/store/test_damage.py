@@ -30,8 +30,7 @@ from tenure.tui.pickers import Picker
 from tenure.tui.viewing import ViewerApp
 from tenure.view.edit import Commit, Insert
 
-SAMPLE = 12
-MANY = 400
+MANY = 150
 
 
 def test_every_command_works_on_a_store_that_is_whole(world: World, capsys: pytest.CaptureFixture[str]) -> None:
