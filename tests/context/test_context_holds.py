@@ -7,6 +7,8 @@ import pytest
 
 from tenure import Budget, Context, Propose, Unmet
 from tenure.errors import InputError
+from tenure.planners.handoff_sections import SECTIONS
+from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore
 
 LINES = "\n".join(f"{n}: the value of part {n * n} is known" for n in range(120))
@@ -148,3 +150,20 @@ def test_a_conversation_that_is_opened_again_keeps_its_budget() -> None:
     assert Context(
         dialect="openai-chat", store=store, conversation=context.conversation, budget=Budget(target=9_000)
     ).session.setup.budget == Budget(target=9_000)
+
+
+def test_a_pin_of_a_call_that_the_provider_ran_keeps_its_result_with_it() -> None:
+    context = thinker(0)
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "parser"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    context.extend([{"role": "assistant", "content": [search, found, {"type": "text", "text": "Found it."}]}])
+    context.extend([{"role": "user", "content": "Go on."}])
+    for n in range(20):
+        context.extend([{"role": "assistant", "content": f"{n}\n{LINES}"}, {"role": "user", "content": "Next."}])
+    context.pin("entry:1/0")
+    brief = "\n\n".join(f"## {section.title}\nThe parser is read." for section in SECTIONS) + "\n[end of brief]"
+    assert context.handoff(ScriptedModel(brief)) is not None
+    messages = json.loads(context.wire(model="claude-sonnet-4-5", max_tokens=9))["messages"]
+    parts = [part["type"] for message in messages if isinstance(message["content"], list) for part in message["content"]]
+    assert len(context.session.commits)
+    assert ("server_tool_use" in parts, "web_search_tool_result" in parts) == (True, True)

@@ -205,7 +205,7 @@ def _name(tool: Mapping[str, Any]) -> str:
 def _words(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(str(part.get("text", "")) for part in content or ())
+    return "\n".join(str(part["text"]) for part in content or () if "text" in part)
 
 
 def _anthropic(message: Mapping[str, Any]) -> Turn:

@@ -243,7 +243,10 @@ def held_keys(index: Index, hold: Hold) -> tuple[tuple[str, int], ...]:
             return (("turn", int(handle.name)),)
         case "entry":
             entry, block = places[0]
-            return ((f"block {block}" if "/" in handle.name else "entry", entry),)
+            is_alone = (
+                "/" in handle.name and index.block((entry, block)).kind != "opaque"
+            )  # a tool that the provider ran: call and result
+            return ((f"block {block}" if is_alone else "entry", entry),)
         case "skill":  # the load in force; what the harness said with it has no call of its own
             said = dict.fromkeys(("entry", entry) for entry, block in places if index.block((entry, block)).span == NONE)
             return ("span", index.block(places[0]).span), *said
