@@ -123,6 +123,7 @@ CALLS: dict[tuple[str, ...], Callable[[Stage], list[list[str]]]] = {
         for what in ("step:1", "user:1", "entry:2", f"x{NAME}")
         for more in ([], ["--json"])
     ],
+    ("rewind",): lambda at: [["id", "--store", at.store], ["none", "--store", at.store], ["id", "1", "--store", at.store]],
     ("verify",): lambda at: [[at.store], ["--store", at.store], [at.chat]],
     ("replay",): lambda at: [
         [at.chat, at.log, "--ceiling", "3k", *more] for more in ([], ["--json", "-"], ["--each"], ["--planner", "stand-in"])

@@ -5,6 +5,7 @@ from tenure.planners.handoff_brief import Brief, brief, parsed, standing
 from tenure.planners.handoff_facts import Facts, Failure, Quoted, Touched
 from tenure.planners.handoff_sections import SECTIONS, Sections, settled
 from tenure.planners.handoff_transcript import OPENING
+from tenure.record.quotation import without_marks
 from tenure.testing.builders import harness, human, placed, reply, result
 
 TOLD = Sections(goal="Fix it.", state="Done half.", next_steps="The other half.")
@@ -56,9 +57,14 @@ def test_rules_pins_and_errors_stand_in_it_word_for_word() -> None:
         assert f"\n`````\n{text}\n`````" in brief(TOLD, known)
 
 
+def unmarked(told: Sections) -> Sections:
+    """Sections in which nothing passes for the beginning of a note of ours."""
+    return Sections(**{key: without_marks(getattr(told, key)) for key in Sections.__struct_fields__})
+
+
 @given(told=sections, known=facts)
 def test_a_brief_reads_back_into_what_it_was_made_of(told: Sections, known: Facts) -> None:
-    assert parsed(brief(told, known)) == Brief(sections=told, facts=known)
+    assert parsed(brief(told, known)) == Brief(sections=unmarked(told), facts=known)
     assert brief(told, known) == brief(told, known)
 
 

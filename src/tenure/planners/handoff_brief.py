@@ -14,6 +14,7 @@ from tenure.planners.handoff_facts import Facts, Failure, Quoted, Touched
 from tenure.planners.handoff_sections import SECTIONS, Sections, settled, titled
 from tenure.planners.handoff_transcript import OPENING, is_brief
 from tenure.record.entry import Entry
+from tenure.record.quotation import without_marks
 
 FILES: Final = "## Files touched (recorded by program)"
 FAILURES: Final = "## Unresolved errors (verbatim; no later success of the same command or file)"
@@ -35,7 +36,7 @@ class Brief(Struct, frozen=True, kw_only=True):
 
 def brief(sections: Sections, facts: Facts) -> str:
     """The brief: the opening, the sections, files, open failures, rules and pins. What is empty of the code's part is left out."""
-    told = Sections(**{section.key: settled(getattr(sections, section.key)) for section in SECTIONS})
+    told = Sections(**{section.key: without_marks(settled(getattr(sections, section.key))) for section in SECTIONS})
     parts = [OPENING, titled(told)]
     if facts.files:
         more = [f"- and {facts.unlisted} more"] if facts.unlisted else []

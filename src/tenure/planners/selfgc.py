@@ -17,6 +17,7 @@ from tenure.planners.objects import WHY, At, ContextObject, Read, objects_in, on
 from tenure.planners.selfgc_prompt import prompt
 from tenure.planners.selfgc_reply import ACTIONS, PlanAction, Proposed, Target, Unread, read
 from tenure.policies.situation import Situation
+from tenure.record.quotation import enclosed
 
 PROMPT_TOKENS: Final = 6_000  # o200k, of the whole request
 OUTPUT_TOKENS: Final = 4_096  # what the planner's answer may weigh
@@ -136,8 +137,8 @@ def screened(proposed: Proposed, objects: Sequence[ContextObject]) -> Screened:
 
 def pointer_to(object_: ContextObject, words: str) -> Pointer:
     """What the model reads in place of a folded object; without words of the plan, what is known of it."""
-    about = one_line(_flat(words), POINTER_CHARS) or (f"{object_.calls} calls" if object_.kind == "turn" else "its output")
-    cue = f" {_flat(object_.cue)}" if object_.cue else ""
+    about = one_line(enclosed(words), POINTER_CHARS) or (f"{object_.calls} calls" if object_.kind == "turn" else "its output")
+    cue = f" {enclosed(object_.cue)}" if object_.cue else ""
     handles = object_.handles or (object_.handle,)
     back = "it" if len(handles) == 1 else "each"
     text = f"[folded: {', '.join(handles)}{cue}, {object_.tokens:,} tokens: {about} · recall brings {back} back]"
@@ -193,11 +194,6 @@ def _finest(planned: Collection[Planned]) -> tuple[list[Planned], Iterator[Refus
     kept = sorted((each for each in planned if each.object.id not in names), key=lambda each: each.object.start)
     why = "something inside it is named, which is finer"
     return kept, (Refused(object=each.object.id, action="fold", why=why) for each in coarse)
-
-
-def _flat(text: str) -> str:
-    """Words that cannot be taken for the end of the pointer they stand in."""
-    return text.replace("[", "(").replace("]", ")").strip()
 
 
 __all__ = [

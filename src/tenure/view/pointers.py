@@ -13,6 +13,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 from tenure.record.index import Index
 from tenure.record.objects import parse_handle
+from tenure.record.quotation import enclosed
 from tenure.record.recall import blocks_of
 from tenure.record.tools import is_delimiter, is_recall
 from tenure.view.edit import Insert, Remove
@@ -108,7 +109,7 @@ def _ordered(index: Index, routes: Iterable[str]) -> tuple[str, ...]:
 def _named(index: Index, route: str) -> str:
     tool, _, number = parse_handle(route).object.rpartition(":")
     span = index.span(tool, int(number)) if number.isdecimal() else None
-    cue = span.cue.replace("[", "(").replace("]", ")") if span is not None else ""
+    cue = enclosed(span.cue) if span is not None else ""
     if len(cue) > CUE_CHARS:
         cue = f"…{cue[1 - CUE_CHARS :]}" if " " not in cue else f"{cue[: CUE_CHARS - 1]}…"
     return f"{route} {cue}".rstrip()

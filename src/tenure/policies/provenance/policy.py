@@ -18,6 +18,7 @@ from tenure.policies.provenance.sight import NAMES, Piece, Sight
 from tenure.policies.provenance.weights import LEARNED, Weights
 from tenure.policies.situation import Situation
 from tenure.record.index import NONE
+from tenure.record.quotation import enclosed
 from tenure.record.tools import ToolKind
 from tenure.view.action import Action, Level, Shorten, Strip
 
@@ -175,7 +176,7 @@ class _Work:
         index = self._situation.index
         tokens = index.block(piece.at).tokens
         span = index.spans[piece.span] if piece.span != NONE else None
-        about = f" of {span.cue}" if span and span.cue else ""
+        about = f" of {enclosed(span.cue)}" if span and span.cue else ""
         again = hint(span.tool if span else "", span.kind if span else ToolKind.INTERMEDIATE)
         failed = " It failed." if span and span.error else ""
         return (

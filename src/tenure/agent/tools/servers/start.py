@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tenure.agent.tools.harmless import visible
 from tenure.agent.tools.servers.config import ServerConfig
 from tenure.agent.tools.servers.server import Server
 from tenure.agent.tools.servers.streams import NAMED
 from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
 from tenure.errors import InputError
+from tenure.record.visible import visible
 
 
 class Servers:
