@@ -359,6 +359,8 @@ class Drive:
         self.context.append(json.dumps(reply).encode() if self._chance(0.2) else reply)
         self.log.append(Said("assistant", calls=tuple(calls), seal=seal_))
         self.asked_since = False
+        if not said and not calls:
+            self.before = None  # it is not sent back, so an instruction before it goes behind the words that follow
         self._weigh(said, self._thinking, *(json.dumps(call.arguments) + call.name for call in calls))
 
     def _call(self, before: list[Call]) -> Call:
