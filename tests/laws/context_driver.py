@@ -184,7 +184,8 @@ class Drive:
 
     def _extend(self, messages: list[Any], said: list[Said]) -> None:
         self.context.extend(messages)
-        if any(each.role == "system" for each in self.log[self._newest() :]):
+        ends = [str(message.get("role")) for message in self.body.get("messages", ())][-1:]
+        if ends == ["system"] or any(each.role == "system" for each in self.log[self._newest() :]):
             self.before = None  # that message goes behind these words
         self.log += said
         if self.context.session.length != len(self.log):
