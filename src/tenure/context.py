@@ -38,7 +38,7 @@ from tenure.lifecycle.terms import Terms
 from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
-from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, storable, undeclared
+from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, sendable_fields, storable, undeclared
 from tenure.live.wire import Request, Wire
 from tenure.meter.gauge import Gauge
 from tenure.meter.ledger import Ledger, Spent
@@ -520,7 +520,7 @@ class Context:
         self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, beside: int = 0
     ) -> dict[str, Any]:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
-        offered, fields = [sendable(dict(tool)) for tool in tools], sendable(fields)
+        offered, fields = [sendable(dict(tool)) for tool in tools], sendable_fields(fields)
         self._declare(offered)
         self._refuse_fields(fields)
         self._refuse_dangling()
@@ -552,6 +552,8 @@ class Context:
 
     def _refuse_fields(self, fields: Mapping[str, Any]) -> None:
         """Raises InputError for a field that would bring in a history beside the conversation's own."""
+        more: Any = fields.get("extra_body")
+        fields = {**fields, **more} if isinstance(more, Mapping) else fields  # the SDK writes these over its own
         for name, why in _HISTORIES[self._dialect.name].items():
             if isinstance(fields.get(name), str | list | tuple | Mapping):
                 raise InputError(f"the field {name!r}", "another history", why)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from itertools import pairwise
+from math import nan
 from typing import Any
 
 import pytest
@@ -256,7 +257,22 @@ def broken(error: Exception) -> Callable[..., Answer]:
     return model
 
 
-ERRORS = [ValueError("no"), RuntimeError("off\nmore"), KeyError("x"), TimeoutError(), StoreError("locked"), AssertionError()]
+class Speechless(Exception):
+    """An error of a host that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+ERRORS = [
+    Speechless(),
+    ValueError("no"),
+    RuntimeError("off\nmore"),
+    KeyError("x"),
+    TimeoutError(),
+    StoreError("locked"),
+    AssertionError(),
+]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
@@ -278,12 +294,41 @@ def test_whatever_a_planner_or_a_summariser_raises_requests_go_on_and_it_is_told
     assert not any("\n" in line for line in told)
 
 
-@pytest.mark.parametrize("answer", [None, "a plan", 7, Answer(text=None)])  # type: ignore[arg-type]
+NO_ANSWERS: list[Any] = [
+    *(None, "a plan", 7, Answer(text=None)),  # type: ignore[arg-type]
+    *(Answer(text="x", usage="12"), Answer(text="x", model=5), Answer(text="x", cost_usd="1")),  # type: ignore[arg-type]
+    *(Answer(text="x", cost_usd=cost) for cost in (nan, -1.0)),
+]
+
+
+@pytest.mark.parametrize("answer", NO_ANSWERS)
 def test_a_helper_that_returns_no_answer_is_one_that_failed(answer: Any) -> None:
     run = Run(planner=lambda question, **_: answer, budget=Budget(window=20_000))
     for _ in range(12):
         run.step()
     assert any("the planner failed: it returned a" in str(each) for each in run.decisions)
+
+
+def test_options_of_the_sdks_call_are_no_part_of_the_request_that_a_planner_is_asked_behind() -> None:
+    asked: list[Question] = []
+    context = Context(
+        planner=lambda question, **_: asked.append(question) or Answer(text="<gc_plan></gc_plan>"),
+        budget=Budget(ceiling=4_000),
+        store=MemoryStore(),
+    )
+    context.extend([{"role": "user", "content": "Go."}])
+    for n in range(4):
+        more = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "stop_sequences": ["a"]}
+        context.request(model="claude-opus-5", max_tokens=9, timeout=30, extra_headers={"x-key": "y"}, extra_body=more)
+        call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {}}
+        context.extend([{"role": "assistant", "content": [call]}])
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"line {n}\n" * 150}
+        context.extend([{"role": "user", "content": [result]}])
+    assert asked
+    assert asked[0].prefix is not None
+    prefix = json.loads(asked[0].prefix)
+    assert prefix.keys() == {"model", "max_tokens", "thinking", "tools", "messages"}
+    assert prefix["thinking"] == more["thinking"]
 
 
 @pytest.mark.parametrize("then", [Line(play="down"), Line(text="Sure! What next?")])

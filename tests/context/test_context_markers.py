@@ -95,6 +95,16 @@ def test_the_callers_own_markers_in_the_head_count_and_stay() -> None:
         context.request(model=MODEL, tools=[TOOL | {"name": f"t{n}"} | MARK for n in range(5)])
 
 
+@pytest.mark.parametrize("listed", [list, tuple, iter])
+def test_the_callers_markers_count_wherever_the_sdk_takes_them(listed: Any) -> None:
+    context = opened()
+    context.extend([user("Go."), {"role": "assistant", "content": "Look."}, user("And?")])
+    system = listed([{"type": "text", "text": f"Rule {n}.", **MARK} for n in range(2)])
+    body = context.request(model=MODEL, max_tokens=9, system=system, tools=[TOOL], extra_body=MARK)
+    assert violations(body | body["extra_body"], RULES) == ()
+    assert marked(body) == 4
+
+
 def test_a_request_that_asks_for_automatic_caching_has_room_for_it() -> None:
     context = opened()
     context.extend([user("Go."), {"role": "assistant", "content": "Look."}, user("And?")])

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from anthropic.types import TextBlock
 
 from tenure import Budget, Context
 from tenure.policies import COMPAT, PEERS, POLICIES
@@ -102,6 +103,16 @@ def test_the_records_prompt_stands_behind_the_callers_system_and_once() -> None:
     ]
     assert texts == [["Never push to main."], ["Be brief.", "Never push to main."], ["Never push to main."]]
     assert context.request(model=MODEL, system="Be brief.")["messages"][0]["role"] == "user"
+
+
+@pytest.mark.parametrize("listed", [tuple, iter, lambda parts: [TextBlock(**part) for part in parts]])
+def test_the_callers_system_may_be_any_iterable_of_the_sdks_types(listed: Any) -> None:
+    context = opened()
+    context.extend([{"role": "system", "content": "Never push to main."}, user("Go.")])
+    body = context.request(model=MODEL, max_tokens=9, system=listed([{"type": "text", "text": "Be brief."}]))
+    assert [part["text"] for part in body["system"]] == ["Be brief.", "Never push to main."]
+    assert "cache_control" in body["system"][-1]
+    assert json.loads(context.wire(model=MODEL, max_tokens=9, system=listed([{"type": "text", "text": "Be brief."}]))) == body
 
 
 def test_a_model_that_is_named_with_the_request_alone_decides_what_it_takes() -> None:

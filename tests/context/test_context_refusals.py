@@ -168,6 +168,7 @@ def test_the_same_words_in_answer_to_another_request_are_a_new_reply(dialect: st
     assert context.session.length == 7
 
 
+PICTURE = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
 FOREIGN: list[tuple[str, dict[str, Any]]] = [
     ("anthropic", {"role": "assistant", "content": "Look.", "tool_calls": [CHAT_CALL]}),
     ("anthropic", {"role": "tool", "tool_call_id": "c1", "content": "x"}),
@@ -181,6 +182,10 @@ FOREIGN: list[tuple[str, dict[str, Any]]] = [
     ("openai-responses", {"role": "tool", "tool_call_id": "c1", "content": "x"}),
     ("openai-responses", {"type": "tool_result", "tool_use_id": "c1", "content": "x"}),
     ("openai-responses", {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]}),
+    ("openai-chat", {"role": "user", "content": [PICTURE]}),
+    ("openai-responses", {"role": "user", "content": [PICTURE | {"type": "document"}]}),
+    ("anthropic", {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}),
+    ("openai-chat", {"role": "user", "parts": [{"text": "Go."}]}),
 ]
 
 
@@ -191,6 +196,14 @@ def test_a_message_of_another_api_is_refused(dialect: str, message: dict[str, An
     with pytest.raises(InputError, match="message 1"):
         context.extend([{"role": "user", "content": "Go."}, write(message)])
     assert context.session.length == 1  # all or none
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_response_in_the_background_is_no_reply_before_it_is_over(status: str) -> None:
+    context = opened("openai-responses")
+    with pytest.raises(InputError, match="retrieve"):
+        context.append({"id": "resp_1", "object": "response", "status": status, "output": []})
+    assert context.session.length == 1
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -227,6 +240,8 @@ def test_a_second_history_beside_the_conversations_own_is_refused(dialect: str, 
     context = opened(dialect)
     with pytest.raises(InputError, match=field):
         context.request(**FIELDS[dialect], **{field: value})
+    with pytest.raises(InputError, match=field):
+        context.request(**FIELDS[dialect], extra_body={field: value})
     context.request(**FIELDS[dialect], **({field: openai.omit} if dialect == "openai-responses" else {}))
 
 

@@ -304,6 +304,10 @@ OTHER = "<gc_plan><prune>read:3</prune></gc_plan>"
         f"> {OTHER}\n",
         '```json\n{"gc_plan": {"prune": ["read:3"]}}\n```\n',
         "```\n<prune>read:3</prune>\n```\n",
+        f"The prompt says: <example>{OTHER}</example>\n",
+        f"<blockquote>\n{OTHER}\n</blockquote>\n",
+        f"<pre><code>{OTHER}</code></pre>\n",
+        f"Its form is «{OTHER}».\n",
         "As in <gc_plan>\n<fold>\nID | what it holds; when to recall it\n</fold>\n<mask>\nID\n</mask>\n<prune>\nID\n</prune>\n</gc_plan>.\n",
     ],
 )
@@ -315,7 +319,14 @@ def test_a_quoted_plan_never_wins_over_the_one_that_is_meant(quotation: str) -> 
 
 @pytest.mark.parametrize(
     "quotation",
-    [f"```\n{OTHER}\n```\n", f'"{OTHER}"\n', f"`{OTHER}`\n", f"> {OTHER}\n", '```\n{"gc_plan": {"prune": ["read:3"]}}\n```\n'],
+    [
+        f"```\n{OTHER}\n```\n",
+        f'"{OTHER}"\n',
+        f"`{OTHER}`\n",
+        f"> {OTHER}\n",
+        f"<code>{OTHER}</code>\n",
+        '```\n{"gc_plan": {"prune": ["read:3"]}}\n```\n',
+    ],
 )
 @pytest.mark.parametrize(
     "begun", ["<gc_plan>\n<fold>\nread:12\n</fold>\n", '{"gc_plan": {"fold": ["read:12"], ', "<fold>\nread:12\n"]

@@ -45,9 +45,9 @@ def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str 
 
 def markers_of(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """The markers that the caller placed in a request's fields: on tools, on the system prompt, and the request's own, which comes last."""
-    system = fields.get("system")
+    system, more = fields.get("system"), fields.get("extra_body")
     parts: list[Any] = [*(fields.get("tools") or ()), *(system if isinstance(system, list) else ())]
-    found = [cast(Mapping[str, Any], part).get("cache_control") for part in (*parts, fields) if isinstance(part, Mapping)]
+    found = [cast(Mapping[str, Any], part).get("cache_control") for part in (*parts, more, fields) if isinstance(part, Mapping)]
     return tuple(marker for marker in found if marker)
 
 

@@ -14,6 +14,7 @@ _MESSAGES: Final = "anthropic"
 
 _CHAT_FIELDS: Final[dict[str, str]] = dict.fromkeys(("tool_calls", "function_call", "tool_call_id"), _CHAT)
 _CHAT_PARTS: Final[dict[str, str]] = dict.fromkeys(("image_url", "input_audio"), _CHAT)
+_REFUSAL: Final[dict[str, str]] = {"refusal": "OpenAI"}
 _RESPONSES_PARTS: Final[dict[str, str]] = dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), _RESPONSES)
 _MESSAGES_PARTS: Final[dict[str, str]] = dict.fromkeys(
     ("tool_use", "tool_result", "redacted_thinking", "server_tool_use"), _MESSAGES
@@ -25,7 +26,7 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 )
 PARTS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
-        _MESSAGES: _CHAT_PARTS | _RESPONSES_PARTS,
+        _MESSAGES: _CHAT_PARTS | _RESPONSES_PARTS | _REFUSAL,
         _CHAT: _MESSAGES_PARTS | _RESPONSES_PARTS,
         _RESPONSES: _MESSAGES_PARTS | {"image_url": _CHAT},
     }
@@ -50,12 +51,16 @@ def refuse_foreign(message: Message, dialect: str, where: str) -> None:
     for key, owner in FIELDS[dialect].items():
         if fields.get(key):
             raise InputError(where, f"the field {key!r}, which is one of {owner}", f"messages of {dialect}")
-    for kind in _kinds(fields):
-        if kind in PARTS[dialect]:
-            raise InputError(where, f"a part of type {kind!r}, which is one of {PARTS[dialect][kind]}", f"messages of {dialect}")
+    if fields.get("role") in ("user", "system", "developer") and "content" not in fields:
+        raise InputError(where, "no content", f"messages of {dialect}")
+    for part in _parts(fields):
+        kind = str(part.get("type"))
+        is_sourced = isinstance(part.get("source"), Mapping)  # so only the Messages API says where media come from
+        if owner := _MESSAGES if is_sourced and dialect != _MESSAGES else PARTS[dialect].get(kind, ""):
+            raise InputError(where, f"a part of type {kind!r}, which is one of {owner}", f"messages of {dialect}")
 
 
-def _kinds(fields: Mapping[str, Any]) -> Iterator[str]:
+def _parts(fields: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     content = fields.get("content")
     parts: list[Any] = [fields, *(cast(list[Any], content) if isinstance(content, list) else ())]
-    yield from (str(cast(Mapping[str, Any], part).get("type")) for part in parts if isinstance(part, Mapping))
+    yield from (cast(Mapping[str, Any], part) for part in parts if isinstance(part, Mapping))

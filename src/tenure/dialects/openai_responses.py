@@ -89,6 +89,10 @@ class OpenAIResponses:
         output = value_of(members(text, "reply"), "output")
         if output is None:
             raise InputError("reply", "no output", "a response with its output items")
+        if (status := fields.get("status")) in ("queued", "in_progress"):
+            raise InputError(
+                "reply", f"a response that is {status!r}", "a whole one; ask for it again with client.responses.retrieve(…)"
+            )
         usage = fields.get("usage")
         return Draft(
             role=Role.ASSISTANT,

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, convert, to_builtins
 
 from tenure.errors import Failure, InputError, ModelError
 from tenure.lifecycle.automatic import Automatic, Role, planning_limit
@@ -198,13 +199,29 @@ def _called(model: "Model", question: "Question", cancel: Callable[[], bool] | N
     except (ModelError, InputError):
         raise
     except Exception as error:
-        raise ModelError(Failure.UNAVAILABLE, first_line(f"{type(error).__name__}: {error}", 200)) from error
+        raise ModelError(Failure.UNAVAILABLE, first_line(f"{type(error).__name__}: {_words(error)}", 200)) from error
     if not isinstance(said, Answer) or not isinstance(said.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host's own callable
         raise ModelError(Failure.BAD_REPLY, f"it returned a {type(said).__name__}, expected an Answer with a text")
-    return said
+    try:
+        answer = convert(to_builtins(said), Answer)
+    except (MsgspecError, TypeError, ValueError) as error:
+        raise ModelError(Failure.BAD_REPLY, f"it returned an Answer that is none: {_words(error)}") from error
+    if answer.cost_usd is not None and not 0 <= answer.cost_usd < inf:
+        raise ModelError(Failure.BAD_REPLY, f"it returned an Answer that cost {answer.cost_usd} USD")
+    return answer
+
+
+def _words(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # a host's own error, which cannot say what it is
+        return "it does not say why"
 
 
 def _name_of(model: object) -> str:
     """What a model is called by whoever handed it in; empty when it has no name."""
-    name = getattr(model, "name", "")
+    try:
+        name = getattr(model, "name", "")
+    except Exception:  # a host's own object
+        return ""
     return name if isinstance(name, str) else ""

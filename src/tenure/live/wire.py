@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from operator import is_
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +33,7 @@ from tenure.live.sdk import decoded, is_json, plain
 from tenure.rules.rules import Rules
 
 _RESULTS: Final = b'{"role":"user","content":[{"type":"tool_result"'  # how results of our own tools begin
+_OPTIONS: Final = ("extra_body", "extra_headers", "extra_query", "timeout")  # of the SDK's call, and no fields of a body
 _END: Final = b"]}"
 _ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps half of a surrogate pair
 
@@ -61,8 +62,10 @@ class Request(Struct, frozen=True, kw_only=True):
         return {**self.head, key: [decoded(message) for message in self.sent]}
 
     def plain(self) -> bytes:
-        """The body without its notes and without fields that are no JSON: what a planner is asked behind."""
-        head = {key: value for key, value in self.head.items() if is_json(value)}
+        """The body as the SDK writes it, without its notes and without fields that are no JSON: what a planner is asked behind."""
+        more: Any = self.head.get("extra_body")
+        head = {**self.head, **(cast(Mapping[str, Any], more) if isinstance(more, Mapping) else {})}
+        head = {key: value for key, value in head.items() if key not in _OPTIONS and is_json(value)}
         return self.dialect.join(Head(fields=head), self.messages)
 
 

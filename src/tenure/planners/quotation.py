@@ -15,6 +15,8 @@ _EVENT: Final = re.compile(
     rf"^[ \t]*+(?P<fence>`{{3,}}|~{{3,}})(?P<info>[^\n]*+)$|^[ \t]*+>[ \t](?P<quote>[^\n]*+)$|(?P<tag>{_TAG})",
     re.MULTILINE | re.IGNORECASE,
 )
+_QUOTING: Final = re.compile(r"<\s*+(?P<close>/?)\s*+(?P<name>blockquote|code|pre|quote|examples?|q)\b[^<>]*+>", re.IGNORECASE)
+_FENCE: Final = "\n~~~~~~~~\n"
 _CODE: Final = re.compile(r"`[^`\n]*+`")
 _QUOTED_ACTION: Final = re.compile(r"(?P<mark>[\"'])<(?:fold|mask|prune)\b[^\"'\n]*+(?P=mark)", re.IGNORECASE)
 
@@ -46,7 +48,7 @@ class _Fence(NamedTuple):
 
 def apart(text: str) -> Reply:
     """A reply's own words, and its fences. A fence inside a plan is part of it, unless it holds another."""
-    text = _TEMPLATE.sub("", text)
+    text = _fenced(_TEMPLATE.sub("", text))
     closes = [tag.end() for tag in re.finditer(_TAG, text, re.IGNORECASE) if tag["close"]]
     is_wrapped = text.lstrip("\ufeff\0 \t\r\n")[:1] in ("{", "[")  # in JSON, where quotes are no quotation
     own: list[str] = []
@@ -86,6 +88,22 @@ def apart(text: str) -> Reply:
     return Reply("\n".join([*own, text[at:]]), tuple(fences))
 
 
+def _fenced(text: str) -> str:
+    """A text in which plans that stand in an element for quotations or code stand in a fence."""
+    parts: list[str] = []
+    at, opened = 0, None
+    for tag in _QUOTING.finditer(text):
+        if opened is None:
+            opened = None if tag["close"] else tag
+        elif tag["close"] and tag["name"].lower() == opened["name"].lower():
+            body = text[opened.end() : tag.start()]
+            if re.search(_TAG, body, re.IGNORECASE):
+                parts += [text[at : opened.start()], _FENCE, body, _FENCE]
+                at = tag.end()
+            opened = None
+    return "".join([*parts, text[at:]])
+
+
 def unquoted(text: str) -> str:
     """A text without actions that stand in code or in quotes, and without the examples of the prompt."""
     text = _CODE.sub(lambda code: "" if "<" in code[0] else code[0], _EXAMPLE.sub("", text))
@@ -99,4 +117,4 @@ def _closes(event: re.Match[str], fence: _Fence) -> bool:
 def _is_quoted(text: str, start: int) -> bool:
     """Whether a tag stands in quotes or in code that its line opened."""
     before = text[max(text.rfind("\n", 0, start) + 1, start - 400) : start]
-    return before[-1:] in ("'", '"', "`") or before.count('"') % 2 == 1 or before.count("`") % 2 == 1
+    return before[-1:] in ("'", '"', "`", "«", "»") or before.count('"') % 2 == 1 or before.count("`") % 2 == 1
