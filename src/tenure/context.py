@@ -261,7 +261,10 @@ class Context:
             self._take(drafts)
             return
         bare = [self._message(message, f"message {n}") for n, message in enumerate(given)]
-        self._take(self._dialect.parse(bare))
+        drafts = self._dialect.parse(bare)
+        for n, draft in enumerate(drafts):
+            self._refuse_repeated(draft, f"message {n}")
+        self._take(drafts)
 
     def append(self, reply: Message | object) -> None:
         """Take in a whole API response: its message joins the record, its usage teaches the ratio.
@@ -486,14 +489,24 @@ class Context:
         )
 
     def _refuse_again(self, draft: Draft, reply_id: str) -> None:
-        """Raises InputError for the newest reply a second time: its calls are the same, or nothing was said or asked since it came."""
+        """Raises InputError for a reply a second time: its calls are in the record, or nothing was said or asked since it came."""
+        self._refuse_repeated(draft, "reply")
         index = self.session.index
-        calls = self._dialect.name != "openai-chat" and any(isinstance(block, ToolCall) for block in draft.blocks)
         is_last = bool(index.entries) and index.entries[-1].role is Role.ASSISTANT and bool(reply_id)
-        is_same = (calls or is_last) and bool(index.steps) and self._read(index.steps[-1].entry).payload == draft.payload
+        is_same = is_last and bool(index.steps) and self._read(index.steps[-1].entry).payload == draft.payload
         if is_same or (reply_id and (reply_id, draft.payload) == self._heard):
             raise InputError("reply", "the newest reply of the record a second time", "a new one")
         self._heard = reply_id, draft.payload
+
+    def _refuse_repeated(self, draft: Draft, where: str) -> None:
+        """Raises InputError for a call that the record has already, where the API wants each of its own id."""
+        calls = (block for block in draft.blocks if isinstance(block, ToolCall) and self._dialect.name != "openai-chat")
+        for call in calls:
+            made = self.session.index.called(call.call_id)
+            if made is not None and self._read(made.call[0]).blocks[made.call[1]] == call:
+                raise InputError(
+                    where, f"the call {call.call_id!r} of {made.object} a second time", "what is not in the record yet"
+                )
 
     def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
         self.decision = self._done(self.session.decide(moment, extra=max(head_tokens, self._beside_view), at=self._clock()))

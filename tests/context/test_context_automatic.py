@@ -317,8 +317,8 @@ def test_options_of_the_sdks_call_are_no_part_of_the_request_that_a_planner_is_a
         store=MemoryStore(),
     )
     context.extend([{"role": "user", "content": "Go."}])
+    more = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "stop_sequences": ["a"]}
     for n in range(4):
-        more = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "stop_sequences": ["a"]}
         context.request(model="claude-opus-5", max_tokens=9, timeout=30, extra_headers={"x-key": "y"}, extra_body=more)
         call = {"type": "tool_use", "id": f"c{n}", "name": "read", "input": {}}
         context.extend([{"role": "assistant", "content": [call]}])

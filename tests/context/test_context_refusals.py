@@ -158,6 +158,27 @@ def test_the_same_reply_a_second_time_is_refused(dialect: str, calls: bool) -> N
     assert context.session.length == 2
 
 
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-responses"])
+def test_a_call_that_the_record_has_is_refused_however_late_and_as_a_message_too(dialect: str) -> None:
+    context = opened(dialect)
+    first = reply_of(dialect, calls=True)
+    message = {"role": "assistant", "content": first["content"]} if dialect == "anthropic" else first["output"][-1]
+    result: dict[str, Any] = {"type": "function_call_output", "call_id": "c1", "output": "x"}
+    if dialect == "anthropic":
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "x"}]}
+    context.append(first)
+    with pytest.raises(InputError, match=r"message 1: the call 'c1' of read:1 a second time"):
+        context.extend([{"role": "user", "content": "Go on."}, message])
+    context.extend([result])
+    context.request(**FIELDS[dialect])
+    context.append({**reply_of(dialect, calls=False), "id": "m2"})
+    context.extend([{"role": "user", "content": "And?"}])
+    for again in (context, Context(store=context.store, conversation=context.conversation)):
+        with pytest.raises(InputError, match="a second time"):
+            again.append(first)
+    assert context.session.length == 5
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_same_words_in_answer_to_another_request_are_a_new_reply(dialect: str) -> None:
     context = opened(dialect)

@@ -125,6 +125,7 @@ class Index:
         self._said = True  # whether it says or calls anything
         self._was_in_loop = False  # before it
         self._unanswered = 0  # those of them that have no result yet
+        self._newest_calls: dict[str, int] = {}  # spans by call id
         self._waiting: dict[str, list[int]] = {}  # open spans by call id, oldest first
         self._implicit: Episode | None = None
         self._implicit_place = (0, 0)  # its step and turn
@@ -376,6 +377,11 @@ class Index:
             self.episodes.append(present)
         return present.ordinal
 
+    def called(self, call_id: str) -> Span | None:
+        """The newest call of that id."""
+        ordinal = self._newest_calls.get(call_id)
+        return None if ordinal is None else self.spans[ordinal]
+
     def _open_span(self, call: ToolCall, at: tuple[int, int], episode: int) -> int:
         tool = self.tool(call.name, at[0])
         key = tool_key(tool)
@@ -391,6 +397,7 @@ class Index:
         else:
             self.skills.called(span.ordinal, tool, kind, call.arguments)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
+        self._newest_calls[call.call_id] = span.ordinal
         self._reply_calls += 1
         self._unanswered += 1
         if self.steps:
