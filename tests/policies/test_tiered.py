@@ -5,6 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from tenure import Context, Unmet
 from tenure.lifecycle.budget import Budget
 from tenure.lifecycle.decision import Propose
 from tenure.lifecycle.session import Session, Setup
@@ -13,6 +14,7 @@ from tenure.policies.tiered import Tiered
 from tenure.record.entry import Draft, Entry, ToolCall, ToolResult
 from tenure.rules.rules import Rules
 from tenure.testing.builders import call, human, reply, result, system
+from tenure.testing.store import MemoryStore
 from tenure.view.action import Shorten, Take
 from tenure.view.project import Row
 
@@ -256,3 +258,17 @@ def test_the_middle_leaves_under_a_pointer_and_human_words_stay() -> None:
     assert session.view.shows(0, 0)
     assert any("steps from the middle" in insert.text for insert in session.view.inserts)
     assert session.view.tokens == sum(line.tokens for line in session.freeze().lines)
+
+
+def test_results_of_essential_tools_leave_one_by_one_as_long_as_the_ceiling_wants_them() -> None:
+    context = Context(policy="tiered", budget=Budget(ceiling=10_000), store=MemoryStore(), clip=0)
+    context.extend([{"role": "user", "content": "Go."}])
+    for n in range(60):
+        context.request(model="claude-opus-5", max_tokens=9)
+        assert not isinstance(context.decision, Unmet), f"call {n}: {context.decision}"
+        call = {"type": "tool_use", "id": f"c{n}", "name": "todowrite", "input": {"path": f"{n}"}}
+        context.extend([{"role": "assistant", "content": [call]}])
+        result = {"type": "tool_result", "tool_use_id": f"c{n}", "content": f"item {n} is done\n" * 80}
+        context.extend([{"role": "user", "content": [result]}])
+        if n % 2 == 0:
+            context.extend([{"role": "assistant", "content": "Done."}, {"role": "user", "content": f"Next, {n}."}])

@@ -408,7 +408,7 @@ class Session:
         if touched := self._touched(view):  # the guard keeps policies from it; nothing is proposed that proves it wrong
             why = f"{policy.name} would touch {touched}, which is held"
             return self._unmet(total, limit, extra, None) if forced else Stay(reason=why)
-        if rehearsal.exhausted:
+        if rehearsal.exhausted and (after > limit or not forced):  # one that forces and is met may be met again
             self._is_over(commits=len(self.commits) + 1)
         planning = self._waiting.price.g if forced and self._waiting is not None else 0.0  # it goes first, so it is paid for here
         priced = self._priced(rehearsal, at, planning)
