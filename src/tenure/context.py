@@ -36,6 +36,7 @@ from tenure.lifecycle.gate import Rule
 from tenure.lifecycle.session import Session, Setup
 from tenure.lifecycle.terms import Terms
 from tenure.live.asking import Asking, Helpers
+from tenure.live.lately import Lately, light
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
 from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, sendable_fields, storable, undeclared
@@ -202,14 +203,14 @@ class Context:
         self.queued = False  # set while messages of a person wait: no surprises then
         self._clock = clock
         self._ratio = Ratio(head_counted=True)
-        self._shown: dict[int, Entry] = {}  # entries of the view, read or appended lately
+        self._lately = Lately(lambda n: self.store.entry(self.conversation, n), lambda n: self.session.view.row(n) is not None)
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
         self._terms, self._asked = terms, False  # whether our tools were ever offered
         self.session.index.own.update(terms.tools)
         self._heard = ("", b"")  # the reply to the newest request: its id and its message
         self._request: Request | None = None  # the newest: what a planner is asked behind
-        self._messages = Messages(self.session.index, self._read)
+        self._messages = Messages(self.session.index, self._read, partial(light, dialect=self._dialect))
         self._wire = Wire(self._dialect, ttl="1h" if terms.cache_life == "1h" else "", markers=terms.markers)
         self._recalls = Recalls(
             self.session, self.store, self._sheet.id, dialect=dialect, media=self.rules.media, count=self._count, cap=recall_cap
@@ -477,7 +478,7 @@ class Context:
             self._books.took(entry)
         for commit in placed.commits:
             self._books.changing(commit)
-        self._shown.update((entry.n, entry) for entry in placed.entries)
+        self._lately.take(placed.entries)
 
     def _message(self, message: Message | object, where: str) -> Message:
         """A message as it is recorded. Raises InputError for what is none, or is one of another API."""
@@ -599,7 +600,7 @@ class Context:
         self.store.commit(self.conversation, commit)
         self._books.changing(commit)
         self.session.commit(commit)
-        self._shown = {n: entry for n, entry in self._shown.items() if self.session.view.row(n) is not None}
+        self._lately.clear()
 
     def _holding(self, text: str) -> str:
         """The newest block of the view that shows a text, as an object. Raises InputError when none does."""
@@ -622,12 +623,7 @@ class Context:
         raise InputError("pin", repr(text), "an object, or a text that one message or result of the view shows")
 
     def _read(self, n: int) -> Entry:
-        if n not in self._shown:
-            entry = self.store.entry(self.conversation, n)
-            if self.session.view.row(n) is None:
-                return entry  # recalled, not shown: not kept
-            self._shown[n] = entry
-        return self._shown[n]
+        return self._lately.entry(n)
 
     def _head_tokens(self, head: Mapping[str, Any]) -> int:
         counted = {key: head[key] for key in ("system", "instructions", "tools") if is_json(head.get(key, self))}

@@ -1,5 +1,7 @@
 import asyncio
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.cli.main import main
 from tenure.models.scripted import ScriptedSpeaker, parse_script
+from tenure.store.records import Conversation
+from tenure.store.store import Store
 
 SCRIPT = '{"replies": [{"text": "", "calls": [{"name": "bash", "arguments": {"command": "rm a; touch b"}}]}, {"text": "Done."}]}'
 
@@ -60,3 +64,20 @@ def test_a_session_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.Capt
     session(tmp_path)
     assert main(["rewind", "nonsense", "--store", str(tmp_path / "store.db")]) == 2
     assert "begins the ids of 0 sessions" in capsys.readouterr().err
+
+
+def test_a_session_of_which_no_change_is_kept_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store(f"sqlite:///{tmp_path / 'store.db'}") as store:
+        store.create(Conversation(id="quiet"))
+    assert main(["rewind", "quiet", "--store", str(tmp_path / "store.db")]) == 0
+    assert capsys.readouterr().out == "No change of a file is kept of this session.\n"
+
+
+def test_a_damaged_cover_sheet_is_told_and_not_taken_for_no_session(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "store.db"
+    with Store(f"sqlite:///{path}") as store:
+        store.create(Conversation(id="hurt"))
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("update conversation set length = 'x'")
+    assert main(["rewind", "hurt", "--store", str(path)]) == 2
+    assert "what is sound can be saved: tenure verify" in caplog.text

@@ -1,11 +1,14 @@
 """What is kept between two requests is what would be made anew: byte for byte, under every policy, in every dialect."""
 
+from functools import partial
+
 import pytest
 from driving import NAMED, Case, Run, cases, proposal_of, quick
 from hypothesis import given
 from msgspec.structs import replace
 
 from tenure.dialects import DIALECTS
+from tenure.live.lately import light
 from tenure.live.rendering import Rendering
 from tenure.policies.policy import Policy
 from tenure.record.entry import Draft
@@ -38,3 +41,18 @@ def test_messages_that_are_kept_are_those_that_the_dialect_would_render(dialect:
         for _ in range(2):  # the second time nothing is new
             shown = messages.of(run.session.freeze())
             assert rendering.of(shown) == DIALECTS[dialect].render(shown)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@given(case=cases(longest=16))
+@quick
+def test_messages_that_hold_only_what_is_shown_go_out_as_those_that_hold_all(dialect: str, case: Case) -> None:
+    rules = rules_for({"anthropic": "anthropic"}.get(dialect, "openai"), "", dialect)
+    run = Run(Case(spoken(case, dialect), case.budget, rules, case.extra, case.ratio), NAMED["tiered-eager"])
+    whole = Messages(run.session.index, lambda n: run.entries[n])
+    lighter = Messages(run.session.index, lambda n: run.entries[n], partial(light, dialect=DIALECTS[dialect], large=0))
+    for _ in run.replies():
+        if proposal := proposal_of(run.session.decide(extra=case.extra)):
+            run.session.commit(proposal.commit)
+        view = run.session.freeze()
+        assert DIALECTS[dialect].render(lighter.of(view)) == DIALECTS[dialect].render(whole.of(view))

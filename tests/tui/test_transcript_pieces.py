@@ -193,3 +193,11 @@ def test_a_text_that_changes_twice_around_another_widgets_layout_is_as_tall_as_i
             return text.size.height
 
     assert asyncio.run(play()) == 3
+
+
+def test_a_call_holds_no_more_of_its_result_than_it_may_show() -> None:
+    piece = CallPiece(CallStarted(call="1", tool="bash", summary="bash make", arguments="{}"))
+    piece.finish(CallDone(call="1", tool="bash", text="line\n" * 1_000_000))
+    assert piece.done is not None
+    assert len(piece.done.text) <= 20_000
+    assert f"[{1_000_000 - DONE:,} more lines]" in piece.drawn().plain

@@ -34,7 +34,7 @@ def rewind(
     url = store_url(Settings(folder=Path.cwd(), store=store), World())
     if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
         raise InputError(url.removeprefix("sqlite:///"), "no such file", "a store")
-    with Store(url, on_damage=lambda _: None) as source:
+    with Store(url) as source:
         found = [sheet for sheet in source.conversations(None) if sheet.id.startswith(session)]
         spills = source.spills.folder
     if len(found) != 1 or not session:
@@ -44,7 +44,10 @@ def rewind(
     sheet, console = found[0], words.screen()
     kept = Snapshots(Snapshots.beside(spills, spills), Path(sheet.tenant), sheet.id, environment=os.environ, now=utc_now)
     if not number:
-        for each in kept.listed():
+        listed = kept.listed()
+        if not listed:
+            console.print("No change of a file is kept of this session.")
+        for each in listed:
             said = f"  ({each.message})" if each.message else ""
             console.print(
                 words.plain(f"{each.number:>4}  {each.time[:19].replace('T', ' ')}  before {each.cause}{said}"), soft_wrap=True

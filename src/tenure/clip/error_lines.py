@@ -23,6 +23,7 @@ FORMS: Final[tuple[Form, ...]] = (
     Form(r"undefined (?:reference|symbol)", "main.o: undefined reference to `f'", "ld"),
     Form(r"multiple definition of", "b.o:(.data+0x0): multiple definition of `x'", "ld"),
     Form(r"ld returned \d", "collect2: error: ld returned 1 exit status", "gcc"),
+    Form(r"error(?<=\] error) \d", "make: *** [Makefile:4: all] Error 2", "make"),
     Form(r"no rule to make target", "make: *** No rule to make target 'x'.  Stop.", "make"),
     Form(r"recipe for target .{0,100}failed", "Makefile:4: recipe for target 'all' failed", "make"),
     Form(r"declared and not used", "./a.go:3:2: declared and not used: x", "go"),

@@ -274,9 +274,13 @@ _WAYS: Final = (
 
 
 def _reason(error: Exception, where: str) -> str:
-    """What went wrong, in the driver's first words, which name the cause, and what to do about it."""
-    cause = getattr(error, "orig", None) or error
-    words = str(cause).strip().partition("\n")[0] or type(error).__name__
-    named = f"{words} {getattr(cause, 'sqlite_errorname', '')}"
+    """What went wrong, and what to do about it."""
+    words = words_of(error)
+    named = f"{words} {getattr(getattr(error, 'orig', None) or error, 'sqlite_errorname', '')}"
     way = next((way for sign, way in _WAYS if re.search(sign, named, re.IGNORECASE)), "")
     return words + (f" ({way.format(where=shlex.quote(where))})" if way else "")
+
+
+def words_of(error: BaseException) -> str:
+    """A driver's first words, which name the cause."""
+    return str(getattr(error, "orig", None) or error).strip().partition("\n")[0] or type(error).__name__

@@ -18,7 +18,7 @@ from tenure.meter.ledger import Spent
 from tenure.record.entry import Entry, Spill, ToolResult, Usage
 from tenure.store import rows, tables
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
-from tenure.store.database import Cursor, Database, Synchronous
+from tenure.store.database import Cursor, Database, Synchronous, words_of
 from tenure.store.migrations import migrate, migrate_copy
 from tenure.store.records import REPORT, Conversation, Lost, Now, Observed, utc_now
 from tenure.store.soundness import missing, wrongs
@@ -295,7 +295,7 @@ class Store:
             held = self._select(tables.ENTRIES, of=of, start=start, stop=stop, page=PAGE)
         except StoreError as error:  # a page of the file is damaged, which holds a few of them
             if stop - start == 1:
-                return [Lost(n=start, what=f"entry {start} cannot be read ({error})")]
+                return [Lost(n=start, what=f"entry {start} cannot be read ({words_of(error.__cause__ or error)})")]
             return [each for n in range(start, min(start + PAGE, stop)) for each in self._readable(of, n, n + 1)]
         found: list[Entry | Lost] = []
         for row in held:

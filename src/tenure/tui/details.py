@@ -66,7 +66,7 @@ class Details:
         if listed is None:
             return object_content(self._history, key)
         done = f"{listed.state}{f' ({listed.how})' if listed.how else ''}{', pinned' if listed.pinned else ''}"
-        cost = f"about {figures.money(listed.carried.usd(self._prices), assumed=not self._prices.known)} for {listed.carried.calls:,} calls"
+        cost = f"{figures.money(listed.carried.usd(self._prices), assumed=not self._prices.known)} for {listed.carried.calls:,} calls"
         size = f"{figures.tokens(listed.shown)} of {figures.tokens(listed.tokens)} tokens shown"
         head = Content.assemble((clean.line(listed.handle), "bold"), (f"\n{done}, {size}, {cost}\n\n", "$quiet"))
         return head + object_content(self._history, key)

@@ -27,6 +27,7 @@ DIFF: Final = 40  # lines of a diff
 THOUGHT: Final = 3  # lines of reasoning
 WIDEST: Final = 500  # cells of a terminal
 _LINE: Final = 500  # characters of a line of output
+_HELD: Final = 20_000  # characters of a result, of which only the first lines are shown
 
 _SIGNS: Final[dict[Outcome, tuple[str, str]]] = {
     "done": ("●", "$text-success"),
@@ -153,7 +154,8 @@ class CallPiece(Piece):
 
     def finish(self, done: CallDone) -> None:
         """Its result is there."""
-        self.done, self._asked, self.is_stale = done, False, True
+        self._count = done.text.rstrip().count("\n") + 1
+        self.done, self._asked, self.is_stale = msgspec.structs.replace(done, text=done.text[:_HELD]), False, True
 
     def drawn(self) -> Content:
         """Head and body."""
@@ -176,10 +178,9 @@ class CallPiece(Piece):
         if done.outcome == "done" and (lines := _diff(self.started)):
             more = f"\n  [{len(lines) - DIFF:,} more lines]" if len(lines) > DIFF else ""
             return hunks(lines[:DIFF]) + Content.styled(more, "$quiet")
-        cut = done.text[:20_000]
-        lines = clean.text(cut).rstrip().split("\n") if cut.strip() else []
+        lines = clean.text(done.text).rstrip().split("\n") if done.text.strip() else []
         most = DONE if done.outcome == "done" else 2 * DONE
-        return _indented([_short(line) for line in lines[:most]], done.text.rstrip().count("\n") + 1 if lines else 0, first=True)
+        return _indented([_short(line) for line in lines[:most]], self._count if lines else 0, first=True)
 
 
 def _short(line: str) -> str:

@@ -6,7 +6,7 @@ a call and its results stands after them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, assert_never
 
 from msgspec import structs
@@ -53,8 +53,9 @@ def pieces(view: View, index: Index, read: Read) -> tuple[Piece, ...]:
 class Messages:
     """The messages of one conversation's views; what is shown as it was the last time is not made again. Mutable: it keeps what is shown."""
 
-    def __init__(self, index: Index, read: Read) -> None:
-        self._index, self._read = index, read
+    def __init__(self, index: Index, read: Read, light: Callable[[Piece], Piece] | None = None) -> None:
+        """`light` makes a piece that says the same and holds less."""
+        self._index, self._read, self._light = index, read, light
         self._made: dict[int | str, tuple[Line, tuple[_Message, ...]]] = {}  # by entry, or by the key of what was inserted
         self._lines: tuple[Line, ...] = ()  # of the view before, all of which were taken
         self._exchanges = _Exchanges()
@@ -76,9 +77,17 @@ class Messages:
         key = _key(line)
         known = self._made.get(key)
         if known is None or known[0] != line:
-            made = (_inserted(line),) if isinstance(line, Insert) else tuple(_lines(line, self._index, self._read))
+            made = (
+                (_inserted(line),)
+                if isinstance(line, Insert)
+                else tuple(map(self._lighter, _lines(line, self._index, self._read)))
+            )
             known = self._made[key] = line, made
         return known[1]
+
+    def _lighter(self, message: _Message) -> _Message:
+        piece = self._light(message.piece) if self._light is not None else message.piece
+        return message if piece is message.piece else replace(message, piece=piece)
 
 
 def _key(line: Line) -> int | str:

@@ -281,6 +281,36 @@ def test_a_field_by_another_name_is_sent_by_its_own(tmp_path: Path) -> None:
     with_servers(tmp_path, use, ServerConfig(name="odd", command=WIRE.command, args=WIRE.args, env={"ODD": "1"}))
 
 
+def test_a_description_that_is_cut_says_how_much_of_it_is_left_out(tmp_path: Path) -> None:
+    async def use(servers: Servers) -> None:
+        (tool,) = [tool for tool in servers.tools if tool.name == "wire__wordy"]
+        assert tool.description == "w" * 2_000 + "\n[left out: the other 500 of 2,500 characters of this description]"
+
+    with_servers(tmp_path, use, ServerConfig(name="wire", command=WIRE.command, args=WIRE.args, env={"WORDY": "1"}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "data", "expected"),
+    [
+        (["2 files changed"], {"files": ["a", "b"]}, '2 files changed\n{"files":["a","b"]}'),
+        (['{"n": 1}'], {"n": 1}, '{"n": 1}'),
+        (["one", "two"], {"result": ["one", "two"]}, "one\ntwo"),
+        (['{"a":1}', "2"], {"result": [{"a": 1}, 2]}, '{"a":1}\n2'),
+        (["7"], {"result": 7}, "7"),
+        (["text"], {"result": "other"}, 'text\n{"result":"other"}'),
+    ],
+)
+def test_data_that_the_text_beside_it_does_not_say_is_kept(
+    tmp_path: Path, texts: list[str], data: dict[str, object], expected: str
+) -> None:
+    at = here(workspace(tmp_path))
+
+    async def use(servers: Servers) -> None:
+        assert (await called(servers, "wire__structured", at, texts=texts, data=data)).text == expected
+
+    with_servers(tmp_path, use)
+
+
 def test_names_are_made_legal_and_stay_apart() -> None:
     assert tool_name("my server!", "do.it") == "my_server__do_it"
     assert tool_name("é", "ü") == "server__tool".replace("tool", "_")

@@ -26,6 +26,8 @@ TOOLS += [
     {"name": f"z{n:03}", "inputSchema": {"type": "object", "description": "d" * 900}}
     for n in range(int(os.environ.get("MANY", "0")))
 ]
+if "WORDY" in os.environ:
+    TOOLS.append({"name": "wordy", "description": "w" * 2_500, "inputSchema": {"type": "object"}})
 if "ODD" in os.environ:
     TOOLS.append({"name": "odd", "inputSchema": {"type": "object", "properties": {"filter[id]": {"type": "string"}}}})
 if "BAD" in os.environ:
@@ -56,7 +58,11 @@ def answered(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         case "fail":
             return {"content": [{"type": "text", "text": "it failed"}], "isError": True}
         case "structured":
-            return {"content": [], "structuredContent": {"n": 1}}
+            texts = arguments.get("texts", [])
+            return {
+                "content": [{"type": "text", "text": text} for text in texts],
+                "structuredContent": arguments.get("data", {"n": 1}),
+            }
         case "junk":
             return {"content": "no list"}
         case "env":

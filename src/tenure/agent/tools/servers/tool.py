@@ -43,7 +43,7 @@ class ServerTool:
     def __init__(self, server: Server, offered: "Offered", name: str) -> None:
         self.name = name
         takes = taken(offered.input_schema)
-        words = (offered.description or offered.title or offered.name)[:LONGEST_DESCRIPTION]
+        words = _shortened_words(offered.description or offered.title or offered.name)
         self.description = visible("\n".join(filter(None, (words, takes.told)))).strip()
         self.schema: Mapping[str, Any] = frozen(takes.schema)
         self._own_names = takes.own
@@ -144,6 +144,14 @@ def _shortened(name: str, told_by: str) -> str:
     return f"{name[: LONGEST_NAME - 7]}_{mark}"
 
 
+def _shortened_words(text: str) -> str:
+    """A description as long as one may be; of a longer one its beginning, and how much is left out."""
+    if len(text) <= LONGEST_DESCRIPTION:
+        return text
+    end = max(text.rfind("\n", LONGEST_DESCRIPTION - 200, LONGEST_DESCRIPTION), 0) or LONGEST_DESCRIPTION
+    return f"{text[:end]}\n[left out: the other {len(text) - end:,} of {len(text):,} characters of this description]"
+
+
 def _kind(offered: "Offered") -> ToolKind:
     declared = offered.input_schema.get(DECLARATION)
     return ToolKind(declared) if declared in tuple(ToolKind) else Kinds().of(offered.name)
@@ -173,7 +181,24 @@ def _outcome(result: "CallToolResult", here: Here) -> Outcome:
                 texts.append(f"[resource {block.name}: {block.uri}]")
             case "resource":
                 texts.append(getattr(block.resource, "text", "") or f"[resource {block.resource.uri}, which is no text]")
-    if not texts and not media and result.structured_content is not None:
+    if result.structured_content is not None and not _says(texts, result.structured_content):
         texts.append(msgspec.json.encode(result.structured_content).decode())
     text = plain("\n".join(texts))
     return here.outcome(text or ("" if media else "[no content]"), error=result.is_error, media=tuple(media))
+
+
+def _says(texts: Sequence[str], structured: Mapping[str, Json]) -> bool:
+    """Whether the texts are what is given as data too, which is usual: as JSON, or, of one value `result`, as itself or item by item."""
+    values: list[Json] = [dict(structured)]
+    if set(structured) == {"result"}:
+        values.append(structured["result"])
+    read = [_read(text) for text in texts]
+    return any(value in (read, *read, *texts, list(texts)) for value in values)
+
+
+def _read(text: str) -> Json:
+    """The value that a text is as JSON; otherwise the text."""
+    try:
+        return load(text)
+    except InputError:
+        return text

@@ -1,0 +1,51 @@
+"""What a context holds of large results is what it shows of them."""
+
+import gc
+from pathlib import Path
+
+from tenure.context import Context
+from tenure.dialects.dialect import Piece
+from tenure.live.lately import MOST, Lately
+from tenure.record.entry import Entry, Role
+
+RESULTS, SIZE = 12, 2_000_000
+
+
+def results(context: Context) -> None:
+    """Large results of calls, each of which is clipped."""
+    context.extend([{"role": "user", "content": "Read."}])
+    for n in range(RESULTS):
+        use = {"type": "tool_use", "id": f"t{n}", "name": "bash", "input": {"command": f"cat {n}"}}
+        context.extend([{"role": "assistant", "content": [use]}])
+        text = f"first {n}\n" + f"line of file {n}\n" * (SIZE // 16)
+        context.extend([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{n}", "content": text}]}])
+        context.wire(model="claude-sonnet-4-5", max_tokens=100)
+
+
+def test_large_results_that_are_shown_clipped_are_not_held_whole(tmp_path: Path) -> None:
+    context = Context(dialect="anthropic", store=f"sqlite:///{tmp_path}/a.db", tokenizer=lambda text: len(text) // 4 + 1)
+    results(context)
+    held = {id(each.payload): len(each.payload) for each in gc.get_objects() if isinstance(each, Entry | Piece)}
+    assert sum(held.values()) < MOST + SIZE < RESULTS * SIZE
+    handle = context.session.index.spans[0].object
+    assert context.recall(handle, lines="1-2").startswith("first 0\nline of file 0")
+
+
+def entry(n: int, size: int) -> Entry:
+    """An entry whose payload has this size."""
+    return Entry(n=n, id="", parent="", sha256="", role=Role.USER, blocks=(), tokens=(), dialect="anthropic", payload=b"x" * size)
+
+
+def test_entries_asked_for_lately_are_read_once_as_long_as_there_is_room() -> None:
+    read: list[int] = []
+
+    def reads(n: int) -> Entry:
+        read.append(n)
+        return entry(n, 40)
+
+    lately = Lately(reads, lambda n: n != 9, most=100)
+    for n in (1, 2, 1, 3, 1, 2):
+        assert lately.entry(n).n == n
+    assert read == [1, 2, 3, 2]  # 2 made room for 3, 1 was asked for since
+    assert lately.bytes <= 100
+    assert [lately.entry(9).n, lately.entry(9).n, read[-2:]] == [9, 9, [9, 9]]  # not shown: not held
