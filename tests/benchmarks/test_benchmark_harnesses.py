@@ -114,6 +114,7 @@ def task(folder: Path, workspace: Path, model: str, words: str, **more: str) -> 
     )
 
 
+@pytest.mark.long
 def test_one_session_goes_on_from_container_to_container(tmp_path: Path) -> None:
     model = script(tmp_path / "s.json", writes("one"), {"text": "Done one."}, writes("two"), {"text": "Done two."})
     host = tmp_path / "session"
@@ -139,6 +140,7 @@ def test_one_session_goes_on_from_container_to_container(tmp_path: Path) -> None
     assert [step["source"] for step in steps] == ["user", "agent", "agent"], "this task alone"
 
 
+@pytest.mark.long
 def test_a_task_whose_time_is_up_leaves_a_session_that_goes_on(tmp_path: Path) -> None:
     waits = {"text": "I wait.", "calls": [{"name": "bash", "arguments": {"command": "touch here; sleep 60"}}]}
     model = script(tmp_path / "s.json", waits, {"text": "Later."})

@@ -110,7 +110,7 @@ def test_a_sequence_is_played_told_and_written_as_json(tmp_path: Path, capsys: p
         (["sequences", "--condition", "best"], "one of cwl, compaction"),
         (["sequences", "--ceiling", "many"], "tokens such as 80000"),
         (["report", "."], "no outcome.json below it"),
-        (["task", "--words", "none", "--folder", "f", "--model", "openai:x"], "cannot be read"),
+        (["task", "--words", "none", "--folder", "f", "--model", "openai:x"], "no such file"),
         (["task", "--words", "task.txt", "--folder", "f", "--model", ""], "model"),
     ],
 )

@@ -126,6 +126,7 @@ def test_nothing_of_the_users_own_is_touched(played: Played) -> None:
     assert not list(played.home.iterdir())
     assert sorted(path.name for path in played.folder.iterdir() if path.name != "audit.html") == [
         "demo.db",
+        "demo.db.snapshots",
         "demo.db.spills",
         "project",
         "script.json",

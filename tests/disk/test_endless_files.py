@@ -62,6 +62,7 @@ def odd(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield {**kinds, "zero": "/dev/zero", "full": "/dev/full", "random": "/dev/urandom", "folder": str(tmp_path)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["fifo", "loop", "socket", "zero", "full", "random"])
 def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
     kind: str, odd: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -75,6 +75,7 @@ def test_an_approval_obeys_nothing_of_the_call_that_it_is_about(tmp_path: Path) 
     played(made(tmp_path, [*REPLIES[:2], says("ok")]), play, (100, 40))
 
 
+@pytest.mark.long
 def test_no_command_and_no_page_obeys_what_the_session_says(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, f"do {TEXT}")
@@ -98,6 +99,7 @@ def test_no_command_and_no_page_obeys_what_the_session_says(tmp_path: Path) -> N
     played(made(tmp_path, [*REPLIES, *REPLIES[-1:] * 5], **settings), play, (100, 40))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("written", [message_file, log_file], ids=["messages", "log"])
 def test_no_list_of_the_viewer_obeys_what_the_session_says(written: Callable[[Path], Path], tmp_path: Path) -> None:
     path = written(tmp_path / "s[bold]\x1b[2J\u202e.json")

@@ -412,9 +412,12 @@ class _Judge:
 
     def _deep(self, effect: Reads, *, names: bool = False) -> None:
         """Judge a look at all that lies below a folder; `names`: what is found is handed on by its name."""
-        folder = Path(effect.target.text)
-        if not self._disk or not folder.is_dir():
-            return
+        for start in self._folders or [self._workspace.root]:
+            folder = Path(start, effect.target.text)
+            if self._disk and folder.is_dir():
+                self._look_below(folder, effect, names=names)
+
+    def _look_below(self, folder: Path, effect: Reads, *, names: bool) -> None:
         key = (folder, effect.hidden, effect.only)
         if key not in self._looked:
             self._looked[key] = below(folder, self._workspace, hidden=effect.hidden, only=effect.only)
