@@ -25,11 +25,11 @@ from tenure.agent.settings import Settings, World
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
-from tenure.lifecycle.budget import Budget
+from tenure.apis.rules import rules_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.entry import Usage
+from tenure.engine.record.tools import ToolKind
 from tenure.models.speaker import Made, Spoken, Whole
-from tenure.record.entry import Usage
-from tenure.record.tools import ToolKind
-from tenure.rules.tables import rules_for
 from tenure.testing.script import Call, Reply, wire
 
 WORDS = "the parser reads each token of the stream and keeps the offset of its first byte for the error report\n"
@@ -74,7 +74,7 @@ class AtOnce:
         call = Call(name="read", arguments=f'{{"path": "src/module_{n}.py"}}')
         said = Reply(text=text, calls=() if is_last else (call,))
         usage = Usage(cache_read=len(body) // 4, output=40)
-        from tenure.dialects.json_text import dump
+        from tenure.apis.json_text import dump
 
         reply = dump(wire(said, n, {"model": self.name}, self._rules, usage)).encode()
         made = () if is_last else (Made(call_id=_id(self.dialect, n), tool="read", arguments=call.arguments),)

@@ -7,8 +7,8 @@ import tracemalloc
 from pathlib import Path
 from statistics import median, quantiles
 
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Entry, Origin, Role, Text
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.store.records import Conversation
 from tenure.store.store import Store
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.evals.loading import source
-from tenure.evals.replay import Source
-from tenure.evals.validation import CAUSES, Caching, Compared, compare, places, relative, together
-from tenure.meter.tokens import o200k
-from tenure.sessions.reader import Agent
+from tenure.lab.loading import source
+from tenure.lab.replay import Source
+from tenure.lab.validation import CAUSES, Caching, Compared, compare, places, relative, together
+from tenure.logs.reader import Agent
 
 GROUPS: dict[Caching, str] = {
     Caching.WRITES: "report what is written (Anthropic)",

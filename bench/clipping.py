@@ -1,4 +1,4 @@
-"""What clipping costs: `python bench/clipping.py [SHAPE...]` recognises and clips about 5 MB of generated texts per shape in `tenure.clip`.
+"""What clipping costs: `python bench/clipping.py [SHAPE...]` recognises and clips about 5 MB of generated texts per shape in `tenure.engine.clip`.
 
 Each text's MB/s stand beside those of `json.loads` in the same minute, since machines and their neighbours differ; then each shape's worst.
 """
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 
-import tenure.clip
-from tenure.clip.filling import weighed
-from tenure.clip.shape import Shape
-from tenure.meter.tokens import o200k
+import tenure.engine.clip
+from tenure.engine.clip.filling import weighed
+from tenure.engine.clip.shape import Shape
+from tenure.engine.meter.tokens import o200k
 
 SIZE = 5_000_000  # characters
 ROOM = 4_000  # o200k tokens
@@ -233,8 +233,8 @@ TEXTS: dict[str, str | Callable[[random.Random, int], str]] = {
 
 def shapes() -> Iterator[Shape]:
     """Every shape in the room."""
-    for module in iter_modules(tenure.clip.__path__):
-        loaded = import_module(f"tenure.clip.{module.name}")
+    for module in iter_modules(tenure.engine.clip.__path__):
+        loaded = import_module(f"tenure.engine.clip.{module.name}")
         for kind in vars(loaded).values():
             own = isinstance(kind, type) and kind.__module__ == loaded.__name__ and not getattr(kind, "_is_protocol", False)
             if own and all(hasattr(kind, member) for member in ("name", "fits", "shaped")):

@@ -5,14 +5,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import Tokenizer, o200k
+from tenure.engine.policies import PEERS, POLICIES
+from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
-from tenure.evals.lines import SummaryLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, replay
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import Tokenizer, o200k
-from tenure.policies import PEERS, POLICIES
-from tenure.policies.policy import Policy
+from tenure.lab.lines import SummaryLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, replay
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 

@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from tenure.meter.tokens import Counter, _encoder, o200k
+from tenure.engine.meter.tokens import Counter, _encoder, o200k
 
 PATHOLOGICAL = {
     "spaces": " " * 1_000_000,

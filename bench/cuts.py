@@ -7,11 +7,11 @@ import argparse
 import time
 from pathlib import Path
 
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.evals.cuts import CutLine, cuts, outcomes
-from tenure.evals.loading import source
-from tenure.meter.tokens import o200k
-from tenure.policies import PEERS, POLICIES
+from tenure.lab.cuts import CutLine, cuts, outcomes
+from tenure.lab.loading import source
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 

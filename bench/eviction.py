@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from statistics import median
 
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.session import Propose, Session, Setup, Stay
-from tenure.meter.tokens import weigh
-from tenure.policies.cwl import Cwl
-from tenure.record.entry import Draft
-from tenure.rules.rules import Rules
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.session import Propose, Session, Setup, Stay
+from tenure.engine.meter.tokens import weigh
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.record.entry import Draft
+from tenure.engine.view.rules import Rules
 from transcripts import SIZES, episodes
 
 RUNS = 5

@@ -8,14 +8,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tenure.engine.lifecycle.budget import Budget, parse_tokens
+from tenure.engine.meter.tokens import Tokenizer, o200k
+from tenure.engine.policies import policy_named
 from tenure.errors import InputError
-from tenure.evals.harm.live import Watch
-from tenure.evals.lines import CallLine, SummaryLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, replay
-from tenure.lifecycle.budget import Budget, parse_tokens
-from tenure.meter.tokens import Tokenizer, o200k
-from tenure.policies import policy_named
+from tenure.lab.harm.live import Watch
+from tenure.lab.lines import CallLine, SummaryLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, replay
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 

@@ -21,17 +21,17 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.evals.harm.line import HarmLine
-from tenure.evals.harm.live import Watch
-from tenure.evals.harm.passage import Message, of_line
-from tenure.evals.harm.window import Window
-from tenure.evals.lines import CommitLine, EntryLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, replay
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import o200k
-from tenure.policies import PEERS, POLICIES
+from tenure.lab.harm.line import HarmLine
+from tenure.lab.harm.live import Watch
+from tenure.lab.harm.passage import Message, of_line
+from tenure.lab.harm.window import Window
+from tenure.lab.lines import CommitLine, EntryLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, replay
 
 LABELS = Path(__file__).parents[1] / "docs" / "evidence" / "labels.jsonl"
 CEILING = 30_000

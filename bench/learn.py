@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies.provenance.sight import Sight
+from tenure.engine.policies.provenance.weights import ANCHOR_FEATURES, LINE_FEATURES, Weights
 from tenure.errors import InputError
-from tenure.evals.cuts import Ground, grounds
-from tenure.evals.loading import source
-from tenure.meter.tokens import o200k
-from tenure.policies.provenance.sight import Sight
-from tenure.policies.provenance.weights import ANCHOR_FEATURES, LINE_FEATURES, Weights
+from tenure.lab.cuts import Ground, grounds
+from tenure.lab.loading import source
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 VERBATIM = ("lines", "target", "quote")

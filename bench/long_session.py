@@ -14,8 +14,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from tenure.context import Context
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.session import Stay, Unmet
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.session import Stay, Unmet
 
 CEILING = 80_000
 HUMAN_EVERY = 600  # steps

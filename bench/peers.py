@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from tenure.record.entry import Draft
+from tenure.engine.record.entry import Draft
 from transcripts import SIZES, episodes, tokens
 
 HERE: Final = Path(__file__).parent

@@ -5,15 +5,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import Tokenizer, o200k
+from tenure.engine.planners.handoff_due import Absolute
+from tenure.engine.policies import POLICIES
 from tenure.errors import InputError
-from tenure.evals.lines import PlanLine, SummaryLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, replay
-from tenure.evals.stand_ins import PLANNER, SUMMARISER
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import Tokenizer, o200k
-from tenure.planners.handoff_due import Absolute
-from tenure.policies import POLICIES
+from tenure.lab.lines import PlanLine, SummaryLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, replay
+from tenure.lab.stand_ins import PLANNER, SUMMARISER
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 WAYS = {

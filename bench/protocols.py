@@ -14,20 +14,20 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import policy_named
 from tenure.errors import InputError
-from tenure.evals.loading import source
-from tenure.evals.protocols.accumulating import AccumulatingRun, accumulating, together
-from tenure.evals.protocols.claims import Tested, tested
-from tenure.evals.protocols.compaction import EARLY, LATE, Says, compacted
-from tenure.evals.protocols.conditions import USUAL, Conditions, budget_of
-from tenure.evals.protocols.curves import Curves, curves, merged
-from tenure.evals.protocols.isolated import ClassRow, IsolatedRun, by_class, isolated
-from tenure.evals.protocols.measured import Measured
-from tenure.evals.protocols.sweep import SweepRow, sweep_accumulating, sweep_isolated
-from tenure.evals.protocols.tasks import HUMAN_TOKENS, Task, laid_out
-from tenure.evals.protocols.workload import Profile, hard_set, profile
-from tenure.meter.tokens import o200k
-from tenure.policies import policy_named
+from tenure.lab.loading import source
+from tenure.lab.protocols.accumulating import AccumulatingRun, accumulating, together
+from tenure.lab.protocols.claims import Tested, tested
+from tenure.lab.protocols.compaction import EARLY, LATE, Says, compacted
+from tenure.lab.protocols.conditions import USUAL, Conditions, budget_of
+from tenure.lab.protocols.curves import Curves, curves, merged
+from tenure.lab.protocols.isolated import ClassRow, IsolatedRun, by_class, isolated
+from tenure.lab.protocols.measured import Measured
+from tenure.lab.protocols.sweep import SweepRow, sweep_accumulating, sweep_isolated
+from tenure.lab.protocols.tasks import HUMAN_TOKENS, Task, laid_out
+from tenure.lab.protocols.workload import Profile, hard_set, profile
 
 NO_SESSIONS: Final = ("MANIFEST.jsonl", "README.md", "FORMATS.md")
 SUFFIXES: Final = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tenure.disk.files import open_session
-from tenure.sessions.detect import read
+from tenure.logs.detect import read
+from tenure.logs.places.files import open_session
 
 SIZE = 100 * 10**6  # bytes
 FILE_TEXT = "\n".join(f'{n:5}→    return self.registry_{n}.lookup(key_{n % 89})  # as of "revision {n}"' for n in range(120))

@@ -29,11 +29,11 @@ from tenure.agent.tools.read import Read
 from tenure.agent.tools.tool import Here, Outcome, Tool
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
-from tenure.dialects.json_text import dump
+from tenure.apis.json_text import dump
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Usage
+from tenure.engine.record.tools import ToolKind
 from tenure.models.speaker import Made, Spoken, Whole
-from tenure.record.entry import Usage
-from tenure.record.tools import ToolKind
-from tenure.rules.tables import rules_for
 from tenure.testing.script import Call, Reply, wire
 
 CALLS: Final = 20_000

@@ -7,7 +7,7 @@ depending on the `expl` before it, about 43 tokens (characters / 4) a message. R
 import json
 from collections.abc import Iterable, Iterator
 
-from tenure.record.entry import Block, Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
 
 MESSAGES_PER_EPISODE = 5
 SIZES = (1_000, 10_000, 50_000)

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from tenure.record.entry import Draft
+from tenure.engine.record.entry import Draft
 from tenure.testing.builders import call, human, reply, result
 
 MARKUP = "[link=http://evil.example][bold red]owned[/] [/nothing] $evil {evil} <b>&amp;</b> :smile:"

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from tenure.evals.harm.line import Category
-from tenure.evals.judges.case import INSERTED, Case, Control, Facts, Kind, Need, Piece
+from tenure.engine.view.edit import Act
+from tenure.lab.harm.line import Category
+from tenure.lab.judges.case import INSERTED, Case, Control, Facts, Kind, Need, Piece
 from tenure.testing.builders import by_words
-from tenure.view.edit import Act
 
 BULK = "\n".join(f"{n}: nothing here is ever wanted again, row {n * n}" for n in range(160))
 TICKET = "TICKET-90417753.txt"

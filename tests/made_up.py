@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tenure.disk.here import Here
+from tenure.logs.places.here import Here
 
 Json = Mapping[str, object]
 

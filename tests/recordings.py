@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tenure.evals.audit.audit import Asked, audit
-from tenure.evals.audit.lines import AuditOutput
-from tenure.evals.audit.report import Audit
-from tenure.evals.replay import Source
-from tenure.lifecycle.budget import Budget
-from tenure.record.entry import Draft
-from tenure.sessions.reader import Event
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.entry import Draft
+from tenure.lab.audit.audit import Asked, audit
+from tenure.lab.audit.lines import AuditOutput
+from tenure.lab.audit.report import Audit
+from tenure.lab.replay import Source
+from tenure.logs.reader import Event
 from tenure.testing.builders import by_words, call, human, reply, result
 
 SMALL = Budget(ceiling=600, floor=300, window=100_000)

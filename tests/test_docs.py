@@ -15,36 +15,36 @@ from typer.main import get_command
 
 from tenure import Budget, Context, Cwl
 from tenure.cli.main import made
-from tenure.clip.clip import LEAST, SHAPES
-from tenure.clip.head_tail import HEAD, TAIL
-from tenure.clip.setting import Clip
+from tenure.engine.clip.clip import LEAST, SHAPES
+from tenure.engine.clip.head_tail import HEAD, TAIL
+from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle import planning
+from tenure.engine.lifecycle.automatic import GROWN
+from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
+from tenure.engine.lifecycle.digesting import ABOVE
+from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
+from tenure.engine.planners import digest, handoff, handoff_due, handoff_facts, handoff_sections, selfgc
+from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.objects import RECALL_CALLS as PLANNED_AFTER
+from tenure.engine.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
+from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
+from tenure.engine.policies.peers.cline import Cline
+from tenure.engine.policies.peers.discard import Discard
+from tenure.engine.policies.peers.observation_masking import ObservationMasking
+from tenure.engine.policies.peers.opencode_prune import CLEARED, OpencodePrune
+from tenure.engine.policies.tiered import Tiered
+from tenure.engine.record import notes, query, search
+from tenure.engine.record import recall as recalling
+from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE, TAIL_EXCHANGES
 from tenure.errors import Failure
-from tenure.lifecycle import planning
-from tenure.lifecycle.automatic import GROWN
-from tenure.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
-from tenure.lifecycle.digesting import ABOVE
-from tenure.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
 from tenure.live import asking, recalls
 from tenure.models import Patience
 from tenure.models.hosts import PROVIDERS
 from tenure.models.listen import MOST_RETRIES, POLL_S
-from tenure.planners import digest, handoff, handoff_due, handoff_facts, handoff_sections, selfgc
-from tenure.planners.handoff_transcript import OPENING
-from tenure.planners.objects import RECALL_CALLS as PLANNED_AFTER
-from tenure.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
-from tenure.policies.peers.clear_tool_uses import ClearToolUses
-from tenure.policies.peers.cline import Cline
-from tenure.policies.peers.discard import Discard
-from tenure.policies.peers.observation_masking import ObservationMasking
-from tenure.policies.peers.opencode_prune import CLEARED, OpencodePrune
-from tenure.policies.tiered import Tiered
-from tenure.record import notes, query, search
-from tenure.record import recall as recalling
 from tenure.testing.model import ScriptedModel
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Reply, Script
 from tenure.testing.store import MemoryStore
-from tenure.view.guard import RECALL_CALLS, RECALL_SHARE, TAIL_EXCHANGES
 
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"

@@ -14,33 +14,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tenure.context import Context as Context
+    from tenure.engine.lifecycle.budget import Budget as Budget
+    from tenure.engine.lifecycle.session import Propose as Propose
+    from tenure.engine.lifecycle.session import Stay as Stay
+    from tenure.engine.lifecycle.session import Unmet as Unmet
+    from tenure.engine.policies.cwl import Cwl as Cwl
+    from tenure.engine.record.tools import ToolKind as ToolKind
     from tenure.errors import Conflict as Conflict
     from tenure.errors import InputError as InputError
     from tenure.errors import StoreError as StoreError
     from tenure.errors import TenureError as TenureError
-    from tenure.lifecycle.budget import Budget as Budget
-    from tenure.lifecycle.session import Propose as Propose
-    from tenure.lifecycle.session import Stay as Stay
-    from tenure.lifecycle.session import Unmet as Unmet
-    from tenure.policies.cwl import Cwl as Cwl
-    from tenure.record.tools import ToolKind as ToolKind
     from tenure.store.store import Store as Store
 
 __version__ = "0.1.0"
 
 _PLACES = {
-    "Budget": "tenure.lifecycle.budget",
+    "Budget": "tenure.engine.lifecycle.budget",
     "Conflict": "tenure.errors",
     "Context": "tenure.context",
-    "Cwl": "tenure.policies.cwl",
+    "Cwl": "tenure.engine.policies.cwl",
     "InputError": "tenure.errors",
-    "Propose": "tenure.lifecycle.session",
-    "Stay": "tenure.lifecycle.session",
+    "Propose": "tenure.engine.lifecycle.session",
+    "Stay": "tenure.engine.lifecycle.session",
     "Store": "tenure.store.store",
     "StoreError": "tenure.errors",
     "TenureError": "tenure.errors",
-    "ToolKind": "tenure.record.tools",
-    "Unmet": "tenure.lifecycle.session",
+    "ToolKind": "tenure.engine.record.tools",
+    "Unmet": "tenure.engine.lifecycle.session",
 }
 
 __all__ = [

@@ -19,42 +19,34 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from tenure.clip.setting import Clip
-from tenure.dialects import DIALECTS
-from tenure.dialects.answers import answered
-from tenure.dialects.cache_markers import strip_markers
-from tenure.dialects.dialect import Message
-from tenure.dialects.foreign import refuse_foreign
-from tenure.dialects.json_text import dump
-from tenure.errors import InputError
-from tenure.evals.pi_filter import weigh_like_pi
-from tenure.lifecycle.automatic import Automatic, threshold_of
-from tenure.lifecycle.books import Books, reopen
-from tenure.lifecycle.budget import USUAL, Budget
-from tenure.lifecycle.decision import Decision, Propose, Stay, Unmet
-from tenure.lifecycle.gate import Rule
-from tenure.lifecycle.session import Session, Setup
-from tenure.lifecycle.terms import Terms
-from tenure.live.asking import Asking, Helpers
-from tenure.live.lately import Lately, light
-from tenure.live.log import StoredLog
-from tenure.live.recalls import Recalls
-from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, sendable_fields, storable, undeclared
-from tenure.live.wire import Request, Wire
-from tenure.meter.gauge import Gauge
-from tenure.meter.ledger import Ledger, Spent
-from tenure.meter.price import prices_for
-from tenure.meter.ratio import Ratio
-from tenure.meter.tokens import Tokenizer, checked, o200k, weigh
-from tenure.meter.warmth import Collapse
-from tenure.models.hosts import public_url
-from tenure.policies.offer import Offer, offers
-from tenure.policies.policy import Policy
-from tenure.record.entry import Draft, Entry, Role, Thinking, ToolCall
-from tenure.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
-from tenure.record.query import CAP, Query
-from tenure.record.recall import answer
-from tenure.record.tools import (
+from tenure.apis import DIALECTS
+from tenure.apis.answers import answered
+from tenure.apis.cache_markers import strip_markers
+from tenure.apis.dialect import Message
+from tenure.apis.foreign import refuse_foreign
+from tenure.apis.json_text import dump
+from tenure.apis.rules import rules_for
+from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.automatic import Automatic, threshold_of
+from tenure.engine.lifecycle.books import Books, reopen
+from tenure.engine.lifecycle.budget import USUAL, Budget
+from tenure.engine.lifecycle.decision import Decision, Propose, Stay, Unmet
+from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.meter.gauge import Gauge
+from tenure.engine.meter.ledger import Ledger, Spent
+from tenure.engine.meter.price import prices_for
+from tenure.engine.meter.ratio import Ratio
+from tenure.engine.meter.tokens import Tokenizer, checked, o200k, weigh
+from tenure.engine.meter.warmth import Collapse
+from tenure.engine.policies.offer import Offer, offers
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Draft, Entry, Role, Thinking, ToolCall
+from tenure.engine.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
+from tenure.engine.record.query import CAP, Query
+from tenure.engine.record.recall import answer
+from tenure.engine.record.tools import (
     NOTES,
     Kinds,
     ToolKind,
@@ -66,17 +58,25 @@ from tenure.record.tools import (
     name_of,
     offered_name,
 )
-from tenure.rules.tables import rules_for
+from tenure.engine.view.edit import Commit, Insert, Moment
+from tenure.engine.view.guard import Hold, HoldKind
+from tenure.engine.view.project import View, project
+from tenure.engine.view.request import Messages
+from tenure.engine.view.shared import Difference, difference
+from tenure.errors import InputError
+from tenure.lab.pi_filter import weigh_like_pi
+from tenure.live.asking import Asking, Helpers
+from tenure.live.lately import Lately, light
+from tenure.live.log import StoredLog
+from tenure.live.recalls import Recalls
+from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, sendable_fields, storable, undeclared
+from tenure.live.wire import Request, Wire
+from tenure.models.hosts import public_url
 from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
-from tenure.view.edit import Commit, Insert, Moment
-from tenure.view.guard import Hold, HoldKind
-from tenure.view.project import View, project
-from tenure.view.request import Messages
-from tenure.view.shared import Difference, difference
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
-    from tenure.lifecycle.planning import Answered
+    from tenure.engine.lifecycle.planning import Answered
     from tenure.models.model import Model
 
 T = TypeVar("T")
@@ -240,7 +240,7 @@ class Context:
 
     @property
     def ledger(self) -> Ledger:
-        """What this conversation's calls cost, by role and model, and what eviction saved. `tenure.meter.statement` puts it in words."""
+        """What this conversation's calls cost, by role and model, and what eviction saved. `tenure.engine.meter.statement` puts it in words."""
         return self._books.ledger
 
     def extend(self, messages: Iterable[Message | object]) -> None:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tenure.record.entry import Usage
+    from tenure.engine.record.entry import Usage
 
 
 class TenureError(Exception):

@@ -11,8 +11,8 @@ from tenure.agent.events import ApprovalAsked, Event, TurnDone
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools.tool import Limits
+from tenure.engine.record.entry import Entry
 from tenure.models.scripted import Playing, Script, ScriptedSpeaker
-from tenure.record.entry import Entry
 from tenure.store.records import PART
 from tenure.testing.script import Broken, Call, Fault, Reply
 from tenure.testing.store import MemoryStore
@@ -24,7 +24,7 @@ Turn = Reply | Fault | Broken
 
 def call(tool: str, **arguments: Any) -> Call:
     """A call in a script."""
-    from tenure.dialects.json_text import dump
+    from tenure.apis.json_text import dump
 
     return Call(name=tool, arguments=dump(arguments))
 

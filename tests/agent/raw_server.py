@@ -9,9 +9,9 @@ from itertools import count
 from threading import Event, Thread
 from typing import Any
 
-from tenure.dialects.json_text import dump, load, object_of
-from tenure.record.entry import Usage
-from tenure.rules.tables import rules_for
+from tenure.apis.json_text import dump, load, object_of
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Usage
 from tenure.testing.script import Reply, wire
 from tenure.testing.streams import events
 from tenure.testing.validity import violations

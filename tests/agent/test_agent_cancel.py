@@ -12,11 +12,11 @@ from tenure.agent.calls import NOT_BEGUN
 from tenure.agent.events import ApprovalAsked, CallOutput, EpisodeEnded, Event, Requested, SessionOpened, TextDelta
 from tenure.agent.loop import INTERRUPTED
 from tenure.agent.session import Agent
-from tenure.dialects import DIALECTS
-from tenure.dialects.json_text import load
+from tenure.apis import DIALECTS
+from tenure.apis.json_text import load
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Role, ToolCall, ToolResult
 from tenure.models.scripted import Playing, Script, ScriptedSpeaker
-from tenure.record.entry import Role, ToolCall, ToolResult
-from tenure.rules.tables import rules_for
 from tenure.testing.script import Broken, Reply
 from tenure.testing.validity import violations
 

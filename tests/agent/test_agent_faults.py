@@ -9,9 +9,9 @@ from tenure.agent.approval import Mode
 from tenure.agent.breaker import STOP_AFTER, TELL_AFTER
 from tenure.agent.events import CallDone, Failed, LimitUnmet, Noticed, Retrying
 from tenure.agent.settings import Allowance
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.entry import Role
 from tenure.errors import Failure, InputError
-from tenure.lifecycle.budget import Budget
-from tenure.record.entry import Role
 from tenure.testing.script import Broken, Call, Fault, Reply
 
 

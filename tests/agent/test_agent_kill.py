@@ -12,7 +12,7 @@ import pytest
 from holding import Outside, folder, heard, open_agent
 
 from tenure.agent.loop import INTERRUPTED
-from tenure.record.entry import Role, ToolResult
+from tenure.engine.record.entry import Role, ToolResult
 from tenure.store.store import Store
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs process groups and SIGKILL")

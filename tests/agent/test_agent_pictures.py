@@ -15,9 +15,9 @@ from tenure.agent.events import CallDone, Event
 from tenure.agent.pictures import LARGEST, read_pictures
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings
+from tenure.engine.record.entry import Origin
 from tenure.errors import InputError
 from tenure.models.speakers import SdkSpeaker
-from tenure.record.entry import Origin
 
 
 @every

@@ -25,9 +25,9 @@ from tenure.agent.events import (
     TurnStarted,
     as_json,
 )
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.entry import Origin, Role
 from tenure.errors import InputError
-from tenure.lifecycle.budget import Budget
-from tenure.record.entry import Origin, Role
 
 DIALECTS = ["openai-chat", "openai-responses", "anthropic"]
 EXPL = call("delimiter", action="start", name="find", type="expl")

@@ -10,8 +10,8 @@ from holding import Outside, call, end, folder, of, open_agent, played, recorded
 from tenure.agent.earlier import earlier
 from tenure.agent.events import CallDone, Noticed, Requested
 from tenure.agent.tools.sandbox import Means
+from tenure.engine.lifecycle.budget import Budget
 from tenure.errors import InputError
-from tenure.lifecycle.budget import Budget
 
 SKILL = "---\nname: release\ndescription: how to release\n---\n" + "Tag it, then push it, and tell everybody about it.\n" * 1_500
 
@@ -134,7 +134,7 @@ def test_earlier_sessions_are_listed_by_what_was_said_first(tmp_path: Path) -> N
 
 
 def test_a_handoff_is_written_by_the_sessions_own_model(tmp_path: Path) -> None:
-    from tenure.planners.handoff_sections import SECTIONS
+    from tenure.engine.planners.handoff_sections import SECTIONS
 
     brief = "\n\n".join(f"## {section.title}\nPart one; its {section.key}." for section in SECTIONS) + "\n[end of brief]"
     where = folder(tmp_path, a_py="\n".join(f"line {n} of a file that is read" for n in range(2_000)))

@@ -8,8 +8,8 @@ from holding import Outside, call, end, folder, heard, of, open_agent, recorded,
 from tenure.agent.events import CallStarted, Event, Failed, TurnDone
 from tenure.agent.loop import ELSEWHERE
 from tenure.context import Context
+from tenure.engine.record.entry import Role
 from tenure.models.scripted import Playing, Script, ScriptedSpeaker
-from tenure.record.entry import Role
 
 
 def speaker(*turns: object) -> ScriptedSpeaker:

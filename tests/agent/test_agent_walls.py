@@ -9,8 +9,8 @@ from holding import Outside, call, folder, of, played, results, says
 
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.events import ApprovalAsked, Noticed
+from tenure.agent.screens.asking import answers
 from tenure.agent.tools.sandbox import Means, found
-from tenure.tui.asking import answers
 
 BEHIND = pytest.mark.skipif(found() is Means.NONE, reason="needs bubblewrap or Landlock")
 WRITE = "python3 -c \"open('{}', 'w')\""

@@ -8,11 +8,11 @@ from holding import Outside, call, folder, heard, of, open_agent, says
 
 from tenure.agent.events import CallDone, CallStarted, Recalled
 from tenure.agent.session import Agent
-from tenure.dialects import DIALECTS
-from tenure.dialects.json_text import dump, load
+from tenure.apis import DIALECTS
+from tenure.apis.json_text import dump, load
+from tenure.apis.rules import rules_for
+from tenure.engine.lifecycle.budget import Budget
 from tenure.errors import InputError
-from tenure.lifecycle.budget import Budget
-from tenure.rules.tables import rules_for
 from tenure.testing.validity import violations
 
 LONG = "".join(f"line {n} of the file, which is long enough to be worth leaving\n" for n in range(60))

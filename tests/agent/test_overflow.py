@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from tenure.agent.overflow import Window, bounded
 from tenure.agent.patience import ASKED_S, LONGEST_S, PATIENCE, wait_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, Overflow
-from tenure.lifecycle.budget import Budget
-from tenure.record.entry import Usage
 
 
 def refused(overflow: Overflow | None, *, sent: int, reserve: int = 1_000, accepted: int = 0, window: int = 300_000) -> Window:

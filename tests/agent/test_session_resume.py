@@ -13,7 +13,7 @@ from tenure.agent.helping import helper_named
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.cli.main import main
-from tenure.lifecycle.terms import Terms
+from tenure.engine.lifecycle.terms import Terms
 from tenure.models.hosts import is_whole, public_url
 from tenure.models.scripted import Playing, ScriptedSpeaker
 from tenure.models.scripted import Script as Playbook
@@ -218,8 +218,8 @@ def test_a_model_of_the_environment_is_for_new_sessions_only(
     with Store(f"sqlite:///{tmp_path}/state/tenure/sessions.db") as store:
         sheet = Conversation(id="old", tenant=str(where.resolve()), dialect="openai-chat", model="qwen3")
         context = store.create(sheet)
-        from tenure.record.chain import Chain
-        from tenure.record.entry import Draft, Origin, Role, Text
+        from tenure.engine.record.chain import Chain
+        from tenure.engine.record.entry import Draft, Origin, Role, Text
 
         draft = Draft(role=Role.USER, blocks=(Text(text="A private matter.", origin=Origin.HUMAN),))
         store.append(context.id, [Chain(sheet.tenant).place(draft, (4,))])

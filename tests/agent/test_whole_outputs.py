@@ -17,7 +17,7 @@ from test_agent_kill import stopped
 from tenure.agent.events import CallDone
 from tenure.agent.loop import INTERRUPTED
 from tenure.agent.session import Agent
-from tenure.record.entry import Spill, ToolResult
+from tenure.engine.record.entry import Spill, ToolResult
 from tenure.store.spills import Spills
 from tenure.store.store import Store
 from tenure.testing.store import MemoryStore

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tenure import Budget, Context
-from tenure.policies import COMPAT, PEERS, POLICIES, chain
-from tenure.policies.policy import Policy
-from tenure.record.entry import Entry
-from tenure.rules.tables import rules_for
+from tenure.apis.rules import rules_for
+from tenure.engine.policies import COMPAT, PEERS, POLICIES, chain
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Entry
 from tenure.testing.store import MemoryStore
 from tenure.testing.validity import violations
 

@@ -6,10 +6,10 @@ import pytest
 from reported import EVERY, Agent, content, faults, said, texts, use
 
 from tenure import Budget, Context
-from tenure.clip.clip import clip, sign_of
-from tenure.clip.setting import Clip
-from tenure.meter.tokens import o200k
-from tenure.record.entry import ToolResult
+from tenure.engine.clip.clip import clip, sign_of
+from tenure.engine.clip.setting import Clip
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.entry import ToolResult
 from tenure.testing.store import MemoryStore
 
 COUNT = o200k()

@@ -7,15 +7,15 @@ import pytest
 from reported import CEILING, EVERY, FIRST, MODEL, Agent, Body, content, faults, returned, said, texts, unmarked, use
 
 from tenure import Budget, Propose, Unmet
-from tenure.lifecycle.session import Session, Setup
-from tenure.record.entry import Draft, Entry, ToolResult
-from tenure.rules.rules import Rules
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.record.entry import Draft, Entry, ToolResult
+from tenure.engine.view.edit import Drop, Replace, Restore
+from tenure.engine.view.guard import Hold
+from tenure.engine.view.request import pieces
+from tenure.engine.view.rules import Rules
 from tenure.testing.builders import by_words, human, reply, result, results, thinking, weigh_words
 from tenure.testing.builders import call as made
 from tenure.testing.builders import returned as block
-from tenure.view.edit import Drop, Replace, Restore
-from tenure.view.guard import Hold
-from tenure.view.request import pieces
 
 every_policy = pytest.mark.parametrize("name", EVERY)
 HANDLE = re.compile(r"[a-z]+:[\w.-]+@[0-9a-f]{4,}")

@@ -4,9 +4,9 @@ import pytest
 from reported import EVERY, MODEL, Agent, Body, by_character, said
 
 from tenure import Budget
-from tenure.dialects import DIALECTS
-from tenure.policies import POLICIES
-from tenure.view.edit import Insert, Replace
+from tenure.apis import DIALECTS
+from tenure.engine.policies import POLICIES
+from tenure.engine.view.edit import Insert, Replace
 
 
 def reply(text: str, *, prompt: int, output: int, read: int = 0, write: int = 0) -> Body:

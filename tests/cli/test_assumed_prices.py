@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from tenure.agent.events import TurnDone
+from tenure.agent.screens.status import Facts, line
 from tenure.cli.main import main
 from tenure.cli.run_screen import Teller
-from tenure.evals.lines import ReplayLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, replay
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.decision import Stay, account
-from tenure.meter.figures import money, spent
-from tenure.meter.gauge import Gauge
-from tenure.meter.tokens import o200k
-from tenure.record.entry import Usage
-from tenure.tui.status import Facts, line
-from tenure.view.edit import Price
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Stay, account
+from tenure.engine.meter.figures import money, spent
+from tenure.engine.meter.gauge import Gauge
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.edit import Price
+from tenure.lab.lines import ReplayLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, replay
 
 UNLISTED, LISTED = "our-house-model-7b", "claude-sonnet-4-5"
 AMOUNT = re.compile(r"(?P<mark>~?)[\u2212-]?\$\d")

@@ -12,16 +12,16 @@ from msgspec.structs import replace
 from rich.console import Console
 from typer.main import get_command
 
-from tenure.benchmarks.measures.again import Again, Explored
-from tenure.benchmarks.measures.annotation import Mistyped, Overhead, Typing
-from tenure.benchmarks.measures.dependencies import Dependencies, Missing
-from tenure.benchmarks.measures.measured import Measured
-from tenure.benchmarks.outcome import Outcome
-from tenure.benchmarks.report import Run, report
 from tenure.cli.bench_tables import marks_of, tables
 from tenure.cli.main import made, main
-from tenure.record.entry import Usage
-from tenure.record.episodes import EpisodeType
+from tenure.engine.record.entry import Usage
+from tenure.engine.record.episodes import EpisodeType
+from tenure.lab.bench.measures.again import Again, Explored
+from tenure.lab.bench.measures.annotation import Mistyped, Overhead, Typing
+from tenure.lab.bench.measures.dependencies import Dependencies, Missing
+from tenure.lab.bench.measures.measured import Measured
+from tenure.lab.bench.outcome import Outcome
+from tenure.lab.bench.report import Run, report
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 

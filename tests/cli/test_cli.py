@@ -12,14 +12,14 @@ from rich.console import Console
 from tenure.cli.main import main
 from tenure.cli.replay import budget_of, play, report
 from tenure.cli.show import summary
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
-from tenure.evals.loading import load, source
-from tenure.evals.replay import Options, Source
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import o200k
-from tenure.policies.cwl import Cwl
-from tenure.record.entry import Usage
-from tenure.sessions.reader import Agent, Event, Rewritten, Skipped
+from tenure.lab.loading import load, source
+from tenure.lab.replay import Options, Source
+from tenure.logs.reader import Agent, Event, Rewritten, Skipped
 from tenure.testing.builders import call, human, reply, result
 
 LINES = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 41))

@@ -140,7 +140,7 @@ def test_a_missing_extra_is_one_sentence_that_says_how_to_install_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "session.json").write_text('[{"role": "user", "content": "hi"}]', encoding="utf-8")
-    for name in [name for name in sys.modules if name.partition(".")[0] == missing or name.startswith("tenure.tui")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == missing or name.startswith("tenure.agent.screens")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     for place in (program, context_view) if arguments[:1] != ["judge"] else ():

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tenure.agent.samples import tour
+from tenure.agent.screens.history import of_address
 from tenure.cli.main import main
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.terms import Terms
-from tenure.meter.tokens import o200k
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.meter.tokens import o200k
 from tenure.store.store import Store
-from tenure.tui.history import of_address
 
 
 class Played:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from tenure.apis.rules import rules_for
 from tenure.cli.demo_facts import BETWEEN, Remains, about, remains, returned
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.session import Setup
-from tenure.rules.tables import rules_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.session import Setup
 from tenure.testing.builders import call, end_act, end_expl, human, reply, result, session, start_act, start_expl
 
 FILE = b"import csv\n\n\ndef write():\n    pass\n"

@@ -23,15 +23,15 @@ from tenure.agent.events import (
     Requested,
     TurnDone,
 )
+from tenure.apis.rules import rules_for
 from tenure.cli.demo_screen import Pace, Screen
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.decision import Propose
-from tenure.lifecycle.session import Session, Setup
-from tenure.meter.gauge import severity
-from tenure.meter.price import prices_for
-from tenure.record.entry import Usage
-from tenure.record.episodes import EpisodeType
-from tenure.rules.tables import rules_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Propose
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.meter.gauge import severity
+from tenure.engine.meter.price import prices_for
+from tenure.engine.record.entry import Usage
+from tenure.engine.record.episodes import EpisodeType
 from tenure.testing.builders import call, end_act, end_expl, human, reply, result, session, start_act, start_expl
 
 LIMIT = 1_000

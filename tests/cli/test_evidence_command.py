@@ -65,7 +65,7 @@ def test_labels_beside_the_pages_are_read_and_left_alone(folder: Path, tmp_path:
 
 
 def test_sections_named_in_the_help_are_those_there_are() -> None:
-    from tenure.evals.evidence.contents import NAMES
+    from tenure.lab.evidence.contents import NAMES
 
     assert SECTIONS == NAMES
 

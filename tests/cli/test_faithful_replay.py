@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure.cli.main import main
-from tenure.policies import COMPAT, PEERS, POLICIES
+from tenure.engine.policies import COMPAT, PEERS, POLICIES
 
 
 def session_file(path: Path) -> Path:

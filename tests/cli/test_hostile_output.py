@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from hostile_text import CLASSES, EVIL, MARKUP, NAME, OWN_STYLE, SOUND, acting, drafts, log_file, message_file
 from tenure.cli.main import COMMANDS, made, main
-from tenure.record.chain import Chain
+from tenure.engine.record.chain import Chain
 from tenure.store.records import Conversation
 from tenure.store.store import Store
 from tenure.testing.builders import weigh_words

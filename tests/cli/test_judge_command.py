@@ -14,16 +14,16 @@ from judge_scenes import INVALID, VALID, chosen, recorded
 from tenure.cli.judge import JudgeLine
 from tenure.cli.judged import Asked, report
 from tenure.cli.main import main
-from tenure.evals.intervals import wilson
-from tenure.evals.judges.book import Book
-from tenure.evals.judges.figures import figures
-from tenure.evals.judges.making import cases
-from tenure.evals.judges.running import Judge, run
-from tenure.evals.judges.stand_in import NAME, StandIn
-from tenure.evals.loading import source
-from tenure.meter.tokens import o200k
-from tenure.policies import PEERS, POLICIES
-from tenure.record.entry import Usage
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import PEERS, POLICIES
+from tenure.engine.record.entry import Usage
+from tenure.lab.intervals import wilson
+from tenure.lab.judges.book import Book
+from tenure.lab.judges.figures import figures
+from tenure.lab.judges.making import cases
+from tenure.lab.judges.running import Judge, run
+from tenure.lab.judges.stand_in import NAME, StandIn
+from tenure.lab.loading import source
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Fault, Reply, Script

@@ -11,13 +11,13 @@ from rich.console import Console
 from tenure.cli.helped import Helped, briefs, of_it, plans
 from tenure.cli.main import main
 from tenure.cli.replay import play, report
-from tenure.evals.lines import Outcome, PlanLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options
-from tenure.evals.stand_ins import PLANNER, SUMMARISER
-from tenure.lifecycle.budget import Budget
-from tenure.planners.handoff_due import Absolute
-from tenure.policies import POLICIES
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.planners.handoff_due import Absolute
+from tenure.engine.policies import POLICIES
+from tenure.lab.lines import Outcome, PlanLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options
+from tenure.lab.stand_ins import PLANNER, SUMMARISER
 from tenure.testing.model import ScriptedModel
 
 TEXT = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 81))

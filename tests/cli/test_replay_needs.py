@@ -11,10 +11,10 @@ from rich.console import Console
 
 from tenure.cli.main import main
 from tenure.cli.replay import play, report
-from tenure.evals.loading import source
-from tenure.evals.replay import Options
-from tenure.lifecycle.budget import Budget
-from tenure.policies.cwl import Cwl
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.policies.cwl import Cwl
+from tenure.lab.loading import source
+from tenure.lab.replay import Options
 
 PARTS = 12
 

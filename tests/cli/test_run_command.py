@@ -34,11 +34,11 @@ from tenure.agent.events import (
 from tenure.cli.main import main
 from tenure.cli.run import EXIT, budget_of
 from tenure.cli.run_screen import Teller
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.record.entry import Usage
+from tenure.engine.record.episodes import EpisodeType
 from tenure.errors import Failure
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.terms import Terms
-from tenure.record.entry import Usage
-from tenure.record.episodes import EpisodeType
 from tenure.store.store import Store
 
 

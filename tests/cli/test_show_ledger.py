@@ -10,12 +10,12 @@ from rich.console import Console
 
 from tenure.cli.main import main
 from tenure.cli.show import summary
-from tenure.evals.loading import load, source
-from tenure.meter.ledger import Ledger, Spent, opened
-from tenure.meter.price import Prices
-from tenure.meter.tokens import o200k
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Origin, Role, Text, Usage
+from tenure.engine.meter.ledger import Ledger, Spent, opened
+from tenure.engine.meter.price import Prices
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Origin, Role, Text, Usage
+from tenure.lab.loading import load, source
 from tenure.store.records import Conversation
 from tenure.store.store import Store
 

@@ -11,17 +11,17 @@ from rich.console import Console
 
 from tenure.cli.main import main
 from tenure.cli.why import screen
-from tenure.evals.loading import source
-from tenure.evals.replay import Options
-from tenure.evals.why.account import Why
-from tenure.evals.why.explain import explain
-from tenure.evals.why.past import Past, moment, replayed
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import o200k
-from tenure.policies import policy_named
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import policy_named
+from tenure.engine.view.guard import Hold
+from tenure.lab.loading import source
+from tenure.lab.replay import Options
+from tenure.lab.why.account import Why
+from tenure.lab.why.explain import explain
+from tenure.lab.why.past import Past, moment, replayed
 from tenure.store.records import Conversation
 from tenure.store.store import Store
-from tenure.view.guard import Hold
 
 
 def module(part: int) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context, Propose, Stay
+from tenure.engine.lifecycle.decision import Decision
+from tenure.engine.planners.handoff_sections import SECTIONS
+from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.record.entry import Usage
 from tenure.errors import InputError, StoreError
-from tenure.lifecycle.decision import Decision
 from tenure.models.question import Answer, Question
-from tenure.planners.handoff_sections import SECTIONS
-from tenure.planners.handoff_transcript import OPENING
-from tenure.record.entry import Usage
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.store import MemoryStore
 
@@ -35,7 +35,7 @@ class Clock:
 
 
 def brief() -> str:
-    from tenure.planners.handoff_sections import END
+    from tenure.engine.planners.handoff_sections import END
 
     return f"{BRIEF}\n{END}"
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context
+from tenure.engine.lifecycle.decision import Decision
+from tenure.engine.policies.policy import Conduct
+from tenure.engine.policies.situation import Situation
+from tenure.engine.view.action import Level, Shorten, Strip, Take, Unstrip
 from tenure.errors import InputError
-from tenure.lifecycle.decision import Decision
-from tenure.policies.policy import Conduct
-from tenure.policies.situation import Situation
 from tenure.testing.store import MemoryStore
-from tenure.view.action import Level, Shorten, Strip, Take, Unstrip
 
 LINES = "\n".join(f"{n}: the value of part {n * n} is known" for n in range(120))
 

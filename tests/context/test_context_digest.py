@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tenure import Context
+from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.models.question import Answer, Question
-from tenure.record.entry import Usage
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.store import MemoryStore
 

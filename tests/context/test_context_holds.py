@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context, Propose, Unmet
+from tenure.engine.planners.handoff_sections import SECTIONS
 from tenure.errors import InputError
-from tenure.planners.handoff_sections import SECTIONS
 from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure import Budget, Context
+from tenure.engine.meter.ledger import Account, Ledger
+from tenure.engine.meter.price import prices_for
+from tenure.engine.record.entry import Usage
 from tenure.errors import ModelError
-from tenure.evals.loading import kept_ledger
-from tenure.meter.ledger import Account, Ledger
-from tenure.meter.price import prices_for
-from tenure.record.entry import Usage
+from tenure.lab.loading import kept_ledger
 from tenure.store.records import Conversation
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.store import MemoryStore

@@ -4,9 +4,9 @@ import gc
 from pathlib import Path
 
 from tenure.context import Context
-from tenure.dialects.dialect import Piece
+from tenure.engine.record.entry import Entry, Role
+from tenure.engine.view.piece import Piece
 from tenure.live.lately import MOST, Lately
-from tenure.record.entry import Entry, Role
 
 RESULTS, SIZE = 12, 2_000_000
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tenure import Context
-from tenure.dialects.answers import answered
-from tenure.rules.tables import rules_for
+from tenure.apis.answers import answered
+from tenure.apis.rules import rules_for
 from tenure.testing.store import MemoryStore
 from tenure.testing.validity import violations
 

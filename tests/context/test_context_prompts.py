@@ -7,9 +7,9 @@ import pytest
 from anthropic.types import TextBlock
 
 from tenure import Budget, Context
-from tenure.policies import COMPAT, PEERS, POLICIES
-from tenure.policies.policy import Policy
-from tenure.rules.tables import rules_for
+from tenure.apis.rules import rules_for
+from tenure.engine.policies import COMPAT, PEERS, POLICIES
+from tenure.engine.policies.policy import Policy
 from tenure.testing.store import MemoryStore
 from tenure.testing.validity import violations
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context
-from tenure.record.entry import ToolResult
+from tenure.engine.record.entry import ToolResult
 from tenure.testing.store import MemoryStore
 
 LINES = "\n".join(f"line {n} of a file that is long enough to matter" for n in range(60))

@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from tenure import Budget, Context, Unmet
-from tenure.lifecycle.decision import Decision
-from tenure.meter.tokens import o200k
-from tenure.meter.warmth import Collapse
-from tenure.planners.handoff_sections import END, SECTIONS
-from tenure.record.entry import Usage
+from tenure.engine.lifecycle.decision import Decision
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.meter.warmth import Collapse
+from tenure.engine.planners.handoff_sections import END, SECTIONS
+from tenure.engine.record.entry import Usage
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Call, Reply, Script

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from tenure import Budget, Context
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.policies import POLICIES
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.policies.policy import Conduct
+from tenure.engine.policies.situation import Situation
+from tenure.engine.view.action import Action
 from tenure.errors import Damaged, InputError
-from tenure.lifecycle.terms import Terms
-from tenure.policies import POLICIES
-from tenure.policies.cwl import Cwl
-from tenure.policies.policy import Conduct
-from tenure.policies.situation import Situation
 from tenure.store.records import Conversation
 from tenure.testing.store import MemoryStore
-from tenure.view.action import Action
 
 
 class Own:

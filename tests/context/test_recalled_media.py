@@ -10,11 +10,11 @@ import pytest
 
 from pictures import png
 from tenure import Budget, Context
+from tenure.apis.media import medium_bytes
 from tenure.cli.main import main
-from tenure.dialects.media import medium_bytes
+from tenure.engine.lifecycle.session import Propose
+from tenure.engine.record.recall import raw
 from tenure.errors import InputError
-from tenure.lifecycle.session import Propose
-from tenure.record.recall import raw
 from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from corpus_sessions import needs_corpus, path_of, sample
-from tenure.evals.lines import PlanLine, SummaryLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, replay
-from tenure.evals.stand_ins import PLANNER, SUMMARISER
-from tenure.lifecycle.budget import Budget
-from tenure.meter.tokens import o200k
-from tenure.planners.handoff_due import Absolute
-from tenure.policies import POLICIES
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.planners.handoff_due import Absolute
+from tenure.engine.policies import POLICIES
+from tenure.lab.lines import PlanLine, SummaryLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, replay
+from tenure.lab.stand_ins import PLANNER, SUMMARISER
 
 SESSIONS = [path_of(row) for row in sample()]
 BOTH = Options(

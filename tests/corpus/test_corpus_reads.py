@@ -11,9 +11,9 @@ import counters_markdown
 import pytest
 
 from corpus_sessions import needs_corpus, path_of, sample
-from tenure.record.entry import Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
-from tenure.sessions.detect import read
-from tenure.sessions.reader import Agent, Event, HasAgents, Rewritten, Skipped
+from tenure.engine.record.entry import Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.logs.detect import read
+from tenure.logs.reader import Agent, Event, HasAgents, Rewritten, Skipped
 
 NAMES = {
     "claude-code-jsonl": "claude-code",

@@ -20,13 +20,13 @@ from api_speech import Json, call_of, image_of, prefix_of, reply_of, result_of, 
 from wire_checks import Turn, bare, faults, messages_of, texts, turns
 
 from tenure import Budget, Context, Unmet
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.planners.handoff_sections import SECTIONS
+from tenure.engine.record.entry import Draft, Origin, Role, Text
+from tenure.engine.view.guard import HoldKind
 from tenure.errors import InputError, ModelError
-from tenure.meter.tokens import o200k
 from tenure.models.question import Answer, Question
-from tenure.planners.handoff_sections import SECTIONS
-from tenure.record.entry import Draft, Origin, Role, Text
 from tenure.store.store import Store
-from tenure.view.guard import HoldKind
 
 DIALECTS: Final = {
     "anthropic": ("claude-opus-4-5", "claude-fable-5-1", "claude-3-7-sonnet", "claude-opus-4-8", "gemini-2.5-pro"),

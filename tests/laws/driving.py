@@ -9,20 +9,20 @@ import msgspec
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from tenure.dialects.dialect import Piece
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.session import Decision, Propose, Session, Setup, Unmet
-from tenure.policies import COMPAT, PEERS, POLICIES, chain
-from tenure.policies.policy import Policy
-from tenure.policies.tiered import Tiered
-from tenure.record.entry import Draft, Entry, Role
-from tenure.rules.rules import Rules
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.session import Decision, Propose, Session, Setup, Unmet
+from tenure.engine.policies import COMPAT, PEERS, POLICIES, chain
+from tenure.engine.policies.policy import Policy
+from tenure.engine.policies.tiered import Tiered
+from tenure.engine.record.entry import Draft, Entry, Role
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Guard
+from tenure.engine.view.piece import Piece
+from tenure.engine.view.project import View
+from tenure.engine.view.request import pieces
+from tenure.engine.view.rules import Rules
 from tenure.testing.builders import by_words, weigh_words
 from tenure.testing.transcripts import transcripts
-from tenure.view.edit import Commit
-from tenure.view.guard import Guard
-from tenure.view.project import View
-from tenure.view.request import pieces
 
 # Settings at which policies act on transcripts as small as these.
 EAGER: Final[dict[str, Policy]] = {

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from tenure.dialects.dialect import Piece
-from tenure.record.entry import Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.view.piece import Piece
 
 
 def disorder(pieces: Sequence[Piece]) -> Iterator[str]:

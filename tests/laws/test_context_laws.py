@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from context_driver import DIALECTS, drives
 
-from tenure.policies import COMPAT, PEERS, POLICIES
+from tenure.engine.policies import COMPAT, PEERS, POLICIES
 
 CHAINS = ("tiered+cwl", "cwl+provenance", "tool-prune+oldest-turn")
 NAMES = [*((name, "") for name in (*POLICIES, *CHAINS, "none", *PEERS)), *(("cwl", compat) for compat in COMPAT)]

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from provider_order import disorder
 
-from tenure.lifecycle.session import Session, Setup
-from tenure.policies import PEERS
-from tenure.policies.peers.clear_tool_uses import ClearToolUses
-from tenure.policies.peers.discard import Discard
-from tenure.policies.peers.observation_masking import ObservationMasking
-from tenure.policies.peers.opencode_prune import OpencodePrune
-from tenure.policies.policy import Policy
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.policies import PEERS
+from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
+from tenure.engine.policies.peers.discard import Discard
+from tenure.engine.policies.peers.observation_masking import ObservationMasking
+from tenure.engine.policies.peers.opencode_prune import OpencodePrune
+from tenure.engine.policies.policy import Policy
+from tenure.engine.view.guard import loop_start
+from tenure.engine.view.laws import never_larger, reasoning_is_valid, recoverable, stable, structural
+from tenure.engine.view.project import project
 from tenure.testing.builders import by_words, weigh_words
-from tenure.view.guard import loop_start
-from tenure.view.laws import never_larger, reasoning_is_valid, recoverable, stable, structural
-from tenure.view.project import project
 
 # Settings at which rules with large thresholds act on transcripts as small as these.
 EAGER: dict[str, Policy] = {

@@ -5,13 +5,13 @@ from driving import NAMED, Case, Run, cases, proposal_of, quick
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.index import Index
+from tenure.engine.view.guard import loop_start
+from tenure.engine.view.inherit import Shared, inherited
+from tenure.engine.view.laws import structural
+from tenure.engine.view.project import View, project
 from tenure.errors import InputError
-from tenure.policies.policy import Policy
-from tenure.record.index import Index
-from tenure.view.guard import loop_start
-from tenure.view.inherit import Shared, inherited
-from tenure.view.laws import structural
-from tenure.view.project import View, project
 
 
 def driven(run: Run, data: st.DataObject) -> None:

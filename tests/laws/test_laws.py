@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from provider_order import disorder
 
-from tenure.lifecycle.session import Propose, Session, Stay, Unmet
-from tenure.policies.policy import Policy
-from tenure.record.entry import Origin
+from tenure.engine.lifecycle.session import Propose, Session, Stay, Unmet
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Origin
+from tenure.engine.view.edit import Insert
+from tenure.engine.view.guard import Hold, loop_start
+from tenure.engine.view.laws import human_text, never_larger, protection, reasoning_is_valid, recoverable, stable, structural
+from tenure.engine.view.project import View, project
+from tenure.engine.view.shared import difference
 from tenure.testing.builders import by_words, weigh_words
-from tenure.view.edit import Insert
-from tenure.view.guard import Hold, loop_start
-from tenure.view.laws import human_text, never_larger, protection, reasoning_is_valid, recoverable, stable, structural
-from tenure.view.project import View, project
-from tenure.view.shared import difference
 
 every_policy = pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
 

@@ -9,22 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from provider_order import disorder
 
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.decision import Propose, Unmet
-from tenure.lifecycle.session import Session, Setup
-from tenure.planners.handoff import cut
-from tenure.policies import PEERS
-from tenure.policies.policy import Policy
-from tenure.record.entry import Draft, Entry, Role, ToolCall
-from tenure.rules.rules import Rules
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Propose, Unmet
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.planners.handoff import cut
+from tenure.engine.policies import PEERS
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Draft, Entry, Role, ToolCall
+from tenure.engine.view.action import Take
+from tenure.engine.view.edit import Insert
+from tenure.engine.view.guard import loop_start
+from tenure.engine.view.laws import never_larger, notes_readable, protection, structural
+from tenure.engine.view.project import View, project
+from tenure.engine.view.request import pieces
+from tenure.engine.view.rules import Rules
 from tenure.testing.builders import by_words, call, reply, results, returned, weigh_words
 from tenure.testing.transcripts import transcripts
-from tenure.view.action import Take
-from tenure.view.edit import Insert
-from tenure.view.guard import loop_start
-from tenure.view.laws import never_larger, notes_readable, protection, structural
-from tenure.view.project import View, project
-from tenure.view.request import pieces
 
 CALLS = st.sampled_from(
     [{"add": "one more fact"}, {"add": "x"}, {"replace": "all of it anew"}, {"replace": ""}, {}, {"bad": "x"}]

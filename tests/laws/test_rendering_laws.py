@@ -7,13 +7,13 @@ from driving import NAMED, Case, Run, cases, proposal_of, quick
 from hypothesis import given
 from msgspec.structs import replace
 
-from tenure.dialects import DIALECTS
+from tenure.apis import DIALECTS
+from tenure.apis.rules import rules_for
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Draft
+from tenure.engine.view.request import Messages
 from tenure.live.lately import light
 from tenure.live.rendering import Rendering
-from tenure.policies.policy import Policy
-from tenure.record.entry import Draft
-from tenure.rules.tables import rules_for
-from tenure.view.request import Messages
 
 
 def spoken(case: Case, dialect: str) -> tuple[Draft, ...]:

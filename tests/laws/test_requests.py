@@ -10,13 +10,13 @@ from driving import NAMED, Case, Run, cases, proposal_of, quick
 from hypothesis import given
 from msgspec.structs import replace
 
-from tenure.dialects import DIALECTS
-from tenure.dialects.dialect import Head
-from tenure.policies.policy import Policy
-from tenure.record.chain import Pairing
-from tenure.record.entry import Block, Draft, Media, Opaque, Role, Text, Thinking, ToolCall, ToolResult
-from tenure.rules.rules import Rules
-from tenure.rules.tables import rules_for
+from tenure.apis import DIALECTS
+from tenure.apis.dialect import Head
+from tenure.apis.rules import rules_for
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.chain import Pairing
+from tenure.engine.record.entry import Block, Draft, Media, Opaque, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
 from tenure.testing.seals import seal, sealed_call_id
 from tenure.testing.validity import violations

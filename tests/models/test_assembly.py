@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.dialects import DIALECTS
+from tenure.apis import DIALECTS
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Text, Thinking, ToolCall, Usage
 from tenure.models.assembly.assembly import Assembly, arguments_of
 from tenure.models.assembly.chat import ChatAssembly
 from tenure.models.assembly.messages import MessageAssembly
 from tenure.models.assembly.responses import ResponseAssembly
 from tenure.models.speaker import Spoken, Whole
 from tenure.models.speakers import APIS
-from tenure.record.entry import Text, Thinking, ToolCall, Usage
-from tenure.rules.tables import rules_for
 from tenure.testing.script import Call, Reply, wire
 from tenure.testing.streams import events
 

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.dialects import DIALECTS
+from tenure.apis import DIALECTS
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Media, Origin
 from tenure.errors import InputError
 from tenure.models.prefix import dialects_of
 from tenure.models.question import Question
 from tenure.models.requests import DETACHED, LEAST_OUTPUT, chat_body, in_words, is_strict, messages_body, responses_body
-from tenure.record.entry import Media, Origin
-from tenure.rules.tables import rules_for
 from tenure.testing.builders import call, harness, human, reply, result, system
 from tenure.testing.validity import violations
 

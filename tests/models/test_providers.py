@@ -12,13 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tenure.dialects import DIALECTS
-from tenure.dialects.cache_markers import place_markers
-from tenure.dialects.dialect import Head, Piece
+from tenure.apis import DIALECTS
+from tenure.apis.cache_markers import place_markers
+from tenure.apis.dialect import Head
+from tenure.engine.meter.price import Prices
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.piece import Piece
 from tenure.errors import Failure, InputError, ModelError
-from tenure.meter.price import Prices
 from tenure.models import AnthropicModel, OpenAIModel, Patience, Question, model_named
-from tenure.record.entry import Usage
 from tenure.testing.builders import human, reply
 from tenure.testing.provider import serve
 from tenure.testing.script import Broken, Call, Fault, Reply

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Usage
 from tenure.errors import Failure
 from tenure.models.question import Question
 from tenure.models.replies import NO_END, ChatReader, Heard, MessageReader, ResponseReader, answered, json_in, shortfall, spoken
-from tenure.record.entry import Usage
-from tenure.rules.tables import rules_for
 from tenure.testing.script import Reply, wire
 from tenure.testing.streams import events
 

@@ -11,11 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tenure.dialects import DIALECTS
-from tenure.dialects.cache_markers import strip_markers
-from tenure.dialects.dialect import Dialect, Piece
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Entry, Role, Thinking, ToolCall, ToolResult
+from tenure.apis import DIALECTS
+from tenure.apis.cache_markers import strip_markers
+from tenure.apis.dialect import Dialect
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Entry, Role, Thinking, ToolCall, ToolResult
+from tenure.engine.view.piece import Piece
 from tenure.testing.provider import FakeProvider
 from tenure.testing.streams import events
 

@@ -11,11 +11,11 @@ import pytest
 from spike_gateway import SpikeGateway, common_prefix, placed
 from wire_clients import STEPS, chat_step, results, user, without_reasoning
 
-from tenure.dialects import DIALECTS
-from tenure.dialects.cache_markers import strip_markers
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Entry, Origin, Role, Text, Thinking, ToolCall
-from tenure.rules.tables import rules_for
+from tenure.apis import DIALECTS
+from tenure.apis.cache_markers import strip_markers
+from tenure.apis.rules import rules_for
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text, Thinking, ToolCall
 from tenure.testing.provider import FakeProvider, Seen, serve
 from tenure.testing.script import Call, Reply, Script
 

@@ -7,7 +7,7 @@ import pytest
 from damages import filled
 from homes import World
 
-from tenure.benchmarks.outcome import FILE, Outcome, write_outcome
+from tenure.lab.bench.outcome import FILE, Outcome, write_outcome
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from typing import Any, Final
 from sqlalchemy import text
 
 from tenure import Budget, Context
-from tenure.meter.ledger import Spent
-from tenure.record.entry import Usage
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.entry import Usage
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS
 from tenure.store.records import Conversation

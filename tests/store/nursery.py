@@ -17,14 +17,14 @@ from damages import at_version
 from sqlalchemy import Connection, inspect, text
 
 from tenure.agent.tools.output import Output
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Entry, Origin, Role, Spill, Text, ToolResult
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Entry, Origin, Role, Spill, Text, ToolResult
+from tenure.engine.view.edit import Commit, Drop
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS, migrate, version_of
 from tenure.store.records import Conversation
 from tenure.store.spills import Spills
 from tenure.store.store import Store
-from tenure.view.edit import Commit, Drop
 
 ROUNDS_PER_CONVERSATION = 4  # verifying reads a conversation from its beginning
 DOING = ("entries", "clips", "commits", "forks", "spills")

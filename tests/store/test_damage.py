@@ -16,19 +16,19 @@ from homes import World
 from textual.pilot import Pilot
 
 from tenure import Context
+from tenure.agent.screens.app import TenureApp
+from tenure.agent.screens.chat import Chat
+from tenure.agent.screens.history import of_address
+from tenure.agent.screens.pickers import Picker
+from tenure.agent.screens.viewing import ViewerApp
 from tenure.agent.settings import Settings
 from tenure.agent.settings import World as Outside
 from tenure.cli.main import main
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.entry import Role
+from tenure.engine.view.edit import Commit, Insert
 from tenure.errors import Damaged, TenureError
-from tenure.meter.tokens import o200k
-from tenure.record.entry import Role
 from tenure.store.store import Store
-from tenure.tui.app import TenureApp
-from tenure.tui.chat import Chat
-from tenure.tui.history import of_address
-from tenure.tui.pickers import Picker
-from tenure.tui.viewing import ViewerApp
-from tenure.view.edit import Commit, Insert
 
 MANY = 150
 

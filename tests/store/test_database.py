@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from tenure.cli.main import main
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import NEUTRAL, Draft, Entry, Origin, Role, Text
 from tenure.errors import Conflict, Damaged, InputError, StoreError
-from tenure.record.chain import Chain
-from tenure.record.entry import NEUTRAL, Draft, Entry, Origin, Role, Text
 from tenure.store.records import Conversation
 from tenure.store.store import Store
 
@@ -62,8 +62,8 @@ def test_a_full_disk_loses_nothing_that_was_stored(file: Path) -> None:
 WRITER = """
 import resource, sys
 from tenure.errors import StoreError
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Origin, Role, Text
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.store.store import Store
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 with Store(sys.argv[1]) as store:

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Origin, Role, Text, Usage
 from tenure.errors import StoreError
-from tenure.meter.ledger import Spent
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Origin, Role, Text, Usage
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS, migrate, version_of
 from tenure.store.records import Conversation, Observed

@@ -11,15 +11,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tenure.engine.meter.ledger import ROLES, Spent
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import (
+    Block,
+    Draft,
+    Entry,
+    Media,
+    Opaque,
+    Origin,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from tenure.engine.view.edit import Act, Commit, Drop, Insert, Price, Remove, Replace
 from tenure.errors import Conflict, InputError, StoreError
-from tenure.meter.ledger import ROLES, Spent
-from tenure.record.chain import Chain
-from tenure.record.entry import Block, Draft, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.store.records import Conversation, Hold, Observed, Records
 from tenure.store.store import Store
 from tenure.testing.builders import call, human, reply, result
 from tenure.testing.store import MemoryStore
-from tenure.view.edit import Act, Commit, Drop, Insert, Price, Remove, Replace
 
 POSTGRES = os.environ.get("TENURE_TEST_POSTGRES", "")
 KINDS = [

@@ -9,9 +9,9 @@ from damages import filled
 
 from tenure import Context
 from tenure.cli.main import main
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import Draft, Role, Spill, ToolResult
 from tenure.errors import Damaged
-from tenure.record.chain import Chain
-from tenure.record.entry import Draft, Role, Spill, ToolResult
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS, migrate
 from tenure.store.records import Conversation

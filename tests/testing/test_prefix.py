@@ -2,8 +2,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tenure.record.entry import Usage
-from tenure.rules.tables import rules_for
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Usage
 from tenure.testing.prefix import PrefixCache, units
 
 CLAUDE = replace(rules_for("anthropic", "claude-opus-5", "anthropic"), cache_min_tokens=2)

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from tenure.record.entry import Usage
-from tenure.rules.tables import rules_for
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Usage
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Call, Reply, Script, wire
 from tenure.testing.streams import events

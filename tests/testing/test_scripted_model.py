@@ -2,9 +2,9 @@ from threading import Event
 
 import pytest
 
+from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, ModelError
 from tenure.models import Answer, Question
-from tenure.record.entry import Usage
 from tenure.testing.model import Line, Play, ScriptedModel
 
 HI = Question(messages=("hi",))

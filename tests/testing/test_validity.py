@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tenure.rules.rules import Rules
-from tenure.rules.tables import rules_for
+from tenure.apis.rules import rules_for
+from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
 from tenure.testing.seals import seal, sealed_call_id
 from tenure.testing.validity import violations

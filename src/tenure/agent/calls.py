@@ -25,10 +25,10 @@ from tenure.agent.tools.sandbox import Reach
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
-from tenure.dialects.json_text import load
+from tenure.apis.json_text import load
+from tenure.engine.record.tools import cue_of
 from tenure.errors import InputError
 from tenure.models.speaker import Made
-from tenure.record.tools import cue_of
 
 TOGETHER: Final = 8  # calls that run at once
 GRACE_S: Final = 5.0  # a stopped tool may take to answer with what it had, before it is cut off

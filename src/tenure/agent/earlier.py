@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.record.entry import Origin
+from tenure.engine.record.entry import Origin
 from tenure.store.records import Conversation, Records
 
 LOOKED_AT: Final = 6  # entries in which the first words of a person are looked for

@@ -15,11 +15,11 @@ from typing import Literal
 from msgspec import Struct
 
 from tenure.agent.approval import Answer, Approval
+from tenure.engine.meter.gauge import Severity
+from tenure.engine.record.entry import Usage
+from tenure.engine.record.episodes import EpisodeType
+from tenure.engine.record.visible import json_of
 from tenure.errors import Failure
-from tenure.meter.gauge import Severity
-from tenure.record.entry import Usage
-from tenure.record.episodes import EpisodeType
-from tenure.record.visible import json_of
 
 # Why a turn ended. done: the model had no more to do. needs approval: nobody was there to give it. stuck: no progress for too long.
 Reason = Literal[

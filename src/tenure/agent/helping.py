@@ -7,7 +7,7 @@ from tenure.agent.catalogue import Chosen, chosen, is_scripted, url_elsewhere
 from tenure.agent.keys import configuration_folder, key_for
 from tenure.agent.opening import Parts
 from tenure.agent.speaking import speaker_of
-from tenure.dialects.json_text import dump
+from tenure.apis.json_text import dump
 from tenure.errors import Failure, ModelError
 from tenure.models.listen import Cancel
 from tenure.models.model import Model, model_named

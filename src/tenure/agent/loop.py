@@ -18,7 +18,7 @@ from tenure.agent.overflow import Window
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Allowance
 from tenure.agent.spending import Spending
-from tenure.dialects.media import Source
+from tenure.apis.media import Source
 from tenure.errors import Conflict, ModelError, TenureError
 from tenure.models.speaker import Whole
 

@@ -35,18 +35,18 @@ from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.tool import Limits, Tool
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
+from tenure.apis import DIALECTS
 from tenure.context import Context
-from tenure.dialects import DIALECTS
-from tenure.disk.files import read_file
+from tenure.engine.lifecycle.decision import Decision
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.meter.price import prices_for
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies.policy import marks_of
+from tenure.engine.record.tools import DECLARATION
 from tenure.errors import InputError, StoreError
-from tenure.lifecycle.decision import Decision
-from tenure.lifecycle.terms import Terms
-from tenure.meter.price import prices_for
-from tenure.meter.tokens import o200k
+from tenure.logs.places.files import read_file
 from tenure.models.hosts import is_known, is_whole
 from tenure.models.speaker import Speaker
-from tenure.policies.policy import marks_of
-from tenure.record.tools import DECLARATION
 from tenure.store.records import OWN_STORE, Conversation, Records
 from tenure.store.spills import Spills
 

@@ -9,10 +9,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.ratio import is_credible
+from tenure.engine.record.entry import Usage
 from tenure.errors import Overflow
-from tenure.lifecycle.budget import Budget
-from tenure.meter.ratio import is_credible
-from tenure.record.entry import Usage
 
 SMALLEST: Final = 1_000  # tokens; no window is smaller
 APART: Final = 16  # a limit that is this many times smaller than what was sent is none, unless the provider counted what was sent

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tenure.agent.approval import Act, Answer, Approval, Grants, Mode, Verdict, verdict
 from tenure.agent.tools.sandbox import Reach
-from tenure.record.episodes import Episode, EpisodeType
+from tenure.engine.record.episodes import Episode, EpisodeType
 
 _EXPLORING: Final = "edit while {} is open"
 

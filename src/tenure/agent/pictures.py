@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from tenure.dialects.media import Source
+from tenure.apis.media import Source
 from tenure.errors import InputError
 
 LARGEST: Final = 3_750_000  # bytes: 5 MB in base64 is what providers take

@@ -30,20 +30,20 @@ from tenure.agent.spending import Spent
 from tenure.agent.tools.output import Output
 from tenure.agent.tools.tool import Limits
 from tenure.agent.tools.tool import Outcome as Came
+from tenure.apis import DIALECTS
+from tenure.apis.answers import answered, carries
+from tenure.apis.json_text import dump
+from tenure.apis.media import Source
 from tenure.context import Context
-from tenure.dialects import DIALECTS
-from tenure.dialects.answers import answered, carries
-from tenure.dialects.json_text import dump
-from tenure.dialects.media import Source
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.decision import Decision, Propose, Unmet
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Decision, Propose, Unmet
+from tenure.engine.policies.policy import marks_of
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Spill, Text, ToolCall, ToolResult
+from tenure.engine.record.entry import Media as MediaBlock
+from tenure.engine.record.index import NONE
+from tenure.engine.record.query import Query
+from tenure.engine.record.tools import DELIMITER, RECALL, is_delimiter
 from tenure.models.speaker import Made, Whole
-from tenure.policies.policy import marks_of
-from tenure.record.entry import Block, Draft, Origin, Role, Spill, Text, ToolCall, ToolResult
-from tenure.record.entry import Media as MediaBlock
-from tenure.record.index import NONE
-from tenure.record.query import Query
-from tenure.record.tools import DELIMITER, RECALL, is_delimiter
 
 LF: Final = "\n"
 VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself

@@ -34,16 +34,16 @@ from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.agent.spending import Spending, Spent
 from tenure.agent.tools.tool import Here, Limits, Tool
 from tenure.context import Context
+from tenure.engine.meter.gauge import Gauge
+from tenure.engine.meter.ledger import Ledger
+from tenure.engine.record.entry import Role
+from tenure.engine.record.episodes import Episode
+from tenure.engine.record.query import Query
+from tenure.engine.record.recall import blocks_of, handle_in
 from tenure.errors import InputError
-from tenure.meter.gauge import Gauge
-from tenure.meter.ledger import Ledger
-from tenure.record.entry import Role
-from tenure.record.episodes import Episode
-from tenure.record.query import Query
-from tenure.record.recall import blocks_of, handle_in
 
 if TYPE_CHECKING:
-    from tenure.lifecycle.planning import Answered
+    from tenure.engine.lifecycle.planning import Answered
 
 
 ABANDONED: Final = "stopped at once"

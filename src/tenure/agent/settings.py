@@ -15,8 +15,8 @@ from msgspec import Struct
 from tenure.agent.approval import Mode
 from tenure.agent.catalogue import Chosen
 from tenure.agent.tools.sandbox import Means
+from tenure.engine.lifecycle.budget import Budget
 from tenure.errors import InputError
-from tenure.lifecycle.budget import Budget
 from tenure.models.hosts import LOCAL, Service
 from tenure.models.speaker import Speaker
 from tenure.store.records import Now, Records, utc_now

@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from tenure.agent.events import Reason
 from tenure.agent.settings import Allowance
-from tenure.meter.counterfactual import add
-from tenure.meter.ledger import Account
-from tenure.record.entry import Usage
+from tenure.engine.meter.counterfactual import add
+from tenure.engine.meter.ledger import Account
+from tenure.engine.record.entry import Usage
 
 
 class Spent(Struct, frozen=True, kw_only=True):

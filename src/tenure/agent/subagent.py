@@ -27,10 +27,10 @@ from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
 from tenure.agent.tools.arguments import parsed, schema_of
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
+from tenure.engine.record.episodes import EpisodeType
+from tenure.engine.record.index import Index
+from tenure.engine.record.tools import ToolKind, cue_of
 from tenure.errors import InputError, TenureError
-from tenure.record.episodes import EpisodeType
-from tenure.record.index import Index
-from tenure.record.tools import ToolKind, cue_of
 from tenure.store.records import PART, Conversation
 
 if TYPE_CHECKING:

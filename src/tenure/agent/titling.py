@@ -15,11 +15,11 @@ from unicodedata import category
 from tenure.agent.catalogue import is_scripted
 from tenure.agent.helping import helper_named, helper_of
 from tenure.agent.tools.harmless import plain
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.entry import Entry, Origin, Role, Text, Usage
 from tenure.errors import ModelError, TenureError
-from tenure.meter.ledger import Spent
 from tenure.models.model import Model
 from tenure.models.question import Question
-from tenure.record.entry import Entry, Origin, Role, Text, Usage
 
 if TYPE_CHECKING:
     from tenure.agent.session import Agent

@@ -8,9 +8,9 @@ from typing import IO, Annotated, Final, cast
 
 import typer
 
+from tenure.engine.lifecycle.budget import Budget, parse_tokens
+from tenure.engine.record.visible import visible_json
 from tenure.errors import StoreError
-from tenure.lifecycle.budget import Budget, parse_tokens
-from tenure.record.visible import visible_json
 
 DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
 STDOUT: Final = "-"

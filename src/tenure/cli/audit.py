@@ -15,16 +15,16 @@ from tenure.cli.audit_corpus import Brief, brief, corpus, unreadable
 from tenure.cli.audit_progress import Watched
 from tenure.cli.audit_screen import counted, screen
 from tenure.cli.audit_sessions import Chosen, chosen
-from tenure.disk.here import here
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
+from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.evals.audit.audit import Asked, budget_line
-from tenure.evals.audit.corpus import Auditor
-from tenure.evals.audit.kept import Kept
-from tenure.evals.audit.report import Audit, Total, Unread
-from tenure.evals.audit.totals import Totals
-from tenure.meter.tokens import o200k
-from tenure.policies import PEERS, POLICIES, UNBOUNDED, policy_named
-from tenure.record.visible import json_of
+from tenure.lab.audit.audit import Asked, budget_line
+from tenure.lab.audit.corpus import Auditor
+from tenure.lab.audit.kept import Kept
+from tenure.lab.audit.report import Audit, Total, Unread
+from tenure.lab.audit.totals import Totals
+from tenure.logs.places.here import here
 
 NEWEST: Final = 10  # of the user's own sessions, where none are named
 # Beside "none": ours, and the rules that agents in wide use follow, or that were measured in public.
@@ -91,7 +91,7 @@ def audit(
     with output(json) as out:
         done = _all(picked, asked, _kept(keep, errors), fresh, out, errors, pages=bool(html))
     if html:
-        from tenure.evals.audit.page import page
+        from tenure.lab.audit.page import page
 
         with output(html) as file:
             assert file is not None

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.cli.audit_tables import Outcome, needless, note, outcomes, policies, top, where
-from tenure.evals.audit.report import Audit, Row, Session
-from tenure.evals.lines import Head
-from tenure.policies import UNBOUNDED
+from tenure.engine.policies import UNBOUNDED
+from tenure.lab.audit.report import Audit, Row, Session
+from tenure.lab.lines import Head
 
 LABEL: Final = 10  # columns of what a line is about, with the gap
 PARTS: Final = 2  # of a path that tell a file

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tenure.disk.files import STDIN, open_session
-from tenure.disk.first_sight import glimpse
-from tenure.disk.here import Here
-from tenure.disk.places import FoundSession, below, usual_places
-from tenure.disk.stores import store_of
 from tenure.errors import InputError
-from tenure.evals.audit.report import Unread
-from tenure.evals.lines import spelled
+from tenure.lab.audit.report import Unread
+from tenure.lab.lines import spelled
+from tenure.logs.places.files import STDIN, open_session
+from tenure.logs.places.first_sight import glimpse
+from tenure.logs.places.here import Here
+from tenure.logs.places.places import FoundSession, below, usual_places
+from tenure.logs.places.stores import store_of
 
 
 class Chosen(Struct, frozen=True, kw_only=True):

@@ -8,10 +8,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.evals.audit.report import Audit, PolicyTotal, Row, Table, Total, Wasted
-from tenure.evals.audit.tables import one_row
-from tenure.evals.bill import Bill
-from tenure.evals.lines import BudgetLine
+from tenure.lab.audit.report import Audit, PolicyTotal, Row, Table, Total, Wasted
+from tenure.lab.audit.tables import one_row
+from tenure.lab.bill import Bill
+from tenure.lab.lines import BudgetLine
 
 WIDE: Final = 120  # columns from which every figure of a policy has one
 KINDS: Final = 3  # rows of the table by kind

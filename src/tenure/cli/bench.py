@@ -13,17 +13,17 @@ import typer
 from msgspec.structs import replace
 
 from tenure.cli.asked import SESSION_HELP, BaseUrl, Fields, Model
-from tenure.disk.files import read_file
+from tenure.engine.record.visible import json_of, visible, visible_json
 from tenure.errors import InputError
-from tenure.record.visible import json_of, visible, visible_json
+from tenure.logs.places.files import read_file
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tenure.agent.session import Agent
-    from tenure.benchmarks.outcome import Outcome
-    from tenure.benchmarks.play import Setup
-    from tenure.benchmarks.report import Run
+    from tenure.lab.bench.outcome import Outcome
+    from tenure.lab.bench.play import Setup
+    from tenure.lab.bench.report import Run
 
 T = TypeVar("T")
 LARGEST_TASK: Final = 16 * 2**20  # bytes of its words
@@ -65,9 +65,9 @@ def sequences(
 
     The agent runs alone and every call of it is approved: with a real model use --sandbox, or a machine that may be lost.
     """
-    from tenure.benchmarks.sequences.all import SEQUENCES, sequence_named
-    from tenure.benchmarks.sequences.running import run
     from tenure.cli.bench_tables import Progress
+    from tenure.lab.bench.sequences.all import SEQUENCES, sequence_named
+    from tenure.lab.bench.sequences.running import run
 
     chosen = [sequence_named(name) for name in names or SEQUENCES]
     if out.exists() and any(out.iterdir()):
@@ -110,9 +110,9 @@ def measure(
     json: Json = None,
 ) -> None:
     """Measure the episode marks of stored sessions: overhead, wrong types, missing dependencies, repeated exploration."""
-    from tenure.benchmarks.stored import stored_measured
     from tenure.cli.bench_tables import marks_of
-    from tenure.meter.tokens import o200k
+    from tenure.engine.meter.tokens import o200k
+    from tenure.lab.bench.stored import stored_measured
 
     _put([(address, stored_measured(address, o200k())) for address in addresses], json, marks_of)
 
@@ -163,8 +163,8 @@ def swe_bench(
     ] = Path("swe-bench"),
 ) -> None:
     """Play instances of SWE-bench and write predictions for its harness."""
-    from tenure.benchmarks.harnesses.swe_bench import PREDICTIONS, instances_in, predicted
     from tenure.cli.bench_tables import line_of_instance
+    from tenure.lab.bench.harnesses.swe_bench import PREDICTIONS, instances_in, predicted
 
     wanted = [each for each in instances_in(instances) if not only or each.instance_id in only]
     setup = _setup(model, condition, ceiling, base_url, max_steps, max_usd, fields, sandbox=sandbox)
@@ -186,10 +186,10 @@ def swe_bench(
 def _setup(
     model: str, condition: str, ceiling: str, base_url: str, max_steps: int, max_usd: float, fields: str, *, sandbox: bool
 ) -> "Setup":
-    from tenure.benchmarks.condition import condition_named
-    from tenure.benchmarks.play import Setup
     from tenure.cli.run import fields_of
-    from tenure.lifecycle.budget import parse_tokens
+    from tenure.engine.lifecycle.budget import parse_tokens
+    from tenure.lab.bench.condition import condition_named
+    from tenure.lab.bench.play import Setup
 
     return Setup(
         model=model,
@@ -206,9 +206,9 @@ def _setup(
 async def _played(words: Path, folder: Path, cwd: Path, name: str, session: str, setup: "Setup") -> "Outcome":
     """One task, told on standard error, its outcome written as it goes."""
     from tenure.agent.settings import World
-    from tenure.benchmarks.outcome import FILE, STORE, write_outcome
-    from tenure.benchmarks.play import Task, play
     from tenure.cli.run_screen import Teller
+    from tenure.lab.bench.outcome import FILE, STORE, write_outcome
+    from tenure.lab.bench.play import Task, play
     from tenure.store.store import Store
 
     text = read_file(words, LARGEST_TASK).decode("utf-8", "replace").replace("\0", "\ufffd")
@@ -239,11 +239,11 @@ def _listen(agent: "Agent") -> None:
 
 def _told(folders: Sequence[tuple[Path, str]], json: Path | None, said: Iterable[str], *, resolved: Path | None = None) -> None:
     """Gather the runs and tell of them."""
-    from tenure.benchmarks.gathered import gathered
-    from tenure.benchmarks.harnesses.swe_bench import resolved_in
-    from tenure.benchmarks.report import report as reported
     from tenure.cli.bench_tables import tables
-    from tenure.meter.tokens import o200k
+    from tenure.engine.meter.tokens import o200k
+    from tenure.lab.bench.gathered import gathered
+    from tenure.lab.bench.harnesses.swe_bench import resolved_in
+    from tenure.lab.bench.report import report as reported
 
     solved = resolved_in(resolved) if resolved is not None else None
     count, runs, notes = o200k(), list["Run"](), [*said]

@@ -9,12 +9,12 @@ from rich.table import Table
 from tenure.cli import words
 
 if TYPE_CHECKING:
-    from tenure.benchmarks.measures.measured import Measured
-    from tenure.benchmarks.outcome import Outcome
-    from tenure.benchmarks.report import Report, Row
-    from tenure.benchmarks.sequences.running import Checked
-    from tenure.benchmarks.sequences.sequence import Step
-    from tenure.benchmarks.spread import Rate, Spread
+    from tenure.lab.bench.measures.measured import Measured
+    from tenure.lab.bench.outcome import Outcome
+    from tenure.lab.bench.report import Report, Row
+    from tenure.lab.bench.sequences.running import Checked
+    from tenure.lab.bench.sequences.sequence import Step
+    from tenure.lab.bench.spread import Rate, Spread
 
 NONE: Final = "–"
 NOTE_CHARS: Final = 400

@@ -24,16 +24,16 @@ def context(
     from tenure.agent.admission.admitted import admit
     from tenure.agent.admission.disk import place_on_disk
     from tenure.agent.opening import store_url
+    from tenure.agent.screens.building import Builder
+    from tenure.agent.screens.history import of_address
+    from tenure.agent.screens.themes import DARK, LIGHT
+    from tenure.agent.screens.viewing import ViewerApp
     from tenure.agent.settings import Settings, World
-    from tenure.evals.loading import spills_of
-    from tenure.lifecycle.terms import Terms
-    from tenure.meter.tokens import o200k
+    from tenure.engine.lifecycle.terms import Terms
+    from tenure.engine.meter.tokens import o200k
+    from tenure.lab.loading import spills_of
     from tenure.store.records import Records
     from tenure.store.spills import SUFFIX
-    from tenure.tui.building import Builder
-    from tenure.tui.history import of_address
-    from tenure.tui.themes import DARK, LIGHT
-    from tenure.tui.viewing import ViewerApp
 
     count = o200k()
     history = of_address(session, count)

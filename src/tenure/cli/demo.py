@@ -115,7 +115,7 @@ def _introduce(screen: "Screen", stage: "Stage", console: Console, model: str) -
 
 def _summed(agent: "Agent", seen: "Seen", width: int, console: Console) -> None:
     """What it came to; what is not as it should be joins the troubles."""
-    from tenure.meter import statement
+    from tenure.engine.meter import statement
 
     context, ledger = agent.context, agent.ledger
     index = context.session.index
@@ -181,7 +181,7 @@ def _next(stage: "Stage", limits: tuple[str, str, str], console: Console) -> Non
     """What to try next, as it can be copied into a shell."""
     from tenure.agent.samples.tour import MORE
     from tenure.cli.demo_screen import WIDEST
-    from tenure.disk.tenure_store import sessions
+    from tenure.logs.places.tenure_store import sessions
 
     conversation = next(sessions(stage.store)).id
     store, page, model = (

@@ -7,9 +7,9 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from tenure.lifecycle.session import Session
-from tenure.meter.figures import first_line
-from tenure.record.episodes import Episode
+from tenure.engine.lifecycle.session import Session
+from tenure.engine.meter.figures import first_line
+from tenure.engine.record.episodes import Episode
 
 BETWEEN: Final = "between episodes"  # calls and words that lie in none that was declared
 

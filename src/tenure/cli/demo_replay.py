@@ -10,15 +10,15 @@ from rich.console import Console
 
 from tenure.cli.asked import DEFAULT_CEILING
 from tenure.cli.replay import Run, play, report
-from tenure.disk.here import Here, here
-from tenure.disk.places import usual_places
+from tenure.engine.lifecycle.budget import Budget, parse_tokens
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import DEFAULT, policy_named
+from tenure.engine.policies.cwl import Cwl
 from tenure.errors import InputError
-from tenure.evals.loading import load, source, store_drafts
-from tenure.evals.replay import Options, Source
-from tenure.lifecycle.budget import Budget, parse_tokens
-from tenure.meter.tokens import o200k
-from tenure.policies import DEFAULT, policy_named
-from tenure.policies.cwl import Cwl
+from tenure.lab.loading import load, source, store_drafts
+from tenure.lab.replay import Options, Source
+from tenure.logs.places.here import Here, here
+from tenure.logs.places.places import usual_places
 
 TRIED: Final = 20  # newest sessions looked at before making one
 FEWEST_REPLIES: Final = 8  # a shorter session has nothing to show
@@ -53,7 +53,7 @@ def _newest(where: Here, console: Console) -> Source | None:
 
 def _made(console: Console, *, asked: bool) -> Source:
     """A session made on the spot, stored like any other so that it can be looked into afterwards."""
-    from tenure.evals.sample import sample_session
+    from tenure.lab.sample import sample_session
 
     why = "" if asked else "No agent's session long enough was found in the usual places (tenure sessions). "
     console.print(

@@ -29,9 +29,9 @@ from tenure.agent.events import (
 )
 from tenure.cli import words
 from tenure.cli.demo_facts import Remains, Returned, about, arguments_of, remains, returned
-from tenure.lifecycle.session import Session
-from tenure.record.tools import is_delimiter
-from tenure.view.edit import Price
+from tenure.engine.lifecycle.session import Session
+from tenure.engine.record.tools import is_delimiter
+from tenure.engine.view.edit import Price
 
 WIDEST: Final = 110  # columns; longer lines are hard to read
 FRAMES: Final = 14  # of a bar that falls

@@ -14,8 +14,8 @@ from tenure.cli.asked import Quiet
 from tenure.errors import InputError
 
 if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
-    from tenure.evals.evidence.gathered import Gathered
-    from tenure.evals.evidence.sections.detector import Label
+    from tenure.lab.evidence.gathered import Gathered
+    from tenure.lab.evidence.sections.detector import Label
 
 SECTIONS: Final = ("cuts", "whole", "accumulating", "sweep", "bounds", "bill", "detector", "sessions")
 OUT: Final = "docs/evidence"
@@ -44,11 +44,11 @@ def evidence(
     The same sessions and code give the same files, to the byte, whoever does the work. Exit codes: 0 done, 1 some work failed or a file
     could not be written, 2 bad input, 130 interrupted.
     """
-    from tenure.evals.evidence.contents import KINDS, NAMES
-    from tenure.evals.evidence.corpus import corpus_of
-    from tenure.evals.evidence.gathered import EVERYTHING, gathered
-    from tenure.evals.evidence.written import files_of, write
-    from tenure.evals.spread import Keep, engine_named
+    from tenure.lab.evidence.contents import KINDS, NAMES
+    from tenure.lab.evidence.corpus import corpus_of
+    from tenure.lab.evidence.gathered import EVERYTHING, gathered
+    from tenure.lab.evidence.written import files_of, write
+    from tenure.lab.spread import Keep, engine_named
 
     wanted = tuple(dict.fromkeys(only or NAMES))
     if wrong := [name for name in wanted if name not in NAMES]:
@@ -83,7 +83,7 @@ def evidence(
 
 def _labels(out: Path) -> "tuple[Label, ...]":
     """What was read by hand and lies beside the pages. Raises InputError for a line that is none."""
-    from tenure.evals.evidence.sections.detector import labels_of
+    from tenure.lab.evidence.sections.detector import labels_of
 
     path = out / LABELS
     return labels_of(path.read_bytes(), str(path)) if path.is_file() else ()

@@ -11,25 +11,25 @@ from msgspec import Struct
 from tenure.cli import words
 from tenure.cli.asked import SESSION_HELP, STDOUT, Quiet, output
 from tenure.cli.judged import Asked, forecast, report
+from tenure.engine.lifecycle.budget import parse_tokens
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import DEFAULT, PEERS, POLICIES, policy_named
+from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
-from tenure.evals.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
-from tenure.evals.judges.asking import Spent
-from tenure.evals.judges.book import Book
-from tenure.evals.judges.case import Case
-from tenure.evals.judges.contracts import AB, NO_IMPACT
-from tenure.evals.judges.figures import figures
-from tenure.evals.judges.making import cases
-from tenure.evals.judges.request import LEAST_ROOM, ROOM
-from tenure.evals.judges.running import Judge, Outcome, foreseen, run
-from tenure.evals.judges.stand_in import NAME as STAND_IN_NAME
-from tenure.evals.judges.stand_in import StandIn
-from tenure.evals.lines import spelled
-from tenure.evals.loading import source
-from tenure.evals.replay import Source
-from tenure.lifecycle.budget import parse_tokens
-from tenure.meter.tokens import o200k
-from tenure.policies import DEFAULT, PEERS, POLICIES, policy_named
-from tenure.policies.policy import Policy
+from tenure.lab.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
+from tenure.lab.judges.asking import Spent
+from tenure.lab.judges.book import Book
+from tenure.lab.judges.case import Case
+from tenure.lab.judges.contracts import AB, NO_IMPACT
+from tenure.lab.judges.figures import figures
+from tenure.lab.judges.making import cases
+from tenure.lab.judges.request import LEAST_ROOM, ROOM
+from tenure.lab.judges.running import Judge, Outcome, foreseen, run
+from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
+from tenure.lab.judges.stand_in import StandIn
+from tenure.lab.lines import spelled
+from tenure.lab.loading import source
+from tenure.lab.replay import Source
 
 if TYPE_CHECKING:  # wanted only by those who name one
     from tenure.models.model import Model

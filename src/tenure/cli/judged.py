@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.evals.intervals import Share
-from tenure.evals.judges.asking import Spent
-from tenure.evals.judges.book import Book
-from tenure.evals.judges.figures import Against, Disagreement, Figures
-from tenure.evals.judges.running import Foreseen
-from tenure.evals.judges.stand_in import NAME as STAND_IN
-from tenure.meter.price import prices_for
+from tenure.engine.meter.price import prices_for
+from tenure.lab.intervals import Share
+from tenure.lab.judges.asking import Spent
+from tenure.lab.judges.book import Book
+from tenure.lab.judges.figures import Against, Disagreement, Figures
+from tenure.lab.judges.running import Foreseen
+from tenure.lab.judges.stand_in import NAME as STAND_IN
 
 DISAGREEMENTS_SHOWN: Final = 6
 WHAT_CHARS: Final = 70

@@ -10,17 +10,17 @@ from typing import Annotated, Final
 
 import typer
 
+from tenure.apis.media import medium_bytes
 from tenure.cli.words import plain as words_plain
-from tenure.dialects.media import medium_bytes
-from tenure.disk.files import STDIN
-from tenure.disk.stores import OWN
+from tenure.engine.lifecycle.budget import parse_tokens
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.query import Query
+from tenure.engine.record.recall import Original, answer, raw, source_of, spilled
+from tenure.engine.record.visible import visible
 from tenure.errors import InputError
-from tenure.evals.loading import load, source, sources_of, spills_of
-from tenure.lifecycle.budget import parse_tokens
-from tenure.meter.tokens import o200k
-from tenure.record.query import Query
-from tenure.record.recall import Original, answer, raw, source_of, spilled
-from tenure.record.visible import visible
+from tenure.lab.loading import load, source, sources_of, spills_of
+from tenure.logs.places.files import STDIN
+from tenure.logs.places.stores import OWN
 from tenure.store.spills import Spills
 
 _NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")

@@ -18,19 +18,19 @@ from tenure.cli import words
 from tenure.cli.asked import SESSION_HELP, STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Quiet, Target, Window, head_of, output
 from tenure.cli.asked import budget_of as budget_of
 from tenure.cli.helped import Helped, briefs, of_it, plans
-from tenure.clip.setting import Clip
+from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.automatic import threshold_of
+from tenure.engine.lifecycle.budget import parse_tokens
+from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import COMPAT, DEFAULT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
+from tenure.engine.view.edit import Insert
 from tenure.errors import InputError
-from tenure.evals import replay as evals_replay
-from tenure.evals.bill import Watched, accounted
-from tenure.evals.lines import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
-from tenure.evals.loading import source
-from tenure.evals.replay import Options, Source
-from tenure.lifecycle.automatic import threshold_of
-from tenure.lifecycle.budget import parse_tokens
-from tenure.lifecycle.gate import Rule
-from tenure.meter.tokens import o200k
-from tenure.policies import COMPAT, DEFAULT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
-from tenure.view.edit import Insert
+from tenure.lab import replay as evals_replay
+from tenure.lab.bill import Watched, accounted
+from tenure.lab.lines import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
+from tenure.lab.loading import source
+from tenure.lab.replay import Options, Source
 
 if TYPE_CHECKING:  # wanted only by those who name a model
     from tenure.models.model import Model
@@ -140,7 +140,7 @@ def _model(option: str, name: str) -> "Model | None":
     if not name:
         return None
     if name == STAND_IN:
-        from tenure.evals.stand_ins import PLANNER, SUMMARISER
+        from tenure.lab.stand_ins import PLANNER, SUMMARISER
 
         return PLANNER if option == "--planner" else SUMMARISER
     from tenure.models.model import model_named

@@ -35,14 +35,14 @@ from tenure.cli.asked import (
     Target,
     model_of,
 )
+from tenure.engine.record.visible import visible_json
 from tenure.errors import InputError
-from tenure.record.visible import visible_json
 
 if TYPE_CHECKING:
     from tenure.agent.events import Reason, TurnDone
     from tenure.agent.session import Agent
     from tenure.agent.settings import Settings
-    from tenure.lifecycle.budget import Budget
+    from tenure.engine.lifecycle.budget import Budget
 
 STDIN: Final = "-"
 MOST_STDIN: Final = 10_000_000  # bytes of a task
@@ -140,7 +140,7 @@ def run(
 def budget_of(model: str, base_url: str, target: str, ceiling: str, window: str) -> "Budget | None":
     """The budget of the options; None when there are none. A share is of the model's window unless one is given. Raises InputError."""
     from tenure.agent.catalogue import chosen
-    from tenure.lifecycle.budget import Budget
+    from tenure.engine.lifecycle.budget import Budget
 
     if not (target or ceiling or window):
         return None
@@ -152,7 +152,7 @@ def budget_of(model: str, base_url: str, target: str, ceiling: str, window: str)
 
 def fields_of(text: str) -> dict[str, object]:
     """Settings given as a JSON object. Raises InputError for what is none."""
-    from tenure.dialects.json_text import load, object_of
+    from tenure.apis.json_text import load, object_of
 
     return dict(object_of(load(text, "--fields"), "--fields")) if text.strip() else {}
 

@@ -21,9 +21,9 @@ from tenure.agent.events import (
     TextDelta,
     TurnDone,
 )
-from tenure.meter.figures import first_line, short, spent
-from tenure.record.tools import is_delimiter
-from tenure.record.visible import visible
+from tenure.engine.meter.figures import first_line, short, spent
+from tenure.engine.record.tools import is_delimiter
+from tenure.engine.record.visible import visible
 
 WIDTH: Final = 100  # characters of a line
 LONG: Final = 300  # of what went wrong

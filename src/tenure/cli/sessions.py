@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.disk.first_sight import Glimpse, glimpse
-from tenure.disk.folders import holds
-from tenure.disk.here import here
-from tenure.disk.places import PLACES, FoundSession, below, looked_in, usual_places
+from tenure.engine.record.visible import visible_json
 from tenure.errors import InputError
-from tenure.record.visible import visible_json
-from tenure.sessions.detect import READERS
+from tenure.logs.detect import READERS
+from tenure.logs.places.first_sight import Glimpse, glimpse
+from tenure.logs.places.folders import holds
+from tenure.logs.places.here import here
+from tenure.logs.places.places import PLACES, FoundSession, below, looked_in, usual_places
 
 LIMIT: Final = 20
 WIDE: Final = 120  # columns from which there is room for the project too

@@ -12,16 +12,16 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.cli.asked import SESSION_HELP
+from tenure.engine.meter import statement
+from tenure.engine.meter.ledger import Ledger
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.entry import Origin
+from tenure.engine.record.episodes import Episode
+from tenure.engine.record.index import Index, Span
+from tenure.engine.record.tools import is_delimiter
 from tenure.errors import InputError
-from tenure.evals.loading import Loaded, kept_ledger, load, source
-from tenure.evals.recorded import Reported
-from tenure.meter import statement
-from tenure.meter.ledger import Ledger
-from tenure.meter.tokens import o200k
-from tenure.record.entry import Origin
-from tenure.record.episodes import Episode
-from tenure.record.index import Index, Span
-from tenure.record.tools import is_delimiter
+from tenure.lab.loading import Loaded, kept_ledger, load, source
+from tenure.lab.recorded import Reported
 
 ROWS: Final = 12
 

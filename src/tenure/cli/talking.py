@@ -16,8 +16,8 @@ def is_interactive() -> bool:
 
 def talk(settings: "Settings", *, light: bool = False) -> int:
     """Talk with the agent until the person leaves; the exit code."""
-    from tenure.tui.app import TenureApp
-    from tenure.tui.themes import DARK, LIGHT
+    from tenure.agent.screens.app import TenureApp
+    from tenure.agent.screens.themes import DARK, LIGHT
 
     # What is loaded stays to the end: without this every collection looks through all of it, and keys wait for that up to 100 ms.
     app = TenureApp(settings, theme=LIGHT if light else DARK, loaded=gc.freeze)

@@ -14,19 +14,19 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.cli.asked import SESSION_HELP, Ceiling, Floor, PricedAs, Target, Window, budget_of
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.visible import json_of, visible_json
+from tenure.engine.view.edit import Commit
 from tenure.errors import InputError
-from tenure.evals.loading import own_address, own_store, source
-from tenure.evals.replay import Options
-from tenure.evals.why.account import Why
-from tenure.evals.why.explain import explain
-from tenure.evals.why.past import Past, kept, moment, replayed
-from tenure.evals.why.telling import facts, rows, title
-from tenure.lifecycle.terms import Terms
-from tenure.meter.tokens import o200k
-from tenure.policies import DEFAULT, UNBOUNDED, policy_named
-from tenure.policies.policy import Policy
-from tenure.record.visible import json_of, visible_json
-from tenure.view.edit import Commit
+from tenure.lab.loading import own_address, own_store, source
+from tenure.lab.replay import Options
+from tenure.lab.why.account import Why
+from tenure.lab.why.explain import explain
+from tenure.lab.why.past import Past, kept, moment, replayed
+from tenure.lab.why.telling import facts, rows, title
 
 
 def why(

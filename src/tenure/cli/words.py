@@ -6,19 +6,19 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from tenure.evals.kinds import LABELS
-from tenure.evals.lines import Head
-from tenure.meter.figures import ASSUMED as ASSUMED
-from tenure.meter.figures import assumption as assumption
-from tenure.meter.figures import first_line as first_line
-from tenure.meter.figures import money as money
-from tenure.meter.figures import plain as plain
-from tenure.meter.figures import share as share
-from tenure.meter.figures import short as short
-from tenure.meter.figures import spent as spent
-from tenure.meter.figures import tokens as tokens
-from tenure.meter.gauge import Gauge
-from tenure.record.visible import visible
+from tenure.engine.meter.figures import ASSUMED as ASSUMED
+from tenure.engine.meter.figures import assumption as assumption
+from tenure.engine.meter.figures import first_line as first_line
+from tenure.engine.meter.figures import money as money
+from tenure.engine.meter.figures import plain as plain
+from tenure.engine.meter.figures import share as share
+from tenure.engine.meter.figures import short as short
+from tenure.engine.meter.figures import spent as spent
+from tenure.engine.meter.figures import tokens as tokens
+from tenure.engine.meter.gauge import Gauge
+from tenure.engine.record.visible import visible
+from tenure.lab.kinds import LABELS
+from tenure.lab.lines import Head
 
 STYLES = {"ok": "green", "warn": "yellow", "critical": "red"}
 _BARS = "▁▂▃▄▅▆▇█"

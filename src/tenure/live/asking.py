@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import MsgspecError, Struct, convert, to_builtins
 
+from tenure.engine.lifecycle.automatic import Automatic, Role, planning_limit
+from tenure.engine.lifecycle.decision import Stay
+from tenure.engine.lifecycle.session import Placed, Session
+from tenure.engine.meter.figures import first_line
+from tenure.engine.meter.ledger import CallRole, Spent
+from tenure.engine.meter.price import prices_for
+from tenure.engine.policies.situation import Count, Read
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.edit import Moment
 from tenure.errors import Failure, InputError, ModelError
-from tenure.lifecycle.automatic import Automatic, Role, planning_limit
-from tenure.lifecycle.decision import Stay
-from tenure.lifecycle.session import Placed, Session
-from tenure.meter.figures import first_line
-from tenure.meter.ledger import CallRole, Spent
-from tenure.meter.price import prices_for
-from tenure.policies.situation import Count, Read
-from tenure.record.entry import Usage
-from tenure.view.edit import Moment
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
-    from tenure.lifecycle.planning import Answered, Ask
+    from tenure.engine.lifecycle.planning import Answered, Ask
     from tenure.models.model import Model
     from tenure.models.question import Answer, Question
 
@@ -80,7 +80,7 @@ class Asking:
 
     def collect(self, model: "Model", prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
         """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
-        from tenure.lifecycle.planning import answer_selfgc, ask_selfgc
+        from tenure.engine.lifecycle.planning import answer_selfgc, ask_selfgc
         from tenure.models.prefix import forked
         from tenure.models.question import Question
 
@@ -104,9 +104,9 @@ class Asking:
         moment: Moment = "manual",
     ) -> "Answered | None":
         """A brief of earlier history; `rules` are kept for the next one. Raises ModelError when the model fails."""
-        from tenure.lifecycle.planning import answer_handoff, ask_handoff
+        from tenure.engine.lifecycle.planning import answer_handoff, ask_handoff
+        from tenure.engine.planners.handoff_facts import Quoted
         from tenure.models.question import Question
-        from tenure.planners.handoff_facts import Quoted
 
         self._rules = self._rules if rules is None else dict(rules)
         asked = ask_handoff(self._session, room=room, focus=focus)
@@ -132,7 +132,7 @@ class Asking:
         """The messages with a digest beside each clip that a model gives one for. A model that fails leaves the plain clip."""
         if self._helpers.digest is None:
             return placed
-        from tenure.lifecycle.digesting import answer_digest, ask_digests
+        from tenure.engine.lifecycle.digesting import answer_digest, ask_digests
         from tenure.models.question import Question
 
         above = self._helpers.digest_above

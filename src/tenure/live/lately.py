@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tenure.dialects.dialect import Dialect, Piece
-from tenure.record.entry import Entry
+from tenure.apis.dialect import Dialect
+from tenure.engine.record.entry import Entry
+from tenure.engine.view.piece import Piece
 
 MOST: Final = 2**24  # bytes of payloads: more than a window of a million tokens shows
 LARGE: Final = 2**16  # bytes of a payload that is worth making anew as small as what is shown of it

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import overload
 
+from tenure.engine.view.edit import Commit
 from tenure.store.records import Records
-from tenure.view.edit import Commit
 
 
 class StoredLog:

@@ -8,12 +8,12 @@ Models that do not take them read the words in a message of the user.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from tenure.dialects.anthropic import NAME, render_system
-from tenure.dialects.dialect import Piece
-from tenure.dialects.json_text import dump, encoded, load, members, source
-from tenure.dialects.turns import REMINDER
+from tenure.apis.anthropic import NAME, render_system
+from tenure.apis.json_text import dump, encoded, load, members, source
+from tenure.apis.turns import REMINDER
+from tenure.engine.record.entry import Origin, Role, Text
+from tenure.engine.view.piece import Piece
 from tenure.live.sdk import plain
-from tenure.record.entry import Origin, Role, Text
 
 MOVED: Final = "[what stood here has left the context]"
 

@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, Final
 
-from tenure.dialects.answers import answered, beside
-from tenure.dialects.media import Source, source_in
-from tenure.lifecycle.session import Session
-from tenure.meter.media import MediaKind, media_tokens
-from tenure.policies.situation import Count
-from tenure.record.entry import Entry, ToolCall
-from tenure.record.episodes import Answer
-from tenure.record.index import NONE, Index
-from tenure.record.medium import described
-from tenure.record.recall import Original, media_of, respond
-from tenure.record.spill import Open
+from tenure.apis.answers import answered, beside
+from tenure.apis.media import Source, source_in
+from tenure.engine.lifecycle.session import Session
+from tenure.engine.meter.media import MediaKind, media_tokens
+from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Entry, ToolCall
+from tenure.engine.record.episodes import Answer
+from tenure.engine.record.index import NONE, Index
+from tenure.engine.record.medium import described
+from tenure.engine.record.recall import Original, media_of, respond
+from tenure.engine.record.spill import Open
+from tenure.engine.view.guard import RECALL_SHARE
 from tenure.store.records import Records
-from tenure.view.guard import RECALL_SHARE
 
 LEAST: Final = 1_000  # o200k tokens of an answer, however small the budget
 CALL: Final = 60  # set aside for its call, which is kept with it

@@ -10,8 +10,9 @@ from operator import is_
 
 from msgspec import Struct
 
-from tenure.dialects.dialect import Dialect, Piece
-from tenure.record.entry import Role, ToolCall, ToolResult
+from tenure.apis.dialect import Dialect
+from tenure.engine.record.entry import Role, ToolCall, ToolResult
+from tenure.engine.view.piece import Piece
 
 
 class Rendered(Struct, frozen=True, gc=False):

@@ -7,10 +7,10 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import asdict, replace
 
-from tenure.dialects.json_text import clean, dump, load
+from tenure.apis.json_text import clean, dump, load
+from tenure.engine.record.entry import Block, Draft
+from tenure.engine.record.tools import DECLARATION
 from tenure.errors import InputError
-from tenure.record.entry import Block, Draft
-from tenure.record.tools import DECLARATION
 
 _HELPERS_KEYS: Final = ("parsed", "parsed_arguments", "parsed_output")
 _decode: Final = msgspec.json.Decoder().decode

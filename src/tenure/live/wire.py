@@ -15,22 +15,23 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from tenure.dialects.anthropic import Anthropic
-from tenure.dialects.cache_markers import life_of, mark_head, markers_of, place_markers, strip_markers
-from tenure.dialects.dialect import Dialect, Head, Piece
-from tenure.dialects.json_text import (
+from tenure.apis.anthropic import Anthropic
+from tenure.apis.cache_markers import life_of, mark_head, markers_of, place_markers, strip_markers
+from tenure.apis.dialect import Dialect, Head
+from tenure.apis.json_text import (
     clean,
     dump,
     encoded,
     load,
     source,
 )
-from tenure.dialects.turns import alternate, join, role_of
+from tenure.apis.turns import alternate, join, role_of
+from tenure.engine.view.piece import Piece
+from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 from tenure.live.prompts import Prompts, legal, with_prompts
 from tenure.live.rendering import Rendering
 from tenure.live.sdk import decoded, is_json, plain
-from tenure.rules.rules import Rules
 
 _RESULTS: Final = b'{"role":"user","content":[{"type":"tool_result"'  # how results of our own tools begin
 _OPTIONS: Final = ("extra_body", "extra_headers", "extra_query", "timeout")  # of the SDK's call, and no fields of a body

@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator
 from typing import Final
 
+from tenure.engine.meter.price import Prices
 from tenure.errors import Failure, ModelError
 from tenure.extras import NotInstalled
-from tenure.meter.price import Prices
 from tenure.models.failures import sentence, trouble
 from tenure.models.hosts import PROVIDERS, host_of, secrets_of
 from tenure.models.listen import Cancel, Line, Patience

@@ -15,12 +15,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from tenure.engine.meter.price import Prices, prices_for
+from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, InputError, ModelError
-from tenure.meter.price import Prices, prices_for
 from tenure.models.failures import Trouble, sentence, told_trouble, trouble
 from tenure.models.question import Answer, Question
 from tenure.models.replies import LONGEST, Heard, Reader, answered, shortfall
-from tenure.record.entry import Usage
 
 Cancel = Event | Callable[[], bool]  # set, or true: stop now. Looked at in the thread that asks, every 50 ms
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
+from tenure.engine.meter.price import Prices
 from tenure.errors import Failure, InputError, ModelError
 from tenure.extras import NotInstalled
-from tenure.meter.price import Prices
 from tenure.models.failures import NO_KEY, Trouble, sentence, trouble
 from tenure.models.hosts import PROVIDERS, host_of, secrets_of
 from tenure.models.listen import Cancel, Line, Patience

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.dialects.json_text import (
+from tenure.apis.json_text import (
     Json,
     Slice,
     array_text,

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import InputError
-from tenure.record.entry import Draft, Usage
 
 
 class Question(Struct, frozen=True, kw_only=True):

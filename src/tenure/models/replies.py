@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from tenure.dialects.anthropic import Anthropic
-from tenure.dialects.json_text import clean, load
-from tenure.dialects.openai_chat import OpenAIChat
-from tenure.dialects.openai_responses import OpenAIResponses
+from tenure.apis.anthropic import Anthropic
+from tenure.apis.json_text import clean, load
+from tenure.apis.openai_chat import OpenAIChat
+from tenure.apis.openai_responses import OpenAIResponses
+from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, InputError
 from tenure.models.question import Question
-from tenure.record.entry import Usage
 
 LONGEST: Final = 16_000_000  # characters of an answer; no output limit of any model allows as much
 

@@ -7,17 +7,18 @@ https://platform.claude.com/docs/en/api/messages
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from tenure.dialects.anthropic import Anthropic
-from tenure.dialects.dialect import Dialect, Head, Piece
-from tenure.dialects.json_text import Json, dump, load, number_of, source
-from tenure.dialects.openai_chat import OpenAIChat
-from tenure.dialects.openai_responses import OpenAIResponses
-from tenure.dialects.turns import alternate
+from tenure.apis.anthropic import Anthropic
+from tenure.apis.dialect import Dialect, Head
+from tenure.apis.json_text import Json, dump, load, number_of, source
+from tenure.apis.openai_chat import OpenAIChat
+from tenure.apis.openai_responses import OpenAIResponses
+from tenure.apis.rules import rules_for
+from tenure.apis.turns import alternate
+from tenure.engine.record.entry import NEUTRAL, Draft, Origin, Role, Text
+from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 from tenure.models.prefix import Prefix, continued, read_prefix
 from tenure.models.question import Question
-from tenure.record.entry import NEUTRAL, Draft, Origin, Role, Text
-from tenure.rules.tables import rules_for
 
 Limit = Literal["max_completion_tokens", "max_tokens"]
 Fields = Mapping[str, Any]

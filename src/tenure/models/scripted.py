@@ -20,14 +20,14 @@ from typing import Any, Final, Literal, NoReturn, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenure.dialects.json_text import Json, dump, load, object_of
-from tenure.disk.files import read_file
+from tenure.apis.json_text import Json, dump, load, object_of
+from tenure.apis.rules import rules_for
 from tenure.errors import Failure, InputError, ModelError
+from tenure.logs.places.files import read_file
 from tenure.models.assembly.assembly import Assembly
 from tenure.models.failures import Trouble, sentence, told_trouble, trouble
 from tenure.models.speaker import Spoken, Whole
 from tenure.models.speakers import APIS
-from tenure.rules.tables import rules_for
 from tenure.testing.prefix import PrefixCache
 from tenure.testing.script import Broken, Call, Fault, Reply, output_text, wire, wire_error
 from tenure.testing.streams import events
@@ -172,7 +172,7 @@ class ScriptedSpeaker:
 
     def _tokens(self, text: str) -> int:
         if self._count is None:
-            from tenure.meter.tokens import o200k
+            from tenure.engine.meter.tokens import o200k
 
             self._count = o200k()
         return self._count(text)

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from tenure.record.entry import Usage
+from tenure.engine.record.entry import Usage
 
 # How a reply ended. length: at its output limit, or where the window was full. paused: the provider wants to be asked to go on.
 Ended = Literal["done", "length", "refused", "paused"]

@@ -8,15 +8,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from tenure.apis.rules import rules_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.chain import genesis
+from tenure.engine.record.entry import Entry
+from tenure.engine.record.index import Index
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.inherit import Shared, inherited
 from tenure.errors import Conflict, InputError, LawBroken, StoreError
-from tenure.lifecycle.budget import Budget
-from tenure.record.chain import genesis
-from tenure.record.entry import Entry
-from tenure.record.index import Index
-from tenure.rules.tables import rules_for
 from tenure.store.records import Conversation, Now, Records
-from tenure.view.edit import Commit
-from tenure.view.inherit import Shared, inherited
 
 _HEX: Final = re.compile(r"[0-9a-f]{1,64}")
 

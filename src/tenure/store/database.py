@@ -18,9 +18,9 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ClauseElement
 
-from tenure.disk.sqlite_file import undisturbed
 from tenure.errors import Conflict, InputError, StoreError
 from tenure.extras import NotInstalled
+from tenure.logs.places.sqlite_file import undisturbed
 
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.record.entry import Entry
+from tenure.engine.record.index import Index
+from tenure.engine.view.guard import Hold
 from tenure.errors import Damaged, InputError, LawBroken
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.terms import Terms
-from tenure.record.entry import Entry
-from tenure.record.index import Index
 from tenure.store.records import Conversation, Lost, Records
 from tenure.store.soundness import checked, is_held
-from tenure.view.guard import Hold
 
 
 def encoded(value: Budget | Terms) -> str:

@@ -10,12 +10,12 @@ from typing import Final, Protocol, Self
 
 from msgspec import Struct
 
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.entry import Entry, Usage
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
-from tenure.meter.ledger import Spent
-from tenure.record.entry import Entry, Usage
 from tenure.store.spills import Spills
-from tenure.view.edit import Commit
-from tenure.view.guard import Hold
 
 Now = Callable[[], str]
 

@@ -10,20 +10,20 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.apis.rules import rules_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.record.chain import Chain, payload_wrong
+from tenure.engine.record.entry import Draft, Entry
+from tenure.engine.record.index import Index
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import loop_start
+from tenure.engine.view.laws import structural
+from tenure.engine.view.project import Projection
 from tenure.errors import InputError, LawBroken
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.terms import Terms
-from tenure.record.chain import Chain, payload_wrong
-from tenure.record.entry import Draft, Entry
-from tenure.record.index import Index
-from tenure.rules.tables import rules_for
 from tenure.store.records import Conversation, Lost
 from tenure.store.soundness import in_place_of, is_held, missing
 from tenure.store.store import Store
-from tenure.view.edit import Commit
-from tenure.view.guard import loop_start
-from tenure.view.laws import structural
-from tenure.view.project import Projection
 
 PLACE_TOKENS: Final = 24  # o200k, of the message that stands in place of a lost one, about
 

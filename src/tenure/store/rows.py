@@ -7,13 +7,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.entry import Block, Entry, Role
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Hold
 from tenure.errors import Damaged, InputError
-from tenure.meter.ledger import Spent
-from tenure.record.entry import Block, Entry, Role
 from tenure.store.contract import commit_id
 from tenure.store.records import Conversation, Observed
-from tenure.view.edit import Commit
-from tenure.view.guard import Hold
 
 Row = tuple[Any, ...]
 Values = dict[str, Any]

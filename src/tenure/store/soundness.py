@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.chain import Chain, payload_wrong
+from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
+from tenure.engine.record.index import Index
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Hold, held_keys
+from tenure.engine.view.project import Projection
 from tenure.errors import InputError, LawBroken
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.terms import Terms
-from tenure.meter.ledger import Spent
-from tenure.record.chain import Chain, payload_wrong
-from tenure.record.entry import Draft, Entry, Origin, Role, Text
-from tenure.record.index import Index
 from tenure.store.records import Conversation, Lost, Observed
-from tenure.view.edit import Commit
-from tenure.view.guard import Hold, held_keys
-from tenure.view.project import Projection
 
 MOST_MISSING: Final = 1_000
 

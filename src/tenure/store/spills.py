@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from tenure.engine.record.entry import Spill
+from tenure.engine.record.spill import Open, nowhere
 from tenure.errors import InputError
-from tenure.record.entry import Spill
-from tenure.record.spill import Open, nowhere
 
 CHUNK: Final = 2**20
 SUFFIX: Final = ".spills"

@@ -13,9 +13,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from sqlalchemy import Executable
 
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.entry import Entry, Spill, ToolResult, Usage
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Hold
 from tenure.errors import Damaged, InputError, StoreError
-from tenure.meter.ledger import Spent
-from tenure.record.entry import Entry, Spill, ToolResult, Usage
 from tenure.store import rows, tables
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.database import Cursor, Database, Synchronous, words_of
@@ -23,8 +25,6 @@ from tenure.store.migrations import migrate, migrate_copy
 from tenure.store.records import REPORT, Conversation, Lost, Now, Observed, utc_now
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
-from tenure.view.edit import Commit
-from tenure.view.guard import Hold
 
 PAGE: Final = 64  # entries read at a time
 

@@ -11,11 +11,24 @@ from typing import Any
 
 import msgspec
 
-from tenure.lifecycle.session import Session, Setup
-from tenure.record.chain import Chain
-from tenure.record.entry import Block, Draft, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.record.index import Index
-from tenure.record.tools import DELIMITER, Kinds
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.record.chain import Chain
+from tenure.engine.record.entry import (
+    Block,
+    Draft,
+    Entry,
+    Media,
+    Opaque,
+    Origin,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from tenure.engine.record.index import Index
+from tenure.engine.record.tools import DELIMITER, Kinds
 
 CALL_ID = "call_0"  # of calls and results that do not say: some hosts use one id for all
 

@@ -13,12 +13,12 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, ModelError
 from tenure.models.failures import Trouble, sentence
 from tenure.models.listen import Cancel
 from tenure.models.question import Answer, Question
 from tenure.models.replies import answered
-from tenure.record.entry import Usage
 
 # well: the text. down: no answer. slow: the text, after `delay_s`, or a minute. rubbish: text that is no answer to anything.
 # cut short: half of the text.

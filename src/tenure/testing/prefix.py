@@ -8,9 +8,9 @@ from hashlib import sha256
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from tenure.dialects.json_text import Json, dump, load, object_of
-from tenure.record.entry import Usage
-from tenure.rules.rules import Rules
+from tenure.apis.json_text import Json, dump, load, object_of
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.rules import Rules
 
 LOOKBACK: Final = 20  # units before a marker in which an earlier prefix is looked for
 _HEADS: Final = {"anthropic": ("tools", "system"), "openai-responses": ("tools", "instructions"), "openai-chat": ("tools",)}

@@ -21,11 +21,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from tenure.dialects.json_text import load, object_of
+from tenure.apis.json_text import load, object_of
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
-from tenure.record.entry import Usage
-from tenure.rules.rules import Rules
-from tenure.rules.tables import rules_for
 from tenure.testing.prefix import PrefixCache
 from tenure.testing.script import Broken, Fault, Reply, Script, output_text, wire, wire_error
 from tenure.testing.streams import error_event, events, malformed

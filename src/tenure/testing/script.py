@@ -5,9 +5,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from tenure.dialects.json_text import load
-from tenure.record.entry import Usage
-from tenure.rules.rules import Rules
+from tenure.apis.json_text import load
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
 from tenure.testing.seals import seal, sealed_call_id
 

@@ -7,15 +7,15 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.entry import Entry, Usage
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Hold
 from tenure.errors import Conflict, InputError
-from tenure.meter.ledger import Spent
-from tenure.record.entry import Entry, Usage
 from tenure.store.contract import forked, opened, refusal, require_hex, require_order
 from tenure.store.records import REPORT, Conversation, Now, Observed
 from tenure.store.soundness import wrongs
 from tenure.store.spills import Spills
-from tenure.view.edit import Commit
-from tenure.view.guard import Hold
 
 HoldKey = tuple[str, str]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from tenure.dialects.json_text import dump
+from tenure.apis.json_text import dump
 from tenure.testing.script import Fault, halves, wire_error
 
 Event = dict[str, Any]

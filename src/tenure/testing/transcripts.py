@@ -10,8 +10,8 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from tenure.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
-from tenure.record.tools import DELIMITER
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
+from tenure.engine.record.tools import DELIMITER
 from tenure.testing.builders import (
     call,
     end_act,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, Final
 
-from tenure.dialects.json_text import Json, dump, load, object_of, optional_string
-from tenure.rules.rules import Rules
+from tenure.apis.json_text import Json, dump, load, object_of, optional_string
+from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
 from tenure.testing.seals import is_ours, led_to, needs_thinking, reasoning_of, seals_prefix, seals_text
 

@@ -5,8 +5,8 @@ import pytest
 from tenure.agent.admission import git, git_program, instructions, place, reminders, scope, skills
 from tenure.agent.admission.admitted import SECTIONS
 from tenure.agent.admission.prompt import EPISODES, WINDOW, WORK
-from tenure.meter.tokens import o200k
-from tenure.view.guard import ACTIVE_SHARE
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.view.guard import ACTIVE_SHARE
 
 PAGE = " ".join((Path(__file__).parents[3] / "docs/admission.md").read_text(encoding="utf-8").split())
 

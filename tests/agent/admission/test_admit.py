@@ -16,7 +16,7 @@ from tenure.agent.admission.place import Closed, File, Folder, shown
 from tenure.agent.admission.prompt import EPISODES, MANNERS, WINDOW, WORK, Manner
 from tenure.agent.admission.scope import BODY_CHARS
 from tenure.agent.admission.skills import INDEX_CHARS
-from tenure.meter.tokens import o200k
+from tenure.engine.meter.tokens import o200k
 
 COUNT = o200k()
 API = "/home/ada/api"

@@ -17,7 +17,7 @@ from tenure.agent.admission.skills import (
     read_skill,
     skills_section,
 )
-from tenure.record.skills import skill_name
+from tenure.engine.record.skills import skill_name
 
 HERE = "/home/ada/api/.tenure/skills"
 

@@ -12,12 +12,12 @@ from tenure.agent.admission.reminders import (
     reminders,
     tail_note,
 )
-from tenure.lifecycle.budget import Budget
-from tenure.lifecycle.session import Setup
-from tenure.meter.gauge import Gauge, severity
-from tenure.record.entry import Draft
-from tenure.record.episodes import EpisodeType
-from tenure.rules.rules import Rules
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.session import Setup
+from tenure.engine.meter.gauge import Gauge, severity
+from tenure.engine.record.entry import Draft
+from tenure.engine.record.episodes import EpisodeType
+from tenure.engine.view.rules import Rules
 from tenure.testing.builders import call, end_expl, human, reply, result, results, returned, session, start_act, start_expl
 
 LIMIT = 10_000

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.agent.tools.harmless import Cleaner, plain
-from tenure.record.visible import visible
+from tenure.engine.record.visible import visible
 
 PIECES = st.sampled_from(
     [

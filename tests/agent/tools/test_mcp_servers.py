@@ -25,7 +25,7 @@ from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.servers.streams import piped, too_large
 from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, tool_name
 from tenure.agent.tools.tool import Here, Outcome
-from tenure.record.tools import ToolKind
+from tenure.engine.record.tools import ToolKind
 
 WIRE = ServerConfig(name="wire", command=sys.executable, args=(str(Path(__file__).with_name("wire_server.py")),))
 

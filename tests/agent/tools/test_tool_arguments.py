@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from tenure.agent.tools.arguments import frozen, parsed, schema_of
 from tenure.agent.tools.tool import Outcome
-from tenure.dialects.json_text import dump
+from tenure.apis.json_text import dump
 
 
 class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,11 +11,11 @@ from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.tool import Here, Outcome, Tool
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
-from tenure.dialects import DIALECTS
-from tenure.dialects.json_text import dump
-from tenure.meter.tokens import o200k
-from tenure.record.episodes import Answer
-from tenure.record.tools import Kinds, ToolKind
+from tenure.apis import DIALECTS
+from tenure.apis.json_text import dump
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.episodes import Answer
+from tenure.engine.record.tools import Kinds, ToolKind
 
 
 class Broken:

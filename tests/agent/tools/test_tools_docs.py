@@ -8,8 +8,8 @@ from tenure.agent.tools.servers.tool import tool_name
 from tenure.agent.tools.tool import Limits
 from tenure.agent.tools.toolbox import toolbox
 from tenure.agent.tools.window import COUNTED_BYTES
-from tenure.record.episodes import Answer
-from tenure.record.tools import DELIMITER, RECALL
+from tenure.engine.record.episodes import Answer
+from tenure.engine.record.tools import DELIMITER, RECALL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
 FLAT = " ".join(PAGE.split())

@@ -10,11 +10,11 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
-from tenure.record.episodes import EpisodeType
-from tenure.record.index import Index
-from tenure.view.guard import ACTIVE_SHARE
-from tenure.view.project import Projection
+from tenure.engine.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
+from tenure.engine.record.episodes import EpisodeType
+from tenure.engine.record.index import Index
+from tenure.engine.view.guard import ACTIVE_SHARE
+from tenure.engine.view.project import Projection
 
 OPEN_CALLS: Final = 40  # replies that one episode may take before that is critical by itself
 

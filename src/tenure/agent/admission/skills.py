@@ -17,8 +17,8 @@ from msgspec import Struct
 from tenure.agent.admission.frontmatter import front
 from tenure.agent.admission.place import Closed, File, Folder, Place, shown
 from tenure.agent.admission.wording import cut, one_line, wording
-from tenure.record.episodes import Answer
-from tenure.record.skills import skill_name
+from tenure.engine.record.episodes import Answer
+from tenure.engine.record.skills import skill_name
 
 FOLDERS: Final = (".tenure/skills", ".claude/skills", ".agents/skills")  # the first of a name counts, in one place too
 FILE: Final = "SKILL.md"

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from tenure.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import Budget
 
 SCRIPT: Final = Path(__file__).with_name("tour.json")
 BUDGET: Final = Budget(ceiling=13_000, floor=5_000)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.agent.tools.tool import Outcome
-from tenure.dialects.json_text import Json, load
+from tenure.apis.json_text import Json, load
 from tenure.errors import InputError
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

@@ -18,8 +18,8 @@ from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
 from tenure.agent.tools.shell.judge import judged
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.workspace import Workspace
+from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
 
 TICK_S: Final = 0.05  # between two pieces of news
 _LOOKED_AT: Final = 20_000  # characters of an output

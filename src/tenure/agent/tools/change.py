@@ -10,7 +10,7 @@ from typing import Final
 from tenure.agent import run_files
 from tenure.agent.approval import Act, Approval
 from tenure.agent.workspace import Workspace
-from tenure.record.visible import visible
+from tenure.engine.record.visible import visible
 
 CONTEXT: Final = 3  # lines around a change
 SHOWN: Final = 400  # lines of a change that is put before a person

@@ -14,8 +14,8 @@ from tenure.agent.tools.miss import lines_of, missed, several
 from tenure.agent.tools.text_file import TextFile, loaded, stored
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace, sighted
+from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
 
 MOST: Final = 100  # replacements in one call
 

@@ -17,8 +17,8 @@ from tenure.agent.tools.ls import looks, one_line
 from tenure.agent.tools.ripgrep import cut_short, searched
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.workspace import Workspace
+from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
 
 MOST: Final = 500_000  # files that are looked at
 _STEP: Final = 2_000  # files whose times are looked up before others have their turn

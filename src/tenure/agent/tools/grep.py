@@ -16,8 +16,8 @@ from tenure.agent.tools.ls import one_line
 from tenure.agent.tools.ripgrep import Search, cut_short, searched
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.workspace import Workspace
+from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
 
 COLUMNS: Final = 500  # bytes of a line that are shown
 _BINARIES: Final = 10  # named

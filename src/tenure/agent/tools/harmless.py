@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tenure.record.visible import ACTS, visible
+from tenure.engine.record.visible import ACTS, visible
 
 _SEQUENCE: Final = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor

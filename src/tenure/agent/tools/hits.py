@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from tenure.agent.tools.glob import wanted
 from tenure.agent.tools.globs import Globs
-from tenure.record.visible import visible
+from tenure.engine.record.visible import visible
 
 MOST_BYTES: Final = 2 * 2**20  # of lines that are kept while the order of files is any
 _LINE: Final = re.compile(rb"(\d+)([:-])")

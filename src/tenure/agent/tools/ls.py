@@ -13,9 +13,9 @@ from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.files import kind_of, near
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
+from tenure.engine.record.tools import ToolKind
+from tenure.engine.record.visible import visible
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
-from tenure.record.visible import visible
 
 MOST: Final = 1_000  # entries shown
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tenure.record.visible import visible
+from tenure.engine.record.visible import visible
 
 _SHOWN: Final = 12  # lines of the file
 _LINE: Final = 300  # characters of each

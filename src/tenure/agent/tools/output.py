@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from tenure.agent.tools.harmless import Cleaner
-from tenure.record.entry import Spill
+from tenure.engine.record.entry import Spill
 
 CHUNK: Final = 2**16
 _NEWS_BYTES: Final = 4_096  # of the first and of the newest that are told while more comes than anybody reads

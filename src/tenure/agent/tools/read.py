@@ -15,9 +15,9 @@ from tenure.agent.tools.ls import listing, looks
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.tools.window import Line, Window, window
 from tenure.agent.workspace import Workspace, sighted
-from tenure.dialects.media import Source
+from tenure.apis.media import Source
+from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
 
 
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

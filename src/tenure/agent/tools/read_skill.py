@@ -10,8 +10,8 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import frozen, parsed
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
-from tenure.record.episodes import Answer
-from tenure.record.tools import ToolKind
+from tenure.engine.record.episodes import Answer
+from tenure.engine.record.tools import ToolKind
 
 
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,9 +23,9 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.output import Output
 from tenure.agent.tools.sandbox import Reach
 from tenure.agent.workspace import Workspace
-from tenure.dialects.media import Source
-from tenure.record.entry import Spill
-from tenure.record.tools import ToolKind
+from tenure.apis.media import Source
+from tenure.engine.record.entry import Spill
+from tenure.engine.record.tools import ToolKind
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from tenure.agent.tools.sandbox import Walls
 from tenure.agent.tools.tool import Here, Limits, Outcome, Tool
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
-from tenure.record.episodes import Answer
+from tenure.engine.record.episodes import Answer
 
 _NAME_CHARS: Final = 80
 

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from tenure.agent.tools.files import Encoding
 from tenure.agent.tools.racing import Patience
 from tenure.agent.tools.tool import Here
-from tenure.record.visible import visible
+from tenure.engine.record.visible import visible
 
 CHUNK: Final = 2**20  # bytes
 COUNTED_BYTES: Final = 2**28  # behind the window, to tell how many lines there are

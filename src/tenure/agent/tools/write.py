@@ -12,8 +12,8 @@ from tenure.agent.tools.change import approval, difference
 from tenure.agent.tools.text_file import TextFile, loaded, stored
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace, sighted
+from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
-from tenure.record.tools import ToolKind
 
 
 class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec import Struct
 
-from tenure.dialects.json_text import clean, dump, load
+from tenure.apis.json_text import clean, dump, load
 from tenure.errors import Failure, InputError
 from tenure.models.replies import NO_END
 from tenure.models.speaker import Ended, Spoken, Whole

@@ -7,8 +7,8 @@ back is kept: reasoning (DeepSeek, vLLM, OpenRouter) and whatever stands beside 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tenure.dialects.json_text import clean, dump
-from tenure.dialects.openai_chat import OpenAIChat
+from tenure.apis.json_text import clean, dump
+from tenure.apis.openai_chat import OpenAIChat
 from tenure.models.assembly.assembly import Fields, arguments_of, end_of, fields_of, items_of, own_id, text_of
 from tenure.models.replies import counts
 from tenure.models.speaker import Made, Spoken, Whole

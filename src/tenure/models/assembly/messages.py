@@ -6,8 +6,8 @@ https://platform.claude.com/docs/en/build-with-claude/streaming. Blocks of unkno
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tenure.dialects.anthropic import Anthropic
-from tenure.dialects.json_text import clean, dump, number_of
+from tenure.apis.anthropic import Anthropic
+from tenure.apis.json_text import clean, dump, number_of
 from tenure.models.assembly.assembly import (
     Fields,
     arguments_of,

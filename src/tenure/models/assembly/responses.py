@@ -7,8 +7,8 @@ out, so those that were done one by one stand in for them.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tenure.dialects.json_text import clean, dump, number_of
-from tenure.dialects.openai_responses import OpenAIResponses
+from tenure.apis.json_text import clean, dump, number_of
+from tenure.apis.openai_responses import OpenAIResponses
 from tenure.models.assembly.assembly import Fields, arguments_of, end_of, fields_of, items_of, own_id, text_of
 from tenure.models.replies import CALLS, NO_END, counts
 from tenure.models.speaker import Made, Spoken, Whole

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from tenure.dialects.json_text import load
+from tenure.apis.json_text import load
 from tenure.errors import InputError
 
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from tenure.dialects.json_text import dump
+from tenure.apis.json_text import dump
 
 LONGEST: Final = 30_000  # characters of a schema's JSON
 TOLD: Final = 1_500  # of a schema that is told in words instead

@@ -8,8 +8,8 @@ from tenure.agent.tools.servers.config import ServerConfig
 from tenure.agent.tools.servers.server import Server
 from tenure.agent.tools.servers.streams import NAMED
 from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
+from tenure.engine.record.visible import visible
 from tenure.errors import InputError
-from tenure.record.visible import visible
 
 
 class Servers:

@@ -16,11 +16,11 @@ from tenure.agent.tools.servers.schema import taken
 from tenure.agent.tools.servers.server import Server
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
-from tenure.dialects.json_text import Json, dump, load
-from tenure.dialects.media import Source
+from tenure.apis.json_text import Json, dump, load
+from tenure.apis.media import Source
+from tenure.engine.record.tools import DECLARATION, Kinds, ToolKind
+from tenure.engine.record.visible import visible
 from tenure.errors import InputError
-from tenure.record.tools import DECLARATION, Kinds, ToolKind
-from tenure.record.visible import visible
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult

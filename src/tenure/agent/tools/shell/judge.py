@@ -43,8 +43,8 @@ from tenure.agent.tools.shell.script import Command, Redirect, Word
 from tenure.agent.tools.shell.tables import PROSE, is_harmless, is_public, sounds_secret
 from tenure.agent.tools.shell.words import PROCESS
 from tenure.agent.workspace import Workspace
+from tenure.engine.record.visible import visible
 from tenure.errors import InputError
-from tenure.record.visible import visible
 
 DEEPEST: Final = 6  # scripts within scripts
 WORDS: Final = 3_000  # in all its commands

@@ -1,0 +1,199 @@
+"""Where a person types: several lines, a history, slash commands completed. Promise: nothing is lost that was typed."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import OptionList, TextArea
+from textual.widgets.option_list import Option
+
+from tenure.agent.screens.commands import Command, matching
+
+HEIGHT: Final = 8  # lines of what is typed that are seen
+KEPT: Final = 200  # entries of the history
+
+
+_KEYS: Final[Mapping[str, str]] = {
+    "enter": "submit",
+    "shift+enter": "newline",
+    "ctrl+j": "newline",
+    "alt+enter": "newline",
+    "tab": "complete",
+    "ctrl+u": "clear",
+}
+
+
+class Draft(TextArea):
+    """The text that is being typed."""
+
+    class Submitted(Message):
+        """The text is to be sent."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Wanted(Message):
+        """Something of the list of completions: another one (`by`), or to take it."""
+
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
+
+    def __init__(self) -> None:
+        super().__init__(
+            id="draft", soft_wrap=True, compact=True, highlight_cursor_line=False, placeholder="a task, or / for commands"
+        )
+        self.cursor_blink = False  # nothing is drawn while nothing happens
+        self._history: list[str] = []
+        self._place = 0  # in the history; its length: below the newest
+        self._kept = ""  # what was typed before the history was walked
+        self.completing = False
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Keys of our own, in the order in which they were pressed: a binding with priority would overtake letters that wait."""
+        action = _KEYS.get(event.key)
+        if action is None:
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+        getattr(self, f"action_{action}")()
+
+    def remember(self, texts: list[str]) -> None:
+        """The history of a session that goes on."""
+        self._history = [text for text in texts if text.strip()][-KEPT:]
+        self._place = len(self._history)
+
+    def put(self, text: str) -> None:
+        """Put a text in place of what is there, the cursor behind it."""
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    def action_submit(self) -> None:
+        """Send what is typed; a line that ends with a backslash goes on."""
+        if self.text.endswith("\\"):
+            self.put(self.text[:-1] + "\n")
+            return
+        text = self.text.strip()
+        if not text:
+            return
+        if not self._history or self._history[-1] != text:
+            self._history = [*self._history, text][-KEPT:]
+        self._place = len(self._history)
+        self.text = ""
+        self.post_message(self.Submitted(text))
+
+    def action_newline(self) -> None:
+        """A line more."""
+        self.insert("\n")
+
+    def action_complete(self) -> None:
+        """Take the completion under the cursor."""
+        if self.completing:
+            self.post_message(self.Wanted(0))
+
+    def action_clear(self) -> None:
+        """Begin anew."""
+        self.text = ""
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        """Up a line; on the first one, back in the history."""
+        if self.completing:
+            self.post_message(self.Wanted(-1))
+        elif self.cursor_location[0] == 0 and not select and self._place > 0:
+            self._walk(-1)
+        else:
+            super().action_cursor_up(select)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        """Down a line; on the last one, forth in the history."""
+        if self.completing:
+            self.post_message(self.Wanted(1))
+        elif self.cursor_location[0] == self.document.line_count - 1 and not select and self._place < len(self._history):
+            self._walk(1)
+        else:
+            super().action_cursor_down(select)
+
+    def _walk(self, by: int) -> None:
+        if self._place == len(self._history):
+            self._kept = self.text
+        self._place += by
+        self.put(self._history[self._place] if self._place < len(self._history) else self._kept)
+
+
+class Completions(OptionList, can_focus=False):
+    """Commands that may be meant; the draft keeps the keys."""
+
+
+class Prompt(Vertical):
+    """The draft, and above it the commands that a beginning may become."""
+
+    DEFAULT_CSS = """
+    Prompt {
+        height: auto; background: $surface; border-left: outer $primary;
+        #completions { display: none; max-height: 8; border: none; background: $surface; padding: 0 1; scrollbar-size-vertical: 1; }
+        #completions.-open { display: block; }
+        #completions { text-wrap: nowrap; text-overflow: ellipsis; }
+        #completions > .option-list--option-highlighted { background: $under-cursor; color: $foreground; }
+        #draft { height: auto; max-height: 8; border: none; background: $surface; padding: 0 1; }
+        #draft:focus { border: none; }
+    }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Completions and draft."""
+        yield Completions(id="completions", compact=True, markup=False)
+        yield Draft()
+
+    @property
+    def draft(self) -> Draft:
+        """What is being typed."""
+        return self.query_one(Draft)
+
+    @on(TextArea.Changed)
+    def _changed(self) -> None:
+        found = matching(self.draft.text)
+        listed = self.query_one("#completions", OptionList)
+        listed.clear_options()
+        listed.add_options([Option(_shown(command), id=command.name) for command in found])
+        if found:
+            listed.highlighted = 0
+        listed.set_class(bool(found), "-open")
+        self.draft.completing = bool(found)
+
+    @on(Draft.Wanted)
+    def _wanted(self, event: Draft.Wanted) -> None:
+        listed = self.query_one("#completions", OptionList)
+        if event.by:
+            (listed.action_cursor_down if event.by > 0 else listed.action_cursor_up)()
+        else:
+            self._take(listed)
+
+    @on(OptionList.OptionSelected, "#completions")
+    def _clicked(self) -> None:
+        self._take(self.query_one("#completions", OptionList))
+        self.draft.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Escape closes the completions before anything else."""
+        if event.key == "escape" and self.draft.completing:
+            self.draft.text = ""
+            event.stop()
+
+    def _take(self, listed: OptionList) -> None:
+        if listed.highlighted is not None:
+            name = listed.get_option_at_index(listed.highlighted).id
+            self.draft.put(f"/{name} ")
+
+
+def _shown(command: Command) -> Content:
+    return Content.assemble(
+        (f"/{command.name}", "bold $text-accent"),
+        f" {command.arguments}" if command.arguments else "",
+        (f"  {command.about}", "$quiet"),
+    )

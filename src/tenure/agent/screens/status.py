@@ -1,0 +1,92 @@
+"""The line below: model, folder, gauge, limit, cache, money, episode.
+
+The gauge is of what the model can take; where something is evicted before, the limit stands beside it. How bad it is, `meter.gauge` alone says; here it
+only gets its colour and its words. Where there is no room the least needed goes first.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from textual.content import Content
+
+from tenure.agent.screens import clean
+from tenure.agent.screens.themes import TONES
+from tenure.engine.meter import figures
+from tenure.engine.meter.gauge import Gauge
+
+BAR: Final = 10  # cells of the gauge
+_GAP: Final = "  "
+_BUSY: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the line says. Money in USD; `cached_share` of the newest prompt, 0 to 1."""
+
+    model: str
+    folder: Path
+    gauge: Gauge
+    evicts: bool = True  # there is a policy, and it could keep the limit so far
+    mode: str = "ask"
+    cached_share: float = 0.0
+    usd: float = 0.0
+    unpriced: int = 0
+    episode: str = ""  # such as "expl locate-auth"
+    tick: int = -1  # of a turn that runs; -1: none does
+
+
+class Part(Struct, frozen=True):
+    """A piece of the line, and how much it is needed: the smallest goes first."""
+
+    need: int
+    content: Content
+
+
+def line(facts: Facts, width: int) -> Content:
+    """The line in at most `width` cells."""
+    parts = list(_parts(facts))
+    while len(parts) > 1 and _length(parts) > width:
+        parts.remove(min(parts, key=lambda part: part.need))
+    return Content(_GAP).join([part.content for part in parts])
+
+
+def nudge(gauge: Gauge, *, evicts: bool, can_hand_off: bool = True) -> Content | None:
+    """What a person should do now; None when all is well, or when room will be made without anybody's doing."""
+    gauge = gauge.of_window
+    if evicts or gauge.severity != "critical":
+        return None
+    way = "/handoff lets the model brief what came before" if can_hand_off else "what holds it is in /why"
+    return Content.styled(f"The window is {gauge.percent:.0f} % full: {way}.", TONES["critical"])
+
+
+def _parts(facts: Facts) -> Sequence[Part]:
+    gauge = facts.gauge.of_window
+    tone = TONES[gauge.severity]
+    full = min(BAR, round(BAR * min(gauge.percent, 100.0) / 100))
+    used = f"{'~' if gauge.estimated else ''}{figures.short(gauge.tokens)}/{figures.short(gauge.limit)}"
+    parts = [
+        Part(90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
+        Part(60, Content.styled(_model(facts.model), "bold")),
+        Part(10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
+        Part(30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
+        Part(25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
+        Part(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
+        Part(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
+        Part(70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
+    ]
+    if facts.evicts and facts.gauge.limit < gauge.limit:
+        parts.insert(6, Part(28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
+    if facts.episode:
+        parts.append(Part(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
+    return parts
+
+
+def _model(spec: str) -> str:
+    """A model as people speak of it; a script by its file, not by where that lies."""
+    kind, _, name = spec.partition(":")
+    return clean.line(f"{kind}:{Path(name).name}" if kind == "scripted" else name or spec, 28)
+
+
+def _length(parts: Sequence[Part]) -> int:
+    return sum(part.content.cell_length for part in parts) + len(_GAP) * (len(parts) - 1)

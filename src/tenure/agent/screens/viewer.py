@@ -1,0 +1,342 @@
+"""The context viewer: what a session is made of, what the model saw at any call, and what to make of it (an edge).
+
+Promise: nothing is lost: the viewer changes a live session only by pins and commits, and a file never; what it builds is a new conversation.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
+
+from tenure.agent.screens import clean, viewer_rows
+from tenure.agent.screens.building import Builder, Picks
+from tenure.agent.screens.details import Details
+from tenure.agent.screens.finding import MOST, Found, find
+from tenure.agent.screens.history import History
+from tenure.agent.screens.listing import lists
+from tenure.agent.screens.rows import RowList
+from tenure.agent.screens.text import Text
+from tenure.engine.meter.price import prices_for
+from tenure.errors import TenureError
+
+TABS: Final[Mapping[str, str]] = {
+    "segments": "Segments",
+    "turns": "Turns",
+    "objects": "Objects",
+    "calls": "Calls",
+    "commits": "Commits",
+    "found": "Found",
+}
+
+
+class ContextViewer(Screen[str]):
+    """One session. Dismissed with the id of a conversation that was built, or an empty text."""
+
+    DEFAULT_CSS = """
+    ContextViewer {
+        #title { height: 1; padding: 0 1; background: $panel; color: $foreground; text-overflow: ellipsis; text-wrap: nowrap; }
+        #body { layout: vertical; height: 1fr; }
+        #lists { height: 3fr; }
+        #detail { height: 2fr; border-top: solid $panel; padding: 0 1; scrollbar-size-vertical: 1; background: $background; }
+        #detail:focus { border-top: solid $primary; }
+        #search { display: none; height: 1; border: none; padding: 0 1; background: $panel; }
+        #search.-open { display: block; }
+        TabPane { padding: 0 1; }
+        Footer { background: $panel; }
+        &.-wide {
+            #body { layout: horizontal; }
+            #lists { width: 3fr; height: 1fr; }
+            #detail { width: 2fr; height: 1fr; border-top: none; border-left: solid $panel; }
+            #detail:focus { border-left: solid $primary; }
+        }
+    }
+    """
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - as Textual declares it
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "Close"),
+        Binding("slash", "search", "Find", key_display="/"),
+        Binding("space", "pick", "Choose"),
+        Binding("b", "build", "Build"),
+        Binding("d", "changes", "Changes only"),
+        Binding("p", "pin", "Pin"),
+        Binding("r", "restore", "Restore"),
+        Binding("t", "recall", "To the end"),
+        Binding("u", "undo", "Undo"),
+        *(Binding(str(n), f"tab('{name}')", title, show=False) for n, (name, title) in enumerate(TABS.items(), 1)),
+    ]
+
+    def __init__(
+        self,
+        history: History,
+        builder: Builder | None = None,
+        *,
+        again: Callable[[], History] | None = None,
+        busy: Callable[[], bool] = lambda: False,
+        recall: Callable[[str], str] | None = None,
+    ) -> None:
+        """`again` reads a live session anew once it was changed; `busy` says whether it may not be changed now.
+
+        `recall` puts what a handle stands for at the end of a live window, and says what came of it.
+        """
+        super().__init__()
+        self._recall = recall
+        self._history, self._builder, self._again, self._busy = history, builder, again, busy
+        self._lists = lists(history)
+        self._prices = prices_for(history.model)
+        self._details = Details(history, self._lists, self._prices)
+        self._picks = Picks()
+        self._found: tuple[Found, ...] = ()
+        self._only_changes = True
+
+    def compose(self) -> ComposeResult:
+        """Title, lists, detail, search, keys."""
+        yield Static(id="title")
+        with Container(id="body"):
+            with TabbedContent(id="lists", initial="turns"):
+                for n, (name, title) in enumerate(TABS.items(), 1):
+                    with TabPane(f"{n} {title}", id=name):
+                        yield RowList(*getattr(viewer_rows, name.upper()), id=f"{name}-rows", empty=_EMPTY[name])
+            with VerticalScroll(id="detail"):
+                yield Text(id="text")
+        yield Input(id="search", placeholder="words to find in the whole record", compact=True)
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Fill everything."""
+        self.query_one("#lists", TabbedContent).hide_tab("found")
+        self._fill()
+        calls = self._rows("calls")
+        calls.go(str(len(self._lists.life.calls) - 1))
+        self._rows("turns").focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what makes sense here is offered."""
+        del parameters
+        tab = self._tab
+        match action:
+            case "pin" | "restore":
+                return self._history.context is not None and tab in ("turns", "objects", "found")
+            case "recall":
+                return self._recall is not None and tab in ("turns", "objects", "found")
+            case "undo":
+                return self._history.context is not None and tab == "commits"
+            case "pick":
+                return tab in ("turns", "segments")
+            case "build":
+                return self._builder is not None and tab in ("turns", "segments")
+            case "changes":
+                return tab == "calls"
+            case _:
+                return True
+
+    def on_resize(self) -> None:
+        """The title fits its width."""
+        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
+
+    # --- What is shown
+
+    def _fill(self) -> None:
+        history, made = self._history, self._lists
+        self._fill_picks()
+        self._rows("objects").show(list(viewer_rows.object_rows(made.objects, self._prices)))
+        self._rows("calls").show(list(viewer_rows.call_rows(history, made.life.calls)))
+        self._rows("commits").show(list(viewer_rows.commit_rows(history.commits)))
+
+    def _fill_picks(self) -> None:
+        """What shows what is chosen."""
+        made = self._lists
+        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
+        self._rows("segments").show(list(viewer_rows.segment_rows(made.segments, self._picks)))
+        self._rows("turns").show(list(viewer_rows.turn_rows(made.turns, self._picks, self._prices)))
+
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
+        if event.rows.id == f"{self._tab}-rows":
+            self._show(self._tab, event.key)
+
+    @on(RowList.Chosen)
+    def _chosen(self) -> None:
+        self.query_one("#detail", VerticalScroll).focus()
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self) -> None:
+        rows = self._rows(self._tab)
+        self._show(self._tab, rows.key)
+        self.refresh_bindings()
+        if not self.query_one("#search").has_focus:
+            rows.focus()
+
+    def _show(self, tab: str, key: str) -> None:
+        self.query_one("#text", Static).update(self._details.of(tab, key, only_changes=self._only_changes) if key else "")
+        self.query_one("#detail", VerticalScroll).scroll_home(animate=False)
+
+    # --- Keys
+
+    def action_leave(self) -> None:
+        """Back: from the search, from the detail, and out."""
+        search = self.query_one("#search", Input)
+        if search.has_focus:
+            search.remove_class("-open")
+            self._rows(self._tab).focus()
+        elif self.query_one("#detail").has_focus:
+            self._rows(self._tab).focus()
+        else:
+            self.dismiss("")
+
+    def action_tab(self, name: str) -> None:
+        """Another list."""
+        if name != "found" or self._found:
+            self.query_one("#lists", TabbedContent).active = name
+
+    def action_search(self) -> None:
+        """Ask for words."""
+        search = self.query_one("#search", Input)
+        search.add_class("-open")
+        search.focus()
+
+    @on(Input.Submitted, "#search")
+    def _searched(self, event: Input.Submitted) -> None:
+        self._find(event.value)
+
+    @work(thread=True, exclusive=True, group="find")
+    def _find(self, words: str) -> None:
+        found = find(self._history, words)
+        self.app.call_from_thread(self._found_all, words, found)  # pyright: ignore[reportUnknownMemberType] - Textual's
+
+    def _found_all(self, words: str, found: tuple[Found, ...]) -> None:
+        self._found = found
+        self.query_one("#search", Input).remove_class("-open")
+        if not found:
+            self.notify(f"nothing in the record holds {clean.line(words, 60)!r}", markup=False)
+            self._rows(self._tab).focus()
+            return
+        lists_ = self.query_one("#lists", TabbedContent)
+        lists_.show_tab("found")
+        lists_.active = "found"
+        rows = self._rows("found")
+        rows.show(list(viewer_rows.found_rows(self._history, found)))
+        rows.focus()
+        if len(found) == MOST:
+            self.notify(f"the newest {MOST} places")
+
+    def action_pick(self) -> None:
+        """Choose a turn or a brief for a new conversation, or let go of it."""
+        key = self._rows(self._tab).key
+        if not key:
+            return
+        if self._tab == "turns":
+            self._picks = self._picks.turn(int(key.partition(":")[2]), self._lists.segments)
+        else:
+            segment = self._lists.segments[int(key)]
+            if not segment.key:
+                self.notify("only a segment that a brief stands for can be chosen; choose its turns", severity="warning")
+            self._picks = self._picks.brief(segment)
+        self._fill_picks()
+        self._rows(self._tab).action_move(1)
+
+    def action_build(self) -> None:
+        """Make a conversation of what is chosen."""
+        if self._builder is None or self._waits():
+            return
+        try:
+            built = self._builder(self._history, self._picks, self._lists.segments)
+        except TenureError as error:
+            self._say(error)
+            return
+        self.dismiss(built)
+
+    def action_changes(self) -> None:
+        """All that the model saw, or what changed."""
+        self._only_changes = not self._only_changes
+        self._show("calls", self._rows("calls").key)
+
+    def action_pin(self) -> None:
+        """Pin an object, or let it go."""
+        key, context = self._rows(self._tab).key, self._history.context
+        if context is None or not key or self._waits():
+            return
+        try:
+            released = context.unpin(key)
+            if not released:
+                context.pin(key)
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(f"{'unpinned' if released else 'pinned'} {key}")
+
+    def action_restore(self) -> None:
+        """Show an object whole again."""
+        key, context = self._rows(self._tab).key, self._history.context
+        if context is None or not key or self._waits():
+            return
+        try:
+            commit = context.restore(key)
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(f"{key} is shown whole" if commit is None else f"{key} restored: commit {commit.n}")
+
+    def action_recall(self) -> None:
+        """Put what left the window at its end, as if the model had recalled it."""
+        key = self._rows(self._tab).key
+        if self._recall is None or not key or self._waits():
+            return
+        try:
+            said = self._recall(key)
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(said)
+
+    def action_undo(self) -> None:
+        """Put back what a commit changed."""
+        key, context = self._rows("commits").key, self._history.context
+        if context is None or not key or self._waits():
+            return
+        try:
+            commit = context.undo(int(key))
+        except TenureError as error:
+            self._say(error)
+            return
+        self._anew(f"commit {key} undone: commit {commit.n}")
+
+    # --- Inner
+
+    def _anew(self, said: str) -> None:
+        self.notify(said, markup=False)
+        if self._again is not None:
+            self._history = self._again()
+            self._lists = lists(self._history)
+            self._details = Details(self._history, self._lists, self._prices)
+        self._fill()
+
+    def _waits(self) -> bool:
+        if self._busy():
+            self.notify("a turn is running: wait for it, or cancel it", severity="warning")
+            return True
+        return False
+
+    def _say(self, error: TenureError) -> None:
+        self.notify(clean.line(str(error)), severity="error", markup=False)
+
+    @property
+    def _tab(self) -> str:
+        return self.query_one("#lists", TabbedContent).active
+
+    def _rows(self, tab: str) -> RowList:
+        return self.query_one(f"#{tab}-rows", RowList)
+
+
+_EMPTY: Final = {
+    "segments": "no entries",
+    "turns": "no turns",
+    "objects": "no tool calls, no episodes",
+    "calls": "the model was not asked yet",
+    "commits": "nothing has left the window",
+    "found": "nothing found",
+}

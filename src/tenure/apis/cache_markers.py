@@ -1,0 +1,111 @@
+"""Cache markers of the Messages API. Promise: nothing costs more than it saves: markers move, the messages they sit on do not change.
+
+Markers belong to a request: a host's are stripped before a message is recorded, and ours are placed on what is rendered.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from tenure.apis.json_text import (
+    array_text,
+    dump,
+    elements,
+    encoded,
+    load,
+    members,
+    object_of,
+    source,
+    value_of,
+    with_elements,
+    with_members,
+)
+from tenure.errors import InputError
+
+_UNMARKABLE: Final = ("thinking", "redacted_thinking")  # cannot carry cache_control; docs/en/build-with-claude/prompt-caching
+
+
+def strip_markers(message: bytes) -> bytes:
+    """The message without its cache markers; one without markers comes back as it is."""
+    if b"cache_control" not in message:
+        return message
+    return encoded(_unmarked(source(message, "message")))
+
+
+def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str = "") -> tuple[bytes, ...]:
+    """The messages with a cache marker on the last part that can carry one, of each message at `positions` (negative: from the end).
+
+    `ttl` is "" for five minutes or "1h". A message that has no such part stays as it is. Raises InputError for a place that is none.
+    """
+    if any(not -len(messages) <= position < len(messages) for position in positions):
+        raise InputError("cache markers", f"positions {tuple(positions)}", f"places among {len(messages)} messages")
+    marker = dump(_marker(ttl))
+    wanted = {position % len(messages) for position in positions}
+    return tuple(_marked(message, marker) if n in wanted else message for n, message in enumerate(messages))
+
+
+def markers_of(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The markers that the caller placed in a request's fields: on tools, on the system prompt, and the request's own, which comes last."""
+    system, more = fields.get("system"), fields.get("extra_body")
+    parts: list[Any] = [*(fields.get("tools") or ()), *(system if isinstance(system, list) else ())]
+    found = [cast(Mapping[str, Any], part).get("cache_control") for part in (*parts, more, fields) if isinstance(part, Mapping)]
+    return tuple(marker for marker in found if marker)
+
+
+def mark_head(fields: Mapping[str, Any], ttl: str = "") -> dict[str, Any]:
+    """The fields with a marker at the end of the system prompt; without one, on the last tool."""
+    system: Any = fields.get("system")
+    tools: list[dict[str, Any]] | None = fields.get("tools")
+    if isinstance(system, str) and system.strip():
+        system = [{"type": "text", "text": system}]
+    if (
+        isinstance(system, list)
+        and system
+        and isinstance(system[-1], Mapping)
+        and cast(dict[str, Any], system[-1]).get("text") != ""
+    ):
+        return {**fields, "system": [*system[:-1], {**system[-1], "cache_control": _marker(ttl)}]}
+    if tools and not system:
+        return {**fields, "tools": [*tools[:-1], {**tools[-1], "cache_control": _marker(ttl)}]}
+    return dict(fields)
+
+
+def life_of(fields: Mapping[str, Any], ttl: str) -> str:
+    """How long our markers may ask for, beside the caller's: no marker may ask for longer than one before it."""
+    *before, last = (marker.get("ttl", "") for marker in (*markers_of({**fields, "cache_control": None}), {"ttl": ttl}))
+    if any(each != "1h" for each in before):
+        return ""
+    own: Any = fields.get("cache_control")
+    return "1h" if isinstance(own, Mapping) and cast(Mapping[str, Any], own).get("ttl") == "1h" else last
+
+
+def _marker(ttl: str) -> dict[str, str]:
+    return {"type": "ephemeral", "ttl": ttl} if ttl else {"type": "ephemeral"}
+
+
+def _unmarked(part: str) -> str:
+    """The part without its markers, those of what it holds too; what a tool was given is left alone."""
+    if "cache_control" not in part or not part.startswith("{"):
+        return part
+    items = members(part)
+    changed: dict[str, str | None] = {"cache_control": None}
+    for key in ("content", "source"):
+        held = value_of(items, key)
+        if held and held.startswith("["):
+            changed[key] = with_elements(held, [_unmarked(item.text) for item in elements(held)])
+        elif held and held.startswith("{"):
+            changed[key] = _unmarked(held)
+    return with_members(part, changed)
+
+
+def _marked(message: bytes, marker: str) -> bytes:
+    text = source(message, "message")
+    content = value_of(members(text), "content") or '""'
+    if not content.startswith("["):
+        content = array_text([f'{{"type":"text","text":{content}}}'])
+    parts: list[str | None] = [item.text for item in elements(content)]
+    for n in range(len(parts) - 1, -1, -1):
+        fields = object_of(load(parts[n] or "{}"), "part")
+        if fields.get("type") not in _UNMARKABLE and fields.get("text") != "":
+            parts[n] = with_members(parts[n] or "{}", {"cache_control": marker})
+            return encoded(with_members(text, {"content": with_elements(content, parts)}))
+    return message

@@ -1,0 +1,176 @@
+"""Images and documents in every provider's shape. Promise: nothing is lost: bytes found in one shape can be shown in another."""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from tenure.apis.image_size import image_size, page_count
+from tenure.apis.json_text import Json, clean, load, optional_string, source
+from tenure.engine.record.entry import NEUTRAL, Entry, Media, Origin, ToolResult
+from tenure.engine.view.piece import Piece
+from tenure.errors import InputError
+
+_PLAIN: Final = "text/plain"
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where the bytes of an image or document are: one of `data`, `plain`, `url` and `file_id` is set."""
+
+    media_type: str = ""
+    data: str = ""  # base64
+    plain: str = ""  # a document given as text
+    url: str = ""
+    file_id: str = ""  # known to one provider only
+    name: str = ""  # file name, title or caption
+    image: bool = True
+
+    @property
+    def data_url(self) -> str:
+        """The bytes as a URL, or the URL they have."""
+        return self.url or f"data:{self.media_type or 'application/octet-stream'};base64,{self.data}"
+
+
+def source_of(part: Json) -> Source | None:
+    """The source that a content part of any provider names; None when it is no media part."""
+    if not isinstance(part, dict):
+        return None
+    reader = _READERS.get(optional_string(part, "type"))
+    found = reader(part) if reader else None
+    return found if found and (found.data or found.plain or found.url or found.file_id) else None
+
+
+def media_of(found: Source, origin: Origin) -> Media:
+    """The block of a source."""
+    data = _decoded(found)
+    width, height = image_size(data)
+    shown = [found.name, found.plain, "" if found.url.startswith("data:") else found.url, found.file_id]
+    return Media(
+        media_type=found.media_type,
+        sha256=sha256(data or (found.data or found.url or found.file_id).encode()).hexdigest(),
+        size=len(data),
+        width=width,
+        height=height,
+        pages=page_count(data),
+        text="\n".join(filter(None, shown)),
+        origin=origin,
+    )
+
+
+def sources(piece: Piece) -> Mapping[str, Source]:
+    """The sources of a piece's media by their hash, from its payload in whatever dialect; empty where there is none."""
+    wanted = any(isinstance(block, Media) or (isinstance(block, ToolResult) and block.media) for block in piece.blocks)
+    if not wanted or not piece.payload or piece.dialect in ("", NEUTRAL):
+        return {}
+    try:
+        found = _walk(load(source(piece.payload, "payload")))
+    except InputError:  # a log's line need not be one JSON text
+        return {}
+    return {media_of(item, Origin.HUMAN).sha256: item for item in found}
+
+
+def source_in(entry: Entry, media: Media) -> Source | None:
+    """The source of a medium of a record entry; None when the payload does not hold it."""
+    piece = Piece(role=entry.role, blocks=entry.blocks, dialect=entry.dialect, payload=entry.payload)
+    return sources(piece).get(media.sha256)
+
+
+def medium_bytes(entry: Entry, media: Media) -> bytes:
+    """The bytes of a medium exactly as they were. Raises InputError where the record has only an address of them."""
+    found = source_in(entry, media)
+    data = _decoded(found) if found is not None else b""
+    if found is None or not data:
+        where = f"only its address {found.url or found.file_id}" if found is not None else "none of its bytes"
+        raise InputError("medium", f"the record has {where}", "a medium whose bytes the record holds")
+    return data
+
+
+def note(media: Media) -> str:
+    """What stands for media whose bytes cannot be shown: its type and what is known of it in words."""
+    if media.media_type == _PLAIN:
+        return media.text
+    facts = [media.media_type or "media", f"{media.width}x{media.height}" if media.width else "", media.text]
+    return "[" + ", ".join(filter(None, facts)) + "]"
+
+
+def _decoded(found: Source) -> bytes:
+    if found.plain:
+        return found.plain.encode()
+    try:
+        return base64.b64decode(found.data)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _walk(value: Json) -> Iterator[Source]:
+    if found := source_of(value):
+        yield found
+    children: Iterable[Json] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for child in children:
+        yield from _walk(child)
+
+
+def _from_url(url: str, name: str = "", *, image: bool = True) -> Source:
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return Source(media_type=head[5:-7].partition(";")[0], data=data, name=name, image=image)
+    return Source(url=url, name=name, image=image)
+
+
+def _anthropic(part: Mapping[str, Json]) -> Source | None:
+    inner = part.get("source")
+    if not isinstance(inner, dict):
+        return None
+    image = part.get("type") == "image"
+    name = "\n".join(filter(None, (optional_string(part, "title"), optional_string(part, "context"))))
+    kind, data = inner.get("type"), optional_string(inner, "data")
+    media_type = optional_string(inner, "media_type")
+    match kind:
+        case "base64":
+            return Source(media_type=media_type, data=data, name=name, image=image)
+        case "text":
+            return Source(media_type=_PLAIN, plain=data, name=name, image=image)
+        case "url":
+            return Source(url=optional_string(inner, "url"), name=name, image=image)
+        case "file":
+            return Source(file_id=optional_string(inner, "file_id"), name=name, image=image)
+        case _:
+            return None
+
+
+def _image_url(part: Mapping[str, Json]) -> Source | None:
+    inner = part.get("image_url")
+    url = optional_string(inner, "url") if isinstance(inner, dict) else optional_string(part, "image_url")
+    return _from_url(url) if url else Source(file_id=optional_string(part, "file_id"))
+
+
+def _file(part: Mapping[str, Json]) -> Source | None:
+    inner = part.get("file")
+    fields = inner if isinstance(inner, dict) else part
+    name, data = optional_string(fields, "filename"), optional_string(fields, "file_data")
+    if data:
+        return _from_url(data, name, image=False) if data.startswith("data:") else Source(data=data, name=name, image=False)
+    return Source(url=optional_string(fields, "file_url"), file_id=optional_string(fields, "file_id"), name=name, image=False)
+
+
+def _audio(part: Mapping[str, Json]) -> Source | None:
+    inner = part.get("input_audio")
+    if not isinstance(inner, dict):
+        return None
+    kind = clean(optional_string(inner, "format"))
+    return Source(media_type=f"audio/{kind}" if kind else "audio", data=optional_string(inner, "data"), image=False)
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Source | None]]] = {
+    "image": _anthropic,
+    "document": _anthropic,
+    "image_url": _image_url,  # Chat Completions
+    "input_image": _image_url,  # Responses
+    "computer_screenshot": _image_url,
+    "file": _file,
+    "input_file": _file,
+    "input_audio": _audio,
+}

@@ -1,0 +1,79 @@
+"""When a model is asked without anybody's word. Promise: nothing costs more than it saves, and no surprise is made of an estimate."""
+
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.engine.lifecycle.budget import Budget, parse_tokens
+from tenure.engine.lifecycle.gate import TRIGGER_SHARE, Rule
+from tenure.engine.planners.handoff_due import Absolute, OfWindow, Threshold, Verdict, due
+
+GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
+_MOST_FAILURES: Final = 6  # in a row that count: each doubles what must have come
+Role = Literal["planner", "summariser", "digest"]
+
+
+def threshold_of(text: str | int) -> Threshold:
+    """A threshold as people write it: `85%` of the window, or `120k` tokens; 0 is off. Raises InputError for anything else."""
+    plain = str(text).strip()
+    if plain in ("0", "0%"):
+        return Absolute(tokens=0)
+    if plain.endswith("%"):
+        return OfWindow(percent=parse_tokens("handoff", plain, of=100_000) / 1_000)
+    return Absolute(tokens=parse_tokens("handoff", plain, of=None))
+
+
+def planning_limit(budget: Budget, gate: Rule) -> int:
+    """The limit of which a planner's trigger is a share: the paper means the window, we what the view is held to."""
+    return budget.window if gate is Rule.SELFGC_PAPER else budget.limit
+
+
+class Automatic(Struct, frozen=True, kw_only=True):
+    """What was reported and asked so far. All tokens are the provider's."""
+
+    threshold: Threshold = OfWindow()
+    prompt: int = 0  # of the newest call, as reported since the conversation was opened
+    is_new: bool = False  # whether that is news since history was last handed off, or that was tried
+    tried_at: int | None = None  # tokens of the record then
+    planned_at: int | None = None  # tokens of the record when a planner was last asked
+    failures: tuple[tuple[Role, int], ...] = ()  # in a row, of those that failed last
+    passed: int = 0  # results that were not digested since the digest last failed
+
+    def reported(self, prompt: int) -> "Automatic":
+        """After a call whose prompt was of that size; 0 is no report."""
+        return replace(self, prompt=prompt, is_new=True) if prompt > 0 else self
+
+    def handoff_is_due(self, window: int, record: int, *, queued: bool = False) -> Verdict:
+        """Whether history is to be handed off now: on new usage, and when enough has come for a brief to be worth its price."""
+        grown = self.tried_at is None or record - self.tried_at >= GROWN * window * self._patience("summariser")
+        return due(self.prompt, window, self.threshold, queued=queued, new_usage=self.is_new and grown)
+
+    def tried(self, record: int) -> "Automatic":
+        """After a handoff, or one that came to nothing: the next waits for news."""
+        return replace(self, is_new=False, tried_at=record)
+
+    def plan_is_due(self, tokens: int, limit: int, record: int) -> bool:
+        """Whether a planner is to be asked now, for a view of `tokens`: at 30 % of the limit, and when enough has come since the last time."""
+        if limit <= 0 or tokens < TRIGGER_SHARE * limit:
+            return False
+        return self.planned_at is None or record - self.planned_at >= GROWN * limit * self._patience("planner")
+
+    def planned(self, record: int) -> "Automatic":
+        """After a planner was asked."""
+        return replace(self, planned_at=record)
+
+    def digest_is_due(self) -> tuple["Automatic", bool]:
+        """Whether a model is asked for the next digest: from the second failure in a row on only for every 2nd, 4th, 8th, … result."""
+        if self.passed + 1 < self._patience("digest") // 2:
+            return replace(self, passed=self.passed + 1), False
+        return replace(self, passed=0), True
+
+    def answered(self, role: Role, *, failed: bool) -> "Automatic":
+        """After a model was asked: one that failed, or said nothing of use, is asked ever more rarely until it does."""
+        others = tuple(each for each in self.failures if each[0] != role)
+        count = min(dict(self.failures).get(role, 0) + 1, _MOST_FAILURES)
+        return replace(self, failures=(*others, (role, count)) if failed else others)
+
+    def _patience(self, role: Role) -> int:
+        return 1 << dict(self.failures).get(role, 0)

@@ -1,0 +1,195 @@
+"""What every call of a conversation cost, and what eviction saved. Promise: nothing costs more than it saves, and anyone can check it.
+
+The bill is what providers reported, by role and model. What was saved is a comparison of two simulations (`meter.counterfactual`), net of the
+cache breaks that commits caused, of planning, and of what was fetched again. Growing it by a call takes O(1); money is summed in whole
+numbers, so that no order changes a sum.
+"""
+
+from typing import Final, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.engine.meter.counterfactual import PICO, Counterfactual, Request, add, pico
+from tenure.engine.meter.price import DEFAULT, Prices
+from tenure.engine.record.entry import Usage
+
+CallRole = Literal["agent", "planner", "summariser", "digest", "judge", "title"]
+ROLES: Final[tuple[CallRole, ...]] = get_args(CallRole)
+_APART: Final = frozenset({"agent", "title", "all"})  # whose calls are not made for eviction's sake
+
+
+class Spent(Struct, frozen=True, kw_only=True, gc=False):
+    """One call of a model, as far as it was reported."""
+
+    role: CallRole = "agent"
+    model: str = ""
+    usage: Usage = Usage()
+    usd: float | None = None  # None: usage or price is not known
+    at: str = ""  # ISO 8601; empty when nobody said
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """The calls of one model in one role; or all of them."""
+
+    role: CallRole | Literal["all"]
+    model: str = ""
+    calls: int = 0
+    unpriced: int = 0  # calls whose money is not known, and not in the sum
+    usage: Usage = Usage()
+    pico_usd: int = 0
+
+    @property
+    def usd(self) -> float:
+        """What they cost, apart from the unpriced ones."""
+        return self.pico_usd / PICO
+
+    @property
+    def helps(self) -> bool:
+        """Whether the calls were made so that something may leave: eviction has to pay for them."""
+        return self.role not in _APART
+
+    def plus(self, spent: Spent) -> "Account":
+        """The account after one more call."""
+        return replace(
+            self,
+            calls=self.calls + 1,
+            unpriced=self.unpriced + (spent.usd is None),
+            usage=add(self.usage, spent.usage),
+            pico_usd=self.pico_usd + pico(spent.usd or 0.0),
+        )
+
+    def together(self, other: "Account") -> "Account":
+        """Both accounts in one, under this one's name."""
+        return replace(
+            self,
+            calls=self.calls + other.calls,
+            unpriced=self.unpriced + other.unpriced,
+            usage=add(self.usage, other.usage),
+            pico_usd=self.pico_usd + other.pico_usd,
+        )
+
+
+class Recalls(Struct, frozen=True, kw_only=True):
+    """What fetching things again took. All of it is in the agent's account already."""
+
+    answers: int = 0
+    tokens: int = 0  # o200k, brought back by the answers
+    calls: Account = Account(role="agent")  # of the agent, made for recalls and nothing else
+    answer_pico_usd: int = 0  # for writing the answers into the cache once
+
+    @property
+    def usd(self) -> float:
+        """For the calls as reported, and for writing the answers once at list price; reading them later is not counted."""
+        return (self.calls.pico_usd + self.answer_pico_usd) / PICO
+
+
+class Savings(Struct, frozen=True, kw_only=True, gc=False):
+    """What eviction saved, in USD and prompt tokens, over the calls that the whole record would have fitted into."""
+
+    without_usd: float  # had nothing ever been evicted or clipped
+    with_usd: float  # as it was sent: cache breaks, residues and recalls are in it
+    breaks_usd: float  # of that: tokens written again because a commit had broken the cache
+    helpers_usd: float  # planners, summarisers, digests and judges
+    net_usd: float  # without - with - helpers; negative: eviction cost more than it saved
+    tokens: int  # fewer in prompts; negative: more
+    calls: int  # of the agent
+    beyond: int  # of them: not compared, since the whole record would not have fitted into the window
+    peak: int  # provider tokens of the largest prompt with the whole record
+    window: int  # provider tokens; 0: not known
+    is_priced: bool  # False: a model has no list price, and a mid-size model's stands in for it
+
+
+class Ledger(Struct, frozen=True, kw_only=True):
+    """One conversation's account book. Accounts are sorted by role, as in `ROLES`, and model."""
+
+    accounts: tuple[Account, ...] = ()
+    recalls: Recalls = Recalls()
+    compared: Counterfactual = Counterfactual()
+    fetched: int = 0  # o200k tokens in the record that would not be there had nothing left: recalls and their answers
+    prices: Prices = DEFAULT  # of the agent's newest call
+    assumed_pico_usd: int = 0  # what helpers of unknown price would have cost at an assumed one; in no account
+
+    @property
+    def total(self) -> Account:
+        """All calls of all models."""
+        whole = Account(role="all")
+        for account in self.accounts:
+            whole = whole.together(account)
+        return whole
+
+    @property
+    def savings(self) -> Savings:
+        """What eviction saved, net of what it cost."""
+        sent, whole = self.compared.sent, self.compared.whole
+        helpers = sum(account.pico_usd for account in self.accounts if account.helps) + self.assumed_pico_usd
+        return Savings(
+            without_usd=whole.pico_usd / PICO,
+            with_usd=sent.pico_usd / PICO,
+            breaks_usd=self.compared.break_pico_usd / PICO,
+            helpers_usd=helpers / PICO,
+            net_usd=(whole.pico_usd - sent.pico_usd - helpers) / PICO,
+            tokens=whole.usage.prompt - sent.usage.prompt,
+            calls=self.compared.calls,
+            beyond=self.compared.beyond,
+            peak=self.compared.peak,
+            window=self.compared.window,
+            is_priced=self.compared.is_priced and not self.assumed_pico_usd,
+        )
+
+    def called(
+        self, spent: Spent, *, shown: int, whole: int, prices: Prices = DEFAULT, model: str = "", fetching: bool = False
+    ) -> "Ledger":
+        """After a call of the agent that saw `shown` o200k tokens of a record of `whole`, both without the head.
+
+        `fetching`: its reply asked for recalls and nothing else. `model` is whose cache it is; by default the one that was reported.
+        """
+        request = Request(
+            shown=shown,
+            whole=whole - self.fetched,
+            usage=spent.usage,
+            model=model or spent.model,
+            prices=prices,
+            at=spent.at,
+            fetching=fetching,
+        )
+        recalls = replace(self.recalls, calls=self.recalls.calls.plus(spent)) if fetching else self.recalls
+        return replace(self._entered(spent), recalls=recalls, compared=self.compared.called(request), prices=prices)
+
+    def helped(self, spent: Spent, *, assumed_usd: float = 0.0) -> "Ledger":
+        """After a call of a helper model, which belongs to no entry of the record. `assumed_usd`: what it is taken to cost where nobody knows."""
+        entered = self._entered(spent)
+        if spent.usd is not None or spent.role in _APART:
+            return entered
+        return replace(entered, assumed_pico_usd=self.assumed_pico_usd + pico(assumed_usd))
+
+    def changed(self, kept: int | None) -> "Ledger":
+        """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""
+        return replace(self, compared=self.compared.changed(kept))
+
+    def fetching(self, tokens: int) -> "Ledger":
+        """After a call of `recall` of so many o200k tokens, with what was said beside it for no other reason."""
+        return replace(self, fetched=self.fetched + tokens) if self.compared.touched else self
+
+    def brought(self, tokens: int) -> "Ledger":
+        """After an answer of `recall` of so many o200k tokens. Before anything left, it fetched nothing again."""
+        usd = tokens * self.compared.ratio.value * self.prices.write if self.prices.known else 0.0
+        recalls = replace(
+            self.recalls,
+            answers=self.recalls.answers + 1,
+            tokens=self.recalls.tokens + tokens,
+            answer_pico_usd=self.recalls.answer_pico_usd + pico(usd),
+        )
+        return replace(self.fetching(tokens), recalls=recalls)
+
+    def _entered(self, spent: Spent) -> "Ledger":
+        book = {(account.role, account.model): account for account in self.accounts}
+        key = (spent.role, spent.model)
+        book[key] = book.get(key, Account(role=spent.role, model=spent.model)).plus(spent)
+        ordered = sorted(book.values(), key=lambda each: (ROLES.index(each.role) if each.role != "all" else -1, each.model))
+        return replace(self, accounts=tuple(ordered))
+
+
+def opened(window: int = 0) -> Ledger:
+    """An empty ledger of a conversation whose model takes `window` provider tokens; 0: not known."""
+    return Ledger(compared=Counterfactual(window=window))

@@ -1,0 +1,77 @@
+"""Whether the provider still holds the prefix that was sent last. Promise: nothing costs more than it saves, by what the bill says.
+
+What is assumed: a prefix is read from the cache within `ttl_s` of its last use, and gone after `ttl_max_s`. What providers report corrects
+that: requests that carry no cache markers are never cached, a router may spread them over machines, and some caches live longer than they
+promise. DESIGN.md, Lifecycle (the `p`, `w` and `r` of the gate).
+"""
+
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.engine.meter.price import Prices
+from tenure.engine.record.entry import Usage
+
+ASSUMED: Final = 4.0  # calls' worth of evidence for what providers promise
+FORGET: Final = 0.9  # what evidence is worth one call later
+HALF: Final = 0.5  # of what should have been read: less is a collapse
+
+
+class Collapse(Struct, frozen=True, kw_only=True, gc=False):
+    """A prefix that should have been read and was not: nothing in it had changed, and its time was not over."""
+
+    expected: int  # provider tokens that stood unchanged at the start of the request
+    read: int
+    idle_s: float | None = None  # since the call before; None: not known
+
+    def __str__(self) -> str:
+        """As a person is told."""
+        when = "" if self.idle_s is None else f", {self.idle_s:,.0f} s after the call before"
+        return f"the provider read {self.read:,} of {self.expected:,} tokens that had not changed{when}"
+
+
+class Warmth(Struct, frozen=True, kw_only=True, gc=False):
+    """What is known of a provider's cache, by evidence that fades."""
+
+    hits: float = ASSUMED
+    tried: float = ASSUMED
+    longest_s: float = 0.0  # the longest pause after which a prefix was still there
+    is_cached: bool = True  # whether prompts are written to a cache at all
+    collapse: Collapse | None = None  # of the newest call
+
+    @property
+    def share(self) -> float:
+        """Of a prefix that is warm: how much of it is read from the cache, from 0 to 1."""
+        return self.hits / self.tried
+
+    def chance(self, idle_s: float | None, prices: Prices) -> float:
+        """The probability that a prefix is still held after a pause; a pause that is not known is short. Falls evenly where no time is promised."""
+        sure = max(float(prices.ttl_s), self.longest_s)
+        if idle_s is None or idle_s <= sure:
+            return 1.0
+        last = max(float(prices.ttl_max_s), sure)
+        return 0.0 if idle_s >= last else (last - idle_s) / (last - sure)
+
+    def rates(self, prices: Prices) -> tuple[float, float]:
+        """USD for a token that is new or was changed, and for one that stands as it was sent before, as this provider really bills them."""
+        fresh = prices.write if self.is_cached else prices.uncached
+        return fresh, self.share * prices.read + (1.0 - self.share) * fresh
+
+    def learn(self, *, expected: int, usage: Usage, idle_s: float | None, prices: Prices) -> "Warmth":
+        """After a call of which the first `expected` provider tokens were as in the call before. O(1)."""
+        if expected < prices.min_cache or usage.prompt < prices.min_cache:
+            return replace(self, collapse=None)
+        found = min(1.0, usage.cache_read / expected)
+        is_cached = usage.cache_read > 0 or usage.cache_write > 0
+        if idle_s is not None and self.chance(idle_s, prices) < 1.0:  # a cold start speaks against no cache, a warm one for it
+            longest = max(self.longest_s, idle_s) if found > HALF else self.longest_s
+            return replace(self, longest_s=longest, is_cached=is_cached, collapse=None)
+        lost = found < HALF and self.share >= HALF
+        return Warmth(
+            hits=self.hits * FORGET + found,
+            tried=self.tried * FORGET + 1.0,
+            longest_s=self.longest_s,
+            is_cached=is_cached,
+            collapse=Collapse(expected=expected, read=usage.cache_read, idle_s=idle_s) if lost else None,
+        )

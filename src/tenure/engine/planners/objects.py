@@ -1,0 +1,400 @@
+"""What a planner may name: human turns, tool calls and skills that are shown, and why some of them are out of reach. Promise: nothing is broken.
+
+Self-GC paper, "Indexed Context Objects": `user:3` is a human turn and what was done for it, `read:12` one call with its result, `skill:release`
+what loading a skill brought in. Assistant turns are no objects. What must stay for reasons that code can see is barred here, before any
+model is asked; what only judgement can see (exact evidence, the one locator) is the planner's.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Literal, TypeVar
+
+from msgspec import Struct
+
+from tenure.engine.policies.situation import Situation
+from tenure.engine.record.entry import Entry, Origin, Role, Text
+from tenure.engine.record.index import NONE, Index, Span
+from tenure.engine.record.objects import tool_key
+from tenure.engine.record.skills import READ_TOOLS
+from tenure.engine.record.tools import ToolKind, is_delimiter, is_recall
+from tenure.engine.view.residue import place_of
+
+At = tuple[int, int]  # (entry, block)
+Read = Callable[[int], Entry]  # a record entry by its number
+
+Kind = Literal["turn", "call", "skill"]
+
+
+class Why(StrEnum):
+    """Why an object may not be named."""
+
+    CUT = "cut"
+    PIN = "pin"
+    HOLD = "hold"
+    PROLOGUE = "prologue"
+    TAIL = "tail"
+    OPEN = "open"
+    MARK = "mark"
+    RECALLED = "recalled"
+    NOTES = "notes"
+    STATE = "state"
+    BODY = "body"
+    CONTRACT = "contract"
+    SKILL = "skill"
+
+
+# The same in words for planners and people.
+WHY: Final[Mapping[Why, str]] = {
+    Why.CUT: "belongs to the newest human turn",
+    Why.PIN: "is pinned",
+    Why.HOLD: "waits for an approval or is a live handle",
+    Why.PROLOGUE: "belongs to the opening, which stays",
+    Why.TAIL: "is among the newest exchanges",
+    Why.OPEN: "is still open",
+    Why.MARK: "is a mark of the harness",
+    Why.RECALLED: "was brought back a moment ago",
+    Why.NOTES: "holds the agent's notes as they are now",
+    Why.STATE: "is the plan or task list in force",
+    Why.BODY: "is the agent's own work, which may be edited again",
+    Why.CONTRACT: "holds instructions, a schema or a contract still in force",
+    Why.SKILL: "is the newest load of its skill",
+}
+_HELD: Final[Mapping[str, Why]] = {
+    "human": Why.PROLOGUE, "prologue": Why.PROLOGUE, "tail": Why.TAIL, "pin": Why.PIN, "hold": Why.HOLD, "episode": Why.OPEN,
+    "recall": Why.RECALLED, "notes": Why.NOTES,
+}  # fmt: skip
+
+RECALL_CALLS: Final = 3  # for so many calls what was recalled is left alone
+CUE_CHARS: Final = 72
+
+# Names in `tool_key` form, without a server's prefix. Every call of a state tool replaces what the one before it said.
+STATE_TOOLS: Final = frozenset({"todowrite", "todo_write", "write_todos", "update_plan", "todoread", "todo_read"})
+_READERS: Final = frozenset({"cat", "head", "tail", "sed", "less", "more", "bat", "nl", "type", "Get-Content"})
+
+# Files that say how to work. Of each the newest read is in force (paper, planner contract, rule 1, and Table 5, third row).
+CONTRACT_FILES: Final = frozenset(
+    "agents.md agent.md claude.md claude.local.md gemini.md copilot-instructions.md conventions.md contributing.md style.md"
+    " .cursorrules .windsurfrules .clinerules .goosehints openapi.json openapi.yaml openapi.yml".split()
+)
+_CONTRACT: Final = re.compile(
+    r"(?:^|[._-])(?:schemas?|contracts?|polic(?:y|ies)|rules|instructions?|conventions?|guidelines?)(?:[._-][\w.-]*)?"
+    r"\.(?:mdx?|mdc|txt|rst|json|ya?ml|toml|sql|proto|graphql|xsd)",
+    re.IGNORECASE,
+)
+_WHOLE_CUE_CHARS: Final = 400  # of a call whose cue was shortened
+_SPACES: Final = re.compile(r"\s+")
+
+
+class ContextObject(Struct, frozen=True, kw_only=True):
+    """One thing that a plan can name, as it is shown now. It is eligible when there is no `why` against it."""
+
+    id: str  # user:3, read:12, skill:release
+    kind: Kind
+    handle: str  # what recall understands; of a skill that of a load that may go, else of its newest
+    handles: tuple[str, ...] = ()  # of a skill: those of its loads that would leave, oldest first
+    tokens: int  # o200k, of what would leave
+    age: int  # model replies since its last block
+    start: At
+    turn: int  # 0 before the first human words
+    attach: int  # record entry before which a pointer to it may stand: right after the human words of its turn
+    cue: str = ""  # one line, at most CUE_CHARS
+    places: tuple[At, ...] = ()  # the shown blocks that would leave, in order: never human words, never what is barred
+    result: At | None = None  # of a call: the block that a mask would shorten
+    later: str = ""  # of a call: the newest later call of the same tool about the same; of a skill: its newest load
+    error: bool = False  # the call failed
+    shortened: bool = False  # something stands in place of its result already
+    calls: int = 0  # of a turn: how many of its calls would leave
+    spared: tuple[str, ...] = ()  # objects inside it that stay when it leaves
+    loads: tuple[str, ...] = ()  # of a skill: its calls, oldest first
+    why: Why | None = None
+
+    @property
+    def long(self) -> str:
+        """Its id as the Self-GC paper writes it: conversation:user:3, function:read:12."""
+        if self.kind == "skill" or self.id.startswith("function:"):
+            return self.id
+        return f"conversation:{self.id}" if self.kind == "turn" else f"function:{self.id}"
+
+
+def objects_in(situation: Situation, /, *, read: Read | None = None, within_cut: bool = False) -> tuple[ContextObject, ...]:
+    """The objects of which something is shown, in record order, a turn before its calls.
+
+    O(view), plus one `read` a turn and one a call with a shortened cue. With `read` turns have a cue, and a file whose long path was
+    shortened is known for what it is. `within_cut` departs from the paper: calls of the newest human turn that are older than the tail may be
+    named too. A session of one human turn has nothing else to offer.
+    """
+    return tuple(_Census(situation, read, within_cut=within_cut).objects())
+
+
+def attach_of(index: Index, turn: int) -> int:
+    """The entry before which something may be said about a turn: after the person's words, and never between a call and its result."""
+    entry = index.turns[turn - 1].start[0] + 1
+    while entry < len(index) and any(block.origin is Origin.HUMAN for block in index.entries[entry].blocks):
+        if index.entries[entry].turn != turn or index.entries[entry].role is Role.ASSISTANT:
+            break
+        entry += 1
+    while entry < len(index) and not index.entries[entry].at_rest:
+        entry += 1
+    return entry
+
+
+def one_line(text: str, chars: int = CUE_CHARS) -> str:
+    """The start of a text as one printable line of at most `chars` characters."""
+    part = _SPACES.sub(" ", text[: chars * 4]).strip()
+    line = "".join(char if char.isprintable() else "\ufffd" for char in part)
+    return line if len(line) <= chars else line[: chars - 1] + "…"
+
+
+@dataclass(slots=True)
+class _Loads:
+    """The shown loads of one skill, oldest first."""
+
+    name: str
+    spans: list[Span] = field(default_factory=list[Span])
+
+
+class _Census:
+    """One walk over the view, then one over the calls and turns that it shows."""
+
+    def __init__(self, situation: Situation, read: Read | None, *, within_cut: bool) -> None:
+        self._index, self._guard, self._read = situation.index, situation.guard, read
+        self._within_cut = within_cut
+        self._weights: dict[At, int] = {}
+        self._replaced: set[At] = set()
+        self._shown: dict[int, list[At]] = {}  # blocks by span
+        self._loose: dict[int, list[At]] = {}  # blocks of no span by turn
+        self._turns: set[int] = set()
+        self._walk(situation)
+        self._spans = [self._index.spans[ordinal] for ordinal in sorted(self._shown)]
+        self._cues = {span.ordinal: self._whole_cue(span) for span in self._spans}
+        self._skills: dict[str, _Loads] = {}
+        self._in_force: set[int] = set()  # newest reads of contract files, newest states
+        self._newest: dict[tuple[str, str], Span] = {}
+        self._attach: dict[int, int] = {}
+        self._survey()
+
+    def objects(self) -> Iterator[ContextObject]:
+        loads = {span.ordinal for skill in self._skills.values() for span in skill.spans}
+        whys = {span.ordinal: self._why(span) for span in self._spans}
+        newest = {skill.spans[-1].ordinal for skill in self._skills.values()}
+        for ordinal in newest:
+            whys[ordinal] = whys[ordinal] or Why.SKILL
+        calls = [self._call(span, whys[span.ordinal]) for span in self._spans if span.ordinal not in loads]
+        skills = [self._skill(skill, whys) for skill in self._skills.values()]
+        turns = list(self._turn_objects(whys))
+        yield from sorted([*turns, *calls, *skills], key=lambda each: each.start)
+
+    def _walk(self, situation: Situation) -> None:
+        for row in situation.view.rows():
+            facts = self._index.entries[row.entry].blocks
+            texts = dict(row.replaced)
+            spoken = any(facts[number].origin is Origin.HUMAN for number in row.blocks)
+            for number in row.blocks:
+                fact, at = facts[number], (row.entry, number)
+                if fact.origin is Origin.HUMAN:
+                    self._turns.add(fact.turn)
+                    continue
+                self._weights[at] = texts[number].tokens if number in texts else fact.tokens
+                if number in texts:
+                    self._replaced.add(at)
+                if fact.span != NONE:
+                    self._shown.setdefault(fact.span, []).append(at)
+                elif spoken and fact.origin is Origin.HARNESS:
+                    continue  # what the host says beside a person's words stays with them
+                elif (load := self._index.skills.source(at)) is not None:
+                    self._shown.setdefault(load, []).append(at)  # what a skill says goes with the call that loaded it
+                else:
+                    self._loose.setdefault(fact.turn, []).append(at)
+
+    def _survey(self) -> None:
+        """What replaces what: later calls about the same, newest loads, newest states, newest reads of what is in force."""
+        latest: dict[str, int] = {}
+        for span in self._spans:
+            tool = _plain(span.tool)
+            if tool in STATE_TOOLS:
+                latest[f"state {tool}"] = span.ordinal
+            cue = self._cues[span.ordinal]
+            if cue and not cue.endswith("…"):  # of a shortened one nobody knows whether the rest is the same
+                self._newest[tool, cue] = span
+            if span.kind is ToolKind.DURABLE:
+                continue
+            if (load := self._index.skills.of(span.ordinal)) is not None:
+                self._skills.setdefault(load.name.casefold(), _Loads(load.name)).spans.append(span)
+                continue
+            for path in filter(_is_contract, self._paths(span)):
+                latest[f"file {path}"] = span.ordinal
+        self._in_force = set(latest.values())
+
+    def _whole_cue(self, span: Span) -> str:
+        """What a call was about, in full where its cue was shortened and its arguments can be read."""
+        if not span.cue.endswith("…") or self._read is None:
+            return span.cue
+        block = self._read(span.call[0]).blocks[span.call[1]]
+        start = block.text.find(span.cue[:-1])
+        return block.text[start : start + _WHOLE_CUE_CHARS].partition('"')[0] if start >= 0 else span.cue
+
+    def _paths(self, span: Span) -> tuple[str, ...]:
+        """The files that a call was there to read, as far as its cue shows it."""
+        cue = self._cues[span.ordinal]
+        words = cue.split()
+        if len(words) <= 1 or _plain(span.tool) in READ_TOOLS:
+            return (cue,)
+        return tuple(word.strip("\"'`;") for word in words) if _READERS.intersection(words) else ()
+
+    def _why(self, span: Span) -> Why | None:
+        index = self._index
+        turns = {index.block(at).turn for at in self._shown[span.ordinal]}
+        if not self._within_cut and len(index.turns) in turns:
+            return Why.CUT
+        held = _first(map(self._guard.why, self._shown[span.ordinal]))
+        if held is not None:
+            return _HELD[held]
+        if span.result is None and index.entries[span.call[0]].turn == len(index.turns):
+            return Why.OPEN
+        if is_delimiter(span.tool):
+            return Why.MARK
+        if is_recall(span.tool) and self._age(span.result or span.call) < RECALL_CALLS:
+            return Why.RECALLED
+        if span.ordinal in self._in_force:
+            return Why.STATE if _plain(span.tool) in STATE_TOOLS else Why.CONTRACT
+        is_body = span.kind is ToolKind.DURABLE and _plain(span.tool) not in STATE_TOOLS and not span.error
+        return Why.BODY if is_body else None
+
+    def _call(self, span: Span, why: Why | None) -> ContextObject:
+        index, shown = self._index, tuple(self._shown[span.ordinal])
+        cue = self._cues[span.ordinal]
+        last = self._newest.get((_plain(span.tool), cue))
+        turn = index.block(span.call).turn
+        return ContextObject(
+            id=span.object,
+            kind="call",
+            handle=index.handle(span.object, span.call[0]),
+            tokens=self._weigh(shown),
+            age=self._age(shown[-1]),
+            start=span.call,
+            turn=turn,
+            attach=self._attach_of(turn, span),
+            cue=_path_or_line(cue),
+            places=shown,
+            result=span.result if span.result in shown else None,
+            later=last.object if last is not None and last.ordinal > span.ordinal else "",
+            error=span.error,
+            shortened=any(at in self._replaced for at in shown),
+            why=why,
+        )
+
+    def _skill(self, skill: _Loads, whys: Mapping[int, Why | None]) -> ContextObject:
+        """A skill as an object: what would leave are its older loads, while the newest stays in force."""
+        newest = skill.spans[-1]
+        old = [span for span in skill.spans if whys[span.ordinal] is None]
+        held = [whys[span.ordinal] for span in skill.spans[:-1] if whys[span.ordinal] is not None]
+        shown = tuple(at for span in old for at in self._shown[span.ordinal])
+        named = old[-1] if old else newest
+        turn = self._index.block(named.call).turn
+        return ContextObject(
+            id=f"skill:{skill.name}",
+            kind="skill",
+            handle=self._index.handle(named.object, named.call[0]),
+            handles=tuple(self._index.handle(span.object, span.call[0]) for span in old),
+            tokens=self._weigh(shown),
+            age=self._age(self._shown[named.ordinal][-1]),
+            start=named.call,
+            turn=turn,
+            attach=self._attach_of(turn, named),
+            cue=f"older loads of the skill {skill.name}" if old else f"the skill {skill.name}",
+            places=shown,
+            later=newest.object if old else "",
+            spared=tuple(span.object for span in skill.spans if whys[span.ordinal] is not None),
+            loads=tuple(span.object for span in skill.spans),
+            why=None if old else (held[-1] if held else whys[newest.ordinal]),
+        )
+
+    def _turn_objects(self, whys: Mapping[int, Why | None]) -> Iterator[ContextObject]:
+        spans: dict[int, list[Span]] = {}
+        for span in self._spans:
+            spans.setdefault(self._index.block(span.call).turn, []).append(span)
+        for turn in sorted(self._turns - {0}):
+            loose, calls = self._loose.get(turn, []), spans.get(turn, [])
+            if loose or calls:
+                yield self._turn(turn, loose, calls, whys)
+
+    def _turn(self, number: int, loose: list[At], calls: list[Span], whys: Mapping[int, Why | None]) -> ContextObject:
+        index = self._index
+        reasons = {at: self._guard.why(at) for at in loose}
+        gone = [span for span in calls if whys[span.ordinal] is None]
+        free = [at for at, reason in reasons.items() if reason is None]
+        places = tuple(sorted([*free, *(at for span in gone for at in self._shown[span.ordinal])]))
+        last = max([*loose, *(at for span in calls for at in self._shown[span.ordinal])])
+        start = index.turns[number - 1].start
+        barred: list[Why | None] = [whys[span.ordinal] for span in calls]
+        barred += [_HELD[reason] if reason else None for reason in reasons.values()]
+        return ContextObject(
+            id=f"user:{number}",
+            kind="turn",
+            handle=index.handle(f"user:{number}", start[0]),
+            tokens=self._weigh(places),
+            age=self._age(last),
+            start=start,
+            turn=number,
+            attach=self._attach_of(number),
+            cue=self._words(start),
+            places=places,
+            calls=len(gone),
+            spared=tuple(span.object for span in calls if whys[span.ordinal] is not None),
+            why=_why_turn(barred, is_cut=number == len(index.turns), is_empty=not places),
+        )
+
+    def _words(self, at: At) -> str:
+        if self._read is None:
+            return ""
+        block = self._read(at[0]).blocks[at[1]]
+        return one_line(block.text) if isinstance(block, Text) else ""
+
+    def _attach_of(self, turn: int, span: Span | None = None) -> int:
+        if turn == 0:
+            return place_of(self._index, span.call[0] if span else 0)
+        if turn not in self._attach:
+            self._attach[turn] = attach_of(self._index, turn)
+        return self._attach[turn]
+
+    def _weigh(self, places: Iterable[At]) -> int:
+        return sum(self._weights[at] for at in places)
+
+    def _age(self, at: At) -> int:
+        return len(self._index.steps) - self._index.entries[at[0]].step
+
+
+def _why_turn(barred: list[Why | None], *, is_cut: bool, is_empty: bool) -> Why | None:
+    """A turn that reaches into the tail or an open episode stays as a whole; else what is barred in it stays, and the rest may go."""
+    if is_cut:
+        return Why.CUT
+    reaching = _first(why if why in _REACHING else None for why in barred)
+    if reaching is not None or not is_empty:
+        return reaching
+    return _first(barred)
+
+
+_REACHING: Final = frozenset({Why.TAIL, Why.OPEN, Why.CUT})
+_Value = TypeVar("_Value")
+
+
+def _first(values: Iterable[_Value | None]) -> _Value | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _plain(tool: str) -> str:
+    """A tool's name as the tables here have it: of an MCP server's tool its own."""
+    return tool_key(tool).removeprefix("function:").rpartition("__")[2]
+
+
+def _path_or_line(cue: str) -> str:
+    """A cue to be shown: of a long path its end, which tells it from its neighbours."""
+    line = one_line(cue, _WHOLE_CUE_CHARS)
+    return one_line(cue) if " " in line or len(line) <= CUE_CHARS else "…" + line[-(CUE_CHARS - 1) :]
+
+
+def _is_contract(path: str) -> bool:
+    name = re.split(r"[/\\]", path)[-1].lower()
+    return name in CONTRACT_FILES or _CONTRACT.search(name) is not None

@@ -1,0 +1,546 @@
+"""A planner's reply, read as values. Promise: nothing is broken: no reply raises, and only what is plainly named is taken as named.
+
+The contract asks for tags (Self-GC paper, Listing 2). Models answer with fences, prose, JSON, half a plan or two of them; all of that is
+forgiven. A target is not guessed: what is no object's name, what was cut off in the middle and what stands in prose is kept apart, with a
+reason. Of several plans the last whole one counts that is no quotation (`planners.quotation`).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tenure.engine.planners.loose_json import Loose, Node, Value, loose, straight
+from tenure.engine.planners.objects import one_line
+from tenure.engine.planners.quotation import apart, unquoted
+from tenure.engine.record.objects import parse_handle
+from tenure.errors import InputError
+
+PlanAction = Literal["fold", "mask", "prune"]
+ACTIONS: Final[tuple[PlanAction, ...]] = ("fold", "mask", "prune")  # from what leaves most behind to what leaves least
+
+LONGEST: Final = 262_144  # characters of a reply that are read: its end, where the plan is
+TARGETS: Final = 4_096
+RANGE: Final = 2_000  # objects that one range may name
+NAME_CHARS: Final = 200
+WORDS_CHARS: Final = 300
+SUMMARY_CHARS: Final = 600
+_ATTEMPTS: Final = 64  # places where a plan in JSON is looked for
+_REREAD: Final = 4  # times its length that a reply is read at most, so that looking stays linear
+
+
+class Target(Struct, frozen=True, kw_only=True, gc=False):
+    """An object that the reply names, in the short form of its id, with what the reply says about it."""
+
+    action: PlanAction
+    name: str
+    hash: str = ""  # of a handle: read:12@3fa9
+    words: str = ""
+
+
+class Unread(Struct, frozen=True, kw_only=True, gc=False):
+    """Something that stands where a target should, and why it is none."""
+
+    text: str
+    why: str
+
+
+class Proposed(Struct, frozen=True, kw_only=True):
+    """What a reply proposes, in its own order; nothing in it has been held against a record yet."""
+
+    summary: str = ""
+    targets: tuple[Target, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    found: bool = False  # there was a plan, be it an empty one
+    whole: bool = False  # it was not cut off
+
+
+def read(text: str) -> Proposed:
+    """What a planner's reply proposes. Reads the last LONGEST characters, in linear time; never raises."""
+    said = straight(_after_thought(text[-LONGEST:]))
+    plan, found, whole = _read_plan(said)
+    return Proposed(
+        summary=_summary(said),
+        targets=tuple(plan.targets.values()),
+        unread=tuple(plan.unread),
+        found=found,
+        whole=whole,
+    )
+
+
+_THOUGHT: Final = re.compile(r"<(?P<close>/?)\s*+think(?:ing)?\s*+>", re.IGNORECASE)
+_PLAN_TAG: Final = re.compile(r"<\s*+(?P<close>/?)\s*+gc[_\- ]?plan\b(?P<rest>[^<>]*+)>", re.IGNORECASE)
+_PLAN_KEY: Final = re.compile(r"[\"']?\bgc[_\-]?plan[\"']?[ \t]*+(?P<colon>[:=]?)\s*+", re.IGNORECASE)
+_ACTION_TAG: Final = re.compile(r"<\s*+(?P<close>/?)\s*+(?P<action>fold|mask|prune)\b(?P<rest>[^<>]*+)>", re.IGNORECASE)
+_OTHER_TAG: Final = re.compile(r"<\s*+/?\s*+(?P<name>[A-Za-z][\w:\-]*+)(?P<rest>[^<>]*+)>")
+_ITEM_TAGS: Final = frozenset(
+    "target targets item items object objects id ids li ul ol entry entries name p br b i em strong code function conversation tool skill"
+    " user turn ref handle span".split()
+)
+_ATTRIBUTE: Final = re.compile(r"(?<![\w\-])(?P<key>[A-Za-z][\w\-]{0,40}+)\s*+=\s*+(?:\"(?P<a>[^\"]*+)\"|'(?P<b>[^']*+)')")
+_MARKUP_COMMENT: Final = re.compile(r"<!--(?:[^-]|-(?!->))*+(?:-->)?")
+_FENCE: Final = re.compile(r"^[ \t]*+(?:```|~~~)[^\n]*+$", re.MULTILINE)
+_SUMMARY_TAG: Final = re.compile(r"<\s*+above_conversation_summary\b[^<>]*+>(?P<body>[^<]*+)", re.IGNORECASE)
+_SUMMARY_KEY: Final = re.compile(r"[\"']?\babove_conversation_summary[\"']?\s*+[:=]\s*+", re.IGNORECASE)
+
+_BULLET: Final = re.compile(r"(?:[\s>*+•·\-–—#|]++|\d{1,4}[.)]\s)*+")
+_HEADING: Final = re.compile(
+    r"[*_`\"'\[(]*+(?P<action>fold|mask|prune)(?:s|ed|d)?\b(?:\s++(?:targets?|objects?|items?|list)\b)?[*_`\"')\]]*+"
+    r"(?:\s*+\([^()]*+\))?(?P<rest>.*+)",
+    re.IGNORECASE,
+)
+_VERDICT: Final = re.compile(r"\s*+(?:->|=>|→|:|=|\|)\s*+[*_`\"']*+(?P<action>fold|mask|prune)\b(?P<rest>.*+)", re.IGNORECASE)
+_TOKEN: Final = re.compile(r"[^\s,;|\"'`<>()\[\]{}]++")
+_BETWEEN: Final = re.compile(r"[\s,;&\"'`\[\]]*+(?:and\b[\s\"'`]*+)?", re.IGNORECASE)
+_NAME: Final = re.compile(r"[^\W\d][\w.\-]*+(?::[\w.\-/]++)++(?:@[0-9a-f]{4,64}+)?")
+_RANGE: Final = re.compile(r"(?P<tool>.+:)(?P<low>\d{1,9})(?:-|–|—|\.\.\.?|…)(?:(?P=tool))?(?P<high>\d{1,9})")
+_NUMBERS: Final = re.compile(r"(?P<low>\d{1,9})(?:(?:-|–|—|\.\.\.?)(?P<high>\d{1,9}))?")
+_TRIM: Final = "*_.,:;!?-–—"
+_QUOTES: Final = " \t\r\n\"'`[]"
+_NOTHING: Final = frozenset({"", "none", "nothing", "null", "n/a", "na", "empty", "no", "-", "none.", "nothing.", "false"})
+
+_PLAN_KEYS: Final = frozenset({"gcplan", "plan", "actions", "operations", "edits", "decisions"})
+_TARGET_KEYS: Final = ("id", "target", "targets", "object", "objects", "objectid", "targetid", "name", "handle", "ids", "ref")
+_WORD_KEYS: Final = ("pointer", "words", "holds", "hint", "recallwhen", "summary", "description", "note", "reason", "why")
+_ACTION_KEYS: Final = ("action", "op", "operation", "type", "kind", "do", "verdict")
+_VERBS: Final[Mapping[str, PlanAction]] = {
+    f"{before}{action}{after}": action
+    for action in ACTIONS
+    for before in ("", "to")
+    for after in ("", "s", "ed", "d", "targets", "list", "ids", "objects")
+}
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Targets as they come; each name once an action."""
+
+    targets: dict[tuple[PlanAction, str], Target] = field(default_factory=dict[tuple[PlanAction, str], Target])
+    unread: list[Unread] = field(default_factory=list[Unread])
+    named: int = 0  # names taken in, repeated ones too: a range is quickly repeated and slowly spelled out
+
+    def add(self, action: PlanAction, name: str, words: str, kind: str = "") -> None:
+        if self.is_full():
+            return
+        self.named += 1
+        try:
+            handle = parse_handle(name)
+        except InputError:
+            self.refuse(name, "no object's name")
+            return
+        short = handle.object
+        if kind == "function" and handle.kind == "user":  # a tool of that name, and no turn
+            short = f"function:{short}"
+        self.targets.setdefault((action, short), Target(action=action, name=short, hash=handle.hash, words=_words(words)))
+
+    def refuse(self, text: str, why: str) -> None:
+        if not self.is_full() and text.strip().lower() not in _NOTHING:
+            self.unread.append(Unread(text=one_line(text, NAME_CHARS), why=why))
+
+    def is_full(self) -> bool:
+        return self.named + len(self.unread) >= TARGETS
+
+
+def _after_thought(text: str) -> str:
+    """What was said after the last reasoning that a model left in its reply; nothing when it never came to an end."""
+    thoughts = list(_THOUGHT.finditer(text))
+    last = thoughts[-1] if thoughts else None
+    return text[last.end() if last["close"] else len(text) :] if last is not None else text
+
+
+def _read_plan(said: str) -> tuple[_Plan, bool, bool]:
+    """The plan of a reply, whether there is one, and whether it is whole. A fence counts only where no plan stands outside of all fences."""
+    reply = apart(said)
+    fences = sorted(
+        ((number, *_marked(body)) for number, body in enumerate(reply.fences)), key=lambda each: (not each[3], -each[0])
+    )
+    for plan, found, whole in (_marked(reply.own), *(each[1:] for each in fences)):
+        if found:
+            return plan, True, whole
+    for body in (reply.own, *reversed(reply.fences)):
+        plan = _Plan()
+        if _read_unmarked(body, plan, is_cut=False):
+            return plan, True, True
+    return _Plan(), False, False
+
+
+def _marked(said: str) -> tuple[_Plan, bool, bool]:
+    """A plan in tags or in JSON, whether there is one, and whether it is whole."""
+    plan = _Plan()
+    tagged = _tagged(said)
+    if tagged is not None:
+        body, whole = tagged
+        _read_body(body, plan, is_cut=not whole)
+        return plan, True, whole
+    keyed = _keyed(said)
+    if keyed is not None:
+        _read_loose(keyed, plan)
+        return plan, True, keyed.whole
+    whole = _read_marked(unquoted(said), plan, is_cut=False, is_bare=True)
+    return plan, whole is not None, bool(whole)
+
+
+def _tagged(said: str) -> tuple[str, bool] | None:
+    """The body of the last whole <gc_plan>, else of the last one that was begun."""
+    opened, last = -1, None
+    for tag in _PLAN_TAG.finditer(said):
+        if not tag["close"]:
+            opened = tag.end()
+            if tag["rest"].rstrip().endswith("/"):
+                last, opened = ("", True), -1
+        elif opened >= 0:
+            last, opened = (said[opened : tag.start()], True), -1
+    if last is not None:
+        return last
+    return (said[opened:], False) if opened >= 0 else None
+
+
+def _keyed(said: str) -> Loose | None:
+    """The value of the last whole `"gc_plan":`, else of the last one that was begun."""
+    keys = [key for key in _PLAN_KEY.finditer(said) if key["colon"] and said[key.end() : key.end() + 1] in set("{[\"'")]
+    last: Loose | None = None
+    fuel = _REREAD * len(said)
+    for key in reversed(keys[-_ATTEMPTS:]):
+        found = loose(said, key.end())
+        if found.whole:
+            return found
+        last = last or found
+        fuel -= found.end - key.end()
+        if fuel <= 0:
+            break
+    return last
+
+
+def _read_body(body: str, plan: _Plan, *, is_cut: bool) -> None:
+    """Fill the plan from what may be tags, JSON or lines."""
+    if _read_marked(body, plan, is_cut=is_cut) is None:
+        _read_unmarked(body, plan, is_cut=is_cut)
+
+
+def _read_marked(body: str, plan: _Plan, *, is_cut: bool, is_bare: bool = False) -> bool | None:
+    """Fill the plan from tags or JSON; whether it is whole, None when there is none.
+
+    `is_bare`: it is the whole reply. A tag that is not closed by its end was cut off.
+    """
+    body = _MARKUP_COMMENT.sub("", body)
+    if any(not tag["close"] for tag in _ACTION_TAG.finditer(body)):
+        return _read_tags(body, plan, is_cut=is_cut or is_bare) and not is_cut
+    found = _json_plan(_FENCE.sub("", body))
+    if found is None:
+        return None
+    _read_loose(found, plan)
+    return found.whole and not is_cut
+
+
+def _read_unmarked(body: str, plan: _Plan, *, is_cut: bool) -> bool:
+    """Fill the plan from lines; whether there is one."""
+    body = _FENCE.sub("", _MARKUP_COMMENT.sub("", body))
+    after = list(_PLAN_KEY.finditer(body))
+    said = _read_lines(body[after[-1].end() :] if after else body, plan, is_cut=is_cut)
+    return said or bool(after)
+
+
+def _read_tags(body: str, plan: _Plan, *, is_cut: bool) -> bool:
+    """Each <fold>, <mask> and <prune> up to its end, up to the next one, or up to another kind of tag; whether the last one was closed."""
+    tags = list(_ACTION_TAG.finditer(body))
+    whole = True
+    for tag, following in zip(tags, [*tags[1:], None], strict=True):
+        if tag["close"]:
+            continue
+        attributes = _attributes(tag["rest"])
+        action = _VERBS[tag["action"].lower()]
+        kind, words = attributes.get("kind", "").lower(), _first_of(attributes, _WORD_KEYS)
+        for name in (attributes[key] for key in _TARGET_KEYS if key in attributes):
+            _read_item(name, action, plan, words=words, kind=kind)
+        if tag["rest"].rstrip().endswith("/"):
+            continue
+        content = body[tag.end() : following.start() if following else len(body)]
+        whole = following is not None and bool(following["close"])
+        foreign = next((other for other in _OTHER_TAG.finditer(content) if other["name"].lower() not in _ITEM_TAGS), None)
+        is_last = is_cut and following is None and foreign is None
+        _read_content(content[: foreign.start()] if foreign else content, action, plan, kind=kind, is_cut=is_last)
+    return whole
+
+
+def _read_content(content: str, action: PlanAction, plan: _Plan, *, kind: str, is_cut: bool) -> None:
+    """What stands between the tags of one action: lines, tags of their own, or JSON."""
+    bare = _FENCE.sub("", content).strip()
+    if bare[:1] in ("[", "{"):
+        found = loose(bare)
+        _collect(found.value, action, plan, kind=kind)
+        plan.refuse(found.cut, "cut off")
+        return
+    lines = _OTHER_TAG.sub(_as_line, content).split("\n")
+    for number, line in enumerate(lines):
+        last_is_cut = is_cut and number == len(lines) - 1
+        _read_item(line, action, plan, kind=kind, is_cut=last_is_cut)
+
+
+def _as_line(tag: re.Match[str]) -> str:
+    attributes = _attributes(tag["rest"])
+    names = [attributes[key] for key in _TARGET_KEYS if key in attributes]
+    return f"\n{names[0]} | {_first_of(attributes, _WORD_KEYS)}\n" if names else "\n"
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {_key(found["key"]): found["a"] or found["b"] or "" for found in _ATTRIBUTE.finditer(text[:4_096])}
+
+
+def _json_plan(body: str) -> Loose | None:
+    """The last whole JSON value that holds a plan, else the last one that was begun. Linear: what may be read over again is bounded."""
+    best: Loose | None = None
+    at, fuel = 0, _REREAD * len(body)
+    for _ in range(_ATTEMPTS):
+        at = min((place for place in (body.find("{", at), body.find("[", at)) if place >= 0), default=-1)
+        if at < 0 or fuel <= 0:
+            break
+        found = loose(body, at)
+        fuel -= found.end - at
+        is_plan = _plan_in(found.value) is not None
+        if is_plan and (best is None or found.whole or not best.whole):
+            best = found
+        at = found.end if found.whole or is_plan else at + 1
+    return best
+
+
+def _plan_in(value: Value) -> Node | None:
+    """The last node that holds actions, wherever in a value; nodes are at most DEEPEST deep."""
+    if isinstance(value, str):
+        return None
+    if any(key and _verb(key) for key, _ in value.items) or _entry_action(value) is not None:
+        return value
+    if any(not key and isinstance(item, Node) and _entry_action(item) for key, item in value.items):
+        return value
+    for _, item in reversed(value.items):
+        if (found := _plan_in(item)) is not None:
+            return found
+    return None
+
+
+def _read_loose(found: Loose, plan: _Plan) -> None:
+    """A plan that JSON holds: itself, or as text within a string."""
+    if isinstance(found.value, str):
+        _read_body(found.value, plan, is_cut=not found.whole)
+    elif (node := _plan_in(found.value)) is not None:
+        _read_node(node, plan)
+    plan.refuse(found.cut, "cut off")
+
+
+def _read_node(node: Node, plan: _Plan) -> None:
+    if (action := _entry_action(node)) is not None:
+        _read_entry(node, action, plan)
+        return
+    by_action: dict[PlanAction, Value] = {}
+    for key, value in node.items:
+        if (action := _verb(key)) is not None:
+            by_action[action] = value  # of a repeated key the last counts
+        elif isinstance(value, Node) and (not key or _key(key) in _PLAN_KEYS):
+            _read_node(value, plan)
+    for action, value in by_action.items():
+        _collect(value, action, plan)
+
+
+def _collect(value: Value, action: PlanAction, plan: _Plan, *, kind: str = "") -> None:
+    """Targets of one action: a text, a list of texts or of entries, names with words, or groups of these by kind."""
+    if isinstance(value, str):
+        _read_item(value, action, plan, kind=kind)
+        return
+    if any(_key(key) in _TARGET_KEYS for key, _ in value.items):
+        _read_entry(value, action, plan, kind=kind)
+        return
+    for key, item in value.items:
+        if not key:
+            _collect(item, action, plan, kind=kind)
+        elif ":" in key:
+            _read_item(key, action, plan, words=item if isinstance(item, str) else "", kind=kind)
+        elif isinstance(item, Node):
+            _collect(item, action, plan, kind=key.lower())
+        elif _key(key) not in _WORD_KEYS:
+            plan.refuse(key, "no object's name")
+
+
+def _read_entry(node: Node, action: PlanAction, plan: _Plan, *, kind: str = "") -> None:
+    """One object of a list: `{"id": "read:12", "pointer": "…"}`."""
+    texts = {_key(key): value for key, value in node.items if isinstance(value, str)}
+    kind = texts.get("kind", kind).lower()
+    words = _first_of(texts, _WORD_KEYS)
+    for key, value in node.items:
+        if _key(key) not in _TARGET_KEYS:
+            continue
+        values: list[tuple[str, Value]] = [("", value)] if isinstance(value, str) else value.items
+        for _, item in values:
+            if isinstance(item, str):
+                _read_item(item, action, plan, words=words, kind=kind)
+
+
+def _read_lines(text: str, plan: _Plan, *, is_cut: bool) -> bool:
+    """A plan written in lines: `fold: read:12 | words`, a heading with a list, or `read:12 -> fold`. Prose is passed over."""
+    action: PlanAction | None = None
+    said = False
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        last_is_cut = is_cut and number == len(lines) - 1
+        bullet = _BULLET.match(line)
+        rest = line[bullet.end() if bullet else 0 :].strip()
+        if (headed := _headed(rest)) is not None:
+            said, (action, rest) = True, headed
+            if not _read_item(rest, action, plan, is_cut=last_is_cut, strict=True):
+                action = None  # words about it, and no heading of a list
+        elif (judged := _judged(rest)) is not None and not last_is_cut:
+            said = True
+            _read_item(f"{judged[0]} | {judged[2]}", judged[1], plan)
+        elif action is not None and rest:
+            is_item = bool(bullet and bullet[0].strip()) or _starts_with_name(rest)
+            if not is_item or not _read_item(rest, action, plan, is_cut=last_is_cut, strict=True):
+                action = None  # prose ends a list
+    return said
+
+
+def _headed(line: str) -> tuple[PlanAction, str] | None:
+    found = _HEADING.fullmatch(line)
+    if found is None:
+        return None
+    rest = found["rest"].strip()
+    bare = rest.lstrip(":=-–—>| *_\"'`")
+    is_marked = not rest or rest[0] in ":=-–—|" or _starts_with_name(bare)
+    return (_VERBS[found["action"].lower()], bare) if is_marked else None
+
+
+def _judged(line: str) -> tuple[str, PlanAction, str] | None:
+    """`read:12 -> fold, words`."""
+    name = _TOKEN.search(line[: NAME_CHARS + 8])
+    if name is None or name.start() > 2:
+        return None
+    plain = name[0].rstrip(_TRIM)
+    end = name.start() + len(plain)
+    tail = line[end:].lstrip("*_`\"'")
+    found = _VERDICT.fullmatch(tail)
+    if found is None or _NAME.fullmatch(plain) is None:
+        return None
+    return plain, _VERBS[found["action"].lower()], found["rest"]
+
+
+def _starts_with_name(text: str) -> bool:
+    token = _TOKEN.search(text[: NAME_CHARS + 8])
+    if token is None or text[: token.start()].strip("[(\"'`* "):
+        return False
+    return _is_name(_trimmed(token[0]))
+
+
+def _is_name(token: str) -> bool:
+    return len(token) <= NAME_CHARS and (_NAME.fullmatch(token) is not None or _range(token) is not None)
+
+
+def _read_item(
+    text: str, action: PlanAction, plan: _Plan, *, words: str = "", kind: str = "", is_cut: bool = False, strict: bool = False
+) -> bool:
+    """One line or text: names in a row, then perhaps what is said about them. False when it holds something else.
+
+    `strict`, where a line may be prose: a name that is followed by words with nothing in between is not taken for a target.
+    """
+    bullet = _BULLET.match(text)
+    at = _BETWEEN.match(text, bullet.end() if bullet else 0)
+    place = at.end() if at else 0
+    if text[place:].strip().lower() in _NOTHING:
+        return True
+    taken: list[str] = []
+    tool = between = ""
+    cut_off = False
+    while (token := _TOKEN.match(text, place)) is not None and not plan.is_full():
+        name = _trimmed(token[0])
+        numbers = _NUMBERS.fullmatch(name) if tool and between.strip() else None
+        if numbers is not None:
+            name = f"{tool}{name}"
+        elif not _is_name(name):
+            break
+        if len(taken) >= TARGETS:
+            break
+        place = token.end()
+        if is_cut and place >= len(text):
+            plan.refuse(name, "cut off")
+            cut_off = True
+            break
+        taken.append(name)
+        tool = name[: name.rfind(":") + 1]
+        if token[0].rstrip("*_`").endswith(":"):
+            break  # what follows a colon is said about it
+        found = _BETWEEN.match(text, place)
+        between = found[0] if found else ""
+        place += len(between)
+    said = text[place:]
+    if not taken:
+        plan.refuse("" if cut_off else text, "no object's name")
+        return cut_off
+    if (strict or len(taken) > 1) and said[:1].isalnum() and not between.strip(_QUOTES) and not plan.is_full():
+        plan.refuse(f"{taken.pop()} {said}", "in prose: unclear whether it is meant")
+        said = ""
+    for name in chain.from_iterable(map(_expanded, taken)):
+        if plan.is_full():
+            break
+        plan.add(action, name, words or said, kind)
+    return True
+
+
+def _trimmed(token: str) -> str:
+    """A token without what a sentence or markup put around it; a tool's name may begin with an underscore."""
+    return token.lstrip("*.,:;!?–—").rstrip(_TRIM)
+
+
+def _range(name: str) -> tuple[str, int, int] | None:
+    found = _RANGE.fullmatch(name)
+    if found is None or found["tool"] == "skill:":
+        return None
+    low, high = int(found["low"]), int(found["high"])
+    return (found["tool"], low, high) if low <= high < low + RANGE else None
+
+
+def _expanded(name: str) -> Iterator[str]:
+    """The names of a range (`bash:1-14`), else the name."""
+    found = _range(name)
+    if found is None:
+        yield name
+        return
+    tool, low, high = found
+    yield from (f"{tool}{number}" for number in range(low, high + 1))
+
+
+def _summary(said: str) -> str:
+    """The last summary of the reply."""
+    tags = list(_SUMMARY_TAG.finditer(said))
+    if tags:
+        return one_line(tags[-1]["body"], SUMMARY_CHARS)
+    keys = list(_SUMMARY_KEY.finditer(said))
+    if not keys:
+        return ""
+    at = keys[-1].end()
+    if said[at : at + 1] in ("'", '"'):
+        found = loose(said, at)
+        return one_line(found.value or found.cut, SUMMARY_CHARS) if isinstance(found.value, str) else ""
+    return one_line(said[at : at + 4 * SUMMARY_CHARS].partition("\n")[0], SUMMARY_CHARS)
+
+
+def _words(text: str) -> str:
+    return one_line(text.strip().strip("|:;,.–—-()[]\"'` \t\n"), WORDS_CHARS) if text else ""
+
+
+def _entry_action(node: Node) -> PlanAction | None:
+    """The action of `{"action": "fold", "target": "read:12"}`."""
+    texts = {_key(key): value for key, value in node.items if isinstance(value, str)}
+    if not any(_key(key) in _TARGET_KEYS for key, _ in node.items):
+        return None
+    return next((verb for key in _ACTION_KEYS if (verb := _verb(texts.get(key, ""))) is not None), None)
+
+
+def _verb(text: str) -> PlanAction | None:
+    return _VERBS.get(_key(text)) if len(text) <= 40 else None
+
+
+def _key(text: str) -> str:
+    return re.sub(r"[^a-z]", "", text[:40].lower())
+
+
+def _first_of(texts: Mapping[str, str], keys: tuple[str, ...]) -> str:
+    return next((texts[key] for key in keys if texts.get(key)), "")

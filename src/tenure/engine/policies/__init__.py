@@ -1,0 +1,81 @@
+"""The policies by name, as the command line and `Context(policy=…)` know them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from tenure.engine.policies.chain import chain
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
+from tenure.engine.policies.peers.cline import Cline
+from tenure.engine.policies.peers.discard import Discard
+from tenure.engine.policies.peers.observation_masking import ObservationMasking
+from tenure.engine.policies.peers.oldest_turn import OldestTurn
+from tenure.engine.policies.peers.opencode_prune import OpencodePrune
+from tenure.engine.policies.peers.sliding_window import SlidingWindow
+from tenure.engine.policies.peers.tool_mask_prune import Hybrid, ToolMaskPrune
+from tenure.engine.policies.peers.tool_prune import ToolPrune
+from tenure.engine.policies.pi_cwl import PiCwl
+from tenure.engine.policies.policy import Policy
+from tenure.engine.policies.provenance import Provenance
+from tenure.engine.policies.tiered import Tiered
+from tenure.errors import InputError
+
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), Tiered(), Provenance())})
+
+# Baselines and the published rules of others, for comparison.
+PEERS: Final[Mapping[str, Policy]] = MappingProxyType(
+    {
+        policy.name: policy
+        for policy in (
+            OldestTurn(),
+            ToolPrune(),
+            ToolMaskPrune(),
+            Hybrid(),
+            ObservationMasking(),
+            SlidingWindow(),
+            OpencodePrune(),
+            Cline(),
+            ClearToolUses(),
+            ClearToolUses.langchain(),
+            Discard(),
+            Discard.every(),
+        )
+    }
+)
+COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
+    {"paper": Cwl.paper(), "pi-cwl": PiCwl()}
+)  # published versions, followed exactly
+
+DEFAULT: Final = "provenance"  # needs no annotation and no model; docs/evidence says what it is better at, and what not
+UNBOUNDED: Final = "none"  # the policy that evicts nothing
+
+
+def policy_named(name: str, compat: str = "") -> Policy | None:
+    """The policy of that name, or the published version that `compat` names; None for `none`. Raises InputError, naming those there are."""
+    if compat:
+        if compat not in COMPAT:
+            raise InputError("compat", repr(compat), "one of " + ", ".join(COMPAT))
+        return COMPAT[compat]
+    if name == UNBOUNDED:
+        return None
+    known = {**POLICIES, **PEERS}
+    names = name.split("+")
+    if wrong := [each for each in names if each not in known]:
+        alone = [] if len(names) > 1 else [UNBOUNDED]
+        raise InputError("policy", repr(wrong[0]), "one of " + ", ".join([*known, *alone]) + ", or several joined by +")
+    first, *others = (known[each] for each in names)
+    return chain(first, *others) if others else first
+
+
+def faithful_named(name: str, compat: str = "") -> Policy:
+    """A rule of others that may run without our protection (`Setup.faithful`). Raises InputError for our own: they have no such version."""
+    if compat or any(each not in PEERS for each in name.split("+")):
+        asked = f"--compat {compat}" if compat else f"--policy {name}"
+        raise InputError("--faithful", asked, "a published rule that knows no protection: " + ", ".join(PEERS))
+    policy = policy_named(name)
+    assert policy is not None
+    return policy
+
+
+__all__ = ["COMPAT", "DEFAULT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "faithful_named", "policy_named"]

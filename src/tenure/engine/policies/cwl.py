@@ -1,0 +1,109 @@
+"""Structured context eviction. Promise: nothing is lost that work still builds on, and no model is asked.
+
+"Beyond Compaction: Structured Context Eviction for Long-Horizon Agents" (the CWL paper), sections 4.2 to 4.4 and Algorithm 1: act
+episodes before expl episodes, an expl only when every act that depends on it has left, oldest first, and in each episode the least
+destructive level first. The budget is checked again after every action by the loop that all policies share.
+
+`Cwl.paper()` is exactly the paper. Ours differs, each in a setting of its own: an expl that no act has used yet goes last; batches go
+down to the budget's floor; what leaves is named by bounded residues; the newest exchanges are left alone.
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+
+from msgspec import Struct
+
+from tenure.engine.policies.policy import Conduct
+from tenure.engine.policies.situation import Situation
+from tenure.engine.record.episodes import Episode, EpisodeType
+from tenure.engine.view.action import Strip
+from tenure.engine.view.levels import LEVELS, levels_text
+
+
+class Cwl(Struct, frozen=True, kw_only=True):
+    """The policy; each field is one departure from the paper. A pass costs O(view + evicted · log evicted)."""
+
+    name: str = "cwl"
+    unused_last: bool = True  # an expl that no act has used yet goes after all others
+    yields: bool = True  # when a limit could not be kept otherwise, what open work builds on gives up output; never its marks
+    conduct: Conduct = Conduct()
+
+    @classmethod
+    def paper(cls) -> "Cwl":
+        """No departure at all: one smallest step at a time, descriptions only, no tail but the exchange that is open."""
+        return cls(
+            name="cwl-paper",
+            unused_last=False,
+            yields=False,
+            conduct=Conduct(batch=False, lines=False, tail_exchanges=0, before_marks=True),
+        )
+
+    @property
+    def marks(self) -> str:
+        """What leaves of marked work, and in which order."""
+        last = "; an expl that no act has used goes last" if self.unused_last else ""
+        yielding = (
+            " When all that is not enough, an expl that is still built on and the older part of the open episode give up their output."
+            if self.yields
+            else ""
+        )
+        return (
+            "finished episodes leave: the oldest act, else the oldest expl, and an expl only once every act that depends on it has "
+            f"left{last}. {levels_text(LEVELS)}. Work outside episodes counts as expl episodes of one step each.{yielding}"
+        )
+
+    def __call__(self, situation: Situation, /) -> Iterator[Strip]:
+        """Algorithm 1, one action at a time."""
+        walk = _Walk(situation, unused_last=self.unused_last)
+        while (target := walk.next_target()) is not None:
+            for level in LEVELS[target.type]:
+                yield Strip(episode=target.ordinal, level=level)
+            walk.evicted(target)
+        for locked in walk.locked() if self.yields else ():
+            for level in LEVELS[locked.type][:-1]:
+                yield Strip(episode=locked.ordinal, level=level, reluctant=True)
+
+
+class _Walk:
+    """The candidates of one pass: closed, not prologue, not active, all dependents fully evicted (Algorithm 1, line 2)."""
+
+    def __init__(self, situation: Situation, *, unused_last: bool) -> None:
+        self._situation = situation
+        self._unused_last = unused_last
+        self._waiting = {
+            ordinal: len(situation.alive.intersection(situation.index.episodes[ordinal].dependents)) for ordinal in situation.free
+        }
+        self._heap = [
+            self._rank(situation.index.episodes[o]) for o, left in self._waiting.items() if left == 0 and self._closed(o)
+        ]
+        heapify(self._heap)
+
+    def next_target(self) -> Episode | None:
+        """The oldest eligible act, or the oldest eligible expl if there is no act (line 6)."""
+        return self._situation.index.episodes[heappop(self._heap)[1]] if self._heap else None
+
+    def evicted(self, target: Episode) -> None:
+        """Unlock what `target` depended on; an episode of which something is held stays, and holds its dependencies."""
+        if self._situation.held.get(target.ordinal):
+            return
+        for ordinal in target.dependencies:
+            if ordinal in self._waiting:
+                self._waiting[ordinal] -= 1
+                if self._waiting[ordinal] == 0 and self._closed(ordinal):
+                    heappush(self._heap, self._rank(self._situation.index.episodes[ordinal]))
+
+    def locked(self) -> list[Episode]:
+        """The closed episodes that something shown still builds on, oldest first; last the open one, of which the older part may go."""
+        episodes = self._situation.index.episodes
+        waiting = sorted(ordinal for ordinal, left in self._waiting.items() if left and self._closed(ordinal))
+        active = [ordinal for ordinal in self._waiting if not self._closed(ordinal)]
+        return [episodes[ordinal] for ordinal in (*waiting, *active)]
+
+    def _closed(self, ordinal: int) -> bool:
+        return self._situation.index.episodes[ordinal].closed
+
+    def _rank(self, episode: Episode) -> tuple[int, int]:
+        if episode.type is EpisodeType.ACT:
+            return 0, episode.ordinal  # ordinals follow the order of starts
+        unused = self._unused_last and episode.declared and not episode.dependents
+        return 2 if unused else 1, episode.ordinal

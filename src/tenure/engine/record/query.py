@@ -1,0 +1,70 @@
+"""What a recall asks for, as a value. Promise: nothing is lost: an odd question is answered or refused in words, never misread."""
+
+import re
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from tenure.engine.record.objects import Handle, parse_handle
+from tenure.errors import InputError
+
+CAP: Final = 10_000  # o200k tokens of one answer, unless said otherwise
+HANDLES: Final = 50  # in one question
+LONGEST: Final = 1_000  # characters of words, a pattern or a path
+
+_APART: Final = re.compile(r"[\s,;]+(?=[\w.\-]+:\S)")  # between two handles; an episode's name may hold spaces and commas
+
+
+class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to recall: handles, perhaps with lines, or a search by path, words or pattern; a handle or path beside words narrows them."""
+
+    handle: str | tuple[str, ...] = ""  # one or several, apart by spaces or commas
+    path: str = ""
+    words: str = ""
+    pattern: str = ""
+    lines: str = ""
+
+    @property
+    def handles(self) -> tuple[str, ...]:
+        """The handles, each once. Raises InputError when there are too many."""
+        texts = (self.handle,) if isinstance(self.handle, str) else self.handle
+        found = tuple(dict.fromkeys(part.strip() for text in texts for part in _APART.split(text) if part.strip(" ,;\t\r\n")))
+        if len(found) > HANDLES:
+            raise InputError("handle", f"{len(found)} handles", f"at most {HANDLES} at once")
+        return found
+
+    @property
+    def searches(self) -> bool:
+        """Whether it looks for something, rather than bringing back what it names."""
+        return bool(self.path.strip() or self.words.strip() or self.pattern)
+
+    @property
+    def named(self) -> tuple[Handle, ...]:
+        """The handles of what its answer brings back; none of a search, nor of what cannot be read as a handle."""
+        if self.searches:
+            return ()
+        try:
+            return tuple(map(parse_handle, self.handles))
+        except InputError:
+            return ()
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The objects that its answer brings back."""
+        return tuple(handle.object for handle in self.named)
+
+    @property
+    def key(self) -> str:
+        """The same for two questions that ask the same."""
+        asked = (self.objects or self.handle, self.path.strip(), self.words.lower().split(), self.pattern, self.lines.split())
+        return msgspec.json.encode(asked).decode()
+
+
+def asked(arguments: str) -> Query | None:
+    """The question that a call's arguments put; None when they put none. Never raises."""
+    try:
+        query = msgspec.json.decode(arguments, type=Query)
+        return query if query.handles or query.searches else None
+    except (msgspec.DecodeError, InputError, RecursionError, UnicodeError):
+        return None

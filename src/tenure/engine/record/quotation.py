@@ -1,0 +1,34 @@
+"""Words of models and tools inside notes of ours, so that they cannot pass for one. Pure.
+
+A note begins with a bracket and one of OPENINGS, or is a clip's mark with its sign; what a note quotes never does, and stays on its line.
+Handles in notes carry a hash that a quoted text cannot make up: a wrong one resolves to nothing. Only notes are written so: a block that no
+edit touched goes out as it came.
+"""
+
+import re
+from typing import Final
+
+from tenure.engine.record.visible import visible
+
+OPENINGS: Final = ("evicted", "found earlier", "folded", "result", "clip", "handoff", "end of brief", "recalled", "tenure", "…")
+
+_OPENS: Final = re.compile(rf"\[(?=\W*(?:{'|'.join(map(re.escape, OPENINGS))}))", re.IGNORECASE)
+_TAG: Final = re.compile(
+    r"<(?=[\s/]*(?:system|tenure|harness|assistant|human|user|tool|function|gc)[\w:-]*[\s/]*>?)", re.IGNORECASE
+)
+_BRACKETS: Final = str.maketrans("[]", "()")
+
+
+def quoted(text: str) -> str:
+    """Foreign words as a part of one line: no line of their own, no beginning of a note, no tag of a harness, nothing that acts on a screen."""
+    return visible(without_marks(" ".join(text.split())))
+
+
+def without_marks(text: str) -> str:
+    """Foreign words of several lines without what begins a note or a harness's tag: a bracket becomes round, an angle single."""
+    return _TAG.sub("\u2039", _OPENS.sub("(", text))
+
+
+def enclosed(text: str) -> str:
+    """Foreign words between the brackets of a note, which they cannot close."""
+    return quoted(text).translate(_BRACKETS)

@@ -1,0 +1,137 @@
+"""Which commits a fork takes over: a prefix of its source's, so that its log means what it meant there.
+
+A commit made when the record was no longer than the fork belongs to the view that the source had then, and is always taken over; so do the clips
+of shared entries that were appended together with later ones. Of the commits made later the longest prefix is taken over that touches only
+shared entries and gives a lawful view: valid, with what a fork at this place protects as it was, and with nothing hidden that the source has
+shown again since.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import takewhile
+from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.engine.record.index import Index
+from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
+from tenure.engine.view.guard import Guard, active_of, fresh_recalls, loop_start, opening_of, tail_of
+from tenure.engine.view.laws import protection, reasoning_is_valid, structural
+from tenure.engine.view.project import Projection
+from tenure.engine.view.rules import Rules
+
+
+class Shared(Struct, frozen=True, kw_only=True):
+    """What a fork has in common with its source: the record up to the fork, and what its views are held to."""
+
+    index: Index
+    rules: Rules
+    limit: int  # o200k tokens of its budget
+
+
+def inherited(commits: Sequence[Commit], at: int, shared: Callable[[], Shared]) -> tuple[Commit, ...]:
+    """The commits of a source that a fork sharing its entries below `at` starts with, by the numbers they have there.
+
+    One that was made later counts as made at the fork: its `entries` is at most `at`. `shared` is called only when there are later commits to
+    judge, which there are not when a fork is made at the end. Raises LawBroken for commits that do not follow each other.
+    """
+    earlier = (*takewhile(lambda commit: commit.entries <= at, commits),)
+    keys = {edit.key for each in earlier for edit in each.edits if isinstance(edit, Insert)}
+    earlier += (*takewhile(lambda clips: clips.edits, map(partial(_clips, at=at), commits[len(earlier) :])),)
+    later = (*_later(commits[len(earlier) :], at, keys),)
+    return earlier + _lawful(earlier, later, commits, at, shared()) if later else earlier
+
+
+def _clips(commit: Commit, at: int) -> Commit:
+    """Of a later commit the clips of shared entries; no edits for another commit."""
+    edits = tuple(_shared(commit.edits, at, set())) if commit.moment == "admission" else ()
+    return replace(commit, entries=at, edits=edits)
+
+
+def _later(commits: Sequence[Commit], at: int, keys: set[str]) -> Iterator[Commit]:
+    """The commits up to the first that touches more than is shared. `keys` are of entries that were inserted before."""
+    for commit in commits:
+        edits = tuple(_shared(commit.edits, at, keys))
+        if len(edits) < len(commit.edits):
+            return
+        yield replace(commit, entries=at)
+
+
+def _lawful(
+    earlier: Sequence[Commit], later: Sequence[Commit], commits: Sequence[Commit], at: int, shared: Shared
+) -> tuple[Commit, ...]:
+    """The longest prefix of the later commits after which the view is lawful."""
+    index, view = shared.index, _projection(shared.index, at, earlier)
+    start, before, guard = loop_start(index), view.freeze(), _guard(shared, view)
+    today = _projection(index, at, [_cut(commit, at) for commit in commits])  # of the shared entries, in the source
+    kept = 0
+    for number, commit in enumerate(later, start=1):
+        view.apply(commit.edits)
+        frozen = view.freeze()
+        wrong = (
+            *structural(frozen, index, shared.rules, start),
+            *protection(before, frozen, index, guard, shared.rules),
+            *(reasoning_is_valid(frozen, index, (*earlier, *later[:number])) if shared.rules.thinking == "prefix_bound" else ()),
+        )
+        if not wrong and not _hides(view, today):
+            kept = number
+    return tuple(later[:kept])
+
+
+def _projection(index: Index, at: int, commits: Sequence[Commit]) -> Projection:
+    view = Projection(index)
+    for commit in commits:
+        while view.length < min(commit.entries, at):
+            view.grow(view.length)
+        view.apply(commit.edits)
+    while view.length < at:
+        view.grow(view.length)
+    return view
+
+
+def _guard(shared: Shared, view: Projection) -> Guard:
+    index, limit = shared.index, shared.limit
+    return Guard(
+        index,
+        tail=tail_of(index, view, limit),
+        opening=opening_of(index, view),
+        recalled=fresh_recalls(index, view, limit),
+        active_from=active_of(index, view, limit),
+    )
+
+
+def _hides(view: Projection, today: Projection) -> bool:
+    """Whether a block is not shown whole that the source shows whole."""
+    return any(
+        today.instead(row.entry, block) is None
+        and (not view.shows(row.entry, block) or view.instead(row.entry, block) is not None)
+        for row in today.rows()
+        if (mine := view.row(row.entry)) is None or not mine.whole
+        for block in row.blocks
+    )
+
+
+def _cut(commit: Commit, at: int) -> Commit:
+    """What a commit did to the entries below `at`; inserted entries aside, which no question is about."""
+    return replace(
+        commit, edits=tuple(edit for edit in commit.edits if not isinstance(edit, Insert | Remove) and edit.entry < at)
+    )
+
+
+def _shared(edits: Sequence[Edit], at: int, keys: set[str]) -> Iterator[Edit]:
+    """The edits that touch only entries below `at`; an insert before the first entry of the fork's own touches nothing else."""
+    for edit in edits:
+        match edit:
+            case Drop(entry=entry) | Replace(entry=entry) | Restore(entry=entry):
+                if entry < at:
+                    yield edit
+            case Insert(before_entry=before, key=key):
+                if before <= at:
+                    keys.add(key)
+                    yield edit
+            case Remove(key=key):
+                if key in keys:
+                    yield edit
+            case _:
+                assert_never(edit)

@@ -1,0 +1,264 @@
+"""The report of an audit, as values that cross a wire. Promise: nothing is claimed that cannot be recomputed from the lines of `--json`.
+
+All tokens are o200k unless they are said to be provider tokens, which are o200k tokens times a call's `ratio`; budgets are in provider tokens.
+Everything is bounded: what a long session has too much of is merged or counted, and says so.
+"""
+
+from typing import Final, Literal
+
+from msgspec import Struct, field
+
+from tenure.lab.bill import Bill, Part
+from tenure.lab.harm.line import HarmLine
+from tenure.lab.lines import BudgetLine, Head, PricesLine
+
+VERSION: Final = 1  # of what is kept and written; a report of another one is made again
+
+Waste = Literal["stale", "superseded", "duplicate"]
+
+ROWS: Final = 200  # of a table; the rest is one row
+POINTS: Final = 400  # of a series
+REREADS: Final = 300  # the ones that cost most
+COMMITS: Final = 400  # the first half and the last half of more
+OBJECTS: Final = 24  # of one commit, the largest
+HARMS: Final = 200  # of one run: lost before routed before visible, each in the order of the calls
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """What one name stands for: a kind of block, a tool, a file or a turn."""
+
+    name: str  # empty: what has none, such as what is said outside tools in the table of tools
+    label: str = ""  # in words: of a kind what people call it, of a turn what the human said first
+    objects: int = 0  # of kinds blocks, of tools and paths calls, of turns entries
+    tokens: int = 0  # admitted: as they came in, once
+    paid: int = 0  # over their lifetime: tokens times the calls that carried them
+    usd: float = 0.0  # what carrying them cost
+    share: float = 0.0  # of the session's `paid` (0 to 1), head apart
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """Rows by what was carried of them, most first. With `rest` they sum to the record's tokens and to what its calls paid, head apart."""
+
+    rows: tuple[Row, ...] = ()
+    merged: int = 0  # names that `rest` stands for
+    rest: Row | None = None
+
+
+class Reread(Struct, frozen=True, kw_only=True):
+    """A result, or a part of one, that stood in the window when nothing needed it there any more."""
+
+    how: Waste
+    object: str
+    handle: str  # what `tenure recall` takes
+    path: str  # of the file; of a duplicate that read none what the call was about
+    entry: int  # of the result
+    tokens: int  # that were needless: of a range that was read again in part, the share of its lines
+    of: int  # tokens of the whole result
+    by: str  # the later object that made it so
+    by_entry: int
+    before_call: int  # the first call that carried it needlessly
+    calls: int  # that did
+    paid: int  # `tokens` times `calls`
+    usd: float
+
+
+class Wasted(Struct, frozen=True, kw_only=True):
+    """All of one sort of waste."""
+
+    how: Waste
+    objects: int
+    tokens: int
+    paid: int
+    usd: float
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """The window at one call."""
+
+    call: int
+    at: str  # ISO 8601, empty where the log has no time
+    ratio: float  # provider tokens per o200k token
+    tokens: tuple[int, ...]  # by `Series.kinds`; with the head they are the request
+
+
+class Series(Struct, frozen=True, kw_only=True):
+    """The window over the session, stacked by kind. Of each stretch of `every` calls the one with the largest window is kept."""
+
+    kinds: tuple[str, ...] = ()  # largest first, as the tables name them; "residues" is what stands for what left
+    every: int = 1  # 1: nothing is left out
+    points: tuple[Point, ...] = ()
+
+
+class Compaction(Struct, frozen=True, kw_only=True):
+    """Where the recorded agent itself changed its window."""
+
+    before_call: int
+    entries: int
+    reason: str
+    tokens_before: int
+    tokens_after: int
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """Where the window of the session went, as it was recorded."""
+
+    by_kind: Table
+    by_tool: Table
+    by_path: Table
+    by_turn: Table
+    head: Row  # system prompt and tools that the log leaves out; `Session.head` says how they are known
+    wasted: tuple[Wasted, ...]  # stale, superseded, duplicate; every object counts once, as what it became first
+    rereads: tuple[Reread, ...]  # dearest first
+    series: Series
+    compactions: tuple[Compaction, ...]
+
+
+class Gone(Struct, frozen=True, kw_only=True):
+    """What a commit did to one object."""
+
+    object: str
+    kind: str  # the action
+    level: str = ""
+    tokens: int = 0  # that left of it, net of what is shown in their stead
+
+
+class Removal(Struct, frozen=True, kw_only=True):
+    """One commit."""
+
+    commit: int
+    before_call: int
+    entries: int
+    policy: str
+    moment: str
+    why: str
+    forced: bool
+    ratio: float
+    tokens_before: int
+    tokens_after: int
+    actions: dict[str, int]  # how many of each kind
+    objects: tuple[Gone, ...]  # largest first
+    more: int = 0  # objects that are not listed
+
+
+class Harm(Struct, frozen=True, kw_only=True):
+    """A need, and the very places: what the step says around it, and what stood around it where it was held."""
+
+    line: HarmLine
+    at: int  # line of the log where the step is; 0 where the format has none
+    step: str  # an excerpt that holds `line.text`, or the start of the block
+    held_at: int  # line of the log where it was held last
+    held: str  # an excerpt of that
+    held_handle: str  # that brings it back
+
+
+class Harms(Struct, frozen=True, kw_only=True):
+    """What later steps needed of what a policy took. What is only thought is not counted; see docs/audit.md."""
+
+    visible: int = 0
+    routed: int = 0
+    lost: int = 0
+    by_kind: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])  # kind -> verdict -> needs
+    by_category: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    listed: tuple[Harm, ...] = ()  # in the order of the calls
+    more: int = 0  # that are not listed
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One policy over the session. `none` is the recorded agent's own window."""
+
+    policy: str
+    settings: dict[str, str | int | float | bool | None]
+    budget: BudgetLine
+    bill: Bill
+    commits: tuple[Removal, ...]  # at most COMMITS; those that no policy chose too, whose `moment` is "recorded" or "admission"
+    commits_made: int  # by the policy, all of them
+    series: Series
+    harms: Harms
+    peak: int  # provider tokens of the largest request
+    left: int  # tokens that its commits took, net of residues
+    evicted: dict[str, int]  # the same by kind, without the residues that were inserted
+    unmet: int  # calls at which a limit could not be kept
+    unmet_held_by: dict[str, int]  # at the first of them
+    violations: tuple[str, ...]
+
+
+class Skips(Struct, frozen=True, kw_only=True):
+    """What the reader left out, for one reason."""
+
+    reason: str
+    count: int
+    bytes: int
+    line: int  # the first; 0 where there are no lines
+
+
+class Session(Struct, frozen=True, kw_only=True):
+    """What was audited."""
+
+    path: str  # as it was asked for
+    format: str
+    sha256: str  # of the unpacked bytes
+    model: str
+    model_known: bool  # False: no model is named, and it is only priced as this
+    calls: int
+    entries: int
+    turns: int
+    tokens: int
+    started: str  # ISO 8601, empty where the log has no times
+    ended: str
+    skipped: tuple[Skips, ...]
+    prices: PricesLine
+    head: Head = Head(origin="given")  # system prompt and tools that the log leaves out
+    reported: Part = Part()  # prompt tokens that the log itself reports, in all; nothing where it reports none
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether the money is by another model's price."""
+        return not self.prices.known
+
+
+class Audit(Struct, frozen=True, kw_only=True, tag="report", tag_field="type"):
+    """The report of one session."""
+
+    version: int = VERSION
+    session: Session
+    window: Window
+    runs: tuple[Run, ...]  # "none" first
+
+
+class Unread(Struct, frozen=True, kw_only=True):
+    """A session that could not be audited."""
+
+    path: str
+    why: str
+
+
+class PolicyTotal(Struct, frozen=True, kw_only=True):
+    """One policy over all sessions."""
+
+    policy: str
+    bill: Bill
+    commits: int
+    left: int
+    visible: int
+    routed: int
+    lost: int
+    peak: int  # the largest of all requests, in provider tokens
+    unmet: int  # sessions with a call at which a limit could not be kept
+    violations: int
+    dearer: int  # sessions whose bill is above that of "none"
+
+
+class Total(Struct, frozen=True, kw_only=True, tag="total", tag_field="type"):
+    """All sessions of one audit together."""
+
+    version: int = VERSION
+    sessions: int
+    calls: int
+    entries: int
+    tokens: int
+    by_kind: Table
+    by_tool: Table
+    wasted: tuple[Wasted, ...]
+    runs: tuple[PolicyTotal, ...]
+    unread: tuple[Unread, ...]
+    assumed: int = 0  # sessions whose money is by another model's price

@@ -1,0 +1,142 @@
+"""Runs out of folders: outcomes, the sessions beside them, and what the harness said (an edge: it reads files).
+
+A folder is one run. Every `outcome.json` below it is a task; whether it was solved is what its own check said, else what the harness wrote beside it.
+Promise: nothing is skipped silently: what cannot be read is said.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from tenure.engine.meter.ledger import Spent
+from tenure.engine.meter.tokens import Tokenizer
+from tenure.engine.record.index import Index
+from tenure.errors import InputError, StoreError
+from tenure.lab.bench.measures.measured import Measured, measured
+from tenure.lab.bench.outcome import FILE, Outcome, read_outcome
+from tenure.lab.bench.report import Run
+from tenure.store.records import Records
+
+DEEPEST: Final = 8  # folders from a run's to an outcome's
+VERDICTS: Final = ("result.json", "results.json")  # Harbor's of a trial; terminal-bench's
+UPWARDS: Final = 4  # folders above an outcome in which a verdict may lie
+LARGEST: Final = 50_000_000  # bytes of a verdict
+
+
+class Gathered(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs, and what could not be read."""
+
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
+
+
+def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: frozenset[str] | None = None) -> Gathered:
+    """The runs in a folder: one for each condition that its outcomes name. Raises InputError where there is no outcome.
+
+    `resolved` names the tasks that were solved, where a harness says so in one report of its own (SWE-bench).
+    """
+    notes: list[str] = []
+    found: dict[str, list[tuple[Path, Outcome]]] = {}
+    for path in _outcomes(folder):
+        try:
+            outcome = read_outcome(path)
+        except InputError as error:
+            notes.append(str(error))
+            continue
+        if resolved is not None:
+            outcome = replace(outcome, solved=outcome.task in resolved)
+        elif outcome.solved is None:
+            outcome = replace(outcome, solved=_verdict(path, folder))
+        found.setdefault(outcome.condition, []).append((path, outcome))
+    if not found:
+        raise InputError(str(folder), f"no {FILE} below it", "the folder of a run")
+    runs = tuple(_run(folder, benchmark or folder.name, condition, tasks, count, notes) for condition, tasks in found.items())
+    return Gathered(runs=runs, notes=tuple(notes))
+
+
+def session_measured(store: Records, session: str, count: Tokenizer) -> Measured:
+    """All measures of a stored conversation. Raises InputError for one that is not there."""
+    entries = list(store.entries(store.conversation(session).id))
+    index = Index()
+    for entry in entries:
+        index.grow(entry)
+    spent: Mapping[int, Spent] = {each.n: each.spent for each in store.usages(session)}
+    return measured(index, entries.__getitem__, count, commits=store.commits(session), spent=spent)
+
+
+def _outcomes(folder: Path) -> Iterator[Path]:
+    """The outcomes below a folder, by name. Links are not followed."""
+    return iter(
+        sorted(path for path in folder.rglob(FILE) if path.is_file() and len(path.relative_to(folder).parts) <= DEEPEST + 1)
+    )
+
+
+def _run(
+    folder: Path, benchmark: str, condition: str, tasks: list[tuple[Path, Outcome]], count: Tokenizer, notes: list[str]
+) -> Run:
+    """One run. Of an accumulating session the copy that knows most is measured, once."""
+    newest: dict[str, tuple[Path, Outcome]] = {}
+    for path, outcome in tasks:
+        held = newest.get(outcome.session)
+        if held is None or outcome.last > held[1].last:
+            newest[outcome.session] = (path, outcome)
+    sessions = [each for path, outcome in newest.values() if (each := _session(path, outcome, count, notes)) is not None]
+    outcomes = tuple(outcome for _, outcome in tasks)
+    return Run(
+        benchmark=benchmark,
+        condition=condition,
+        name=folder.name,
+        model=outcomes[0].model,
+        ceiling=outcomes[0].ceiling,
+        tasks=outcomes,
+        sessions=tuple(sessions),
+    )
+
+
+def _session(path: Path, outcome: Outcome, count: Tokenizer, notes: list[str]) -> Measured | None:
+    from tenure.store.store import Store
+
+    file = (path.parent / outcome.store).resolve()
+    if not file.is_file():
+        notes.append(f"{path}: its session {outcome.store} is not there; the annotation of {outcome.task} is not measured")
+        return None
+    try:
+        with Store(f"sqlite:///{file}", read_only=True) as store:
+            return session_measured(store, outcome.session, count)
+    except (InputError, StoreError) as error:
+        notes.append(f"{file}: {error}")
+        return None
+
+
+def _verdict(path: Path, top: Path) -> bool | None:
+    """What the harness said, in a file above the outcome and not above the run; None where it has not said."""
+    for folder in [*path.parents][:UPWARDS]:
+        for name in VERDICTS:
+            if (folder / name).is_file() and (said := _said(folder / name)) is not None:
+                return said
+        if folder == top:
+            break
+    return None
+
+
+def _said(path: Path) -> bool | None:
+    """A trial's verdict: `verifier_result.rewards.reward` (Harbor; solved from 1 on), or `is_resolved` (terminal-bench)."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return None
+        found = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    fields = _object(found)
+    if isinstance(resolved := fields.get("is_resolved"), bool):
+        return resolved
+    rewards = _object(_object(fields.get("verifier_result")).get("rewards"))
+    reward = rewards.get("reward")
+    return reward >= 1 if isinstance(reward, int | float) else None
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}

@@ -1,0 +1,115 @@
+"""A sequence, played once under one condition: one session over all its tasks, each checked when it is done (an edge).
+
+Promise: nothing is lost: the session's store and each task's outcome lie in the folder of the run.
+"""
+
+import asyncio
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.agent.catalogue import Chosen
+from tenure.agent.events import Event
+from tenure.agent.settings import World
+from tenure.lab.bench.outcome import FILE, STORE, Outcome, write_outcome
+from tenure.lab.bench.play import Setup, Task, play
+from tenure.lab.bench.sequences.playing import Player
+from tenure.lab.bench.sequences.sequence import Sequence, Step
+from tenure.models.speaker import Speaker
+from tenure.store.store import Store
+
+CHECK_S: Final = 120.0
+SAMPLE: Final = "sample"  # the model that plays a sequence's own script
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """What a check said."""
+
+    solved: bool
+    said: str = ""  # the end of what it printed, when it is not
+
+
+async def run(
+    sequence: Sequence,
+    setup: Setup,
+    folder: Path,
+    world: World | None = None,
+    *,
+    heard: Callable[[Event], object] = lambda _: None,
+    told: Callable[[Step, Outcome, Checked], object] | None = None,
+) -> tuple[Outcome, ...]:
+    """Play all tasks of a sequence; `folder` takes the session and the outcomes, and should be new.
+
+    The project is laid out in a temporary folder, away from anybody's instruction files. `told` hears of each task that is done.
+    """
+    outcomes: list[Outcome] = []
+    session = f"{sequence.name}-{setup.condition.name}"
+    with tempfile.TemporaryDirectory(prefix="tenure-bench-") as scratch:
+        place, home = Path(scratch) / sequence.name, Path(scratch) / "home"
+        place.mkdir()
+        home.mkdir()
+        sequence.lay_out(place)
+        outside = _world(sequence, setup, world or World(), home)
+        setup = replace(setup, model="scripted:-", moves=False) if setup.model == SAMPLE else replace(setup, moves=False)
+        for number, step in enumerate(sequence.steps, 1):
+            task = Task(name=step.name, words=step.words, folder=place)
+            within = folder / f"{number}-{step.name}"
+            within.mkdir(parents=True, exist_ok=True)
+            here = outside if outside.store is not None else dataclasses.replace(outside, store=_store(folder))
+            outcome = await play(task, setup, session, here, heard=heard)
+            checked = await asyncio.to_thread(checked_by, step.check, place)
+            outcome = replace(outcome, solved=checked.solved, store=f"../{STORE}")
+            write_outcome(outcome, within / FILE)
+            outcomes.append(outcome)
+            if told is not None:
+                told(step, outcome, checked)
+    return tuple(outcomes)
+
+
+def checked_by(check: str, folder: Path) -> Checked:
+    """Run a check in a folder. What takes longer than two minutes is not solved."""
+    with tempfile.TemporaryDirectory(prefix="tenure-check-") as scratch:
+        path = Path(scratch) / "check.py"
+        path.write_text(check, encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            done = subprocess.run(  # noqa: S603 - our own check, on what the agent made
+                [sys.executable, str(path)],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=CHECK_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Checked(solved=False, said=f"the check took longer than {CHECK_S:.0f} s")
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return Checked(solved=done.returncode == 0, said="" if done.returncode == 0 else (said[-1] if said else "it failed"))
+
+
+def _store(folder: Path) -> Store:
+    return Store(f"sqlite:///{folder / STORE}")
+
+
+def _world(sequence: Sequence, setup: Setup, world: World, home: Path) -> World:
+    """The world of a run: nobody's home, so that no skills or instructions of whoever runs it come in; keys are still found."""
+    environment = {**world.environment, "HOME": str(home)}
+    environment.setdefault("XDG_CONFIG_HOME", str(world.home / ".config"))
+    outside = dataclasses.replace(world, environment=environment, home=home)
+    if setup.model != SAMPLE:
+        return outside
+    player = Player(sequence.script(episodes=setup.condition.episodes))
+
+    def speaks(_: Chosen) -> Speaker:
+        return player
+
+    return dataclasses.replace(outside, speaker=speaks)

@@ -1,0 +1,198 @@
+"""Cut-point replay: every policy prunes the same session at the same place by the same share, and the real future judges it.
+
+Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Residues count as kept tokens. Promise: nothing is lost silently.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.apis.rules import rules_for
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.fit import Rehearsal
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.meter.tokens import Tokenizer, weigh
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Entry, Role
+from tenure.engine.view.edit import Edit
+from tenure.lab.harm.cut import Uses, after_cut, uses_of
+from tenure.lab.harm.passage import of_line
+from tenure.lab.lines import EntryLine, spelled
+from tenure.lab.loading import Loaded, load
+from tenure.lab.oracles import oracle_edits
+from tenure.lab.replay import Options, Source
+from tenure.lab.replay import replay as replayed
+
+POINTS: Final = 5  # cuts of a session, evenly spread over its calls
+PRUNE: Final = 0.45  # of the view's tokens
+LEAST_CALLS: Final = 12
+LEAST_TOKENS: Final = 8_000  # of a view at a cut: below there is little to choose from
+_NOBODY: Final[Mapping[str, Policy]] = MappingProxyType({})
+
+
+class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
+    """One policy at one cut, and what the session's future needed of what it took."""
+
+    source: str
+    policy: str
+    matched: str = ""  # the policy whose share was the target; empty: the target that all were given
+    cut: int
+    before_call: int
+    entries: int
+    tokens: int  # of the view, in o200k tokens
+    target: float  # share that was to leave
+    pruned: float  # share that left, net of residues
+    visible: int  # needs that something removed held, and the view still shows
+    routed: int
+    lost: int
+
+    @property
+    def missed(self) -> int:
+        """Needs that the view does not show, with a way back or without."""
+        return self.routed + self.lost
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """A policy over many cuts."""
+
+    policy: str
+    cuts: int
+    pruned: float  # mean share
+    short: int  # cuts at which it took less than nine tenths of what it was to take
+    needs: int
+    routed: int
+    lost: int
+    untouched: int  # cuts after which nothing was missed
+
+    @property
+    def no_impact(self) -> float:
+        """Share of cuts after which nothing was missed."""
+        return self.untouched / self.cuts if self.cuts else 1.0
+
+
+class Ground(Struct, frozen=True):
+    """A session at a cut, and all that is known of its future. `session` moves on with the next cut: use it at once."""
+
+    session: Session
+    uses: Uses
+    path: str
+    number: int  # of the cut
+    call: int  # that would come next
+    whole: Loaded  # the session to its end
+
+
+def grounds(one: Source, tokenizer: Tokenizer, *, points: int = POINTS) -> Iterator[Ground]:
+    """The cuts of a session; none of one too short to be cut. Raises InputError when it cannot be read."""
+    loaded = load([one], tokenizer)
+    at = places(loaded.entries, points)
+    if not at:
+        return
+    rules = rules_for("", next(iter(loaded.models), ""), "")
+    weigher = partial(weigh, tokenizer=tokenizer, media=rules.media)
+    uses = uses_of(of_line(line) for line in replayed([one], _whole(), tokenizer) if isinstance(line, EntryLine))
+    setup = Setup(budget=Budget(window=10**9), rules=rules, policy=None, tenant=one.tenant())
+    session = Session(setup, weigh=weigher, count=tokenizer, read=loaded.entries.__getitem__)
+    calls = 0
+    for entry in loaded.entries:
+        if entry.n in at and session.view.tokens >= LEAST_TOKENS:
+            yield Ground(session, uses, one.path, at[entry.n], calls, loaded)
+        calls += entry.role is Role.ASSISTANT
+        session.follow(entry)
+
+
+def cuts(
+    one: Source,
+    policies: Mapping[str, Policy],
+    tokenizer: Tokenizer,
+    *,
+    points: int = POINTS,
+    prune: float = PRUNE,
+    beside: Mapping[str, Policy] = _NOBODY,
+    oracles: bool = False,
+) -> Iterator[CutLine]:
+    """Every policy at every cut of a session; with `oracles` those who know the future as well. Raises InputError when it cannot be read.
+
+    Few rules take exactly what they are told to. So each policy of `beside` takes, once for each other policy, just the share that that one
+    took there (`matched` names it).
+    """
+    for ground in grounds(one, tokenizer, points=points):
+        for name, policy in policies.items():
+            line = _cut(ground, policy, name, prune)
+            yield line
+            for ours, other in beside.items():
+                if ours != name and line.pruned > 0:
+                    yield _cut(ground, other, ours, line.pruned, matched=name)
+        if oracles:
+            for name, edits in oracle_edits(ground.session, ground.uses, int(ground.session.view.tokens * (1 - prune))):
+                yield _judged(ground, name, prune, edits, ground.session.view.tokens)
+
+
+def outcomes(lines: Iterable[CutLine]) -> tuple[Outcome, ...]:
+    """The lines of many sessions, by policy, in the order in which policies first appear."""
+    by_policy: dict[str, list[CutLine]] = {}
+    for line in lines:
+        by_policy.setdefault(line.policy, []).append(line)
+    return tuple(
+        Outcome(
+            policy=policy,
+            cuts=len(found),
+            pruned=sum(line.pruned for line in found) / len(found),
+            short=sum(line.pruned < 0.9 * line.target for line in found),
+            needs=sum(line.visible + line.missed for line in found),
+            routed=sum(line.routed for line in found),
+            lost=sum(line.lost for line in found),
+            untouched=sum(not line.missed for line in found),
+        )
+        for policy, found in by_policy.items()
+    )
+
+
+def places(entries: Iterable[Entry], points: int = POINTS) -> dict[int, int]:
+    """The entries before which a session is cut, each with its number."""
+    replies = [entry.n for entry in entries if entry.role is Role.ASSISTANT]
+    if len(replies) < LEAST_CALLS:
+        return {}
+    return {replies[len(replies) * (n + 1) // (points + 1)]: n for n in range(points)}
+
+
+def rehearsed(session: Session, policy: Policy, prune: float) -> Rehearsal:
+    """What a policy takes of a session as it is now, to leave `1 - prune` of its view; nothing changes but the session's setup."""
+    target = int(session.view.tokens * (1 - prune))
+    session.setup = replace(session.setup, policy=policy, budget=Budget(ceiling=target, floor=target, window=10**9))
+    return session.rehearse(policy, target, limit=target)
+
+
+def _cut(ground: Ground, policy: Policy, name: str, prune: float, *, matched: str = "") -> CutLine:
+    before = ground.session.view.tokens
+    plan = rehearsed(ground.session, policy, prune)
+    return _judged(ground, name, prune, plan.edits, before, matched=matched)
+
+
+def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], before: int, *, matched: str = "") -> CutLine:
+    """What the future needed of what edits take."""
+    session = ground.session
+    after = session.view.copy()
+    after.apply(edits)
+    verdicts = [found.verdict for found in after_cut(ground.uses, session.length, (), edits) if found.part != "thinking"]
+    return CutLine(
+        source=spelled(ground.path),
+        policy=name,
+        matched=matched,
+        cut=ground.number,
+        before_call=ground.call,
+        entries=session.length,
+        tokens=before,
+        target=prune,
+        pruned=1 - after.tokens / before,
+        visible=verdicts.count("visible"),
+        routed=verdicts.count("routed"),
+        lost=verdicts.count("lost"),
+    )
+
+
+def _whole() -> Options:
+    return Options(budget=Budget(window=10**9), policy=None)

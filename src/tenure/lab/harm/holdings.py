@@ -1,0 +1,115 @@
+"""Which messages hold a string. Promise: nothing costs more than it saves.
+
+A message is taken in in O(its length), and a string is looked for only in the few passages that hold its rarest word.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from tenure.lab.harm.passage import At, Message, Passage
+
+LOOKED_AT: Final = 96  # passages: a string whose rarest word stands in more is common
+_PLACES: Final = 64  # of one string in one passage that are looked at
+_NOWHERE: Final[list[int]] = []
+_WORD = re.compile(r"\w{3,64}")
+
+
+class Held(Struct, frozen=True, kw_only=True, gc=False):
+    """A passage as far as the detector needs it later."""
+
+    at: At
+    kind: str
+    origin: str
+    role: str
+    tool: str
+    error: bool
+    thing: str | At
+    objects: tuple[str, ...]
+    text: str
+
+
+class Holdings:
+    """The messages so far, by the words in them. Mutable, grown with the record; it keeps their texts."""
+
+    def __init__(self) -> None:
+        self._held: list[Held] = []
+        self._by_place: dict[At, int] = {}
+        self._by_word: dict[str, list[int]] = {}  # ordinals of passages, ascending
+
+    def take(self, message: Message) -> None:
+        """Take in the next message. O(its length)."""
+        for passage in message.passages:
+            ordinal = len(self._held)
+            held = _held(passage, message.role)
+            self._held.append(held)
+            self._by_place[passage.at] = ordinal
+            for word in set(_WORD.findall(held.text)):
+                self._by_word.setdefault(word, []).append(ordinal)
+
+    def at(self, place: At) -> Held:
+        """The passage at a place."""
+        return self._held[self._by_place[place]]
+
+    def find(self, text: str, before: int) -> tuple[Held, ...] | None:
+        """The passages of entries below `before` that hold `text`, oldest first; None when it is too common to be looked for."""
+        lists = [self._by_word.get(word, _NOWHERE) for word in words_of(text)]
+        if not lists:
+            return ()
+        until, rarest = min(((self._until(ordinals, before), ordinals) for ordinals in lists), key=lambda pair: pair[0])
+        if until > LOOKED_AT:
+            return None
+        return tuple([held for ordinal in rarest[:until] if holds((held := self._held[ordinal]).text, text)])
+
+    def count(self, word: str, before: int) -> int:
+        """How many passages of entries below `before` hold a word. O(log passages)."""
+        return self._until(self._by_word.get(word, _NOWHERE), before)
+
+    def _until(self, ordinals: list[int], before: int) -> int:
+        if not ordinals or self._held[ordinals[-1]].at[0] < before:
+            return len(ordinals)
+        return bisect_left(ordinals, before, key=lambda ordinal: self._held[ordinal].at[0])
+
+
+def holds(text: str, wanted: str) -> bool:
+    """Whether `wanted` stands in `text` on its own, not as a part of a longer word or number."""
+    place = text.find(wanted)
+    for _ in range(_PLACES):
+        if place < 0:
+            return False
+        stop = place + len(wanted)
+        if not (_joins(text, place - 1, wanted[0]) or _joins(text, stop, wanted[-1])):
+            return True
+        place = text.find(wanted, place + 1)
+    return False
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The words by which a text is found."""
+    return iter(dict.fromkeys(_WORD.findall(text)))
+
+
+def _joins(text: str, place: int, edge: str) -> bool:
+    """Whether the character at `place` makes one word with the edge of a string."""
+    return 0 <= place < len(text) and _is_of_word(text[place]) and _is_of_word(edge)
+
+
+def _is_of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _held(passage: Passage, role: str) -> Held:
+    return Held(
+        at=passage.at,
+        kind=passage.kind,
+        origin=passage.origin,
+        role=role,
+        tool=passage.tool,
+        error=passage.error,
+        thing=passage.thing,
+        objects=passage.objects,
+        text=passage.text,
+    )

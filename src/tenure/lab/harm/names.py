@@ -1,0 +1,168 @@
+"""What a text names: places, ids, numbers, symbols. Promise: what is counted as missed can be pointed at.
+
+Conservative on purpose: a string is taken for a name only when its form says so. One pass per pattern, each of them linear on any text.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from tenure.lab.harm.fields import PLACES
+from tenure.lab.harm.forms import Anchor, Form
+
+# Endings of file names that agents work on.
+_EXTENSIONS: Final = frozenset(
+    "py pyi js jsx ts tsx mjs cjs go rs java kt swift c h cc cpp hpp cs rb php sh bash zsh fish ps1 sql html css scss less vue svelte md mdx rst"
+    " txt json jsonl yaml yml toml ini cfg conf lock xml csv tsv log env ipynb proto graphql tf dockerfile makefile mod sum db sqlite png jpg"
+    " jpeg svg gif pdf zip gz tar xz diff patch tmpl tpl ex exs erl hs ml scala clj lua pl r jl dart zig nim pony pen omp plist".split()
+)
+_RUN = re.compile(r"[\w./@+~-]{4,400}")
+_URL = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\^`]{4,300}")
+_HEX = re.compile(r"[0-9a-f]{7,64}")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NUMBER = re.compile(r"\d{4,19}")
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{6}(?![0-9A-Za-z])")
+_NAME = re.compile(r"[A-Za-z_]\w{5,63}")
+_INNER_UNDERSCORE = re.compile(r"[a-zA-Z0-9]_[a-zA-Z0-9]")
+_CAMEL = re.compile(r"[a-z0-9][A-Z]")
+_DIGITS = re.compile(r"\d{3}")
+_FEW_DIGITS: Final = 3  # that do not make an id unless they stand together, as in WP1-WP10
+_BETWEEN = re.compile(r"[.@+~]")
+_UPWARDS = re.compile(r"(?:\.{1,2}/)+")
+_EXTENSION = re.compile(r"[\w-]\.[A-Za-z][A-Za-z0-9]{0,6}$")
+_TRAILING: Final = ".,;:!?-+~"
+_LONGEST_PLACE: Final = 400
+_TOPS: Final = frozenset(
+    "src lib libs pkg packages test tests docs doc cmd app apps internal include scripts examples crates tools modules components api server"
+    " client web public assets config core".split()
+)
+_PLAIN_COLOUR: Final = 3  # different characters of a colour such as #FF0000, the sign included
+# Proper names that are written like code.
+_KNOWN: Final = frozenset(
+    "GitHub GitLab BitBucket JavaScript TypeScript CoffeeScript NodeJS NestJS NextJS ReactJS GraphQL OpenAI ChatGPT DeepSeek LangChain PostgreSQL"
+    " MySQL MongoDB DynamoDB SQLite CloudFlare CloudFront FastAPI PyTorch TensorFlow NumPy SciPy PowerShell MacOS macOS LinkedIn YouTube"
+    " DevTools VSCode IntelliJ WebSocket WebSockets README OAuth OAuth2 node_modules console_log".split()
+)
+_NO_FILES: Final = frozenset(
+    "console.log console.table process.env import.meta.env math.log Node.js node.js Next.js next.js Vue.js D3.js".split()
+)
+
+# Files that are looked for without having been seen.
+USUAL_FILES: Final = frozenset(
+    "README.md LICENSE CHANGELOG.md CLAUDE.md AGENTS.md CONTRIBUTING.md package.json package-lock.json tsconfig.json go.mod go.sum main.go main.py"
+    " index.ts index.js index.html pyproject.toml setup.py setup.cfg requirements.txt Cargo.toml Makefile Dockerfile .gitignore __init__.py".split()
+)
+_EVERYWHERE = re.compile(
+    r"/(?:dev|bin|sbin|proc|tmp|usr/(?:local/)?s?bin)(?:/\w+)?/?$|.*/usr/bin/env$"
+)  # folders and devices of any machine
+_COMMON_NUMBERS: Final = frozenset(str(2**power) for power in range(10, 33)) | {"8080", "8888", "1234", "12345", "9999"}
+
+
+def names_of(field: str, text: str) -> Iterator[Anchor]:
+    """Locators and symbols of a text, each once; of an argument that is a place, the place."""
+    seen: set[Anchor] = set()
+    found = _place(text.strip()) if field in PLACES and len(text) <= _LONGEST_PLACE and "\n" not in text else _named(text)
+    for anchor in found:
+        if anchor not in seen:
+            seen.add(anchor)
+            yield anchor
+
+
+def _place(text: str) -> Iterator[Anchor]:
+    text = text.removeprefix("./")
+    if text and text not in USUAL_FILES:
+        yield Anchor(Form.PATH if "/" in text or "\\" in text else Form.FILE, text)
+
+
+def _named(text: str) -> Iterator[Anchor]:
+    without = text
+    if "://" in text:
+        for found in _URL.finditer(text):
+            yield Anchor(Form.URL, found[0].rstrip(_TRAILING))
+        without = _URL.sub(" ", text)
+    if "#" in text:
+        for found in _COLOUR.finditer(without):
+            if len(set(found[0].lower())) > _PLAIN_COLOUR:
+                yield Anchor(Form.ID, found[0])
+        without = _COLOUR.sub(" ", without)
+    for found in _RUN.finditer(without):
+        yield from _of_run(found[0], is_called=without[found.end() : found.end() + 1] == "(")
+
+
+def _of_run(run: str, *, is_called: bool = False) -> Iterator[Anchor]:
+    """What one run of characters without spaces names."""
+    run = run.rstrip(_TRAILING)
+    if "/" in run:
+        if is_path(run):
+            upwards = _UPWARDS.match(run)
+            named = run[upwards.end() :] if upwards else run  # how one gets there from a file is worked out, not remembered
+            if "/" in named:
+                yield Anchor(Form.PATH, named)
+            else:
+                yield from _of_run(named)
+            return
+        for part in run.split("/"):
+            yield from _of_run(part)
+        return
+    if _UUID.fullmatch(run):
+        yield Anchor(Form.HASH, run)
+    elif (
+        _EXTENSION.search(run)
+        and run.rpartition(".")[2].lower() in _EXTENSIONS
+        and not (is_called or run in _NO_FILES or run in USUAL_FILES)
+    ):
+        yield Anchor(Form.FILE, run)
+    else:
+        for piece in _BETWEEN.split(run):
+            yield from _of_piece(piece.strip("-"))
+
+
+def _of_piece(piece: str) -> Iterator[Anchor]:
+    if _NUMBER.fullmatch(piece):
+        if is_telling(piece):
+            yield Anchor(Form.NUMBER, piece)
+    elif _HEX.fullmatch(piece) and not piece.isalpha():
+        yield Anchor(Form.HASH, piece)
+    elif _is_id(piece):
+        yield Anchor(Form.ID, piece)
+    elif _is_name(piece):
+        yield Anchor(Form.NAME, piece)
+    elif "-" in piece:
+        for part in piece.split("-"):
+            yield from _of_piece(part)
+
+
+def is_path(run: str) -> bool:
+    """Whether a run with slashes names a file or folder, and is not "and/or", a date or a fraction."""
+    parts = [part for part in run.split("/") if part not in ("", ".", "..", "~")]
+    if not parts or not any(len(part) > 1 and any(map(str.isalpha, part)) for part in parts):
+        return False
+    if _EVERYWHERE.fullmatch(run):
+        return False
+    rooted = run[0] in "/~" or run.startswith(("./", "../"))
+    extended = parts[-1].rpartition(".")[2].lower() in _EXTENSIONS and "." in parts[-1]
+    if len(parts) == 1:
+        return rooted and extended
+    if extended or (rooted and len(parts) >= 2):
+        return True
+    return len(parts) >= 3 and (parts[0] in _TOPS or any(not part.isalnum() for part in parts))
+
+
+def is_telling(number: str) -> bool:
+    """Whether a number is likely to have been read somewhere: no year, no round number, no power of two, no usual port."""
+    is_year = len(number) == 4 and number[:2] in ("19", "20")
+    return not (is_year or number.endswith("00") or number in _COMMON_NUMBERS)
+
+
+def _is_id(piece: str) -> bool:
+    if not 8 <= len(piece) <= 64 or "--" in piece:
+        return False
+    digits = sum(map(str.isdigit, piece))
+    letters = sum(map(str.isalpha, piece))
+    return letters >= 2 and (digits > _FEW_DIGITS or _DIGITS.search(piece) is not None)
+
+
+def _is_name(piece: str) -> bool:
+    if not _NAME.fullmatch(piece) or piece in _KNOWN:
+        return False
+    return _INNER_UNDERSCORE.search(piece) is not None or _CAMEL.search(piece) is not None

@@ -1,0 +1,218 @@
+"""What each step used of what stood before it, whatever a policy does later. Promise: what is counted as missed can be pointed at.
+
+A use knows all its holders, so the same uses serve every policy and every cut of a session.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tenure.lab.harm.fields import COMMANDS, PATCHES, REMARKS, TARGETS
+from tenure.lab.harm.forms import KIND_OF, RARE, Anchor, Form, Kind
+from tenure.lab.harm.holdings import Held, Holdings, words_of
+from tenure.lab.harm.names import names_of
+from tenure.lab.harm.passage import At, Field, Message, Passage
+from tenure.lab.harm.verbatim import verbatim_of
+
+Part = Literal["call", "text", "thinking"]
+
+RARE_WORD: Final = 12  # passages that may hold a word that tells a line of its own from one that any text has
+_CUES: Final = 12
+_CUES_WITHIN: Final = 4_000  # characters of a field
+_ENDS: Final = 6  # of a path that are looked for
+_LOOKS: Final = 64  # at places of one name in one text
+_SLASH = re.compile(r"[/\\]")
+_ITSELF: Final = ("self.", "this.")
+_PARTS: Final[dict[str, Part]] = {"tool_call": "call", "text": "text", "thinking": "thinking"}
+_LOCATORS: Final = frozenset({Form.PATH, Form.FILE, Form.URL})
+
+
+class Wanted(Struct, frozen=True, kw_only=True, gc=False):
+    """One string of a use and the passages that held it, oldest first."""
+
+    text: str
+    holders: tuple[Held, ...]
+
+
+class Use(Struct, frozen=True, kw_only=True):
+    """Strings that a step used together."""
+
+    entry: int
+    block: int
+    part: Part
+    tool: str
+    field: str
+    form: Form
+    wanted: tuple[Wanted, ...]
+    cues: tuple[str, ...]  # what else the step names beside it
+
+    @property
+    def kind(self) -> Kind:
+        """Locator, verbatim or symbol."""
+        return KIND_OF[self.form]
+
+
+def uses(message: Message, holdings: Holdings) -> Iterator[Use]:
+    """What an assistant's message uses of what `holdings` hold of the messages before it. O(its needs).
+
+    What it says and calls comes first; what it thinks is looked at apart, as if it said nothing.
+    """
+    if message.role != "assistant":
+        return
+    for is_thinking in (False, True):
+        finder = _Finder(holdings, message.entry)
+        for passage in message.passages:
+            part = _PARTS.get(passage.kind)
+            if part is not None and (part == "thinking") is is_thinking:
+                yield from finder.passage(passage, part)
+
+
+_Found = tuple[str, Form, tuple[Wanted, ...]]  # the field's name, and what of it was held
+_Source = Callable[[Sequence[Held]], bool]  # whether lines with these holders were taken from them
+
+
+class _Finder:
+    """The uses of one message: each string once. Mutable."""
+
+    def __init__(self, holdings: Holdings, entry: int) -> None:
+        self._holdings, self._entry = holdings, entry
+        self._seen: set[str] = set()
+
+    def passage(self, passage: Passage, part: Part) -> Iterator[Use]:
+        """What one block uses: verbatim text first, then what the other lines name."""
+        fields = [field for field in passage.fields if field.name not in REMARKS]
+        fields.sort(key=lambda field: field.name not in TARGETS and field.name not in PATCHES)
+        held_lines: set[str] = set()
+        found: list[_Found] = []
+        for field in fields:
+            source = _source_of(passage, field)
+            for stretch in verbatim_of(field):
+                found += ((field.name, form, run) for form, run in self._runs(stretch, held_lines, source))
+        told = {word for line in held_lines for word in words_of(line)}  # who has the line has the names in it
+        for field in fields:
+            for anchor in names_of(field.name, _without(field, held_lines)):
+                if anchor.form in _LOCATORS or not told.issuperset(words_of(anchor.text)):
+                    found += ((field.name, form, (wanted,)) for form, wanted in self._named(anchor))
+        cues = tuple(_cues(fields)) if found else ()
+        for name, form, wanted in found:
+            yield Use(
+                entry=self._entry,
+                block=passage.at[1],
+                part=part,
+                tool=passage.tool,
+                field=name,
+                form=form,
+                wanted=wanted,
+                cues=cues,
+            )
+
+    def _runs(
+        self, stretch: Sequence[Anchor], held_lines: set[str], source: _Source
+    ) -> Iterator[tuple[Form, tuple[Wanted, ...]]]:
+        """The held lines of a stretch, as they stand together: a target whole, other lines as long as one holder has them all."""
+        run: list[Wanted] = []
+        common: set[str | At] = set()
+        for anchor in stretch:
+            wanted = self._line(anchor, held_lines, source)
+            things: set[str | At] = {held.thing for held in wanted.holders} if wanted else set()
+            if anchor.form is Form.TARGET:
+                run += [wanted] if wanted else []
+            elif wanted and run and common & things:
+                run.append(wanted)
+                common &= things
+            else:
+                if self._is_told(run):
+                    yield anchor.form, tuple(run)
+                run, common = ([wanted], things) if wanted else ([], set())
+        if run and (stretch[0].form is not Form.LINES or self._is_told(run)):
+            yield stretch[0].form, tuple(run)
+
+    def _line(self, anchor: Anchor, held_lines: set[str], source: _Source) -> Wanted | None:
+        holders = self._holdings.find(anchor.text, self._entry)
+        if holders and not source(holders):
+            return None
+        if holders is None or holders:
+            held_lines.add(anchor.text)
+        if not holders or anchor.text in self._seen or _things(holders) > RARE[anchor.form]:
+            return None
+        self._seen.add(anchor.text)
+        return Wanted(text=anchor.text, holders=holders)
+
+    def _is_told(self, run: Sequence[Wanted]) -> bool:
+        """Whether lines say something of this session: several together do, one alone if it has a word that not every text has."""
+        if len(run) != 1:
+            return bool(run)
+        return any(self._holdings.count(word, self._entry) <= RARE_WORD for word in words_of(run[0].text))
+
+    def _named(self, anchor: Anchor) -> Iterator[tuple[Form, Wanted]]:
+        """The string as it was held, if it was; of a path the longest end that was."""
+        for form, text in _spellings(anchor):
+            if text in self._seen:
+                return
+            self._seen.add(text)
+            holders = self._holdings.find(text, self._entry)
+            if holders == ():
+                continue
+            if holders and _things(holders) <= RARE[form] and (form is not Form.NAME or _is_own(text, holders)):
+                yield form, Wanted(text=text, holders=holders)
+            return
+
+
+def _things(holders: Sequence[Held]) -> int:
+    return len({held.thing for held in holders})
+
+
+def _source_of(passage: Passage, field: Field) -> _Source:
+    """What the agent put so before, it can put so again: commands repeat commands, and reasoning in words repeats itself."""
+    if field.name in COMMANDS:
+        return lambda holders: not (holders[0].kind == "tool_call" and holders[0].origin == "model")
+    if passage.kind == "tool_call":
+        return lambda _holders: True
+    return lambda holders: not all(held.kind in ("text", "thinking") and held.origin == "model" for held in holders)
+
+
+def _spellings(anchor: Anchor) -> Iterator[tuple[Form, str]]:
+    yield anchor.form, anchor.text
+    if anchor.form is Form.PATH:
+        parts = [part for part in _SLASH.split(anchor.text) if part]
+        for start in range(max(1, len(parts) - _ENDS), len(parts)):
+            end = "/".join(parts[start:])
+            if len(parts) - start > 1 or "." in end:
+                yield (Form.PATH if len(parts) - start > 1 else Form.FILE), end
+
+
+def _is_own(name: str, holders: Sequence[Held]) -> bool:
+    """Whether a name is the session's own: it stood somewhere other than behind a module or class, as in `strconv.ParseUint`."""
+    return any(_stands_bare(held.text, name) for held in holders)
+
+
+def _stands_bare(text: str, name: str) -> bool:
+    place = text.find(name)
+    for _ in range(_LOOKS):
+        if place < 0:
+            return False
+        if text[place - 1 : place] not in (".", ":", ">") or text[max(0, place - 5) : place].endswith(_ITSELF):
+            return True
+        place = text.find(name, place + 1)
+    return False
+
+
+def _cues(fields: Sequence[Field]) -> Iterator[str]:
+    """The places that a step names, a few."""
+    given: set[str] = set()
+    for field in fields:
+        for anchor in names_of(field.name, field.text[:_CUES_WITHIN]):
+            if anchor.form in _LOCATORS and anchor.text not in given:
+                given.add(anchor.text)
+                yield anchor.text
+            if len(given) >= _CUES:
+                return
+
+
+def _without(field: Field, held_lines: set[str]) -> str:
+    """The text of a field but the lines that are held as they are."""
+    if not held_lines or "\n" not in field.text:
+        return "" if field.text.strip() in held_lines else field.text
+    return "\n".join([line for line in field.text.split("\n") if line.strip() not in held_lines])

@@ -1,0 +1,160 @@
+"""Pieces in the room there is. Promise: nothing is left out silently: what is shortened or missing can be counted, and shows as such.
+
+Each side of a case gets its share of the room, and what it does not need the others get. Where a side is too large, its largest pieces lose their
+middle; where that is not enough, pieces leave from the middle of the side. The lines that tell give way last.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from tenure.engine.planners.handoff_transcript import ends
+from tenure.engine.policies.situation import Count
+from tenure.lab.judges.case import INSERTED, Kind, Piece
+from tenure.lab.judges.telling import NOTHING, Telling
+from tenure.lab.judges.telling import excerpts as tells_of
+
+LABEL: Final = 20  # o200k tokens that a piece weighs beside its text
+EXCERPT: Final = 60  # beside what tells of it
+SLACK: Final = 0.97  # of the room that pieces are planned for, since joints weigh too
+TELLS: Final = "[of what is left out here, the lines that later steps may have used:]"
+
+_ALL: Final[frozenset[Kind]] = frozenset({"system", "human", "words", "thinking", "call", "result", "note"})
+
+# Who gives way first where a side is too large, and whether it holds words that tell: results give what came, calls and words what was done and
+# wanted.
+GIVES_WAY: Final[tuple[tuple[frozenset[Kind], bool], ...]] = (
+    (frozenset({"thinking"}), False),
+    (frozenset({"result"}), False),
+    (_ALL, False),
+    (_ALL, True),
+)
+# O200k tokens down to which a piece may be shortened, its label included; where that is not enough, pieces leave.
+LEAST: Final[Mapping[Kind, int]] = {
+    "system": 160,
+    "human": 320,
+    "words": 240,
+    "thinking": 60,
+    "call": 320,
+    "result": 100,
+    "note": 120,
+}
+
+
+class Side(Struct, frozen=True, kw_only=True):
+    """Pieces in order that share a part of the room."""
+
+    name: str
+    share: float
+    pieces: Sequence[Piece]
+    front: float = 0.5  # of the room for what stays, where not all can: for the beginning
+    telling: Telling = NOTHING  # of a shortened piece, the lines that hold something of it stay before others
+
+    @property
+    def weight(self) -> int:
+        """O200k tokens of all of it, labels included."""
+        return sum(_weight(piece) for piece in self.pieces)
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """Pieces of one side as they are shown, None for those that are left out; how many are, or lost their middle."""
+
+    pieces: tuple[Piece, ...]
+    texts: tuple[str | None, ...]
+    shortened: int
+    left_out: int
+
+    @property
+    def by_place(self) -> dict[tuple[int, int], str]:
+        """The texts of record blocks that are shown, by (entry, block)."""
+        pairs = zip(self.pieces, self.texts, strict=True)
+        return {piece.at: text for piece, text in pairs if text is not None and piece.block != INSERTED}
+
+
+def parts(sides: Sequence[Side], room: int) -> dict[str, int]:
+    """How much each side gets: its share, or what it needs where that is less; what is left over is shared among the others."""
+    found: dict[str, int] = {}
+    left = int(room * SLACK)
+    waiting: list[Side] = [*sides]
+    while waiting:
+        shares: float = sum(side.share for side in waiting) or 1.0
+        content: list[Side] = [side for side in waiting if side.weight <= left * side.share / shares]
+        for side in content or waiting:
+            found[side.name] = side.weight if content else int(left * side.share / shares)
+        if not content:
+            break
+        left -= sum(side.weight for side in content)
+        waiting = [side for side in waiting if side.name not in found]
+    return found
+
+
+def fitted(side: Side, room: int, count: Count) -> Shown:
+    """A side in its part of the room. O(n log n), and of a gigantic text only the ends are counted."""
+    limits = [_weight(piece) for piece in side.pieces]
+    if sum(limits) <= room:
+        return Shown(pieces=tuple(side.pieces), texts=tuple(piece.text for piece in side.pieces), shortened=0, left_out=0)
+    excerpts = tells_of(side.pieces, side.telling)
+    floors = [
+        max(LEAST[piece.kind], min(limits[n], count(excerpts[n]) + EXCERPT if excerpts[n] else 0))
+        for n, piece in enumerate(side.pieces)
+    ]
+    for kinds, is_telling in GIVES_WAY:
+        over = sum(limits) - room
+        if over <= 0:
+            break
+        chosen = [n for n, piece in enumerate(side.pieces) if piece.kind in kinds and bool(excerpts[n]) is is_telling]
+        level = _level([limits[n] for n in chosen], over)
+        for n in chosen:
+            limits[n] = min(limits[n], max(level, floors[n]))
+    kept = set(range(len(limits))) if sum(limits) <= room else _from_both_ends(side, limits, excerpts, room)
+    texts = tuple(_text(piece, limits[n], excerpts[n], count) if n in kept else None for n, piece in enumerate(side.pieces))
+    return Shown(
+        pieces=tuple(side.pieces),
+        texts=texts,
+        shortened=sum(text is not None and text != piece.text for piece, text in zip(side.pieces, texts, strict=True)),
+        left_out=sum(text is None for text in texts),
+    )
+
+
+def _weight(piece: Piece) -> int:
+    return piece.tokens + LABEL
+
+
+def _level(weights: Sequence[int], over: int) -> int:
+    """The weight down to which the heaviest have to come for `over` to be saved; 0 when that is not enough."""
+    ordered = sorted(weights, reverse=True)
+    saved, level = 0, ordered[0] if ordered else 0
+    for n, weight in enumerate(ordered):
+        saved += n * (level - weight)
+        if saved >= over:
+            return weight + (saved - over) // n
+        level = weight
+    return max(0, level - -(-(over - saved) // len(ordered))) if ordered else 0
+
+
+def _from_both_ends(side: Side, limits: Sequence[int], excerpts: Sequence[str], room: int) -> set[int]:
+    """The pieces that stay where not all can: what people said, then what tells, then the rest, each from both ends inwards."""
+    last, front, back = len(limits) - 1, max(side.front, 0.01), max(1 - side.front, 0.01)
+    groups = [0 if piece.kind == "human" else 1 if excerpts[n] else 2 for n, piece in enumerate(side.pieces)]
+    kept: set[int] = set()
+    full: set[int] = set()
+    for n in sorted(range(len(limits)), key=lambda n: (groups[n], min(n / front, (last - n) / back), n)):
+        if limits[n] > room:
+            full.add(groups[n])  # a gap, not a sieve
+        elif groups[n] not in full:
+            room -= limits[n]
+            kept.add(n)
+    return kept
+
+
+def _text(piece: Piece, limit: int, excerpt: str, count: Count) -> str | None:
+    """A piece in `limit` tokens, label included: its ends, and between them what of it tells. None where not even its ends fit."""
+    if _weight(piece) <= limit:
+        return piece.text
+    room = limit - LABEL
+    inner = ends(excerpt, room - LABEL, count) if excerpt else ""
+    outer = ends(piece.text, room - LABEL - count(inner), count) if inner else ""
+    if inner:
+        return f"{outer}\n{TELLS}\n{inner}" if outer else f"{TELLS}\n{inner}"
+    return ends(piece.text, room, count) or None

@@ -1,0 +1,155 @@
+"""All tasks of a corpus one after another in one conversation under one budget (CWL paper, section 6.2). Promise: nothing is lost silently.
+
+What a step misses is told apart: of its own task, or of tasks before it, and of these those that its task depends on. A recorded agent never
+saw the tasks before its own, so a need that only they held is one it could have answered from there, not one that it did.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import Tokenizer
+from tenure.engine.policies.policy import Policy
+from tenure.lab.harm.line import HarmLine
+from tenure.lab.lines import CallLine, EntryLine, Line
+from tenure.lab.protocols.conditions import USUAL, Conditions, limits, options
+from tenure.lab.protocols.measured import Limits, Measured, Measuring, Misses, Tally, added
+from tenure.lab.protocols.tasks import Task
+from tenure.lab.replay import replay
+
+
+class TaskMisses(Struct, frozen=True, kw_only=True):
+    """What one task cost in its conversation, and what its steps missed."""
+
+    conversation: int
+    task: int
+    source: str
+    usd: float  # of its calls
+    own: Misses  # of what its own entries held too
+    across: Misses  # of what only entries of earlier tasks held
+    dependent: Misses  # of those, what a task held that it depends on
+
+
+class AccumulatingRun(Struct, frozen=True, kw_only=True, tag="accumulating", tag_field="type"):
+    """One conversation, or several added up, under one policy and one budget; `policy` is `none` for no eviction."""
+
+    policy: str
+    variant: str = ""  # of a compaction: what its summaries say
+    budget: Limits
+    head_tokens: int
+    measured: Measured
+    own: Misses
+    across: Misses
+    dependent: Misses
+    tasks: tuple[TaskMisses, ...]
+
+
+def accumulating(
+    tasks: Sequence[Task], policy: Policy | None, budget: Budget, tokenizer: Tokenizer, *, conditions: Conditions = USUAL
+) -> AccumulatingRun:
+    """One conversation under the budget; `policy` None evicts nothing. Raises InputError when a source cannot be read."""
+    lines = replay([task.as_source() for task in tasks], options(policy, budget, conditions), tokenizer)
+    return told_apart(lines, tasks, policy.name if policy else "none", limits(budget), conditions)
+
+
+def told_apart(
+    lines: Iterable[Line],
+    tasks: Sequence[Task],
+    policy: str,
+    budget: Limits,
+    conditions: Conditions = USUAL,
+    *,
+    variant: str = "",
+) -> AccumulatingRun:
+    """A replay of the tasks as a run; the sources of its lines are the tasks in order."""
+    parting = _Parting(tasks)
+    for line in lines:
+        parting.take(line)
+    every = parting.tasks()
+    return AccumulatingRun(
+        policy=policy,
+        variant=variant,
+        budget=budget,
+        head_tokens=conditions.head_tokens,
+        measured=parting.measuring.measured,
+        own=sum((task.own for task in every), Misses()),
+        across=sum((task.across for task in every), Misses()),
+        dependent=sum((task.dependent for task in every), Misses()),
+        tasks=every,
+    )
+
+
+def together(runs: Sequence[AccumulatingRun]) -> AccumulatingRun:
+    """The conversations of one corpus under one policy and budget, added up; at least one."""
+    first = runs[0]
+    return AccumulatingRun(
+        policy=first.policy,
+        variant=first.variant,
+        budget=first.budget,
+        head_tokens=first.head_tokens,
+        measured=added(run.measured for run in runs),
+        own=sum((run.own for run in runs), Misses()),
+        across=sum((run.across for run in runs), Misses()),
+        dependent=sum((run.dependent for run in runs), Misses()),
+        tasks=tuple(task for run in runs for task in run.tasks),
+    )
+
+
+class _OfTask:
+    """The needs of one task. Mutable."""
+
+    def __init__(self) -> None:
+        self.usd = 0.0
+        self.own, self.across, self.dependent = Tally(), Tally(), Tally()
+
+
+class _Parting:
+    """The needs of a replay, by the task whose step needed them and the tasks that held them. Mutable."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.measuring = Measuring()
+        self._tasks = tasks
+        self._found = [_OfTask() for _ in tasks]
+        self._sources: list[int] = []  # by entry
+        self._usd = 0.0  # of the call whose answer comes next
+
+    def take(self, line: Line) -> None:
+        """The next line of the replay."""
+        match line:
+            case CallLine():
+                self._usd = line.usd
+            case EntryLine():
+                self._sources.append(line.source)
+                self._found[line.source].usd += self._usd
+                self._usd = 0.0
+            case _:
+                pass
+        for harm in self.measuring.take(line):
+            self._missed(harm)
+
+    def tasks(self) -> tuple[TaskMisses, ...]:
+        """What was found, in order."""
+        return tuple(
+            TaskMisses(
+                conversation=task.conversation,
+                task=task.number,
+                source=task.source,
+                usd=found.usd,
+                own=found.own.misses,
+                across=found.across.misses,
+                dependent=found.dependent.misses,
+            )
+            for task, found in zip(self._tasks, self._found, strict=True)
+        )
+
+    def _missed(self, harm: HarmLine) -> None:
+        needing = self._sources[harm.entry]
+        holding = {self._sources[entry] for entry, _ in harm.held}
+        found = self._found[needing]
+        if needing in holding:
+            found.own.take(harm)
+            return
+        found.across.take(harm)
+        if holding & set(self._tasks[needing].depends_on):
+            found.dependent.take(harm)

@@ -1,0 +1,284 @@
+"""Which published claims hold on the swept sessions: each a function from rows to a verdict with its figures. Promise: nothing is hidden.
+
+"The paper" is the CWL paper, "the post" its authors' announcement. A verdict is of the sessions and prices at hand: they ran GPT-5.4 live, we
+replay recordings, so what a model would have done otherwise under a tighter budget is not in the bill (the misses say how often it would).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import log
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from tenure.lab.protocols.sweep import WINDOW, PartRow, Protocol, SweepRow, by_ceiling
+
+Verdict = Literal["holds", "partly", "does not hold", "cannot be tested"]
+Unit = Literal["share", "times", "usd", "tokens", "count"]
+
+LOW, TAU, HIGH, ABOVE = 50_000, 80_000, 120_000, 160_000
+PROTOCOLS: Final[tuple[Protocol, ...]] = ("accumulating", "isolated")
+SAVED: Final = (0.2, 0.7)  # CWL paper, sections 5 and 6.3
+NEAR_TIMES: Final = 2.5  # "up to 3 times" (section 6.4) holds from here on
+JUMP: Final = 2.0  # a sharp increase: as a share of the ceiling's growth, cost grows so many times faster above than below
+SLIGHT: Final = 1.1  # below that it grows alike
+CHEAPER: Final = 0.23  # section 6.5
+ALIKE: Final = 0.1  # a difference that is "little to no difference"
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """A number that a verdict rests on."""
+
+    name: str
+    value: float
+    unit: Unit
+
+
+class Tested(Struct, frozen=True, kw_only=True, tag="claim", tag_field="type"):
+    """A published claim, and what the rows say of it for one policy under one protocol."""
+
+    claim: str  # its key
+    says: str  # in our words
+    origin: str  # paper or post, and section
+    protocol: Protocol
+    policy: str
+    verdict: Verdict
+    because: str
+    figures: tuple[Figure, ...] = ()
+
+
+class Rows(Struct, frozen=True, kw_only=True):
+    """What a claim is tested on: one policy's rows by ceiling, those of compactions, and the isolated sessions without eviction."""
+
+    policy: Mapping[int | None, SweepRow]
+    compactions: Sequence[SweepRow]
+    isolated: SweepRow | None
+
+
+Finding = tuple[Verdict, str, tuple[Figure, ...]]
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A claim and how it is tested."""
+
+    key: str
+    says: str
+    origin: str
+    protocols: tuple[Protocol, ...]
+    test: Callable[[Rows], Finding]
+
+
+def tested(rows: Iterable[SweepRow]) -> Iterator[Tested]:
+    """Every claim for every policy of the rows, under each protocol that it can be tested under."""
+    every = tuple(rows)
+    compactions = tuple(row for row in every if row.policy == "compaction")
+    alone = next((row for row in every if row.protocol == "isolated" and row.policy == "none"), None)
+    for protocol in PROTOCOLS:
+        names = dict.fromkeys(
+            row.policy for row in every if row.protocol == protocol and row.policy not in ("none", "compaction")
+        )
+        for name in names:
+            found = Rows(policy=by_ceiling(every, protocol, name), compactions=compactions, isolated=alone)
+            for claim in CLAIMS:
+                if protocol in claim.protocols:
+                    verdict, because, figures = claim.test(found)
+                    yield Tested(
+                        claim=claim.key,
+                        says=claim.says,
+                        origin=claim.origin,
+                        protocol=protocol,
+                        policy=name,
+                        verdict=verdict,
+                        because=because,
+                        figures=figures,
+                    )
+
+
+def _cheaper_than(uncapped: int | None) -> Callable[[Rows], Finding]:
+    def test(rows: Rows) -> Finding:
+        capped, free = rows.policy.get(TAU), rows.policy.get(uncapped)
+        if capped is None or free is None:
+            return _missing(TAU, uncapped)
+        saved = 1 - _times(capped, free)
+        each = sorted(1 - now.usd / then.usd for now, then in _touched(capped, free))
+        low, high = SAVED
+        inside = sum(low <= share <= high for share in each)
+        figures = (
+            Figure(name="saved in all", value=saved, unit="share"),
+            Figure(name="saved, had what was lost been fetched again", value=1 - _times_again(capped, free), unit="share"),
+            Figure(name="saved, least of a part", value=each[0] if each else 0.0, unit="share"),
+            Figure(name="saved, most of a part", value=each[-1] if each else 0.0, unit="share"),
+            Figure(name="parts that the ceiling touched", value=len(each), unit="count"),
+            Figure(name="of these saved 20 to 70 %", value=inside, unit="count"),
+        )
+        if saved <= 0:
+            return "does not hold", "the capped sessions cost more", figures
+        if low <= saved <= high:
+            return "holds", "the saving in all lies in the range", figures
+        if saved > high:
+            return "holds", "more is saved than the claim says", figures
+        return "partly", "something is saved, less than the claim says", figures
+
+    return test
+
+
+def _three_times(rows: Rows) -> Finding:
+    low, high = rows.policy.get(LOW), rows.policy.get(HIGH)
+    if low is None or high is None:
+        return _missing(LOW, HIGH)
+    higher = [row for ceiling in (HIGH, ABOVE, WINDOW) if (row := rows.policy.get(ceiling)) is not None]
+    ratios = {row.ceiling: _times(row, low) for row in higher}
+    best = max(ratios.values())
+    told = ", ".join(f"{ratio:.1f} times less than at {_k(ceiling)}" for ceiling, ratio in ratios.items())
+    each = [then.usd / now.usd for now, then in _touched(low, higher[-1])]
+    figures = (
+        *(Figure(name=f"cost at {_k(ceiling)} over cost at 50k", value=ratio, unit="times") for ceiling, ratio in ratios.items()),
+        Figure(name="the last, had what was lost been fetched again", value=_times_again(higher[-1], low), unit="times"),
+        Figure(name="the most of a part", value=max(each, default=1.0), unit="times"),
+        Figure(name="calls that miss something, at 50k over 120k", value=_over(low, high), unit="times"),
+    )
+    if best >= NEAR_TIMES:
+        return "holds", told, figures
+    return ("partly" if best >= 1.0 + ALIKE else "does not hold"), told, figures
+
+
+def _jump(rows: Rows) -> Finding:
+    found = [rows.policy.get(ceiling) for ceiling in (TAU, HIGH, ABOVE)]
+    below, middle, above = found
+    if below is None or middle is None or above is None:
+        return _missing(TAU, HIGH, ABOVE)
+    before, after = _growth(below, middle), _growth(middle, above)
+    widest = rows.policy.get(WINDOW)
+    beyond = (
+        (Figure(name="cost growth per growth of the ceiling, 160k to 267k", value=_growth(above, widest), unit="times"),)
+        if widest
+        else ()
+    )
+    figures = (
+        Figure(name="cost growth per growth of the ceiling, 80k to 120k", value=before, unit="times"),
+        Figure(name="cost growth per growth of the ceiling, 120k to 160k", value=after, unit="times"),
+        *beyond,
+    )
+    if after <= 0:
+        return "does not hold", "above 120k the cost does not grow", figures
+    if before <= 0 or after >= JUMP * before:
+        return "holds", "the cost grows much faster above 120k than below", figures
+    if after > SLIGHT * before:
+        return "partly", "the cost grows somewhat faster above 120k than below, no jump", figures
+    return "does not hold", "the cost grows above 120k as it does below", figures
+
+
+def _less_than_compaction(rows: Rows) -> Finding:
+    capped = rows.policy.get(TAU)
+    others = [row for row in rows.compactions if row.ceiling is not None]
+    if capped is None or not others:
+        return "cannot be tested", "there is no row of a compaction", ()
+    late = max(others, key=lambda row: row.ceiling or 0)
+    saved = 1 - _times(capped, late)
+    shown = {(row.ceiling, row.variant): row for row in others}
+    figures = tuple(
+        Figure(name=f"cheaper than compaction at {_k(ceiling)} ({variant})", value=1 - _times(capped, row), unit="share")
+        for (ceiling, variant), row in shown.items()
+    )
+    if saved >= CHEAPER - ALIKE / 2:
+        return "holds", f"{saved:.0%} below compaction at {_k(late.ceiling)}", figures
+    if saved > 0:
+        return "partly", f"{saved:.0%} below compaction at {_k(late.ceiling)}", figures
+    return "does not hold", f"{-saved:.0%} above compaction at {_k(late.ceiling)}", figures
+
+
+def _as_isolated(rows: Rows) -> Finding:
+    capped, alone = rows.policy.get(TAU), rows.isolated
+    if capped is None or alone is None:
+        return "cannot be tested", "there is no row of isolated sessions", ()
+    more = _times(capped, alone) - 1
+    figures = (
+        Figure(name="one session at 80k over isolated sessions", value=1 + more, unit="times"),
+        Figure(name="isolated sessions", value=_usd(alone), unit="usd"),
+    )
+    if abs(more) <= ALIKE:
+        return "holds", f"{more:+.0%}", figures
+    if more < 0:
+        return "holds", f"{more:+.0%}: cheaper than said", figures
+    return ("partly", f"{more:+.0%}", figures) if more <= 2 * ALIKE else ("does not hold", f"{more:+.0%}", figures)
+
+
+CLAIMS: Final = (
+    Claim(
+        key="20-70 % cheaper than uncapped",
+        says="at a ceiling of 80k a session costs 20 to 70 % less than one that may fill the model's window",
+        origin="CWL paper, sections 5 and 6.3",
+        protocols=PROTOCOLS,
+        test=_cheaper_than(WINDOW),
+    ),
+    Claim(
+        key="20-70 % cheaper than no limit at all",
+        says="the same against a session that no window ends",
+        origin="CWL paper, sections 5 and 6.3",
+        protocols=PROTOCOLS,
+        test=_cheaper_than(None),
+    ),
+    Claim(
+        key="3 times cheaper at 50k",
+        says="around 50k a session costs up to 3 times less than at 120k and above",
+        origin="CWL paper, section 6.4",
+        protocols=PROTOCOLS,
+        test=_three_times,
+    ),
+    Claim(
+        key="a jump above 120k",
+        says="above 120k the cost increases sharply",
+        origin="CWL paper, section 6.4",
+        protocols=PROTOCOLS,
+        test=_jump,
+    ),
+    Claim(
+        key="23 % cheaper than compaction",
+        says="over dependent tasks eviction at 80k costs 23 % less than the harness's own compaction",
+        origin="CWL paper, section 6.5",
+        protocols=("accumulating",),
+        test=_less_than_compaction,
+    ),
+    Claim(
+        key="as cheap as isolated sessions",
+        says="one session of all tasks at 80k costs about what the tasks cost alone",
+        origin="CWL paper, section 6.3; the post, Capping active token count",
+        protocols=("accumulating",),
+        test=_as_isolated,
+    ),
+)
+
+
+def _missing(*ceilings: int | None) -> Finding:
+    return "cannot be tested", "needs rows at " + ", ".join(map(_k, ceilings)), ()
+
+
+def _usd(row: SweepRow) -> float:
+    return row.measured.bill.total_usd
+
+
+def _times(one: SweepRow, other: SweepRow) -> float:
+    """The cost of one as a multiple of the other's; of nothing, 1."""
+    return _usd(one) / _usd(other) if _usd(other) else 1.0
+
+
+def _times_again(one: SweepRow, other: SweepRow) -> float:
+    """The same, had everything that was missed been read or run again."""
+    return one.measured.usd_again / other.measured.usd_again if other.measured.usd_again else 1.0
+
+
+def _growth(less: SweepRow, more: SweepRow) -> float:
+    """Growth of the cost over growth of the ceiling, both as logarithms: 1 where they grow alike, 0 where the cost stays."""
+    return log(_times(more, less)) / log((more.ceiling or 1) / (less.ceiling or 1))
+
+
+def _over(low: SweepRow, high: SweepRow) -> float:
+    return low.measured.misses.calls / max(1, high.measured.misses.calls)
+
+
+def _touched(low: SweepRow, high: SweepRow) -> Iterator[tuple[PartRow, PartRow]]:
+    """The parts in which the lower of two ceilings changed anything."""
+    return ((now, then) for now, then in zip(low.parts, high.parts, strict=True) if now != then)
+
+
+def _k(ceiling: int | None) -> str:
+    return "no limit" if ceiling is None else f"{ceiling // 1000}k"

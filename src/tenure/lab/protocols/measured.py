@@ -1,0 +1,198 @@
+"""What one replay came to: its bill, its window, and what its later steps missed. Promise: nothing costs more than it saves.
+
+A `Measuring` takes a replay's lines in order and watches for harm beside it; nothing is kept but sums, so the longest session costs no memory
+beyond the detector's own.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from tenure.engine.lifecycle.budget import Budget
+from tenure.lab.bill import Bill, Billing
+from tenure.lab.harm.line import HarmLine
+from tenure.lab.harm.live import Watch
+from tenure.lab.lines import CallLine, CommitLine, Line, SummaryLine
+
+_NO_SUMMARY = "a replay that ended without its summary"
+
+
+class Misses(Struct, frozen=True, kw_only=True):
+    """Needs that a removal touched, once each at their first use after it; what was only thought is not counted."""
+
+    visible: int = 0  # the view still showed it
+    routed: int = 0  # one recall away
+    lost: int = 0
+    calls: int = 0  # answers of the model that missed something
+
+    @property
+    def missed(self) -> int:
+        """Needs that the view did not show, with a way back or without."""
+        return self.routed + self.lost
+
+    def __add__(self, other: "Misses") -> "Misses":
+        return Misses(
+            visible=self.visible + other.visible,
+            routed=self.routed + other.routed,
+            lost=self.lost + other.lost,
+            calls=self.calls + other.calls,
+        )
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The budget of a run in the tokens it counts; `None`: no such limit."""
+
+    target: int | None = None
+    ceiling: int | None = None
+    floor: int | None = None
+    window: int | None = None
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """One replay, or several added up. Tokens are o200k, but those of the bill, which are the provider's."""
+
+    sessions: int  # replays in it
+    entries: int
+    calls: int
+    record_tokens: int
+    view_tokens: int  # of all requests together, heads included
+    peak_view_tokens: int  # of the largest request, head included
+    commits: int  # that a policy or a plan made
+    prefix_breaks: int  # calls that could not stand on the whole request before them
+    bill: Bill
+    misses: Misses
+    evicted_tokens: int  # net of what stands in their place
+    evicted_by_kind: dict[str, int]
+    unmet: int  # calls before which a limit could not be met
+    violations: tuple[str, ...]
+
+    @property
+    def mean_view_tokens(self) -> float:
+        """Of a request, head included."""
+        return self.view_tokens / self.calls if self.calls else 0.0
+
+    @property
+    def usd_again(self) -> float:
+        """The bill if what was lost had been read or run again, once each time it was missed."""
+        return self.bill.total_usd + self.bill.fetched_again.usd
+
+
+class Tally:
+    """Needs counted by verdict, and the calls that missed something. Mutable."""
+
+    def __init__(self) -> None:
+        self._verdicts: Counter[str] = Counter()
+        self._calls = 0
+        self._last = -1
+
+    def take(self, harm: HarmLine) -> None:
+        """One more need; those of a call come together."""
+        self._verdicts[harm.verdict] += 1
+        if harm.verdict != "visible" and harm.call != self._last:
+            self._calls, self._last = self._calls + 1, harm.call
+
+    @property
+    def misses(self) -> Misses:
+        """What was counted so far."""
+        found = self._verdicts
+        return Misses(visible=found["visible"], routed=found["routed"], lost=found["lost"], calls=self._calls)
+
+
+class Measuring:
+    """One replay measured as its lines come. Mutable."""
+
+    def __init__(self) -> None:
+        self._watch, self._billing, self._tally = Watch(), Billing(), Tally()
+        self._commits = self._breaks = self._sent = self._view_tokens = 0
+        self._summary: SummaryLine | None = None
+
+    def take(self, line: Line) -> Iterator[HarmLine]:
+        """What the line shows to have been needed of what had left. Amortised O(blocks and needs of the line)."""
+        self._bill(line)
+        match line:
+            case CallLine():
+                self._breaks += line.shared_prefix_tokens < self._sent
+                self._sent = line.view_tokens
+                self._view_tokens += line.view_tokens
+            case CommitLine():
+                self._commits += line.moment not in ("admission", "recorded")
+            case SummaryLine():
+                self._summary = line
+            case _:
+                pass
+        for harm in self._watch.take(line):
+            self._bill(harm)
+            if harm.part != "thinking":
+                self._tally.take(harm)
+                yield harm
+
+    @property
+    def measured(self) -> Measured:
+        """The sums; of a replay whose last line was taken."""
+        summary = self._summary
+        assert summary is not None, _NO_SUMMARY
+        return Measured(
+            sessions=1,
+            entries=summary.entries,
+            calls=summary.calls,
+            record_tokens=summary.record_tokens,
+            view_tokens=self._view_tokens,
+            peak_view_tokens=summary.peak_view_tokens,
+            commits=self._commits,
+            prefix_breaks=self._breaks,
+            bill=self._billing.bill,
+            misses=self._tally.misses,
+            evicted_tokens=summary.evicted_tokens,
+            evicted_by_kind=summary.evicted_by_kind,
+            unmet=summary.unmet,
+            violations=summary.violations,
+        )
+
+    def _bill(self, line: Line | HarmLine) -> None:
+        for _ in self._billing.take(line):
+            pass  # recalls are in the bill
+
+
+def measured(lines: Iterable[Line]) -> Measured:
+    """A replay's lines summed up."""
+    measuring = Measuring()
+    for line in lines:
+        for _ in measuring.take(line):
+            pass
+    return measuring.measured
+
+
+def added(several: Iterable[Measured]) -> Measured:
+    """Several replays as one row: sums, and the largest peak. Nothing added up is a row of zeros."""
+    every = tuple(several)
+    kinds: Counter[str] = Counter()
+    for each in every:
+        kinds.update(each.evicted_by_kind)
+    return Measured(
+        sessions=sum(each.sessions for each in every),
+        entries=sum(each.entries for each in every),
+        calls=sum(each.calls for each in every),
+        record_tokens=sum(each.record_tokens for each in every),
+        view_tokens=sum(each.view_tokens for each in every),
+        peak_view_tokens=max((each.peak_view_tokens for each in every), default=0),
+        commits=sum(each.commits for each in every),
+        prefix_breaks=sum(each.prefix_breaks for each in every),
+        bill=sum((each.bill for each in every), Bill()),
+        misses=sum((each.misses for each in every), Misses()),
+        evicted_tokens=sum(each.evicted_tokens for each in every),
+        evicted_by_kind=dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
+        unmet=sum(each.unmet for each in every),
+        violations=tuple(wrong for each in every for wrong in each.violations),
+    )
+
+
+def limits_of(budget: Budget, *, unbounded: int) -> Limits:
+    """A budget as rows state it; a window of `unbounded` tokens is none."""
+    floor = budget.floor_of(budget.limit) if budget.limit < unbounded else None
+    return Limits(
+        target=budget.target,
+        ceiling=budget.ceiling,
+        floor=floor,
+        window=budget.window if budget.window < unbounded else None,
+    )

@@ -1,0 +1,205 @@
+"""Recorded sessions as the tasks of one long conversation: their order, their times, and which depend on which. Promise: nothing is hidden.
+
+Every rule here is mechanical and stands in docs/protocols.md; a task says all that is needed to lay it into a conversation again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.engine.meter.tokens import Tokenizer
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
+from tenure.lab.harm.forms import Form
+from tenure.lab.harm.names import names_of
+from tenure.lab.loading import source
+from tenure.lab.protocols.conditions import told
+from tenure.lab.replay import Source
+from tenure.logs.reader import Event
+
+GAP_S: Final = 60.0  # from the last message of a task to the first of the next
+HUMAN_TOKENS: Final = 20_000  # words of people that one conversation holds, unless a single task has more
+SHARED_NAMES: Final = 5  # that a task has in common with one it depends on
+RARE_TASKS: Final = 3  # that may name what is still rare
+RARE_SHARE: Final = 0.25  # of a project's tasks, where that is more
+_TELLING: Final = frozenset({Form.PATH, Form.URL, Form.ID, Form.HASH})  # a bare file name or number may be anybody's
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Task(Struct, frozen=True, kw_only=True, tag="task", tag_field="type"):
+    """A recorded session as a part of a conversation."""
+
+    conversation: int
+    number: int  # in its conversation
+    source: str  # its address
+    project: str  # the folder it lies in
+    started: str  # ISO 8601, as the log says; empty where it does not
+    lasted_s: float
+    shift_s: float  # added to every time of the log
+    entries: int
+    calls: int  # answers of the model
+    tokens: int
+    human_tokens: int
+    depends_on: tuple[int, ...] = ()  # numbers of earlier tasks of its conversation
+
+    def as_source(self) -> Source:
+        """The session with its times moved. Raises InputError when it cannot be opened."""
+        return _moved(told(source(self.source)), timedelta(seconds=self.shift_s))
+
+
+class _Seen(Struct, frozen=True, kw_only=True):
+    """A session as it was read: the task it will be, and what its agent named."""
+
+    task: Task
+    names: frozenset[str]
+
+
+def laid_out(
+    addresses: Iterable[str], tokenizer: Tokenizer, *, human_tokens: int | None = HUMAN_TOKENS, gap_s: float = GAP_S
+) -> tuple[tuple[Task, ...], ...]:
+    """The tasks of each conversation, in order. One pass over the sources. Raises InputError when one cannot be read.
+
+    Tasks come by project, within one by when they began, then by address. A conversation ends before the task with which its people's words
+    would weigh more than `human_tokens`; None: there is only one. Sessions without an answer of a model are left out.
+    """
+    every = [_seen(address, tokenizer) for address in addresses]
+    every.sort(key=lambda each: (each.task.project, each.task.started, each.task.source))
+    rare = _rare(every)
+    found: list[tuple[Task, ...]] = []
+    for group in _grouped([each for each in every if each.task.calls], human_tokens):
+        found.append(tuple(_placed(group, rare, len(found), gap_s)))
+    return tuple(found)
+
+
+def _seen(address: str, tokenizer: Tokenizer) -> _Seen:
+    entries = calls = tokens = human = 0
+    times: list[datetime] = []
+    started = ""
+    names: set[str] = set()
+    _, events = told(source(address)).events()
+    for event in events:
+        if not isinstance(event, Draft):
+            continue
+        entries += 1
+        calls += event.role is Role.ASSISTANT
+        for block in event.blocks:
+            weight = tokenizer(block.text)
+            tokens += weight
+            human += weight if block.origin is Origin.HUMAN else 0
+            names.update(_names(block))
+        if (at := _time(event.at)) is not None:
+            started = started or event.at
+            times.append(at)
+    return _Seen(
+        task=Task(
+            conversation=0,
+            number=0,
+            source=address,
+            project=_project(address),
+            started=started,
+            lasted_s=(max(times) - times[0]).total_seconds() if times else 0.0,
+            shift_s=0.0,
+            entries=entries,
+            calls=calls,
+            tokens=tokens,
+            human_tokens=human,
+        ),
+        names=frozenset(names),
+    )
+
+
+def _names(block: Block) -> Iterator[str]:
+    """What an agent named in it; what tools return names too much, and what people paste is a suite's own form."""
+    if isinstance(block, ToolCall) or (isinstance(block, Text) and block.origin is Origin.MODEL):
+        yield from (anchor.text for anchor in names_of("", block.text) if anchor.form in _TELLING)
+
+
+def _rare(every: Iterable[_Seen]) -> frozenset[str]:
+    """Names of one project only, in few of its tasks: what all of them name is the suite's form, or the machine's."""
+    sizes = Counter(each.task.project for each in every)
+    holders: dict[str, Counter[str]] = {}
+    for each in every:
+        for name in each.names:
+            holders.setdefault(name, Counter())[each.task.project] += 1
+    return frozenset(
+        name
+        for name, projects in holders.items()
+        if len(projects) == 1
+        and all(tasks <= max(RARE_TASKS, sizes[project] * RARE_SHARE) for project, tasks in projects.items())
+    )
+
+
+def _grouped(seen: Iterable[_Seen], human_tokens: int | None) -> Iterator[list[_Seen]]:
+    group: list[_Seen] = []
+    held = 0
+    for each in seen:
+        if group and human_tokens is not None and held + each.task.human_tokens > human_tokens:
+            yield group
+            group, held = [], 0
+        group.append(each)
+        held += each.task.human_tokens
+    if group:
+        yield group
+
+
+def _placed(group: Sequence[_Seen], rare: frozenset[str], conversation: int, gap_s: float) -> Iterator[Task]:
+    """Numbered, timed one after another, with what each depends on. O(names that tasks have in common)."""
+    holders: dict[str, list[int]] = {}
+    clock: float | None = None  # seconds, when the task before ended
+    for number, each in enumerate(group):
+        shared: Counter[int] = Counter()
+        for name in each.names & rare:
+            earlier = holders.setdefault(name, [])
+            shared.update(earlier)
+            earlier.append(number)
+        task = each.task
+        began = _time(task.started)
+        shift = 0.0
+        if began is not None:
+            own = (began - _START).total_seconds()
+            begins = own if clock is None else clock + gap_s
+            shift, clock = begins - own, begins + task.lasted_s
+        yield replace(
+            task,
+            conversation=conversation,
+            number=number,
+            shift_s=shift,
+            depends_on=tuple(sorted(other for other, names in shared.items() if names >= SHARED_NAMES)),
+        )
+
+
+def _moved(one: Source, by: timedelta) -> Source:
+    def events() -> tuple[str, Iterator[Event]]:
+        name, found = one.events()
+        return name, (_at(event, by) if isinstance(event, Draft) else event for event in found)
+
+    return Source(one.path, events, one.sha256)
+
+
+def _at(draft: Draft, by: timedelta) -> Draft:
+    at = _time(draft.at)
+    if at is None:
+        return draft
+    try:
+        return replace(draft, at=(at + by).isoformat().replace("+00:00", "Z"))
+    except OverflowError:
+        return replace(draft, at="")
+
+
+def _time(at: str) -> datetime | None:
+    """A time; one without a zone is in UTC, on every machine."""
+    try:
+        found = datetime.fromisoformat(at) if at else None
+        if found is None:
+            return None
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # no time, or one before or after all times
+        return None
+
+
+def _project(address: str) -> str:
+    return str(PurePath(address.rpartition("#")[0] or address).parent)

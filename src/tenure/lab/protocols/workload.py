@@ -1,0 +1,285 @@
+"""What kind of work a session is, by rules that count, and which sessions are hard. Promise: nothing is claimed that cannot be retraced.
+
+A session's tool uses are counted by what they are for, by the tool's name; where a log has no calls, by the reply and what came back for it.
+The first rule of a table that holds gives the class.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.tokens import Tokenizer
+from tenure.engine.record.objects import tool_key, tool_name
+from tenure.engine.view.edit import Drop, Replace
+from tenure.lab.lines import BlockLine, CallLine, CommitLine, EntryLine, ReplayLine, SummaryLine
+from tenure.lab.protocols.conditions import UNBOUNDED
+from tenure.lab.replay import Options, Source
+from tenure.lab.replay import replay as replayed
+
+HARD_SHARE: Final = 0.1  # of a corpus, as 33 of 332 sessions in the Self-GC paper (table 1)
+LEAST_HARD: Final = 10  # sessions
+HARD_RESULTS: Final = 0.5  # of a hard session's tokens, at least, are tool results
+
+
+class Use(StrEnum):
+    """What a tool use is for."""
+
+    EDIT = "edit"
+    WRITE = "write"
+    READ = "read"
+    SEARCH = "search"
+    COMMAND = "command"
+    WEB = "web"
+    PLAN = "plan"  # task lists, thinking aloud, questions to the user
+    AGENT = "agent"  # other agents
+    OTHER = "other"
+
+
+class Workload(StrEnum):
+    """The classes, in the order in which their rules are asked."""
+
+    TALK = "talk"
+    WEB = "web and research"
+    DIALOGUE = "tool dialogue"
+    CODING = "coding with edits"
+    COMMANDS = "commands and debugging"
+    READING = "exploration and reading"
+    MIXED = "mixed"
+
+
+# By `tool_name`; names as Claude Code, Codex, OpenCode, pi, Gemini CLI, Cline, OpenHands and SWE-agent use them.
+USES: Final[Mapping[str, Use]] = {
+    **dict.fromkeys(
+        "edit multiedit multi_edit edit_file notebookedit notebook_edit apply_patch patch replace replace_in_file str_replace insert"
+        " str_replace_editor str_replace_based_edit_tool search_replace apply_diff undo_edit delete_file".split(),
+        Use.EDIT,
+    ),
+    **dict.fromkeys("write write_file write_to_file create create_file save_file".split(), Use.WRITE),
+    **dict.fromkeys("read read_file readfile view cat open open_file notebookread read_many_files".split(), Use.READ),
+    **dict.fromkeys(
+        "grep glob find ls list list_dir list_directory list_files search search_files search_file search_dir find_file codesearch lsp"
+        " search_file_content grep_search file_search glob_search list_code_definition_names toolsearch".split(),
+        Use.SEARCH,
+    ),
+    **dict.fromkeys(
+        "bash shell exec exec_command run_shell_command execute_bash execute_command powershell terminal run_command run_in_terminal"
+        " local_shell ipython execute_ipython_cell python bashoutput write_stdin killshell".split(),
+        Use.COMMAND,
+    ),
+    **dict.fromkeys("webfetch web_fetch websearch web_search google_web_search fetch browse browser_action".split(), Use.WEB),
+    **dict.fromkeys(
+        "todowrite todo_write todoread taskcreate taskupdate tasklist taskget update_plan write_todos think enterplanmode exitplanmode"
+        " askuserquestion ask_user question skill finish save_memory reportfindings".split(),
+        Use.PLAN,
+    ),
+    **dict.fromkeys("task agent taskoutput taskstop subagent".split(), Use.AGENT),
+}
+_BROWSERS: Final = ("browser", "playwright", "web_browser", "chrome", "puppeteer")  # in a tool's name or its server's
+_LOOKS: Final = re.compile(r'"command"\s*:\s*"view"')  # of an editor of several commands
+_CHANGES: Final = re.compile(
+    r"\bsed -i\b|\bcat\s*(?:<<|>)|\bgit apply\b|\bapply_patch\b|\btee\b|\*\*\* Begin Patch|<{5,9} SEARCH|^edit \d+:\d+|^create \S",
+    re.MULTILINE,
+)
+_LOOKED_AT: Final = 20_000  # characters of a text that are searched for these
+_ADDRESS_WITHIN: Final = 2_000  # characters of what came back, in which a web address says that it came from the web
+
+
+class Profile(Struct, frozen=True, kw_only=True, tag="profile", tag_field="type"):
+    """What of a session is counted to class it. Tokens are o200k; the window is the recorded agent's own, its compactions included."""
+
+    source: str
+    format: str
+    workload: Workload
+    rule: str  # that decided
+    is_hard: bool = False  # among those with the highest tool pressure of their corpus
+    entries: int
+    replies: int
+    human_turns: int
+    tokens: int
+    result_tokens: int  # of what tools returned
+    result_share: float
+    peak_tokens: int  # of the window
+    pressure_tokens: float  # of tool results in the window, a mean over all calls
+    uses: dict[str, int]  # tool uses, most frequent first
+
+
+class RuleOf(Struct, frozen=True, kw_only=True):
+    """A rule of the table: the class, and what must be so."""
+
+    workload: Workload
+    says: str
+    holds: Callable[["Counted"], bool]
+
+
+class Counted(Struct, frozen=True, kw_only=True):
+    """What rules look at: uses by purpose, and how often a person spoke."""
+
+    uses: Mapping[Use, int]
+    human_turns: int
+
+    def share(self, *uses: Use) -> float:
+        """Of the uses that touch the world; planning and other agents do not count."""
+        work = sum(count for use, count in self.uses.items() if use not in (Use.PLAN, Use.AGENT))
+        return sum(self.uses.get(use, 0) for use in uses) / work if work else 0.0
+
+    def count(self, *uses: Use) -> int:
+        """How many there are."""
+        return sum(self.uses.get(use, 0) for use in uses)
+
+
+# The first that holds decides; the last holds always.
+RULES: Final = (
+    RuleOf(
+        workload=Workload.TALK,
+        says="fewer than 4 tool uses",
+        holds=lambda counted: counted.count(*Use) < 4,
+    ),
+    RuleOf(
+        workload=Workload.WEB,
+        says="a quarter of the uses are of the web or a browser",
+        holds=lambda counted: counted.share(Use.WEB) >= 0.25,
+    ),
+    RuleOf(
+        workload=Workload.DIALOGUE,
+        says="half of the uses are of tools of a domain, and a person spoke 3 times or more",
+        holds=lambda counted: counted.share(Use.OTHER) >= 0.5 and counted.human_turns >= 3,
+    ),
+    RuleOf(
+        workload=Workload.CODING,
+        says="3 uses or more, and a tenth, change files",
+        holds=lambda counted: counted.count(Use.EDIT, Use.WRITE) >= 3 and counted.share(Use.EDIT, Use.WRITE) >= 0.1,
+    ),
+    RuleOf(
+        workload=Workload.COMMANDS,
+        says="half of the uses are commands",
+        holds=lambda counted: counted.share(Use.COMMAND) >= 0.5,
+    ),
+    RuleOf(
+        workload=Workload.READING,
+        says="half of the uses read or search",
+        holds=lambda counted: counted.share(Use.READ, Use.SEARCH) >= 0.5,
+    ),
+    RuleOf(workload=Workload.MIXED, says="none of the others", holds=lambda _counted: True),
+)
+
+
+def profile(source: Source, tokenizer: Tokenizer) -> Profile:
+    """A session counted and classed; `is_hard` is for `hard_set` to say. One pass. Raises InputError when it cannot be read."""
+    counting = _Counting()
+    for line in replayed([source], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer):
+        counting.take(line)
+    return counting.profile(source.path)
+
+
+def hard_set(profiles: Iterable[Profile]) -> tuple[Profile, ...]:
+    """The same profiles with the hard ones marked.
+
+    Hard are the tenth, but at least LEAST_HARD, with the most tool results in the window on average, of those that are mostly tool results.
+    """
+    every = tuple(profiles)
+    ranked = sorted(
+        (each for each in every if each.result_share >= HARD_RESULTS), key=lambda each: (-each.pressure_tokens, each.source)
+    )
+    hard = {each.source for each in ranked[: max(LEAST_HARD, round(len(every) * HARD_SHARE))]}
+    return tuple(replace(each, is_hard=each.source in hard) for each in every)
+
+
+def use_of(tool: str, arguments: str = "") -> Use:
+    """What a call of a tool is for. A command that changes files counts as an edit."""
+    name = tool_name(tool)
+    use = USES.get(name)
+    if use is None:
+        return Use.WEB if any(browser in tool_key(tool) for browser in _BROWSERS) else Use.OTHER
+    if use is Use.EDIT and _LOOKS.search(arguments[:_LOOKED_AT]):
+        return Use.READ
+    if use is Use.COMMAND and _CHANGES.search(arguments[:_LOOKED_AT]):
+        return Use.EDIT
+    return use
+
+
+class _Counting:
+    """A session counted as its lines come. Mutable."""
+
+    def __init__(self) -> None:
+        self._format = ""
+        self._uses: Counter[Use] = Counter()
+        self._entries = self._replies = self._turns = self._tokens = self._results = self._peak = 0
+        self._shown = 0  # tokens of tool results in the window
+        self._pressure = 0
+        self._weights: dict[tuple[int, int], int] = {}  # of tool results in the window
+        self._said = ""  # by the newest reply, if it made no calls
+
+    def take(self, line: object) -> None:
+        """The next line."""
+        match line:
+            case ReplayLine():
+                self._format = line.sources[0].format
+            case EntryLine():
+                self._entry(line)
+            case CommitLine():
+                for edit in line.edits:
+                    if isinstance(edit, Drop | Replace):
+                        self._shown -= self._weights.pop((edit.entry, edit.block), 0)
+            case CallLine():
+                self._replies += 1
+                self._pressure += self._shown
+            case SummaryLine():
+                self._peak = line.peak_view_tokens
+            case _:
+                pass
+
+    def profile(self, source: str) -> Profile:
+        """What was counted, and the class."""
+        counted = Counted(uses=self._uses, human_turns=self._turns)
+        rule = next(rule for rule in RULES if rule.holds(counted))
+        return Profile(
+            source=source,
+            format=self._format,
+            workload=rule.workload,
+            rule=rule.says,
+            entries=self._entries,
+            replies=self._replies,
+            human_turns=self._turns,
+            tokens=self._tokens,
+            result_tokens=self._results,
+            result_share=self._results / self._tokens if self._tokens else 0.0,
+            peak_tokens=self._peak,
+            pressure_tokens=self._pressure / self._replies if self._replies else 0.0,
+            uses={str(use): count for use, count in sorted(self._uses.items(), key=lambda item: (-item[1], item[0]))},
+        )
+
+    def _entry(self, line: EntryLine) -> None:
+        self._entries += 1
+        self._turns = max(self._turns, line.turn)
+        for number, block in enumerate(line.blocks):
+            tokens = block.tokens or 0
+            self._tokens += tokens
+            if block.kind == "tool_result" or (block.kind == "text" and block.origin == "tool"):
+                self._results += tokens
+                self._shown += tokens
+                self._weights[line.entry, number] = tokens
+            self._used(block)
+        if line.role == "assistant":
+            calls = any(block.kind == "tool_call" for block in line.blocks)
+            self._said = "" if calls else "\n".join(block.text or "" for block in line.blocks if block.kind == "text")
+
+    def _used(self, block: BlockLine) -> None:
+        """A call, or in a log without calls what came back for a reply; a reply that edits by itself counts too."""
+        text = block.text or ""
+        if block.kind == "tool_call":
+            self._uses[use_of(block.name or "", text)] += 1
+        elif block.kind == "text" and block.origin == "tool":
+            self._uses[_use_in_words(self._said, text)] += 1
+            self._said = ""
+
+
+def _use_in_words(said: str, came_back: str) -> Use:
+    if _CHANGES.search(said[:_LOOKED_AT]):
+        return Use.EDIT
+    return Use.WEB if "://" in came_back[:_ADDRESS_WITHIN] else Use.COMMAND

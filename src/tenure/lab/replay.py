@@ -1,0 +1,689 @@
+"""Replaying a recorded session under a budget. Promise: nothing costs more than it saves, and anyone can check it.
+
+A recorded session has a call for every assistant message. The replay takes its messages in one by one, lets the engine decide before each
+call as it would have live, and yields what happened as REPLAY.md's lines. No model is asked but those that are handed in, and nothing is
+written.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from itertools import chain
+from typing import TYPE_CHECKING, Final, assert_never
+
+from msgspec import UNSET, Struct, UnsetType, structs
+
+from tenure.apis.rules import rules_for
+from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.lifecycle.session import Propose, Session, Setup, Stay, Unmet
+from tenure.engine.lifecycle.taking import shortens
+from tenure.engine.meter.cache import Call, PrefixCache
+from tenure.engine.meter.media import media_tokens
+from tenure.engine.meter.price import Prices, prices_for
+from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
+from tenure.engine.planners.handoff_due import Threshold
+from tenure.engine.planners.selfgc import Refused
+from tenure.engine.policies.planned import Planned
+from tenure.engine.policies.policy import Policy
+from tenure.engine.record.chain import neutral_payload
+from tenure.engine.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
+from tenure.engine.record.index import NONE, kind_of
+from tenure.engine.view.action import Action, Shorten, Take
+from tenure.engine.view.edit import Commit, Drop, Replace
+from tenure.engine.view.laws import never_larger, protection, structural, touched
+from tenure.engine.view.project import View
+from tenure.engine.view.rules import Rules
+from tenure.engine.view.shared import shared_prefix
+from tenure.lab import lines as line_of
+from tenure.lab.helping import Helped, Helping
+from tenure.lab.kinds import kind_name
+from tenure.lab.lines import Head, Line
+from tenure.lab.pi_filter import weigh_like_pi
+from tenure.lab.recorded import Recorded, learned_head
+from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+
+if TYPE_CHECKING:  # wanted only by those who hand in a model
+    from tenure.models.model import Model
+
+_PEEK: Final = 64  # messages looked ahead for the model's name, and for how long its requests were to be cached
+DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # where a log names none
+
+
+class Source(Struct, frozen=True):
+    """A session: its name, and how to read it, as often as asked. `events` gives the format's name and what a reader yields."""
+
+    path: str
+    events: Callable[[], tuple[str, Iterator[Event]]]
+    sha256: Callable[[], str] = lambda: ""  # of the unpacked bytes
+    tenant: Callable[[], str] = lambda: ""  # whose record it is, with which its chain of hashes begins
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """How to replay. `learn`: the provider's tokens per o200k token are learned from the usage that the log reports.
+
+    A `planner` is asked what may leave (Self-GC) and a `summariser` for briefs whenever a live conversation would ask them.
+    """
+
+    budget: Budget
+    policy: Policy | None
+    model: str = ""  # empty: as the log says
+    head: int | Head | None = 0  # o200k tokens of system prompt and tools; None: what the log's own reports reveal
+    clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
+    gate: Rule = Rule.PRICED
+    cache_life: str = ""  # that the requests ask for, such as "1h"; empty: as the log says, else the provider's default
+    learn: bool = True
+    ratio: float | None = None  # provider tokens per o200k token, where it is known beforehand; None: 1 until more is learned
+    like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
+    planner: "Model | None" = None
+    summariser: "Model | None" = None
+    handoff_at: Threshold | None = None  # when history is handed off; None: as live, at 85 % of the window
+    settings: dict[str, str | int | float | bool | None] = {}
+    faithful: bool = False  # the policy is a peer's, and protection is waived for it; what it touched of it is counted apart
+
+
+def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
+    """What happens when the sources run one after another in one conversation. Raises InputError when a source cannot be read at all."""
+    readings = [Reading(source, number) for number, source in enumerate(sources)]
+    named = options.model or next((m for reading in readings if (m := reading.model)), "")
+    life = options.cache_life or next((reading.cache_life for reading in readings if reading.cache_life), "")
+    tenant = readings[0].source.tenant() if readings else ""
+    head = _head(readings, options, named or DEFAULT_MODEL, tokenizer)
+    run = _Run(options, head, named or DEFAULT_MODEL, life, tokenizer, tenant)
+    yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
+    for reading in readings:
+        run.begin_source()
+        for event in reading.events:
+            yield from run.take(event, reading.number)
+    yield run.summary(_recoverable(readings, run.evicted, run.session.length))
+
+
+def beside(agent: Agent) -> str:
+    """Why a sub-agent's messages are not in the conversation, and how to get at them."""
+    return f"sub-agent {agent.id!r}: {agent.messages} messages, a conversation of its own (replay SESSION#{agent.id})"
+
+
+class Reading:
+    """One source as it is read: peeked at for its model, and how long its prompts were to be cached."""
+
+    def __init__(self, source: Source, number: int = 0) -> None:
+        self.source, self.number = source, number
+        self.format, events = source.events()
+        peeked: list[Event] = []
+        self.model = self.cache_life = ""
+        for event in events:
+            peeked.append(event)
+            if isinstance(event, Draft):
+                self.model, self.cache_life = self.model or event.model, self.cache_life or event.cache_life
+            if (self.model and self.cache_life) or len(peeked) >= _PEEK:
+                break
+        self.events = chain(peeked, events)
+
+    @property
+    def file(self) -> line_of.SourceFile:
+        """As the replay's header names it."""
+        return line_of.SourceFile(path=line_of.spelled(self.source.path), format=self.format, sha256=self.source.sha256())
+
+
+def _head(readings: list[Reading], options: Options, model: str, tokenizer: Tokenizer) -> Head:
+    """The head that was given, else what the reports reveal; where messages are weighed as pi-cwl does, reports tell nothing."""
+    match options.head:
+        case Head():
+            return options.head
+        case int():
+            return Head(tokens=options.head, origin="given")
+        case None if options.like_pi or not options.learn:
+            return Head()
+        case None:
+            return learned_head((reading.source.events()[1] for reading in readings), model, tokenizer)
+
+
+class _Sent(Struct):
+    """The bill of one window, and what of the request that was sent last still stands unchanged."""
+
+    cache: PrefixCache
+    model: str = ""  # whose cache it is
+    unbroken: int = 0  # o200k tokens
+    read: int = 0
+    prompt: int = 0
+    usd: float = 0.0
+
+
+class _Pending(Struct, frozen=True, kw_only=True):
+    """A model's plan that waits in the session, and the turns of a person when it was made."""
+
+    plan: Planned
+    turns: int
+
+
+class _Run:
+    """One replay in progress. Mutable; yields lines."""
+
+    def __init__(self, options: Options, head: Head, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str) -> None:
+        self.options, self.head, self.model, self._cache_life = options, head, model, cache_life
+        self.rules: Rules = rules_for("", model, "")
+        self.prices: Prices = prices_for(model, life=cache_life)
+        self._tokenizer = tokenizer
+        setup = Setup(
+            budget=options.budget,
+            rules=self.rules,
+            prices=self.prices,
+            policy=options.policy,
+            gate=options.gate,
+            clip=options.clip,
+            tenant=tenant,
+            faithful=options.faithful,
+        )
+        weigher = weigh_like_pi if options.like_pi else partial(weigh, tokenizer=tokenizer, media=self.rules.media)
+        self._texts: dict[int, Entry] = {}  # of the entries that are in the view; with helpers of all, as a store has them
+        self.session = Session(setup, weigh=weigher, count=tokenizer, read=self._texts.__getitem__)
+        self._ratio = options.ratio or head.ratio  # 0: learned call by call
+        self.session.ratio = self._ratio or self.session.ratio
+        self.recorded = Recorded(self.session.index, tokenizer)
+        self._helping = Helping(
+            self.session,
+            planner=options.planner,
+            summariser=options.summariser,
+            handoff_at=options.handoff_at,
+            read=self._texts.__getitem__,
+            count=tokenizer,
+        )
+        self._pending: _Pending | None = None
+        self._helpers_usd = 0.0
+        self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
+        self._sent = _Sent(PrefixCache(prices=self.prices))
+        self._uncapped = _Sent(PrefixCache(prices=self.prices))
+        self._protected: dict[tuple[int, int], str] = {}
+        self._hashes: list[str] = []
+        self._calls = 0
+        self._skipped = 0
+        self._unmet = 0
+        self._peak = 0
+        self._violations: list[str] = []
+        self._waived: Counter[str] = Counter()
+        self._left: dict[str, int] = {}
+
+    def header(self, sources: tuple[line_of.SourceFile, ...], *, model_known: bool) -> line_of.ReplayLine:
+        """The first line."""
+        budget, prices = self.options.budget, self.prices
+        return line_of.ReplayLine(
+            sources=sources,
+            policy=self.options.policy.name if self.options.policy else "none",
+            settings=self._conduct() | self.options.settings | _settings(self.options.policy) | self._life(),
+            model=self.model,
+            model_known=model_known,
+            budget=line_of.BudgetLine(
+                target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window
+            ),
+            tokenizer="utf16/4" if self.options.like_pi else "o200k_base",
+            framing={"entry": 0 if self.options.like_pi else FRAMING},
+            prices=line_of.PricesLine(
+                uncached=prices.uncached,
+                write=prices.write,
+                read=prices.read,
+                output=prices.output,
+                ttl_s=prices.ttl_s,
+                min_cache=prices.min_cache,
+                known=prices.known,
+            ),
+            rules={"thinking": self.rules.thinking, "provider": self.rules.provider, "dialect": self.rules.dialect},
+            head_tokens=self.head.tokens,
+            head=self.head,
+        )
+
+    def begin_source(self) -> None:
+        """The next events come from another file; its reader counts its messages from 0."""
+        self.recorded.begin_source(self.session.length)
+        self._sent.model = self._uncapped.model = ""
+
+    def take(self, event: Event, source: int) -> Iterator[Line]:
+        """One event of a reader."""
+        match event:
+            case Draft(role=Role.ASSISTANT):
+                yield from self._before_call(event)
+                yield self._call(event)
+                yield from self._append(event, source)
+            case Draft():
+                yield from self._append(event, source)
+            case Rewritten():
+                yield from self._rewritten(event)
+            case Skipped():
+                self._skipped += 1
+                yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=event.reason)
+            case Agent():
+                self._skipped += 1
+                yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=beside(event))
+            case _:
+                assert_never(event)
+
+    def summary(self, recoverable_share: float) -> line_of.SummaryLine:
+        """The last line."""
+        return line_of.SummaryLine(
+            calls=self._calls,
+            commits=len(self.session.commits),
+            usd=self._sent.usd,
+            usd_uncapped=self._uncapped.usd,
+            peak_view_tokens=self._peak,
+            violations=tuple(self._violations),
+            entries=self.session.length,
+            record_tokens=self.session.index.tokens,
+            skipped=self._skipped,
+            unmet=self._unmet,
+            stayed_by_kind=self._stayed(),
+            evicted_tokens=sum(self._left.values()),
+            evicted_by_kind=dict(sorted(self._left.items(), key=lambda item: -item[1])),
+            recoverable_share=recoverable_share,
+            prefix_reuse=_share(self._sent.read, self._sent.prompt),
+            prefix_reuse_uncapped=_share(self._uncapped.read, self._uncapped.prompt),
+            prompt_tokens=self._sent.prompt,
+            prompt_tokens_uncapped=self._uncapped.prompt,
+            helpers_usd=self._helpers_usd,
+            waived=dict(self._waived.most_common()),
+        )
+
+    def _append(self, draft: Draft, source: int) -> Iterator[Line]:
+        placed = self.session.append(draft)
+        for entry in placed.entries:
+            self.recorded.append(entry)
+            self._texts[entry.n] = entry
+            self._hashes.append(entry.sha256)
+            yield self._entry(entry, source)
+        for commit in placed.commits:
+            self._count_left(commit, at_birth=True)
+            yield self._committed(commit)
+
+    def _conduct(self) -> dict[str, str | int | float | bool | None]:
+        """Whether protection is waived, and who is asked, by name."""
+        asked = (("planner", self.options.planner), ("summariser", self.options.summariser))
+        names = {role: str(getattr(model, "name", "") or "a function") for role, model in asked if model is not None}
+        return {"faithful": self.options.faithful, **names}
+
+    def _life(self) -> dict[str, str | int | float | bool | None]:
+        return {"cache_life": self._cache_life} if self._cache_life else {}
+
+    def _before_call(self, draft: Draft) -> Iterator[Line]:
+        for helped in self._helping.due(extra=self.head.tokens, at=draft.at):
+            yield from self._planned(helped)
+        yield from self._decided(draft)
+        yield from self._overdue()
+
+    def _planned(self, helped: Helped) -> Iterator[Line]:
+        """What a model answered, carried out, kept for later or dropped."""
+        self._helpers_usd += helped.usd
+        decision = helped.decision
+        taken = isinstance(decision, Propose) or (isinstance(decision, Stay) and decision.price is not None)
+        if taken and helped.who == "selfgc" and self._pending is not None:
+            yield self._plan(self._pending.plan.name, "dropped", "overtaken by the next plan")
+            self._pending = None
+        match decision:
+            case Propose():
+                yield from self._commit(decision, helped)
+            case Stay():
+                waiting = self.session.waiting if decision.price is not None else None
+                if waiting is not None:
+                    self._pending = _Pending(plan=waiting, turns=len(self.session.index.turns))
+                yield self._plan(helped.who, "dropped" if waiting is None else "pending", decision.reason, helped=helped)
+            case Unmet():  # of a limit; no answer of a model is one
+                raise AssertionError(decision)
+            case _:
+                assert_never(decision)
+
+    def _overdue(self) -> Iterator[Line]:
+        """A plan that waited and does not any more, though nothing came of it."""
+        if self._pending is None or self.session.waiting is not None:
+            return
+        late = len(self.session.index.turns) - self._pending.turns > 1
+        why = "forgotten at the second turn of a person after it was made" if late else "nothing of it may leave any more"
+        yield self._plan(self._pending.plan.name, "dropped", why)
+        self._pending = None
+
+    def _plan(
+        self, policy: str, outcome: line_of.Outcome, reason: str, *, commit: int | None = None, helped: Helped | None = None
+    ) -> line_of.PlanLine:
+        return line_of.PlanLine(
+            before_call=self._calls,
+            policy=policy,
+            outcome=outcome,
+            commit=commit,
+            reason=reason,
+            refused=tuple(map(_refusal, helped.refused)) if helped is not None else (),
+            asked=helped is not None,
+            usd=helped.usd if helped is not None else 0.0,
+            assumed=helped is not None and helped.assumed,
+        )
+
+    def _decided(self, draft: Draft) -> Iterator[Line]:
+        decision = self.session.decide(extra=self.head.tokens, at=draft.at)
+        match decision:
+            case Stay(price=None):
+                return
+            case Stay():
+                yield line_of.HoldLine(before_call=self._calls, reason=decision.reason, price=decision.price)
+            case Propose():
+                yield from self._commit(decision)
+            case Unmet():
+                if decision.proposal is not None:
+                    yield from self._commit(decision.proposal)
+                self._unmet += 1
+                yield line_of.UnmetLine(
+                    before_call=self._calls, view_tokens=decision.tokens, ceiling=decision.limit, held_by=decision.held_by
+                )
+            case _:
+                assert_never(decision)
+
+    def _commit(self, proposal: Propose, helped: Helped | None = None) -> Iterator[Line]:
+        yield from self._protect()
+        commit, guard, governed = proposal.commit, self.session.guard(), self.session.guard(governed=True)
+        before, after = self._carry_out(commit)
+        index = self.session.index
+        if self.options.faithful:
+            self._waived.update(why for _, why in touched(before, after, index, governed, self.rules))
+        found = chain(
+            protection(before, after, index, guard, self.rules),
+            never_larger(before, after, commit),
+            structural(after, index, self.rules, self.session.situation().loop_start),
+        )
+        self._violations += [f"commit {commit.n}: {wrong}" for wrong in found]
+        yield from self._settled(commit)
+        yield self._plan(commit.policy, "committed", commit.reason, commit=commit.n, helped=helped)
+        yield self._committed(commit)
+
+    def _settled(self, commit: Commit) -> Iterator[Line]:
+        """A plan that waited and was to begin with when a limit was passed, but of which nothing is in the commit."""
+        pending = self._pending
+        if pending is None or pending.plan.name not in commit.policy.split("+"):
+            return
+        self._pending = None
+        wanted = {_named(action, self.session) for action in pending.plan.actions}
+        if not any((act.kind, act.object) in wanted for act in commit.actions):
+            yield self._plan(pending.plan.name, "dropped", "nothing of it was left to leave when a limit was passed")
+
+    def _carry_out(self, commit: Commit) -> tuple[View, View]:
+        before = self.session.freeze()
+        self._count_left(commit)
+        self.session.commit(commit)
+        after = self.session.freeze()
+        if self.options.planner is None and self.options.summariser is None:
+            for entry in [entry for entry in self._texts if self.session.view.row(entry) is None]:
+                del self._texts[entry]
+        self._break(self._sent, before, after)
+        return before, after
+
+    def _break(self, sent: _Sent, before: View, after: View) -> None:
+        """What was sent last stands only as far as the view is the same."""
+        sent.unbroken = min(sent.unbroken, self.head.tokens + shared_prefix(before, after, self.session.index))
+
+    def _committed(self, commit: Commit) -> line_of.CommitLine:
+        return line_of.CommitLine(
+            commit=commit.n,
+            before_call=self._calls,
+            entries=commit.entries,
+            policy=commit.policy,
+            forced=commit.forced,
+            reason=commit.reason,
+            moment=commit.moment,
+            price=commit.price,
+            tokens_before=commit.tokens_before,
+            tokens_after=commit.tokens_after,
+            ratio=commit.ratio,
+            actions=commit.actions,
+            edits=commit.edits,
+        )
+
+    def _protect(self) -> Iterator[Line]:
+        """What is protected besides human text, as changes since it was last said. One pass over the view."""
+        guard = self.session.guard()
+        now: dict[tuple[int, int], str] = {}
+        for row in self.session.view.rows():
+            for block in row.blocks:
+                why = guard.why_for_good((row.entry, block))
+                if why is not None and why != "human":
+                    now[row.entry, block] = why
+        for at, what in self._protected.items():
+            if now.get(at) != what:
+                yield line_of.ProtectLine(op="remove", what=what, entry=at[0], block=at[1])
+        for at, what in now.items():
+            if self._protected.get(at) != what:
+                yield line_of.ProtectLine(op="add", what=what, entry=at[0], block=at[1])
+        self._protected = now
+
+    def _call(self, answer: Draft) -> line_of.CallLine:
+        session, head = self.session, self.head.tokens
+        output = answer.usage.output if answer.usage and answer.usage.output else sum(map(self._tokenizer, _texts(answer)))
+        tokens = head + session.view.tokens
+        shared = self._sent.unbroken
+        usage = self._send(self._sent, tokens, output, answer)
+        self._send(self._uncapped, head + self.recorded.view.tokens, output, answer)
+        self._peak = max(self._peak, tokens)
+        made = line_of.CallLine(
+            call=self._calls,
+            at=answer.at,
+            model=answer.model,
+            entries=session.length,
+            entry=session.length,
+            head_tokens=head,
+            ratio=session.ratio,
+            view_tokens=tokens,
+            record_tokens=session.index.tokens,
+            shared_prefix_tokens=shared,
+            uncached=usage.uncached,
+            cache_write=usage.cache_write,
+            cache_read=usage.cache_read,
+            output=usage.output,
+            usd=self.prices.cost_usd(usage),
+            reported=_reported(answer.usage),
+        )
+        self._calls += 1
+        self._learn(answer)
+        return made
+
+    def _send(self, sent: _Sent, tokens: int, output: int, answer: Draft) -> Usage:
+        """Bill one request against what still stands of the one before it; a model finds nothing in the cache of another one."""
+        ratio = self.session.ratio
+        shared = round(sent.unbroken * ratio)
+        if self._is_other(sent, answer):
+            sent.cache = PrefixCache(prices=self.prices)
+        elif sent.cache.tokens:  # the same text weighs more once the ratio has risen, and none of it is written again for that
+            sent.cache = structs.replace(sent.cache, tokens=max(sent.cache.tokens, shared))
+        call = Call(prompt_tokens=round(tokens * ratio), shared_prefix_tokens=shared, output=output, at=seconds_of(answer.at))
+        charge, sent.cache = sent.cache.send(call)
+        sent.unbroken, sent.model = tokens, answer.model or sent.model
+        sent.read += charge.usage.cache_read
+        sent.prompt += charge.usage.prompt
+        sent.usd += charge.usd
+        return charge.usage
+
+    def _is_other(self, sent: _Sent, answer: Draft) -> bool:
+        """Whether a session goes on with another model, and is not to be priced as one."""
+        return not self.options.model and "" not in (answer.model, sent.model) and answer.model != sent.model
+
+    def _learn(self, answer: Draft) -> None:
+        learns = self.options.learn and not self.options.like_pi
+        if learns:
+            self.recorded.learn(answer.usage)
+        self.session.observe(at=answer.at, ratio=self._ratio or self.recorded.ratio.value)
+        self._helping.reported(self._prompt(answer.usage if learns else None))
+
+    def _prompt(self, usage: Usage | None) -> int:
+        """Provider tokens of the request that was answered: as reported, less what has left of it here; counted where no report is.
+
+        Live no history is handed off on an estimate, lest somebody at work be surprised. Nobody is at work in a replay, all of whose figures
+        are simulated and say so; and a report is of the recorded agent's window, so what it says of ours is an estimate in any case.
+        """
+        session = self.session
+        if usage is None or not usage.prompt:
+            return int((session.view.tokens + self.head.tokens) * session.ratio)
+        return usage.prompt - int((self.recorded.view.tokens - session.view.tokens) * session.ratio)
+
+    def _rewritten(self, event: Rewritten) -> Iterator[Line]:
+        """The recorded agent changed its own window: the same happens to the view, and to the window without us."""
+        edits, window = self.recorded.edits(self.session.view, event), self.recorded.view
+        was = window.freeze()
+        if self.recorded.rewrite(event):
+            self._break(self._uncapped, was, window.freeze())
+        if not edits:
+            return
+        before = self.session.view.tokens
+        copy = self.session.view.copy()
+        copy.apply(edits)
+        commit = Commit(
+            n=len(self.session.commits),
+            entries=self.session.length,
+            policy="recorded",
+            moment="recorded",
+            reason=event.reason,
+            tokens_before=before,
+            tokens_after=copy.tokens,
+            ratio=self.session.ratio,
+            edits=edits,
+        )
+        self._carry_out(commit)
+        yield self._committed(commit)
+
+    def _count_left(self, commit: Commit, *, at_birth: bool = False) -> None:
+        """What a commit removes, by kind; called while the view still shows it, but of results that were never shown otherwise."""
+        for edit in commit.edits:
+            if not isinstance(edit, Drop | Replace):
+                continue
+            self.evicted[edit.entry] = self._hashes[edit.entry]
+            kind = self._kind((edit.entry, edit.block))
+            stays = edit.tokens if isinstance(edit, Replace) else 0
+            weight = (
+                self.session.index.weights(edit.entry)[edit.block]
+                if at_birth
+                else self.session.view.weight(edit.entry, edit.block)
+            )
+            self._left[kind] = self._left.get(kind, 0) + weight - stays
+
+    def _stayed(self) -> dict[str, int]:
+        """What the view shows at the end, by kind."""
+        stayed: dict[str, int] = {}
+        for row in self.session.view.rows():
+            for block in row.blocks:
+                kind = self._kind((row.entry, block))
+                stayed[kind] = stayed.get(kind, 0) + self.session.view.weight(row.entry, block)
+        if residues := sum(insert.tokens for insert in self.session.view.inserts):
+            stayed["residues"] = residues
+        return dict(sorted(stayed.items(), key=lambda item: -item[1]))
+
+    def _kind(self, at: tuple[int, int]) -> str:
+        """What a block is, as a person would say it."""
+        facts = self.session.index.block(at)
+        if facts.span != NONE:
+            span = self.session.index.spans[facts.span]
+            return kind_name(facts.kind, str(facts.origin), span.tool, str(span.kind))
+        return kind_name(facts.kind, str(facts.origin))
+
+    def _entry(self, entry: Entry, source: int) -> line_of.EntryLine:
+        facts = self.session.index.entries[entry.n]
+        blocks = tuple(self._block(block, (entry.n, number)) for number, block in enumerate(entry.blocks))
+        return line_of.EntryLine(
+            entry=entry.n,
+            id=entry.id,
+            parent=entry.parent,
+            sha256=entry.sha256,
+            source=source,
+            line=entry.line,
+            role=str(entry.role),
+            turn=facts.turn,
+            at=entry.at,
+            blocks=blocks,
+        )
+
+    def _block(self, block: Block, at: tuple[int, int]) -> line_of.BlockLine:
+        facts = self.session.index.block(at)
+        return line_of.BlockLine(
+            block=at[1],
+            kind=kind_of(block),
+            origin=str(block.origin),
+            objects=tuple(self.session.index.objects_of(at)),
+            tokens=facts.tokens,
+            text=block.text,
+            call_id=block.call_id if isinstance(block, ToolCall | ToolResult) else UNSET,
+            name=self.session.index.spans[facts.span].tool if facts.span != NONE else UNSET,
+            error=block.error if isinstance(block, ToolResult) else UNSET,
+            signed=True if facts.signed else UNSET,
+            media=self._media(block),
+        )
+
+    def _media(self, block: Block) -> line_of.MediaLine | UnsetType:
+        items = (block,) if isinstance(block, Media) else block.media if isinstance(block, ToolResult) else ()
+        if not items:
+            return UNSET
+        return line_of.MediaLine(
+            sha256=items[0].sha256,
+            tokens=sum(media_tokens(item, self.rules.media) for item in items),
+            all=tuple(item.sha256 for item in items) if len(items) > 1 else UNSET,
+        )
+
+
+def _refusal(refused: Refused) -> dict[str, str]:
+    told = {"object": refused.object, "why": refused.why}
+    return told | {"action": refused.action} if refused.action else told
+
+
+def _named(action: Action, session: Session) -> tuple[str, str]:
+    """What a commit's account calls an action of a plan."""
+    match action:
+        case Take(how=how, object=object_):
+            return how, object_
+        case Shorten(how=how):
+            return how, shortens(session.index, action)
+        case _:
+            return "", ""
+
+
+def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | None]:
+    """What a policy is set to, as far as it is plain values."""
+    if policy is None:
+        return {}
+    own = structs.asdict(policy) if isinstance(policy, Struct) else {}
+    every = {**own, **structs.asdict(policy.conduct)}
+    return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}
+
+
+def _recoverable(readings: list[Reading], evicted: dict[int, str], length: int) -> float:
+    """Share of the entries of which something left whose bytes, read again from the source, have the hash they had."""
+    if not evicted:
+        return 1.0
+    again = 0
+    for number, draft in enumerate(_drafts(readings)):
+        if number in evicted and number < length:
+            again += _payload_hash(draft) == evicted[number]
+    return again / len(evicted)
+
+
+def _drafts(readings: list[Reading]) -> Iterator[Draft]:
+    for reading in readings:
+        _, events = reading.source.events()
+        yield from (event for event in events if isinstance(event, Draft))
+
+
+def _payload_hash(draft: Draft) -> str:
+    return sha256(draft.payload or neutral_payload(draft.blocks)).hexdigest()
+
+
+def _texts(draft: Draft) -> Iterator[str]:
+    return (block.text for block in draft.blocks)
+
+
+def _reported(usage: Usage | None) -> line_of.ReportedLine | None:
+    if usage is None:
+        return None
+    return line_of.ReportedLine(cache_read=usage.cache_read, cache_write=usage.cache_write, uncached=usage.uncached)
+
+
+def seconds_of(at: str) -> float | None:
+    """A time of a log as seconds since a fixed moment; None for none. One without a zone is in UTC, on every machine."""
+    try:
+        time = datetime.fromisoformat(at) if at else None
+        return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

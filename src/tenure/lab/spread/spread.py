@@ -1,0 +1,79 @@
+"""The same work on many jobs. Promise: nothing is lost; see the room's docstring."""
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tenure.lab.spread.code import code_of
+from tenure.lab.spread.engines import Engine, one_process
+from tenure.lab.spread.keep import Keep
+from tenure.lab.spread.task import Answer, Failed, J, Job, Task
+
+FORMAT: Final = "1"  # of keys, and of what is kept under them
+
+R = TypeVar("R", bound=Struct)
+
+
+def spread(
+    work: Callable[[J], R],
+    jobs: Sequence[J],
+    result: type[R],
+    *,
+    engine: Engine = one_process,
+    keep: Keep | None = None,
+    told: Callable[[int, int], None] | None = None,
+) -> Iterator[R | Failed]:
+    """The result of each job, in the order of the jobs: what `work` made of it, or why it failed.
+
+    `work` is a function of a module and gives a `result`. Each result goes into `keep` as soon as it is there, whatever its place; what failed is
+    tried again next time. `told` hears how many of how many jobs are settled. Raises StoreError when `keep` cannot be written.
+    """
+    code = code_of(work)
+    keys = [_key(code, work, job) for job in jobs]
+    settled: dict[int, R | Failed] = _kept(keep, keys, result) if keep else {}
+    rest = [place for place in range(len(jobs)) if place not in settled]
+    given, count = 0, len(settled)
+    if told:
+        told(count, len(jobs))
+    for number, answer in engine(Task(work, code), [jobs[place] for place in rest]):
+        place = rest[number]
+        settled[place] = _settled(answer, jobs[place].name, result)
+        if keep and isinstance(answer, bytes):
+            keep.put(keys[place], answer)
+        count += 1
+        if told:
+            told(count, len(jobs))
+        while given in settled:
+            yield settled.pop(given)
+            given += 1
+    for place in sorted(settled):
+        yield settled[place]
+
+
+def _key(code: str, work: Callable[[J], Struct], job: Job) -> str:
+    parts = (FORMAT, code, work.__module__, work.__qualname__, job.name, job.identity)
+    return sha256(msgspec.json.encode(parts)).hexdigest()
+
+
+def _kept(keep: Keep, keys: Sequence[str], result: type[R]) -> "dict[int, R | Failed]":
+    """What is there already and can still be read, by place."""
+    bodies = {place: keep.get(key) for place, key in enumerate(keys)}
+    read = {place: _read(body, result) for place, body in bodies.items() if body is not None}
+    return {place: found for place, found in read.items() if found is not None}
+
+
+def _read(body: bytes, result: type[R]) -> R | None:
+    try:
+        return msgspec.msgpack.decode(body, type=result)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _settled(answer: Answer, name: str, result: type[R]) -> R | Failed:
+    if isinstance(answer, Failed):
+        return answer
+    read = _read(answer, result)
+    return read if read is not None else Failed(name=name, kind="OtherResult", reason=f"gave no {result.__name__}")

@@ -1,0 +1,332 @@
+"""How far a simulated bill is from what providers reported. Promise: what is claimed can be looked up, its error included.
+
+A session is replayed as the recorded agent sent it: nothing leaves but by its own compactions. What its log leaves out, system prompt and tools,
+is sized once from the reports (`tenure.lab.heads`). Each call's tokens by what the cache did with them stand beside those that the provider reported; and
+beside those that the same rules give for the prompts as they were reported, so that errors of size and of the cache are told apart.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.cache import Call, PrefixCache
+from tenure.engine.meter.price import Prices
+from tenure.engine.meter.tokens import Tokenizer
+from tenure.engine.record.entry import Usage
+from tenure.lab.heads import head_of, ratio_of
+from tenure.lab.lines import CallLine, ReplayLine, ReportedLine
+from tenure.lab.recorded import reports_of
+from tenure.lab.replay import Options, Source, replay, seconds_of
+
+HALF: Final = 0.5  # of what should have been read: less is a miss
+SHRUNK: Final = 0.02  # of a prompt: a greater loss that the log does not tell of is a clearing
+_VAST: Final = 1_000_000_000  # a window that nothing fills
+
+# What a call's error is put down to. The first is of sizes; the others are of what the cache's rules do not foresee.
+Cause = Literal[
+    "sizes", "first call", "compaction", "another model", "expired", "held longer", "cleared unseen", "not found", "read in part"
+]
+CAUSES: Final[dict[Cause, str]] = {
+    "sizes": "prompts are larger or smaller than what the log holds, with the head, foretells",
+    "first call": "what of the first prompt another session had left in the cache",
+    "compaction": "what a compaction that the log tells of left standing, or brought",
+    "another model": "what a model found that was not the one before",
+    "expired": "time was over, and most of it was gone",
+    "held longer": "time was over, and most of it was still read",
+    "cleared unseen": "the agent took something out of its prompt that its log does not tell of",
+    "not found": "no time was over and nothing was taken out, and most of it was not read",
+    "read in part": "all other calls: caches that read in steps, or not from the newest request",
+}
+
+
+class Caching(StrEnum):
+    """What a session's reports tell of its cache."""
+
+    WRITES = "writes"  # and reads
+    READS = "reads"
+    NONE = "none"
+
+
+class Amounts(Struct, frozen=True, kw_only=True):
+    """Prompt tokens by what the cache did with them, and what they cost without the answers."""
+
+    uncached: int = 0
+    cache_write: int = 0
+    cache_read: int = 0
+    usd: float = 0.0
+
+    @property
+    def new(self) -> int:
+        """What was not read from the cache. Providers that do not charge for writing do not report it apart."""
+        return self.uncached + self.cache_write
+
+    @property
+    def prompt(self) -> int:
+        """All of it."""
+        return self.uncached + self.cache_write + self.cache_read
+
+    def __add__(self, other: "Amounts") -> "Amounts":
+        return Amounts(
+            uncached=self.uncached + other.uncached,
+            cache_write=self.cache_write + other.cache_write,
+            cache_read=self.cache_read + other.cache_read,
+            usd=self.usd + other.usd,
+        )
+
+
+class Off(Struct, frozen=True, kw_only=True):
+    """Sums over calls of |simulated - reported|: errors that cancel in a session's sums are in here."""
+
+    prompt: int = 0
+    new: int = 0
+    cache_read: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: "Off") -> "Off":
+        return Off(
+            prompt=self.prompt + other.prompt,
+            new=self.new + other.new,
+            cache_read=self.cache_read + other.cache_read,
+            usd=self.usd + other.usd,
+        )
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """One session, or several together. All figures are of the calls that reported a prompt."""
+
+    name: str
+    model: str = ""
+    sessions: int = 1
+    assumed: int = 0  # sessions whose money is by another model's price
+    calls: int
+    unreported: int  # calls without a report, or with one of nothing
+    caching: Caching
+    ratio: float = 0.0  # provider tokens per o200k token
+    head: int = 0  # provider tokens of system prompt and tools
+    reported: Amounts
+    simulated: Amounts
+    by_cache: Amounts  # as the cache's rules alone would bill the prompts that were reported
+    plain: Amounts  # as a replay that is told nothing bills it: no head, and the ratio learned as it goes
+    off: Off  # of `simulated`
+    causes: dict[Cause, float] = field(default_factory=dict[Cause, float])  # USD, simulated - reported; together all of it
+    times: dict[Cause, int] = field(default_factory=dict[Cause, int])  # calls
+
+    @property
+    def error(self) -> float:
+        """In money, signed: 0.05 is 5 % more than was reported."""
+        return relative(self.simulated.usd, self.reported.usd)
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """One call, so that a deviation can be looked at."""
+
+    call: int
+    at: str
+    idle_s: float | None
+    cause: Cause
+    reported: Amounts
+    simulated: Amounts
+    by_cache: Amounts
+
+
+def relative(simulated: float, reported: float) -> float:
+    """How much more was simulated than reported, as a share of what was reported."""
+    return simulated / reported - 1 if reported else 0.0
+
+
+def compare(source: Source, tokenizer: Tokenizer) -> Compared | None:
+    """The error of one session; None for one that reports nothing. Two replays. Raises InputError when it cannot be read."""
+    found = _compared(source, tokenizer)
+    return found[0] if found else None
+
+
+def places(source: Source, tokenizer: Tokenizer) -> tuple[Place, ...]:
+    """The calls of a session, the greatest error in money first."""
+    found = _compared(source, tokenizer)
+    return tuple(sorted(found[1], key=lambda each: -abs(each.simulated.usd - each.reported.usd))) if found else ()
+
+
+def together(name: str, compared: Iterable[Compared]) -> Compared:
+    """Several sessions as one; of none, all zero."""
+    every, none = tuple(compared), Caching.NONE
+    causes: dict[Cause, float] = {}
+    times: dict[Cause, int] = {}
+    for cause in CAUSES:
+        if usd := sum(each.causes.get(cause, 0.0) for each in every):
+            causes[cause] = usd
+        if count := sum(each.times.get(cause, 0) for each in every):
+            times[cause] = count
+    return Compared(
+        name=name,
+        sessions=len(every),
+        assumed=sum(each.assumed for each in every),
+        calls=sum(each.calls for each in every),
+        unreported=sum(each.unreported for each in every),
+        caching=next((each.caching for each in every), none),
+        reported=_sum(each.reported for each in every),
+        simulated=_sum(each.simulated for each in every),
+        by_cache=_sum(each.by_cache for each in every),
+        plain=_sum(each.plain for each in every),
+        off=sum((each.off for each in every), Off()),
+        causes=causes,
+        times=times,
+    )
+
+
+def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Place, ...]] | None:
+    alone = Options(budget=Budget(window=_VAST), policy=None)
+    first, learned = _played(source, tokenizer, alone)
+    told = [call for call in learned if _prompt_of(call)]
+    if not told:
+        return None
+    reports = list(reports_of(source.events()[1], first.model, tokenizer))
+    ratio, head = ratio_of(reports), head_of(reports).provider_tokens
+    header, calls = _played(source, tokenizer, replace(alone, ratio=ratio, head=round(head / ratio)))
+    caching = _caching(told)
+    walk = _Walk(_prices(header), writes=caching is Caching.WRITES)
+    found = tuple(place for call in calls if (place := walk.place(call)) is not None)
+    reported = _sum(place.reported for place in found)
+    causes: dict[Cause, float] = {"sizes": sum(place.simulated.usd - place.by_cache.usd for place in found)}
+    times: dict[Cause, int] = {}
+    for place in found:
+        causes[place.cause] = causes.get(place.cause, 0.0) + place.by_cache.usd - place.reported.usd
+        times[place.cause] = times.get(place.cause, 0) + 1
+    compared = Compared(
+        name=source.path,
+        model=header.model,
+        assumed=int(header.is_assumed),
+        calls=len(found),
+        unreported=len(calls) - len(found),
+        caching=caching,
+        ratio=ratio,
+        head=head,
+        reported=reported,
+        simulated=_sum(place.simulated for place in found),
+        by_cache=_sum(place.by_cache for place in found),
+        plain=_sum(walk.amounts(call) for call in told),
+        off=sum((_off(place) for place in found), Off()),
+        causes=causes,
+        times=times,
+    )
+    return compared, found
+
+
+def _played(source: Source, tokenizer: Tokenizer, options: Options) -> tuple[ReplayLine, list[CallLine]]:
+    header: ReplayLine | None = None
+    calls: list[CallLine] = []
+    for line in replay([source], options, tokenizer):
+        if isinstance(line, ReplayLine):
+            header = line
+        elif isinstance(line, CallLine):
+            calls.append(line)
+    assert header is not None
+    return header, calls
+
+
+def _caching(calls: Iterable[CallLine]) -> Caching:
+    told = [call.reported for call in calls if call.reported is not None]
+    if any(each.cache_write for each in told):
+        return Caching.WRITES
+    return Caching.READS if any(each.cache_read for each in told) else Caching.NONE
+
+
+def _prompt_of(call: CallLine) -> int:
+    told = call.reported
+    return told.uncached + told.cache_write + told.cache_read if told is not None else 0
+
+
+class _Before(Struct, frozen=True, kw_only=True):
+    """The call before that reported, and the least share of its prompt that stood unchanged in all requests since."""
+
+    prompt: int
+    at: float | None
+    model: str
+    stands: float = 1.0
+
+
+class _Walk:
+    """The calls of one session, each beside what it reported. Mutable.
+
+    Without `writes`, what is written counts as uncached, as the session's provider has it.
+    """
+
+    def __init__(self, prices: Prices, *, writes: bool) -> None:
+        self._prices, self._writes = prices, writes
+        self._cache = PrefixCache(prices=prices)
+        self._before: _Before | None = None
+        self._view = 0  # o200k tokens of the request before
+
+    def place(self, call: CallLine) -> Place | None:
+        """The next call; None for one that reported no prompt."""
+        before = self._before
+        if before is not None and self._view:
+            before = replace(before, stands=min(before.stands, call.shared_prefix_tokens / self._view))
+        self._view, self._before = call.view_tokens, before
+        prompt, at = _prompt_of(call), seconds_of(call.at)
+        if call.reported is None or not prompt:
+            return None
+        if _is_other(before, call):
+            self._cache = PrefixCache(prices=self._prices)
+        shared = 0 if before is None else round(before.prompt * before.stands)
+        charge, after = self._cache.send(Call(prompt_tokens=prompt, shared_prefix_tokens=shared, at=at))
+        reported, by_cache = self.amounts(call.reported), self.amounts(charge.usage)
+        found = Place(
+            call=call.call,
+            at=call.at,
+            idle_s=None if before is None or at is None or before.at is None else at - before.at,
+            cause=_cause(before, call, reported, by_cache, is_warm=self._cache.is_warm(at)),
+            reported=reported,
+            simulated=self.amounts(call),
+            by_cache=by_cache,
+        )
+        self._cache, self._before = after, _Before(prompt=prompt, at=at, model=call.model)
+        return found
+
+    def amounts(self, used: Usage | CallLine | ReportedLine) -> Amounts:
+        """What was used, as this session's provider would tell it."""
+        write = used.cache_write if self._writes else 0
+        told = Usage(uncached=used.uncached + used.cache_write - write, cache_write=write, cache_read=used.cache_read)
+        return Amounts(uncached=told.uncached, cache_write=write, cache_read=told.cache_read, usd=self._prices.cost_usd(told))
+
+
+def _cause(before: _Before | None, call: CallLine, reported: Amounts, by_cache: Amounts, *, is_warm: bool) -> Cause:
+    if before is None:
+        return "first call"
+    if before.stands < 1:
+        return "compaction"
+    if _is_other(before, call):
+        return "another model"
+    if not is_warm:
+        return "held longer" if reported.cache_read > HALF * before.prompt else "expired"
+    if reported.cache_read >= HALF * by_cache.cache_read:
+        return "read in part"
+    return "cleared unseen" if reported.prompt < (1 - SHRUNK) * before.prompt else "not found"
+
+
+def _is_other(before: _Before | None, call: CallLine) -> bool:
+    return before is not None and "" not in (before.model, call.model) and before.model != call.model
+
+
+def _prices(header: ReplayLine) -> Prices:
+    line = header.prices
+    return Prices(
+        uncached=line.uncached, write=line.write, read=line.read, output=line.output, ttl_s=line.ttl_s, min_cache=line.min_cache
+    )
+
+
+def _off(place: Place) -> Off:
+    simulated, reported = place.simulated, place.reported
+    return Off(
+        prompt=abs(simulated.prompt - reported.prompt),
+        new=abs(simulated.new - reported.new),
+        cache_read=abs(simulated.cache_read - reported.cache_read),
+        usd=abs(simulated.usd - reported.usd),
+    )
+
+
+def _sum(amounts: Iterable[Amounts]) -> Amounts:
+    return sum(amounts, Amounts())

@@ -1,0 +1,273 @@
+"""Why an object stands in the window as it does. Promise: nothing is lost silently: the same record and commits give the same answer.
+
+Pure: a moment in, an account out. What the commits did is read from their edits; what the policy would do is asked of the policy itself.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from tenure.engine.lifecycle.session import Session
+from tenure.engine.meter.price import prices_for
+from tenure.engine.policies.provenance.why import names_in
+from tenure.engine.record.index import NONE, Index
+from tenure.engine.record.objects import Handle, parse_handle
+from tenure.engine.record.recall import blocks_of
+from tenure.engine.view.edit import Commit, Drop, Insert, Replace, Restore
+from tenure.engine.view.guard import At, Hold
+from tenure.engine.view.levels import LEVELS, at_level
+from tenure.engine.view.pointers import start_of
+from tenure.errors import InputError
+from tenure.lab.why.account import Later, Now, Protection, Residue, Standing, Thing, Touch, Why, Within
+from tenure.lab.why.opinion import kept_lines, need_of, order_of
+from tenure.lab.why.past import Moment, call_of
+
+_KINDS: Final = {"user": "turn", "step": "step", "episode": "episode", "skill": "skill", "entry": "message"}
+_HELD: Final = {
+    "human": "a person's own words",
+    "prologue": "it belongs to the prologue: the system prompt, or by the paper's rule what came before the first mark",
+    "tail": "it is among the newest exchanges (the tail)",
+    "pin": "it is pinned",
+    "hold": "the host holds it",
+    "episode": "its episode is still open",
+    "recall": "a recall has just brought it back",
+    "notes": "the agent's own notes",
+    "pair": "its call and its result only go together, and one of them may not go",
+    "outside": "it lies in no step, so no policy names it",
+}
+
+
+def explain(moment: Moment, name: str, address: str = "SESSION") -> Why:
+    """The account of one object. Raises InputError, naming near ones, when the record has none of that name by then."""
+    session = moment.session
+    index = session.index
+    handle = parse_handle(name)
+    places = _places(moment, handle)
+    printed = index.handle(handle.object, places[0][0])
+    history = _History(moment, places)
+    touched = tuple(history)
+    standing = _standing(session, places, handle.object, touched, moment.past.entries[places[-1][0]].blocks[places[-1][1]].text)
+    return Why(
+        thing=_thing(moment, places, printed, handle.kind),
+        now=_now(moment),
+        standing=standing,
+        touched=touched,
+        protected=_protected(session, places),
+        need=need_of(session, places),
+        order=order_of(moment, places),
+        within=_within(session, places),
+        later=tuple(_later(moment, places, touched[0].before_call)) if touched else (),
+        recall=f"recall(handle={json.dumps(printed)})",
+        command=f"tenure recall {address} {shlex.quote(printed)}",
+    )
+
+
+def _places(moment: Moment, handle: Handle) -> tuple[At, ...]:
+    """Where its blocks lie. Raises InputError for what is not there, or not yet."""
+    index = moment.session.index
+    try:
+        return blocks_of(index, handle)
+    except InputError:
+        if moment.is_end:
+            raise
+    whole = Index(index.kinds)
+    for entry in moment.past.entries:
+        whole.grow(entry)
+    first = call_of(whole, blocks_of(whole, handle)[0][0])
+    raise InputError("--at-call", f"{moment.call}, when there was no {handle.object} yet", f"more than {first}")
+
+
+class _History:
+    """The commits that changed an object, in order, each with what it weighed before and after."""
+
+    def __init__(self, moment: Moment, places: tuple[At, ...]) -> None:
+        self._moment, self._places = moment, frozenset(places)
+        weights = {at: moment.session.index.block(at).tokens for at in places}
+        self._whole, self._shown = weights, dict(weights)
+
+    def __iter__(self) -> Iterator[Touch]:
+        for commit in self._moment.session.commits:
+            touch = self._touch(commit)
+            if touch is not None:
+                yield touch
+
+    def _touch(self, commit: Commit) -> Touch | None:
+        before = sum(weight for at, weight in self._shown.items() if at[0] < commit.entries)
+        deeds: dict[str, None] = {}
+        for edit in commit.edits:
+            if not isinstance(edit, Drop | Replace | Restore) or (at := (edit.entry, edit.block)) not in self._places:
+                continue
+            match edit:
+                case Drop():
+                    self._shown[at] = 0
+                    deeds["dropped"] = None
+                case Replace():
+                    self._shown[at] = edit.tokens
+                    deeds["shortened"] = None
+                case Restore():
+                    self._shown[at] = self._whole[at]
+                    deeds["restored"] = None
+        if not deeds:
+            return None
+        price = commit.price
+        return Touch(
+            commit=commit.n,
+            before_call=call_of(self._moment.session.index, commit.entries),
+            policy=commit.policy,
+            moment=commit.moment,
+            reason=commit.reason,
+            deed=" and ".join(deeds),
+            before=before,
+            after=sum(weight for at, weight in self._shown.items() if at[0] < commit.entries),
+            gain_usd=price.gain_usd if price is not None else None,
+            assumed=price is not None and not prices_for(self._moment.past.model).known,
+            removed=price.d if price is not None else 0,
+            resent=price.s if price is not None else 0,
+        )
+
+
+def _thing(moment: Moment, places: tuple[At, ...], printed: str, kind: str) -> Thing:
+    index, entries = moment.session.index, moment.past.entries
+    facts = index.block(places[0])
+    is_call = kind not in _KINDS
+    span = index.spans[facts.span] if facts.span != NONE else None
+    start, last = places[0], places[-1]
+    text = entries[last[0]].blocks[last[1]].text if is_call and index.block(last).kind == "tool_result" else ""
+    first = entries[start[0]].blocks[start[1]].text
+    return Thing(
+        handle=printed,
+        kind="call" if is_call else _KINDS[kind],
+        tool=span.tool if span is not None else "",
+        about=span.cue if span is not None else first[:400],
+        failed=is_call and span is not None and span.error,
+        tokens=sum(index.block(at).tokens for at in places),
+        blocks=len(places),
+        lines=text.count("\n") + 1 if text else 0,
+        turn=facts.turn,
+        step=(step := index.entries[start[0]].step),
+        age=len(index.steps) - step,
+        call=call_of(index, start[0]),
+    )
+
+
+def _now(moment: Moment) -> Now:
+    session = moment.session
+    policy = session.setup.policy
+    return Now(
+        call=moment.call,
+        calls=moment.calls,
+        is_end=moment.is_end,
+        view=session.view.tokens,
+        head=moment.past.head,
+        ratio=session.ratio,
+        limit=session.setup.budget.limit,
+        policy=policy.name if policy is not None else "none",
+        simulated=moment.past.simulated,
+    )
+
+
+def _standing(session: Session, places: tuple[At, ...], object_: str, touched: tuple[Touch, ...], text: str) -> Standing:
+    view = session.view
+    shown = [at for at in places if view.shows(*at)]
+    replaced = {at: instead for at in shown if (instead := view.instead(*at)) is not None}
+    if not shown:
+        state = "gone"
+    elif len(shown) < len(places):
+        state = "in part"
+    elif replaced:
+        state = "shortened"
+    else:
+        state = "restored" if touched and touched[-1].deed == "restored" else "whole"
+    instead = replaced[places[-1]].text if places[-1] in replaced else ""
+    return Standing(
+        state=state,
+        tokens=sum(view.weight(*at) for at in places),
+        shown=len(shown),
+        instead=instead,
+        kept=kept_lines(text, instead) if instead else (),
+        names=names_in(instead),
+        residues=tuple(_residues(session, places, object_)) if len(shown) < len(places) or replaced else (),
+    )
+
+
+def _residues(session: Session, places: tuple[At, ...], object_: str) -> Iterator[Residue]:
+    """What stands for it: what names it or something that it lies in, else the stretch around it."""
+    index, view = session.index, session.view
+    names = {object_, *(each for at in places for each in index.objects_of(at))}
+    around: Insert | None = None
+    for insert in view.inserts:
+        routes = [parse_handle(route).object for route in insert.routes]
+        if not names.isdisjoint(routes):
+            yield Residue(key=insert.key, text=insert.text, names_it=True)
+            return
+        starts = sorted(start_of(index, route) for route in insert.routes)
+        if around is None and starts and starts[0] <= places[0] <= starts[-1]:
+            around = insert
+    if around is not None:
+        yield Residue(key=around.key, text=around.text, names_it=False)
+
+
+def _protected(session: Session, places: tuple[At, ...]) -> tuple[Protection, ...]:
+    situation = session.situation()
+    shown = [at for at in places if session.view.shows(*at)]
+    counts: dict[str, int] = {}
+    for at in shown:
+        why = situation.guard.why(at)
+        if why is None and not situation.is_free(at):
+            why = "outside" if session.index.block(at).episode == NONE else "pair"
+        if why is not None:
+            counts[why] = counts.get(why, 0) + 1
+    held = {hold.object: own for hold in session.holds if (own := _held_of(session, hold, shown))}
+    if set(counts) > {"pair"}:
+        counts.pop("pair", None)  # the one that may not go says why
+    for kind in ("pin", "hold"):
+        counts.pop(kind, None)  # told by the object that is held
+    every = sum(counts.values()) == len(shown)
+    told = [
+        Protection(reason=why, text=_HELD[why], blocks=count, every=every or count == len(shown)) for why, count in counts.items()
+    ]
+    for hold in session.holds:
+        if own := held.get(hold.object, 0):
+            why = "pin" if hold.kind == "pin" else "hold"
+            said = f"{_HELD[why]}{f': {hold.reason}' if hold.reason else ''}"
+            told.append(Protection(reason=why, text=said, blocks=own, every=own == len(shown)))
+    return tuple(told)
+
+
+def _held_of(session: Session, hold: Hold, shown: list[At]) -> int:
+    """How many of these blocks a hold is about."""
+    return len(set(shown).intersection(blocks_of(session.index, parse_handle(hold.object))))
+
+
+def _within(session: Session, places: tuple[At, ...]) -> Within | None:
+    index = session.index
+    ordinals = {index.block(at).episode for at in places} - {NONE}
+    if len(ordinals) != 1:
+        return None
+    episode = index.episodes[ordinals.pop()]
+    alive = session.situation().alive
+    level = next((level for level in LEVELS[episode.type] if at_level(index, places[-1], level)), "")
+    return Within(
+        handle=index.handle(episode.object, episode.start[0]),
+        type=str(episode.type),
+        is_declared=episode.declared,
+        is_open=not episode.closed,
+        level=str(level),
+        dependents=_handles(index, (each for each in episode.dependents if each in alive)),
+        dependencies=_handles(index, iter(episode.dependencies)),
+    )
+
+
+def _handles(index: Index, ordinals: Iterator[int]) -> tuple[str, ...]:
+    return tuple(index.handle(index.episodes[each].object, index.episodes[each].start[0]) for each in ordinals)
+
+
+def _later(moment: Moment, places: tuple[At, ...], since: int) -> Iterator[Later]:
+    """What steps from call `since` on needed that lay in it too, in the order of the calls."""
+    own = set(places)
+    for need in moment.past.needs:
+        if need.call >= since and need.part != "thinking" and not own.isdisjoint(need.held):
+            yield Later(
+                call=need.call, verdict=need.verdict, text=need.text, more=need.more, route=need.route, commit=need.commit
+            )

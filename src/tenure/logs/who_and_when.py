@@ -1,0 +1,151 @@
+"""Who&When's failures of agent teams: Magentic-One on GAIA and AssistantBench, and teams that AG2's Captain put together.
+
+A file holds one task with its `history` (`{role | name, content}`), or, exported from Hugging Face, an array of such tasks or one
+on each line. The team counts as the assistant; what comes back from browsers, files and terminals is a tool's. The ground truth
+and the annotation of the mistake are no conversation, and the question is there again as the first message.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from tenure.engine.record.entry import Draft, Origin, Role, Text
+from tenure.logs.document import Element, decoded
+from tenure.logs.mend import Damaged, decode
+from tenure.logs.reader import Event, Rewritten, Skipped
+from tenure.logs.samples import first_keys, inside, samples
+from tenure.logs.shape import opening
+
+NAME: Final = "who-and-when"
+ALLOWED: Final = "Who&When's log: an object with `history`, an array of them, or one on each line"
+
+
+class _As(NamedTuple):
+    """Whose words a message holds."""
+
+    role: Role
+    origin: Origin
+
+
+_TASK: Final = _As(Role.USER, Origin.HUMAN)
+_TEAM: Final = _As(Role.ASSISTANT, Origin.MODEL)
+_TOOL: Final = _As(Role.USER, Origin.TOOL)
+_FRAME: Final = _As(Role.USER, Origin.HARNESS)
+
+# The first that fits the speaker: `name` where there is one, else `role`.
+SPEAKERS: Final = (
+    (re.compile(r"human$|user$", re.IGNORECASE), _TASK),
+    (re.compile(r"system$", re.IGNORECASE), _As(Role.SYSTEM, Origin.HARNESS)),
+    (re.compile(r"Orchestrator \(termination condition\)"), _FRAME),
+    (re.compile(r"Orchestrator"), _TEAM),  # (thought), (-> WebSurfer), (final answer)
+    (re.compile(r"(?:Multimodal)?(?:Web|File)Surfer|Web ?Serving_Expert", re.IGNORECASE), _TOOL),
+    (re.compile(r"Computer[ _]?Terminal|Executor|tool$|function$", re.IGNORECASE), _TOOL),
+)
+
+# What only the framework can have written, whoever it is ascribed to.
+WORDINGS: Final = (
+    (re.compile(r"exitcode: -?\d+ \("), _TOOL),
+    (re.compile(r"Address: .*\n(?:Title: |Viewport )"), _TOOL),
+    (re.compile(r"Next speaker \w+\s*(?:\n|$)|Stalled\.\.\.|There is no code from the last"), _FRAME),
+)
+
+_LABELS: Final = frozenset(("mistake_agent", "mistake_step", "mistake_reason", "is_correct", "is_corrected", "question_ID"))
+_SPOKEN: Final = re.compile(rb'"role"\s*:\s*"(?:human"|Orchestrator \()|"name"\s*:\s*"(?:Computer_terminal|[A-Za-z]+_Expert)"')
+
+
+class _Message(Struct, frozen=True, gc=False):
+    content: str | list[Raw] | None = None
+    role: str | None = None
+    name: str | None = None
+
+
+class _Part(Struct, frozen=True, gc=False):
+    text: str | None = None
+
+
+class _Task(Struct, frozen=True, gc=False):
+    history: list[Raw]
+    system_prompt: dict[str, str | None] | list[str | None] | str | None = None
+
+
+_message: Final = msgspec.json.Decoder(_Message)
+_part: Final = msgspec.json.Decoder(_Part)
+_task: Final = msgspec.json.Decoder(_Task)
+
+
+class WhoAndWhen:
+    """Reads Who&When's logs."""
+
+    name = NAME
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first task has a history beside its annotation, or one in which such a team speaks."""
+        if opening(head) not in ("{", "["):
+            return False
+        found = first_keys(head)
+        return "history" in found and (len(_LABELS.intersection(found)) > 1 or _SPOKEN.search(head) is not None)
+
+    def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
+        """The prompts of the agents, then one draft per message, task by task."""
+        count = since = 0
+        for item in samples(chunks, _task, ALLOWED, "task"):
+            if isinstance(item, Skipped):
+                yield item
+                continue
+            if count > since:
+                yield Rewritten(reason="new sample", line=item[0].line, drop_before=count)
+                since = count
+            for event in _events(*item):
+                count += isinstance(event, Draft)
+                yield event
+
+
+def _events(place: Element, task: _Task) -> Iterator[Event]:
+    yield from _prompts(task, place.line)
+    asked = False
+    for item in decoded(inside(task.history, place), _message, "message"):
+        if isinstance(item, Skipped):
+            yield item
+            continue
+        element, message = item
+        text = _text(message)
+        if not text.strip():
+            continue
+        who = _who(message, text, asked)
+        asked = asked or who.role is not Role.SYSTEM
+        yield Draft(role=who.role, blocks=(Text(text=text, origin=who.origin),), line=element.line)
+
+
+def _prompts(task: _Task, line: int) -> Iterator[Draft]:
+    """What each agent was told to be, where the log says it; an export may name agents of other tasks, without a text."""
+    prompts = task.system_prompt
+    texts = [prompts] if isinstance(prompts, str) else prompts.values() if isinstance(prompts, dict) else prompts or ()
+    for text in texts:
+        if text and text.strip():
+            yield Draft(role=Role.SYSTEM, blocks=(Text(text=text, origin=Origin.HARNESS),), line=line)
+
+
+def _who(message: _Message, text: str, asked: bool) -> _As:
+    """Whose words these are. The first message is the task, also where AG2's manager passes it on with a plan."""
+    speaker = message.name or message.role or ""
+    by_name = next((who for pattern, who in SPEAKERS if pattern.match(speaker)), _TEAM)
+    if not asked and by_name.role is not Role.SYSTEM:
+        return _TASK
+    return next((who for pattern, who in WORDINGS if pattern.match(text)), by_name)
+
+
+def _text(message: _Message) -> str:
+    content = message.content
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(_part_text, content)))
+    return content or ""
+
+
+def _part_text(part: Raw) -> str:
+    try:
+        return decode(bytes(part), _part).text or ""
+    except Damaged:
+        return ""

@@ -1,0 +1,516 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input
+from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
+
+from tenure.agent.approval import Mode
+from tenure.agent.events import (
+    Committed,
+    EpisodeEnded,
+    Event,
+    Failed,
+    Left,
+    LimitUnmet,
+    Noticed,
+    Retrying,
+    SessionOpened,
+    TurnDone,
+)
+from tenure.agent.screens.app import TenureApp
+from tenure.agent.screens.asking import Question
+from tenure.agent.screens.chat import Chat
+from tenure.agent.screens.pickers import MODELS, Picker
+from tenure.agent.screens.reading import Reading
+from tenure.agent.screens.recalling import Recalling
+from tenure.agent.screens.rows import Row
+from tenure.agent.screens.themes import DARK, LIGHT
+from tenure.agent.screens.viewer import ContextViewer
+from tenure.engine.record.episodes import EpisodeType
+from tenure.errors import Failure
+from tenure.testing.store import MemoryStore
+
+TASK = (
+    says(
+        "I look for the parser first.",
+        call("delimiter", action="start", name="locate-parser", type="expl"),
+        call("bash", command="cat parser.py"),
+        thinking="where is the parser?",
+    ),
+    says(
+        "",
+        call("delimiter", action="end", description="parse() in parser.py drops comments in skip()"),
+        call("delimiter", action="start", name="keep-comments", type="act", dependencies=["locate-parser"]),
+        call("edit", path="parser.py", old="    return skip(text)", new="    return keep(text)"),
+    ),
+    says("**Comments** are kept now, see `parser.py`.", call("delimiter", action="end")),
+    says("All done."),
+)
+
+
+def chat_of(app: TenureApp) -> Chat:
+    assert isinstance(app.screen, Chat)
+    return app.screen
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_turn_shows_episodes_calls_diffs_and_words(
+    width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        golden(f"tui-turn-{width}-{theme}.txt", picture(app))
+
+    played(made(tmp_path, TASK, mode=Mode.ALL, theme=theme), play, (width, 44))
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize("width", [80, 160])
+def test_an_approval_shows_what_would_change(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "keep comments", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        shown = picture(app)
+        spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
+        golden(f"tui-approval-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
+        await pilot.press("n")
+        await until(pilot, lambda: not chat.is_busy)
+
+    played(made(tmp_path, TASK, theme=theme), play, (width, 30))
+
+
+def test_what_a_turn_did_to_files_is_listed_and_undone(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        before = (folder_of_app(app) / "parser.py").read_text()
+        await said(pilot, app, "keep comments")
+        assert (folder_of_app(app) / "parser.py").read_text() != before
+        await said(pilot, app, "/rewind", wait=False)
+        await until(pilot, lambda: "before edit parser.py" in picture(app))
+        await said(pilot, app, "/rewind 1", wait=False)
+        await until(pilot, lambda: "1 files written, 0 removed" in picture(app))
+        assert (folder_of_app(app) / "parser.py").read_text() == before
+        await said(pilot, app, "/rewind one", wait=False)
+        await until(pilot, lambda: "the number of a change" in picture(app))
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
+
+
+def test_a_call_runs_once_a_person_agrees(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "keep comments", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        assert "skip" in (folder_of_app(app) / "parser.py").read_text()
+        await pilot.press("y")
+        await until(pilot, lambda: not chat.is_busy)
+        assert "keep" in (folder_of_app(app) / "parser.py").read_text()
+
+    played(made(tmp_path, TASK), play)
+
+
+def test_a_call_that_is_declined_with_words_does_nothing_and_the_model_reads_them(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "keep comments", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        await pilot.press("w")
+        chat.query_one("#words", Input).value = "leave it alone"
+        await pilot.press("enter")
+        await until(pilot, lambda: not chat.is_busy)
+        assert chat.agent is not None
+        record = chat.agent.context.store.entries(chat.agent.id)
+        assert any("leave it alone" in block.text for entry in record for block in entry.blocks)
+        assert "skip" in (folder_of_app(app) / "parser.py").read_text()
+
+    played(made(tmp_path, TASK), play)
+
+
+def test_escape_stops_a_turn_and_the_keys_come_back(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "wait", wait=False)
+        await until(pilot, lambda: "sleep" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: not chat.is_busy)
+        assert "cancelled" in text_of(app)
+        assert chat.draft.has_focus
+
+    played(made(tmp_path, [says("", call("bash", command="sleep 30")), says("never")], mode=Mode.ALL), play)
+
+
+def test_what_is_typed_during_a_turn_is_said_after_it(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "first", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits)
+        chat.draft.focus()
+        chat.draft.put("second")
+        await pilot.press("enter")
+        assert "1 waiting: second" in text_of(app)
+        chat.query_one("#answers").focus()
+        await pilot.press("n")
+        await until(pilot, lambda: "heard the second" in text_of(app))
+        assert "waiting:" not in text_of(app)
+
+    played(made(tmp_path, [says("", call("bash", command="touch built")), says("ok"), says("heard the second")]), play)
+
+
+def test_text_of_models_and_tools_is_never_obeyed(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "[red]my words[/red] \x1b[2J")
+        shown = text_of(app)
+        for kept in ("[red]my words[/red]", "[bold]words[/bold]", "[@click=app.quit]go[/]", "[blink]file[/blink]"):
+            assert kept in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+    hostile = "[bold]words[/bold] \x1b[31m [@click=app.quit]go[/] \u202eevil"
+    replies = [says(hostile, call("bash", command="printf '[blink]file[/blink] \\033]0;title\\007 \\033[2J'")), says("ok")]
+    played(made(tmp_path, replies, mode=Mode.ALL), play)
+
+
+def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await pilot.press("slash", "h")
+        await pilot.pause(0.05)
+        assert "/handoff" in text_of(app)
+        assert "/help" in text_of(app)
+        await pilot.press("down", "tab")
+        assert chat.draft.text == "/help "
+        await pilot.press("enter")
+        await pilot.pause(0.05)
+        assert isinstance(app.screen, Reading)
+        assert "/ledger" in text_of(app)
+        await pilot.press("escape")
+
+    played(made(tmp_path, []), play, (100, 40))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
+def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/help")
+        await until(pilot, lambda: isinstance(app.screen, Reading))
+        golden(f"tui-help-{width}-{theme}.txt", picture(app))
+
+    played(made(tmp_path, [], theme=theme), play, (width, 44))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
+def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    rows = [
+        Row(
+            key=f"anthropic:model-{n}",
+            cells=(f"anthropic:model-{n}", "200k", "3.00", "15.00", "ready" if n < 23 else "no key"),
+            tones=("", "dim", "dim", "dim", "mark" if n < 23 else "dim"),
+        )
+        for n in range(30)
+    ]
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        app.push_screen(Picker("Models: type a name, or anthropic:claude-opus-4-5", MODELS, lambda: rows, free=True))
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("minus", "2", "down")
+        await until(pilot, lambda: "model-22" in text_of(app) and "model-3" not in text_of(app))
+        golden(f"tui-models-{width}-{theme}.txt", picture(app))
+        await pilot.press("escape")
+
+    played(made(tmp_path, [], theme=theme), play, (width, 24))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
+def test_what_is_told_on_the_way_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    left = (Left(action="strip", object="episode:locate", level="bulk"), Left(action="clear", object="read:1"))
+    happened: tuple[Event, ...] = (
+        SessionOpened(session="0123456789abcdef", folder="/kit", model="m", resumed=True, entries=40, interrupted=2),
+        Noticed(text="AGENTS.md: 300 characters were left out"),
+        Retrying(text="gpt-5-mini: overloaded (529)", kind=Failure.UNAVAILABLE, attempt=2, most=6, wait_s=4.0),
+        Committed(
+            n=3,
+            policy="cwl",
+            reason="912 tokens over the ceiling of 14,000",
+            account="",
+            left=left,
+            tokens_before=14_912,
+            tokens_after=8_213,
+        ),
+        EpisodeEnded(name="locate", type=EpisodeType.EXPL, description="skip() drops comments", aborted=True),
+        LimitUnmet(text="the window holds 15,000 tokens of 14,000, and nothing more may leave", tokens=15_000, limit=14_000),
+        Failed(text="gpt-5-mini: the key was not accepted (401)"),
+        TurnDone(reason="step limit", why="60 calls of the model, as many as were allowed", steps=60, usd=0.25, seconds=90.0),
+    )
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        for event in happened:
+            chat.take(event)
+        await until(pilot, lambda: chat.transcript.is_drawn)
+        golden(f"tui-notices-{width}-{theme}.txt", picture(app))
+
+    played(made(tmp_path, [], theme=theme), play, (width, 36))
+
+
+def test_letters_and_enter_that_come_at_once_are_taken_in_their_order(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        for letter in "pasted at once":
+            app.post_message(events.Key("space" if letter == " " else letter, letter))
+        app.post_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: "heard it" in text_of(app))
+        assert "pasted at once" in text_of(app)
+        assert not chat.draft.text
+
+    played(made(tmp_path, [says("heard it")]), play)
+
+
+def test_every_answer_is_seen_however_long_the_call_and_the_rest_of_it_can_be_read(tmp_path: Path) -> None:
+    command = "\n".join(f"touch file-{n}" for n in range(60))
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "touch them", wait=False)
+        await until(pilot, lambda: chat.query_one(Question).waits and "PageDown shows the rest" in text_of(app))
+        assert all(answer in text_of(app) for answer in ("y  yes", "n  no", "w  no, and say why"))
+        assert "touch file-59" not in text_of(app)
+        for _ in range(20):
+            await pilot.press("pagedown")
+        await until(pilot, lambda: "touch file-59" in text_of(app))
+        await pilot.press("n")
+        await until(pilot, lambda: not chat.is_busy)
+
+    played(made(tmp_path, [says("", call("bash", command=command)), says("ok")]), play, (60, 24))
+
+
+def test_up_brings_back_what_was_typed_and_down_what_was_begun(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "one")
+        await said(pilot, app, "two")
+        chat.draft.put("begun")
+        await pilot.press("up")
+        assert chat.draft.text == "two"
+        await pilot.press("up")
+        assert chat.draft.text == "one"
+        await pilot.press("down", "down")
+        assert chat.draft.text == "begun"
+
+    played(made(tmp_path, [says("1"), says("2")]), play)
+
+
+def test_an_unknown_command_says_which_are_near(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/ledgr")
+        await pilot.pause(0.1)
+        assert "/ledger" in text_of(app)
+
+    played(made(tmp_path, []), play)
+
+
+def test_a_path_at_the_start_of_a_line_is_no_command(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/etc/hosts is what?")
+        assert "a file of names" in text_of(app)
+
+    played(made(tmp_path, [says("a file of names")]), play)
+
+
+@pytest.mark.parametrize("command", ["/why", "/ledger", "/recall parser", "/recall bash:1"])
+def test_a_command_that_tells_opens_a_page_that_escape_closes(command: str, tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        await said(pilot, app, command)
+        await until(pilot, lambda: isinstance(app.screen, Reading | Recalling))
+        assert {"/why": "Window:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
+            command
+        ] in text_of(app).replace("scripted", "gpt-5-mini")
+        await pilot.press("escape")
+        assert isinstance(app.screen, Chat)
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (100, 40))
+
+
+def test_a_budget_and_a_policy_are_changed_within_the_session(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "one")
+        before = chat.agent
+        await said(pilot, app, "/budget 9k")
+        await until(pilot, lambda: chat.agent is not before)
+        await said(pilot, app, "/policy cwl")
+        await until(pilot, lambda: "policy: cwl" in text_of(app))
+        assert chat.agent is not None
+        assert before is not None
+        assert chat.agent.id == before.id
+        assert chat.agent.context.session.setup.budget.target == 9_000
+        await said(pilot, app, "two")
+        assert "still here" in text_of(app)
+
+    played(made(tmp_path, [says("1"), says("still here")]), play)
+
+
+def test_a_fork_goes_on_while_its_source_stays(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "one")
+        assert chat.agent is not None
+        source, length = chat.agent.id, len(chat.agent.context.session.index)
+        await said(pilot, app, "/fork")
+        await until(pilot, lambda: chat.agent is not None and chat.agent.id != source)
+        await said(pilot, app, "two")
+        assert store.conversation(source).length == length
+        assert chat.agent is not None
+        assert store.conversation(chat.agent.id).length > length
+
+    played(made(tmp_path, [says("1"), says("2"), says("3")], store=store), play)
+
+
+@pytest.mark.parametrize("name", ["all.md", "all.json"])
+def test_an_export_holds_everything_and_overwrites_nothing(name: str, tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        await said(pilot, app, f"/export {name}")
+        written = (folder_of_app(app) / name).read_text(encoding="utf-8")
+        assert all(words in written for words in ("keep comments", "I look for the parser", "# a parser", "All done."))
+        await said(pilot, app, f"/export {name}")
+        await until(pilot, lambda: "cannot be written" in text_of(app))
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play)
+
+
+def test_a_session_that_goes_on_shows_where_it_was(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        await until(pilot, lambda: "All done." in text_of(app))
+        assert "keep-comments" in text_of(app)
+        await pilot.press("up")
+        assert chat_of(app).draft.text == "keep comments"
+
+    played(made(tmp_path, TASK, mode=Mode.ALL, store=store), first)
+    played(made(tmp_path, TASK, mode=Mode.ALL, store=store, newest=True), then, (80, 44))
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+def test_the_session_picker_names_sessions_by_their_first_words(
+    theme: str, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "rename the module")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "/sessions")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        sheet = next(sheet for sheet in store.conversations(str(folder_of(tmp_path))) if sheet.length)
+        golden(f"tui-sessions-80-{theme}.txt", picture(app).replace(sheet.id[:8], "01234567"))
+        await pilot.press("r", "e", "n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Chat) and "it is renamed" in text_of(app))
+
+    played(made(tmp_path, [says("it is renamed")], store=store), first)
+    played(made(tmp_path, [], store=store, theme=theme), then, (80, 24))
+
+
+def test_a_session_that_is_picked_goes_on_where_it_was_held_and_every_command_stays_there(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "rename the module")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        def held() -> tuple[str, str]:
+            agent = chat_of(app).agent
+            assert agent is not None
+            return agent.model, agent.choice.host
+
+        await said(pilot, app, "/sessions")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("r", "e", "n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Chat) and "it is renamed" in text_of(app))
+        for command in ("/budget 50k", "/policy tiered", "/fork"):
+            before = chat_of(app).agent
+            await said(pilot, app, command)
+            await until(pilot, lambda before=before: chat_of(app).agent is not before)
+            assert held() == ("openai-chat:scripted", "llm.example.org")  # as the script names itself
+        await said(pilot, app, "/model ollama:small")
+        await said(pilot, app, "/budget 40k")
+        assert held() == ("ollama:small", "127.0.0.1:11434")
+
+    own = "https://llm.example.org/v1"
+    played(made(tmp_path, [says("it is renamed")], store=store, model="openai-chat:qwen3", base_url=own), first)
+    played(made(tmp_path, [], store=store), then, (80, 24))
+
+
+def test_a_picked_session_whose_host_is_not_known_is_asked_about(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def first(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "rename the module")
+
+    async def then(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "/sessions")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await pilot.press("r", "e", "n", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Picker) and "claude" in text_of(app))
+        await pilot.press(*"sonnet-4-5", "enter")
+        await until(pilot, lambda: chat.agent is not None and "sonnet-4-5" in chat.agent.model)
+        assert chat.agent is not None
+        assert chat.agent.id == old.id
+
+    played(made(tmp_path, [says("it is renamed")], store=store), first)
+    (old,) = store.conversations(None)
+    store.hold_to(replace(old, terms=""))  # as a version that kept no URL has it
+    played(made(tmp_path, [], store=store), then, (80, 24))
+
+
+def test_the_model_picker_takes_a_listed_model(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = chat_of(app)
+        await said(pilot, app, "/model", wait=False)
+        await until(pilot, lambda: isinstance(app.screen, Picker) and "claude" in text_of(app))
+        await pilot.press(*"sonnet-4-5", "enter")
+        await until(pilot, lambda: chat.agent is not None and "sonnet-4-5" in chat.agent.model)
+
+    played(made(tmp_path, []), play, (100, 40))
+
+
+def test_the_viewer_opens_on_the_live_session_and_closes_again(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await said(pilot, app, "keep comments")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, ContextViewer))
+        assert "keep comments" in text_of(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, Chat)
+
+    played(made(tmp_path, TASK, mode=Mode.ALL), play, (120, 40))
+
+
+def test_the_theme_changes_with_a_key(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp) -> None:
+        await pilot.press("ctrl+t")
+        assert app.theme == LIGHT
+        await pilot.press("ctrl+t")
+        assert app.theme == DARK
+
+    played(made(tmp_path, []), play)
+
+
+def folder_of_app(app: TenureApp) -> Path:
+    agent = next(screen for screen in app.screen_stack if isinstance(screen, Chat)).agent
+    assert agent is not None
+    return agent.folder

@@ -1,0 +1,239 @@
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+from tui_stage import call, made, picture, played, said, says, text_of, until
+
+from tenure.agent.approval import Mode
+from tenure.agent.screens.app import TenureApp
+from tenure.agent.screens.building import Builder
+from tenure.agent.screens.chat import Chat
+from tenure.agent.screens.history import of_address, of_records
+from tenure.agent.screens.rows import RowList
+from tenure.agent.screens.themes import DARK, LIGHT
+from tenure.agent.screens.viewer import ContextViewer
+from tenure.agent.screens.viewing import ViewerApp
+from tenure.engine.lifecycle.budget import Budget
+from tenure.testing.builders import by_words
+from tenure.testing.store import MemoryStore
+
+LINES = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 41))
+
+
+def session_file(path: Path) -> Path:
+    """A plain chat of three tasks, annotated, with an image of an escape sequence in it."""
+    messages: list[dict[str, object]] = []
+    for task in range(3):
+        messages.append({"role": "user", "content": f"Task {task}: let [b]parser {task}[/b] accept comments \x1b[31m."})
+        calls = (
+            ("delimiter", {"action": "start", "name": f"find-{task}", "type": "expl"}),
+            ("read", {"path": f"src/parser_{task}.py"}),
+            ("delimiter", {"action": "end", "description": f"comments are dropped in skip() of part {task}"}),
+        )
+        for n, (name, arguments) in enumerate(calls):
+            id_ = f"call_{task}_{n}"
+            made_call = {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [made_call]})
+            messages.append({"role": "tool", "tool_call_id": id_, "content": LINES if name == "read" else "ok"})
+        messages.append({"role": "assistant", "content": f"Part {task} keeps its comments now."})
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    return path
+
+
+def viewed(
+    path: Path,
+    play: Callable[[Pilot[Any], ViewerApp], Awaitable[None]],
+    size: tuple[int, int] = (120, 36),
+    *,
+    theme: str = DARK,
+    store: MemoryStore | None = None,
+) -> None:
+    """Open the viewer on a file, and play."""
+    kept = store or MemoryStore()
+    builder = Builder(lambda: kept, path.parent, by_words, keep=True)
+    app = ViewerApp(lambda: of_address(str(path), by_words), builder, theme=theme)
+
+    async def run() -> None:
+        async with app.run_test(size=size, notifications=True) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, ContextViewer))
+            await play(pilot, app)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, DARK), (80, LIGHT), (160, DARK), (160, LIGHT)])
+@pytest.mark.parametrize(("tab", "key"), [("segments", "1"), ("turns", "2"), ("objects", "3"), ("calls", "4")])
+def test_every_list_reads_well(
+    tab: str, key: str, width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        await pilot.press(key)
+        await pilot.pause(0.1)
+        golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
+
+    viewed(session_file(tmp_path / "session.json"), play, (width, 24 if width < 100 else 36), theme=theme)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
+def test_commits_read_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
+        await pilot.press("5")
+        await pilot.pause(0.1)
+        golden(f"tui-viewer-commits-{width}-{theme}.txt", picture(app))
+
+    live(tmp_path, play, (width, 24 if width < 100 else 36), theme=theme)
+
+
+def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
+        await pilot.press("4")
+        await pilot.pause(0.1)
+        rows = viewer.query_one("#calls-rows", RowList)
+        assert rows.cursor == rows.count - 1
+        assert rows.scroll_offset.y > 0
+
+    live(tmp_path, play, (80, 18))
+
+
+def test_a_call_shows_what_changed_or_all_that_the_model_saw(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        await pilot.press("4")
+        await pilot.pause(0.05)
+        shown = text_of(app)
+        assert "what changed since the call before" in shown
+        assert "Task 0" not in shown
+        await pilot.press("d")
+        await pilot.pause(0.05)
+        shown = text_of(app)
+        assert "all that the model saw" in shown
+        assert "Task 0" in shown
+
+    viewed(session_file(tmp_path / "session.json"), play, (160, 60))
+
+
+def test_words_are_found_in_the_whole_record(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        await pilot.press("slash")
+        app.screen.query_one("#search", Input).value = "SKIP() of part 1"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen.query_one("#found-rows", RowList).count)
+        assert app.screen.query_one("#found-rows", RowList).count == 1
+        assert "dropped in skip() of part 1" in text_of(app)
+
+    viewed(session_file(tmp_path / "session.json"), play)
+
+
+def test_chosen_turns_become_a_conversation_and_the_file_stays(tmp_path: Path) -> None:
+    path, store = session_file(tmp_path / "session.json"), MemoryStore()
+    before = path.read_bytes()
+
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        await pilot.press("2", "home", "space", "down", "space")
+        assert "2 chosen" in text_of(app)
+        await pilot.press("b")
+        await pilot.pause(0.05)
+
+    viewed(path, play, store=store)
+    (sheet,) = store.conversations(str(tmp_path))
+    history = of_records(store, sheet.id)
+    said_ = [block.text for n in range(len(history.index)) for block in history.read(n).blocks if block.origin == "human"]
+    assert [words[:6] for words in said_] == ["Task 0", "Task 2"]
+    assert path.read_bytes() == before
+    assert store.verify(sheet.id) is None
+
+
+def test_nothing_is_built_of_nothing(tmp_path: Path) -> None:
+    store = MemoryStore()
+
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        await pilot.press("b")
+        await pilot.pause(0.05)
+        assert isinstance(app.screen, ContextViewer)
+
+    viewed(session_file(tmp_path / "session.json"), play, store=store)
+    assert not store.conversations(str(tmp_path))
+
+
+def test_a_file_offers_no_pins(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
+        await pilot.press("3")
+        await pilot.pause(0.05)
+        assert "Pin" not in text_of(app)
+        await pilot.press("p", "r")
+        assert app.is_running
+
+    viewed(session_file(tmp_path / "session.json"), play)
+
+
+def live(
+    tmp_path: Path,
+    play: Callable[[Pilot[Any], TenureApp, Chat, ContextViewer], Awaitable[None]],
+    size: tuple[int, int] = (160, 40),
+    *,
+    theme: str = DARK,
+) -> None:
+    """A live session of which something has left the window, in the viewer."""
+    calls = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]
+
+    async def both(pilot: Pilot[Any], app: TenureApp) -> None:
+        chat = app.screen
+        assert isinstance(chat, Chat)
+        await said(pilot, app, "count")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, ContextViewer))
+        viewer = app.screen
+        assert isinstance(viewer, ContextViewer)
+        await play(pilot, app, chat, viewer)
+
+    played(
+        made(tmp_path, [*calls, says("counted")], mode=Mode.ALL, policy="cwl", clip=0, budget=Budget(ceiling=6_000), theme=theme),
+        both,
+        size,
+    )
+
+
+def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
+        assert chat.agent is not None
+        context = chat.agent.context
+        gone = next(span for span in context.session.index.spans if not _is_whole(context, span))
+        await pilot.press("3")
+        viewer.query_one("#objects-rows", RowList).go(gone.object)
+        await pilot.press("r")
+        await pilot.pause(0.05)
+        assert _is_whole(context, gone)
+        await pilot.press("5", "end")
+        await pilot.pause(0.05)
+        assert f"restore of {gone.object}" in text_of(app)
+        await pilot.press("u")
+        await pilot.pause(0.05)
+        assert not _is_whole(context, gone)
+
+    live(tmp_path, play)
+
+
+def test_a_pin_is_set_and_let_go(tmp_path: Path) -> None:
+    async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
+        assert chat.agent is not None
+        context = chat.agent.context
+        await pilot.press("3")
+        viewer.query_one("#objects-rows", RowList).go("bash:9")
+        await pilot.press("p")
+        await pilot.pause(0.05)
+        assert [hold.object for hold in context.session.holds] == ["bash:9"]
+        assert "⚑" in text_of(app)
+        await pilot.press("p")
+        await pilot.pause(0.05)
+        assert not context.session.holds
+
+    live(tmp_path, play)
+
+
+def _is_whole(context: Any, span: Any) -> bool:
+    view, index = context.session.view, context.session.index
+    return span.result is not None and view.weight(*span.result) == index.block(span.result).tokens

@@ -1,0 +1,76 @@
+"""What a dialect renders, a provider accepts: whole, edited, with insertions, and from every other dialect."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from dialect_messages import CONVERSATIONS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tenure.apis import DIALECTS
+from tenure.apis.dialect import Head
+from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
+from tenure.engine.view.piece import Piece
+from tenure.testing.validity import violations
+
+NAMES = sorted(DIALECTS)
+RULES = {
+    "anthropic": rules_for("anthropic", "claude-opus-5", "anthropic"),
+    "openai-chat": rules_for("openai", "gpt-5", "openai-chat"),
+    "openai-responses": rules_for("openai", "gpt-5", "openai-responses"),
+}
+NOTE = Piece(role=Role.USER, blocks=(Text(text="pointer", origin=Origin.HARNESS),))
+
+
+def shown(draft: Draft, gone: set[str]) -> Piece:
+    """The draft without some calls and their results."""
+    kept = tuple(n for n, block in enumerate(draft.blocks) if call_of(block) not in gone)
+    return Piece(
+        role=draft.role,
+        blocks=tuple(draft.blocks[n] for n in kept),
+        dialect=draft.dialect,
+        payload=draft.payload,
+        kept=kept,
+        edited=len(kept) < len(draft.blocks),
+    )
+
+
+def call_of(block: Block) -> str:
+    return block.call_id if isinstance(block, ToolCall | ToolResult) else ""
+
+
+def refused(target: str, pieces: Sequence[Piece]) -> tuple[str, ...]:
+    rules = RULES[target]
+    return violations(json.loads(DIALECTS[target].join(Head(), DIALECTS[target].render(pieces))), rules)
+
+
+@pytest.mark.parametrize("source", NAMES)
+@pytest.mark.parametrize("target", NAMES)
+@given(data=st.data())
+def test_views_without_some_calls_are_accepted(source: str, target: str, data: st.DataObject) -> None:
+    drafts = DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))
+    calls = sorted({call_of(block) for draft in drafts for block in draft.blocks} - {""})
+    gone = data.draw(st.sets(st.sampled_from(calls))) if calls else set[str]()
+    assert refused(target, [shown(draft, gone) for draft in drafts]) == ()
+
+
+@pytest.mark.parametrize("source", NAMES)
+@pytest.mark.parametrize("target", NAMES)
+@given(data=st.data())
+def test_a_note_anywhere_leaves_a_request_valid(source: str, target: str, data: st.DataObject) -> None:
+    pieces = [shown(draft, set()) for draft in DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))]
+    pieces.insert(data.draw(st.integers(0, len(pieces))), NOTE)
+    assert refused(target, pieces) == ()
+
+
+@pytest.mark.parametrize("target", NAMES)
+@given(data=st.data())
+def test_a_session_may_change_its_provider_midway(target: str, data: st.DataObject) -> None:
+    pieces = [
+        shown(draft, set())
+        for source in data.draw(st.permutations(NAMES))
+        for draft in DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))
+    ]
+    assert refused(target, pieces) == ()

@@ -1,0 +1,315 @@
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.planners.objects import WHY, ContextObject, Why, objects_in
+from tenure.engine.planners.selfgc import (
+    Fold,
+    Mask,
+    Prune,
+    Screened,
+    ask,
+    pointer_to,
+    read,
+    screened,
+)
+from tenure.engine.planners.selfgc_prompt import prompt
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.record.entry import Draft
+from tenure.engine.view.rules import Rules
+from tenure.testing.builders import call, human, placed, reply, result, session
+from tenure.testing.transcripts import transcripts
+
+RULES = Rules(provider="t", dialect="openai-chat")
+SETUP = Setup(budget=Budget(window=10**9), rules=RULES, policy=Cwl.paper())  # no tail
+LONG = " ".join(["line"] * 150)
+
+
+def used(tool: str, *, error: bool = False, text: str = LONG, **arguments: object) -> tuple[Draft, Draft]:
+    return reply(call(tool, **arguments)), result(text, error=error)
+
+
+SMALL: tuple[Draft, ...] = (
+    human("Why does the nightly import fail? Never touch the header row of the sheet."),
+    *used("read", path="AGENTS.md"),
+    *used("read", path="import/job.py", text=" ".join(["code"] * 900)),
+    *used("bash", command="python -m import.job", error=True, text=" ".join(["trace"] * 400)),
+    *used("bash", command="python -m import.job --limit 1", text="ok"),
+    reply("The sheet has a second header row."),
+    human("Mend it, and write down what you did."),
+    *used("Skill", skill="office:tables"),
+    *used("edit", path="import/job.py"),
+    *used("read", path="import/job.py", text=" ".join(["code"] * 950)),
+    *used("Skill", skill="office:tables"),
+    *used("bash", command="python -m import.job", text=" ".join(["row"] * 300)),
+    *used("write", path="NOTES.md"),
+    reply("Mended."),
+    human("Now the same for the weekly import."),
+    *used("bash", command="ls import"),
+)
+
+
+def small() -> Session:
+    return session(SETUP, *SMALL)
+
+
+def objects(opened: Session | None = None) -> tuple[ContextObject, ...]:
+    return objects_in((opened or small()).situation())
+
+
+def plan(**lists: str | Sequence[str]) -> str:
+    tags = (
+        f"<{action}>\n{chr(10).join([names] if isinstance(names, str) else names)}\n</{action}>"
+        for action, names in lists.items()
+    )
+    return f"<gc_plan>{''.join(tags)}</gc_plan>"
+
+
+def outcome(reply_text: str, found: Sequence[ContextObject] | None = None) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    done = screened(read(reply_text), found if found is not None else objects())
+    return shown(done), {each.object: each.why for each in done.refused}
+
+
+def shown(done: Screened) -> list[tuple[str, str]]:
+    return [(type(action).__name__.lower(), action.object.id) for action in done.actions]
+
+
+def test_the_whole_request_for_a_small_session(golden: Callable[[str, str], None]) -> None:
+    asked = ask(small().situation(), read=placed(*SMALL).__getitem__, aim=1_500)
+    assert asked is not None
+    golden("selfgc-request.txt", asked.text + "\n")
+
+
+def test_the_requests_fixed_part_is_small_and_its_weight_is_exact() -> None:
+    asked = ask(small().situation())
+    assert asked is not None
+    assert asked.tokens == small().situation().count(asked.text)
+    assert o200k()(prompt((), tokens=0, limit=6_000, aim=0, count=o200k())) < 1_500
+
+
+def test_no_planner_is_asked_when_nothing_may_be_named() -> None:
+    assert ask(session(SETUP, human("a"), *used("read", path="a")).situation()) is None
+
+
+def many(count: int, tools: int = 7) -> tuple[ContextObject, ...]:
+    numbers = dict.fromkeys(range(tools), 0)
+    made: list[ContextObject] = []
+    for n in range(count):
+        numbers[n % tools] += 1
+        id_ = f"tool_{n % tools}:{numbers[n % tools]}"
+        at = (n + 1, 0)
+        made.append(
+            ContextObject(
+                id=id_,
+                kind="call",
+                handle=f"{id_}@3fa9",
+                tokens=(n * 7_919) % 9_000,
+                age=count - n,
+                start=at,
+                turn=1,
+                attach=1,
+                cue=f"packages/server/src/module_{n}/implementation_of_it.py"[:72],
+                places=(at,),
+                why=Why.BODY if n % 11 == 5 else None,
+            )
+        )
+    return tuple(made)
+
+
+@pytest.mark.parametrize("count", [0, 1, 500, 20_000])
+def test_a_request_stays_within_its_limit_whatever_the_number_of_objects(count: int) -> None:
+    text = prompt(many(count), tokens=10**6, limit=6_000, aim=10**5, count=o200k())
+    assert o200k()(text) <= 6_000
+    assert "</gc_plan>" in text
+
+
+def test_of_500_objects_every_eligible_one_can_be_found_in_the_request() -> None:
+    found = many(500)
+    text = prompt(found, tokens=10**6, limit=6_000, aim=0, count=o200k())
+    listed = text.partition("Index of what may be named")[2].partition("Not to be named")[0]
+    lines = [line for line in listed.splitlines() if line.startswith("  tool_")]
+    assert len(lines) > 80
+    merged = next(line for line in listed.splitlines() if "smaller ones" in line)
+    ids = [line.split(" · ")[0].strip() for line in lines]
+    names = read(plan(prune=[*ids, merged.partition("in all: ")[2].partition(" and ")[0]])).targets
+    eligible = {each.id for each in found if each.why is None}
+    assert {target.name for target in names} <= {each.id for each in found}
+    assert len({target.name for target in names} & eligible) > 0.8 * len(eligible)
+
+
+@given(drafts=transcripts(longest=14), limit=st.integers(900, 2_500))
+@settings(max_examples=40)
+def test_any_sessions_request_is_within_its_limit(drafts: tuple[Draft, ...], limit: int) -> None:
+    asked = ask(session(SETUP, *drafts).situation(), read=placed(*drafts).__getitem__, limit=limit, within_cut=True)
+    assert asked is None or asked.tokens <= limit
+
+
+def test_eligible_objects_come_through_in_record_order_with_their_action() -> None:
+    taken, refused = outcome(plan(prune=["bash:1"], mask="bash:3", fold="read:2 | the job before the repair"))
+    assert taken == [("fold", "read:2"), ("prune", "bash:1"), ("mask", "bash:3")]
+    assert not refused
+
+
+def test_what_may_not_be_named_is_refused_with_its_reason() -> None:
+    opened = small()
+    taken, refused = outcome(plan(prune=["read:1", "edit:1", "user:3", "bash:4", "write:1"]), objects(opened))
+    assert taken == []
+    assert refused == {
+        "read:1": WHY[Why.CONTRACT],
+        "edit:1": WHY[Why.BODY],
+        "write:1": WHY[Why.BODY],
+        "user:3": WHY[Why.CUT],
+        "bash:4": WHY[Why.CUT],
+    }
+
+
+def test_unknown_names_and_things_that_are_no_objects_are_refused() -> None:
+    taken, refused = outcome(plan(prune=["read:99", "step:3", "assistant:2", "episode:look", "entry:4", "everything old"]))
+    assert taken == []
+    assert refused == {
+        "read:99": "no such object is shown",
+        **dict.fromkeys(("step:3", "assistant:2", "episode:look", "entry:4"), "is nothing that a plan may name"),
+        "everything old": "no object's name",
+    }
+
+
+def test_names_are_understood_in_long_form_in_any_case_and_with_their_hash() -> None:
+    own = next(each.handle for each in objects() if each.id == "read:2")
+    assert outcome(plan(fold=f"function:{own}"))[0] == [("fold", "read:2")]
+    assert outcome(plan(fold="conversation:user:1"))[0] == [("fold", "user:1")]
+    assert outcome(plan(fold="Read:2"))[0] == [("fold", "read:2")]
+    assert outcome(plan(fold="read:2@ffffffff"))[1] == {"read:2@ffffffff".partition("@")[0]: "has the hash of another record"}
+
+
+def test_of_a_turn_and_a_call_inside_it_the_finer_wins() -> None:
+    taken, refused = outcome(plan(fold=["user:1", "user:2"], prune="bash:1"))
+    assert taken == [("prune", "bash:1"), ("fold", "user:2")]
+    assert refused == {"user:1": "something inside it is named, which is finer"}
+
+
+def test_a_call_that_was_refused_does_not_keep_its_turn_from_being_folded() -> None:
+    assert outcome(plan(fold="user:1", prune="read:1"))[0] == [("fold", "user:1")]
+
+
+def test_an_object_named_twice_gets_the_action_that_leaves_more_of_it() -> None:
+    taken, refused = outcome(plan(prune=["read:2", "bash:3"], mask=["read:2", "bash:3"], fold="read:2"))
+    assert taken == [("fold", "read:2"), ("mask", "bash:3")]
+    assert set(refused) == {"read:2", "bash:3"}
+
+
+def test_a_turn_is_folded_and_not_pruned_and_never_masked() -> None:
+    taken, refused = outcome(plan(prune="user:1", mask="user:2"))
+    assert taken == [("fold", "user:1")]
+    assert refused["user:1"].startswith("folded instead")
+    assert refused["user:2"] == "only a call with a result can be masked"
+
+
+def test_what_is_hardly_larger_than_a_pointer_is_not_folded() -> None:
+    taken, refused = outcome(plan(fold="bash:2"))
+    assert taken == []
+    assert refused == {"bash:2": "is hardly larger than a pointer to it"}
+
+
+def test_of_a_skill_the_older_loads_leave_and_the_newest_stays() -> None:
+    taken, refused = outcome(plan(prune=["skill:office:tables", "function:skill:1"]))
+    assert taken == [("prune", "skill:office:tables")]
+    assert refused == {"function:skill:1": "is a load of skill:office:tables, which is to be named"}
+
+
+def test_a_plan_is_held_against_the_objects_as_they_are_when_it_comes() -> None:
+    opened = small()
+    asked = ask(opened.situation())
+    assert asked is not None
+    opened.append(reply("ok"))
+    opened.append(human("and?"))
+    assert outcome(plan(prune="bash:4"), asked.objects)[0] == []
+    assert outcome(plan(prune="bash:4"), objects(opened))[0] == [("prune", "bash:4")]
+
+
+def test_a_folds_pointer_says_what_it_is_when_it_is_wanted_and_how_it_comes_back() -> None:
+    done = screened(read(plan(fold="read:2 | the job before [the] repair; recall to compare")), objects())
+    fold = done.actions[0]
+    assert isinstance(fold, Fold)
+    handle = fold.object.handle
+    assert fold.pointer.text == (
+        f"[folded: {handle} import/job.py, 911 tokens: the job before (the) repair; recall to compare · recall brings it back]"
+    )
+    assert (fold.pointer.handles, fold.pointer.before_entry) == ((handle,), 1)
+    assert done.tokens == 911
+
+
+def test_a_pointer_is_bounded_and_has_words_of_its_own_when_the_plan_gives_none() -> None:
+    turn, call_ = objects()[0], objects()[2]
+    assert "4 calls" not in pointer_to(turn, "").text
+    assert ": 3 calls · recall" in pointer_to(turn, "").text
+    assert ": its output · recall" in pointer_to(call_, "").text
+    assert len(pointer_to(call_, "word ] \n" * 4_000).text) < 240 + 72 + 80
+    assert pointer_to(call_, "word ]]]\n").text.count("]") == 1
+
+
+def test_a_mask_names_the_block_it_shortens() -> None:
+    mask = screened(read(plan(mask="bash:3")), objects()).actions[0]
+    assert isinstance(mask, Mask)
+    assert mask.result == mask.object.places[1]
+
+
+NAMES = (
+    "user:1 user:2 user:3 read:1 read:2 read:3 bash:1-4 bash:2 edit:1 skill:office:tables function:skill:1 function:read:2 conversation:user:1"
+    " read:9 read:1-90 nothing step:2 READ:3 write:1"
+).split()
+
+
+@st.composite
+def replies(draw: st.DrawFn) -> str:
+    """Plans that name anything, and now and then a text that is none."""
+    lists = {
+        action: draw(st.lists(st.sampled_from(NAMES), max_size=6)) for action in draw(st.permutations(["fold", "mask", "prune"]))
+    }
+    text = plan(**lists)
+    cut = draw(st.integers(0, len(text)))
+    return draw(st.sampled_from([text, text[:cut], text[cut:] + text, str(lists), str({"gc_plan": lists})[: cut + 20]]))
+
+
+def lawful(done: Screened, found: Sequence[ContextObject]) -> None:
+    places = [at for action in done.actions for at in action.object.places]
+    assert len(places) == len(set(places)), "two actions touch one block"
+    assert [action.object.start for action in done.actions] == sorted(action.object.start for action in done.actions)
+    for action in done.actions:
+        assert action.object in found
+        assert action.object.why is None
+        assert not (isinstance(action, Prune) and action.object.kind == "turn")
+        assert not isinstance(action, Mask) or (action.object.result is not None and not action.object.shortened)
+
+
+@given(reply_text=st.one_of(replies(), st.text(max_size=80)))
+@settings(max_examples=200)
+def test_only_eligible_objects_come_through_and_never_overlap(reply_text: str) -> None:
+    found = objects()
+    lawful(screened(read(reply_text), found), found)
+
+
+@given(drafts=transcripts(longest=12), data=st.data())
+@settings(max_examples=60)
+def test_a_plan_for_any_session_is_lawful_and_does_not_depend_on_its_order(
+    drafts: tuple[Draft, ...], data: st.DataObject
+) -> None:
+    found = objects_in(session(SETUP, *drafts).situation(), within_cut=True)
+    names = [each.id for each in found]
+    chosen = data.draw(
+        st.lists(st.tuples(st.sampled_from(["fold", "mask", "prune"]), st.sampled_from(names)), unique=True)
+        if names
+        else st.just([])
+    )
+    texts = [
+        "".join(f"<{action}>{name}</{action}>" for action, name in order)
+        for order in (chosen, data.draw(st.permutations(chosen)))
+    ]
+    done, again = (screened(read(f"<gc_plan>{text}</gc_plan>"), found) for text in texts)
+    lawful(done, found)
+    assert done == again
+    assert {each.object.id for each in done.actions} | {each.object for each in done.refused} >= {name for _, name in chosen}

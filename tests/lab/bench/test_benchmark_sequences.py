@@ -1,0 +1,129 @@
+"""The sequences of dependent tasks, played by their own scripts: real files, real tools, real checks."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tenure.agent.events import Event, SessionOpened, TurnDone
+from tenure.agent.settings import World
+from tenure.errors import InputError
+from tenure.lab.bench.condition import condition_named
+from tenure.lab.bench.gathered import gathered
+from tenure.lab.bench.outcome import Outcome
+from tenure.lab.bench.play import Setup, Task, play
+from tenure.lab.bench.report import Run, report
+from tenure.lab.bench.sequences.all import SEQUENCES, sequence_named
+from tenure.lab.bench.sequences.running import checked_by, run
+from tenure.testing.builders import by_words
+from tenure.testing.store import MemoryStore
+
+
+def played(folder: Path, name: str, condition: str, ceiling: int = 0, heard: list[Event] | None = None) -> tuple[Outcome, ...]:
+    async def wait(seconds: float) -> None:
+        if seconds > 1:
+            await asyncio.Event().wait()
+
+    sequence = sequence_named(name)
+    setup = Setup(model="sample", condition=condition_named(condition), ceiling=ceiling or sequence.ceiling)
+    world = World(home=folder, wait=wait, seconds=lambda: 0.0, now=lambda: "2026-01-01T00:00:00.000000Z", today=None)
+    return asyncio.run(run(sequence, setup, folder / "run", world, heard=(heard.append if heard is not None else lambda _: None)))
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_no_task_is_solved_before_anything_was_done(name: str, tmp_path: Path) -> None:
+    sequence = SEQUENCES[name]
+    sequence.lay_out(tmp_path)
+    assert [step.name for step in sequence.steps if checked_by(step.check, tmp_path).solved] == []
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_a_sequence_is_solved_under_cwl_while_episodes_leave(name: str, tmp_path: Path) -> None:
+    outcomes = played(tmp_path, name, "cwl")
+    assert [(each.reason, each.solved) for each in outcomes] == [("done", True)] * len(SEQUENCES[name].steps)
+    assert sum(each.commits for each in outcomes) > 0
+    assert [each.first for each in outcomes[1:]] == [each.last for each in outcomes[:-1]], "one session over all tasks"
+
+
+def test_under_compaction_a_summary_is_written_once_the_ceiling_is_reached(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    outcomes = played(tmp_path, "kernel", "compaction", heard=heard)
+    assert all(each.solved for each in outcomes)
+    assert sum(each.summaries for each in outcomes) == 1
+    assert sum(each.commits for each in outcomes) == 0
+    whole = played(tmp_path / "whole", "kernel", "none")
+    assert outcomes[-1].usage.prompt < whole[-1].usage.prompt
+    assert outcomes[-1].usd > whole[-1].usd, "the summary is in the bill"
+    assert [event.reason for event in heard if isinstance(event, TurnDone)] == ["done"] * 4, "turns of one call are not told of"
+    opened = [event for event in heard if isinstance(event, SessionOpened)]
+    assert [event.resumed for event in opened] == [False, True, True, True]
+
+
+def test_a_ceiling_that_is_never_reached_changes_nothing(tmp_path: Path) -> None:
+    compacted, whole = (played(tmp_path / name, "hashes", name, 100_000) for name in ("compaction", "none"))
+    assert [each.calls for each in compacted] == [each.calls for each in whole]
+    assert sum(each.summaries for each in compacted) == 0
+
+
+def test_a_run_is_gathered_from_its_folder_with_the_measures_of_its_session(tmp_path: Path) -> None:
+    outcomes = played(tmp_path, "hashes", "cwl")
+    found = gathered(tmp_path / "run", by_words, benchmark="hashes")
+    assert found.notes == ()
+    [one] = found.runs
+    assert (one.benchmark, one.condition, one.tasks) == ("hashes", "cwl", outcomes)
+    [session] = one.sessions
+    assert session.overhead.delimiters == 12
+    assert (session.typing.expl, session.typing.act, session.typing.mistyped) == (3, 3, ())
+    assert session.dependencies.missing == ()
+    assert session.replies == sum(each.calls for each in outcomes)
+
+
+def test_without_episodes_the_script_marks_none(tmp_path: Path) -> None:
+    played(tmp_path, "hashes", "none")
+    [session] = gathered(tmp_path / "run", by_words).runs[0].sessions
+    assert (session.overhead.delimiters, session.overhead.standing_tokens, session.typing.declared) == (0, 0, 0)
+
+
+def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path) -> None:
+    runs: list[Run] = []
+    for name in ("a", "b"):
+        played(tmp_path / name, "kernel", "cwl")
+        runs += gathered(tmp_path / name / "run", by_words, benchmark="kernel").runs
+    [row] = report(runs).rows
+    assert (row.runs, row.tasks, row.solved.hits) == (2, 8, 8)
+    assert row.calls is not None
+    assert row.calls.sd == 0
+
+
+def test_an_unknown_sequence_or_condition_names_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"'doom', expected one of canvas, hashes, kernel"):
+        sequence_named("doom")
+    with pytest.raises(InputError, match=r"'best', expected one of cwl, compaction, none, tiered"):
+        condition_named("best")
+
+
+def test_the_agent_annotates_under_a_policy_that_reads_marks_and_under_no_other() -> None:
+    names = ("cwl", "tiered+cwl", "tiered", "provenance", "none")
+    assert [condition_named(name).episodes for name in names] == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize("condition", ["none", "compaction"])
+def test_no_progress_ends_a_task_under_any_condition(condition: str, tmp_path: Path) -> None:
+    again = {"text": "Again.", "calls": [{"name": "ls", "arguments": {"path": "."}}]}
+    (tmp_path / "script.json").write_text(json.dumps({"replies": [again] * 20}))
+    (tmp_path / "ws").mkdir()
+    setup = Setup(model=f"scripted:{tmp_path / 'script.json'}", condition=condition_named(condition))
+    task = Task(name="x", words="Look.", folder=tmp_path / "ws")
+    outcome = asyncio.run(play(task, setup, "s", World(home=tmp_path, store=MemoryStore())))
+    assert (outcome.reason, outcome.calls) == ("stuck", 6)
+
+
+def test_calls_are_limited_under_compaction_too(tmp_path: Path) -> None:
+    calls = [{"text": "", "calls": [{"name": "bash", "arguments": {"command": f"echo {n}"}}]} for n in range(9)]
+    (tmp_path / "script.json").write_text(json.dumps({"replies": calls}))
+    (tmp_path / "ws").mkdir()
+    setup = Setup(model=f"scripted:{tmp_path / 'script.json'}", condition=condition_named("compaction"), most_calls=4)
+    task = Task(name="x", words="Count.", folder=tmp_path / "ws")
+    outcome = asyncio.run(play(task, setup, "s", World(home=tmp_path, store=MemoryStore())))
+    assert (outcome.reason, outcome.calls) == ("step limit", 4)

@@ -1,0 +1,190 @@
+"""A made-up corpus run whole: what is a member, what is run, and that nothing of the machine or the order gets into what is written."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up_corpus import ROW_TOKENS, corpus, session
+from msgspec.structs import replace
+
+from tenure.engine.meter.tokens import o200k
+from tenure.errors import InputError
+from tenure.lab.cuts import CutLine
+from tenure.lab.evidence import jobs
+from tenure.lab.evidence.contents import KINDS, NAMES
+from tenure.lab.evidence.corpus import Member, corpus_of, source_of
+from tenure.lab.evidence.gathered import Gathered, gathered
+from tenure.lab.evidence.origins import ALL
+from tenure.lab.evidence.work import Needed, work
+from tenure.lab.evidence.written import MADE, files_of, write
+from tenure.lab.protocols.conditions import budget_of
+from tenure.lab.protocols.isolated import IsolatedRun, isolated
+from tenure.lab.spread import Engine, Keep, engine_named
+from tenure.lab.spread.engines import Processes, one_process
+from tenure.lab.spread.task import Answer, Task
+
+TOKENIZER = o200k()
+
+
+def files(found: Gathered) -> dict[str, bytes]:
+    made = [section for kind in KINDS if (section := kind.made(found)) is not None]
+    return files_of(found, made, is_whole=True)
+
+
+def ran(folder: Path, *whats: str, engine: Engine = one_process, keep: Keep | None = None) -> Gathered:
+    return gathered(corpus_of(folder), whats, engine, keep=keep)
+
+
+def test_members_are_sessions_by_content_named_from_the_folder_on(tmp_path: Path) -> None:
+    found = corpus_of(corpus(tmp_path / "sessions"))
+    assert [member.name for member in found.members] == ["observatory/long.json", "observatory/short.json", "site/middling.json"]
+    assert found.again == ("site/again.json",)
+    assert str(tmp_path) not in source_of(found.folder, "site/middling.json").path
+
+
+def test_another_name_or_another_byte_is_another_corpus(tmp_path: Path) -> None:
+    first = corpus_of(corpus(tmp_path / "one"))
+    assert corpus_of(corpus(tmp_path / "two")).sha256 == first.sha256
+    session(tmp_path / "two" / "site" / "middling.json", reads=15)
+    assert corpus_of(tmp_path / "two").sha256 != first.sha256
+    (tmp_path / "one" / "site" / "middling.json").rename(tmp_path / "one" / "site" / "other.json")
+    assert corpus_of(tmp_path / "one").sha256 != first.sha256
+
+
+@pytest.mark.parametrize("folder", ["missing", "empty"])
+def test_a_folder_without_sessions_is_told(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=folder):
+        corpus_of(tmp_path / folder)
+
+
+def test_the_whole_bake_off_runs_everything_and_says_nothing_of_the_machine_or_of_what_was_said(tmp_path: Path) -> None:
+    found = ran(corpus(tmp_path / "sessions"), "alone", "cuts", "needs", "billed", "together")
+    made = files(found)
+    assert found.failed == ()
+    assert {run.policy for run in found.alone} == {"none", *ALL}
+    assert {run.source for run in found.alone if run.measured.commits} == {"observatory/long.json"}
+    assert {line.policy for line in found.cuts if not line.matched} == {*ALL, "oracle-objects", "oracle-lines"}
+    assert {line.matched for line in found.cuts} > {""}
+    assert {run.policy for run in found.together} == {"none", "compaction", *ALL}
+    pages = {*NAMES} - {"bill", "detector"}  # no usage is reported, and nothing was read by hand
+    assert {name for name in made if name.endswith(".md")} == {"README.md", *(f"{name}.md" for name in pages)}
+    for body in made.values():
+        assert str(tmp_path).encode() not in body
+        assert b"TICKET" not in body
+        assert b"ever wanted" not in body
+
+
+def test_the_same_sessions_elsewhere_give_the_same_files_to_the_byte(tmp_path: Path) -> None:
+    for name in ("here", "a/longer/way/there"):
+        session(tmp_path / name / "observatory" / "long.json", reads=10, wanted=2, rows=64_000 // 10 // ROW_TOKENS)
+    assert files(ran(tmp_path / "here", "alone", "needs")) == files(ran(tmp_path / "a/longer/way/there", "alone", "needs"))
+
+
+def test_engines_and_kept_results_give_the_same_files(tmp_path: Path) -> None:
+    folder = corpus(tmp_path / "sessions")
+    keep = Keep(tmp_path / "kept")
+    first = files(ran(folder, "needs"))
+    assert files(ran(folder, "needs", engine=Processes(1), keep=keep)) == first
+    asked: list[str] = []
+
+    def work_again(task: Task[Any], rest: Sequence[Any], /) -> Iterator[tuple[int, Answer]]:
+        asked.extend(job.name for job in rest)
+        return one_process(task, rest)
+
+    session(folder / "site" / "middling.json", reads=13)
+    ran(folder, "needs", engine=work_again, keep=keep)
+    assert sorted(asked) == ["needs: site/middling.json", "profile: site/middling.json"]
+
+
+def test_a_session_that_cannot_be_read_is_told_under_its_name_and_the_rest_is_run(tmp_path: Path) -> None:
+    members = corpus_of(corpus(tmp_path / "sessions"))
+    (tmp_path / "sessions" / "site" / "middling.json").unlink()
+    found = gathered(members, ("needs", "together"), one_process)
+    assert [failed.name for failed in found.failed] == ["profile: site/middling.json"]
+    assert list(found.needs) == ["observatory/long.json", "observatory/short.json"]
+    assert {task.source for run in found.together for task in run.tasks} == set(found.needs)
+    index = files(found)["README.md"].decode()
+    assert "| profile: site/middling.json | InputError: site/middling.json: no such file" in index
+    assert str(tmp_path) not in index
+
+
+def test_a_session_below_every_limit_is_as_if_it_had_been_run_under_each(tmp_path: Path) -> None:
+    path = session(tmp_path / "short.json", reads=5)
+    found = corpus_of(tmp_path)
+    (job,) = jobs.of_sessions(found, ("alone",))
+    runs = [line for line in work(job).lines if isinstance(line, IsolatedRun)]
+    for name in ("cwl", "cline", "clear-tool-uses", "discard-all"):
+        copied = next(run for run in runs if run.policy == name and run.budget.ceiling == 80_000)
+        really = isolated(source_of(found.folder, path.name), ALL[name], budget_of(80_000), TOKENIZER)
+        assert copied == really
+
+
+def test_what_a_job_depends_on_is_not_where_the_corpus_lies(tmp_path: Path) -> None:
+    member = Member(name="a.json", tool="messages", sha256="00")
+    job = jobs.OfSession(what="cuts", folder="/home/ada/sessions", member=member)
+    assert job.identity == replace(job, folder="/mnt/sessions").identity
+    assert job.identity != replace(job, member=replace(member, sha256="01")).identity
+    assert job.identity != replace(job, what="needs").identity
+
+
+def test_every_policy_is_run_under_the_common_ceiling() -> None:
+    assert all(jobs.CEILING in jobs.ceilings_of(name) for name in ALL)
+    assert set(jobs.SWEPT) <= set(ALL)
+    assert set(jobs.TARGETED) <= set(ALL)
+    assert set(jobs.BESIDE) <= set(ALL)
+
+
+def test_needs_carry_the_name_of_their_session(tmp_path: Path) -> None:
+    session(tmp_path / "short.json", reads=5)
+    (job,) = jobs.of_sessions(corpus_of(tmp_path), ("needs",))
+    (line,) = work(job).lines
+    assert isinstance(line, Needed)
+    assert line.source == "short.json"
+
+
+def test_cuts_are_made_at_every_share(tmp_path: Path) -> None:
+    session(tmp_path / "middling.json", reads=12)
+    (job,) = jobs.of_sessions(corpus_of(tmp_path), ("cuts",))
+    lines = [line for line in work(job).lines if isinstance(line, CutLine) and not line.matched]
+    assert {line.target for line in lines} == set(jobs.PRUNES)
+
+
+def test_a_later_run_takes_its_own_leavings_away_and_nothing_else(tmp_path: Path) -> None:
+    out = tmp_path / "evidence"
+    write(out, {"README.md": MADE.encode() + b"old", "cuts.jsonl": b"{}\n", "cuts-30.svg": MADE.encode()}, is_whole=True)
+    (out / "labels.jsonl").write_text("{}\n")
+    (out / "notes.md").write_text("# Somebody's own")
+    write(out, {"README.md": MADE.encode() + b"new"}, is_whole=True)
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "labels.jsonl", "notes.md"]
+    assert (out / "README.md").read_bytes().endswith(b"new")
+
+
+def test_a_run_of_one_section_leaves_the_others_where_they_are(tmp_path: Path) -> None:
+    out = tmp_path / "evidence"
+    write(out, {"whole.md": MADE.encode(), "README.md": MADE.encode()}, is_whole=True)
+    write(out, {"cuts.md": MADE.encode()}, is_whole=False)
+    assert sorted(path.name for path in out.iterdir()) == ["README.md", "cuts.md", "whole.md"]
+
+
+def test_rows_too_large_to_be_kept_are_not_and_the_page_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    session(tmp_path / "middling.json", reads=12)
+    found = ran(tmp_path, "cuts")
+    assert "cuts.jsonl" in files(found)
+    monkeypatch.setattr("tenure.lab.evidence.written.ROWS_MOST", 10)
+    small = files(found)
+    assert "cuts.jsonl" not in small
+    assert b"are not kept here" in small["cuts.md"]
+
+
+def test_the_engine_of_a_cluster_is_found_by_name() -> None:
+    pytest.importorskip("ray")
+    assert type(engine_named("ray")).__name__ == "OnRay"
+
+
+def test_a_corpus_survives_being_copied(tmp_path: Path) -> None:
+    corpus(tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    assert replace(corpus_of(tmp_path / "one"), folder="") == replace(corpus_of(tmp_path / "two"), folder="")

@@ -1,0 +1,175 @@
+"""Claims on made-up rows, and rows on small recordings."""
+
+from pathlib import Path
+
+import pytest
+from logged import bulk, read, recording
+from msgspec.structs import replace
+
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import policy_named
+from tenure.lab.bill import Bill, Part
+from tenure.lab.loading import source
+from tenure.lab.protocols import claims  # what it holds is named like tests
+from tenure.lab.protocols.compaction import Compacting
+from tenure.lab.protocols.conditions import USUAL, budget_of
+from tenure.lab.protocols.isolated import isolated
+from tenure.lab.protocols.measured import Limits, Misses, added
+from tenure.lab.protocols.sweep import WINDOW, PartRow, Protocol, SweepRow, sweep_accumulating, sweep_isolated
+from tenure.lab.protocols.tasks import laid_out
+
+TOKENIZER = o200k()
+CONDITIONS = replace(USUAL, head_tokens=1_000)
+SAVING, FREE, TIMES, JUMP, COMPACTION, ISOLATED = (claim.key for claim in claims.CLAIMS)
+
+
+def row(
+    usd: float,
+    ceiling: int | None = None,
+    policy: str = "cwl",
+    protocol: Protocol = "accumulating",
+    variant: str = "",
+    missing: int = 0,
+) -> SweepRow:
+    part = PartRow(name="one", calls=9, record_tokens=9, peak_view_tokens=9, usd=usd, missed=0, calls_missing=0)
+    measured = replace(added([]), bill=Bill(output=Part(tokens=1, usd=usd)), misses=Misses(calls=missing))
+    return SweepRow(
+        protocol=protocol,
+        policy=policy if ceiling is not None else "none",
+        variant=variant,
+        ceiling=ceiling,
+        budget=Limits(ceiling=ceiling),
+        measured=measured,
+        parts=(part,),
+    )
+
+
+def one(key: str, *rows: SweepRow, protocol: Protocol = "accumulating") -> claims.Tested:
+    (found,) = (each for each in claims.tested(rows) if each.claim == key and each.protocol == protocol)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("capped", "free", "verdict"),
+    [
+        (50, 100, "holds"),
+        (20, 100, "holds"),
+        (79, 100, "holds"),
+        (95, 100, "partly"),
+        (100, 100, "does not hold"),
+        (130, 100, "does not hold"),
+    ],
+)
+def test_a_saving_is_held_against_what_fills_the_window(capped: float, free: float, verdict: str) -> None:
+    found = one(SAVING, row(capped, 80_000), row(free, WINDOW), row(500))
+    assert found.verdict == verdict
+    assert found.figures[0].value == pytest.approx(1 - capped / free)
+    assert one(FREE, row(capped, 80_000), row(free)).verdict == verdict
+
+
+def test_a_saving_beyond_the_claim_says_so() -> None:
+    found = one(SAVING, row(10, 80_000), row(100, WINDOW))
+    assert found.verdict == "holds"
+    assert "more is saved" in found.because
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(10, 30, "holds"), (10, 25, "holds"), (10, 20, "partly"), (10, 10.5, "does not hold")]
+)
+def test_three_times_is_held_against_120k_and_above(low: float, high: float, verdict: str) -> None:
+    assert one(TIMES, row(low, 50_000), row(high, 120_000)).verdict == verdict
+    assert one(TIMES, row(low, 50_000), row(low, 120_000), row(high, WINDOW)).verdict == verdict
+
+
+def test_three_times_less_than_a_window_says_how_little_it_is_against_120k() -> None:
+    found = one(TIMES, row(10, 50_000), row(18, 120_000), row(33, WINDOW))
+    assert (found.verdict, found.because) == ("holds", "1.8 times less than at 120k, 3.3 times less than at 267k")
+
+
+def test_calls_that_miss_stand_beside_the_saving() -> None:
+    found = one(TIMES, row(10, 50_000, missing=30), row(30, 120_000, missing=10))
+    assert found.figures[-1].value == 3.0
+
+
+@pytest.mark.parametrize(
+    ("costs", "verdict"),
+    [
+        ((10, 11, 20), "holds"),  # flat below, steep above
+        ((10, 15, 15 * 160 / 120), "does not hold"),  # with the ceiling, on both sides
+        ((10, 12, 14), "partly"),
+        ((10, 12, 12), "does not hold"),
+        ((10, 10, 12), "holds"),
+    ],
+)
+def test_a_jump_is_cost_that_grows_faster_above_than_below(costs: tuple[float, float, float], verdict: str) -> None:
+    rows = [row(usd, ceiling) for usd, ceiling in zip(costs, (80_000, 120_000, 160_000), strict=True)]
+    assert one(JUMP, *rows).verdict == verdict
+
+
+@pytest.mark.parametrize(("usd", "verdict"), [(77, "holds"), (90, "partly"), (101, "does not hold")])
+def test_the_compaction_with_the_highest_trigger_is_the_harnesss_own(usd: float, verdict: str) -> None:
+    summaries = (row(100, 167_000, "compaction", variant="brief"), row(50, 80_000, "compaction", variant="brief"))
+    found = one(COMPACTION, row(usd, 80_000), *summaries)
+    assert found.verdict == verdict
+    assert len(found.figures) == 2
+
+
+@pytest.mark.parametrize(("usd", "verdict"), [(105, "holds"), (50, "holds"), (115, "partly"), (150, "does not hold")])
+def test_one_session_is_held_against_the_sum_of_isolated_ones(usd: float, verdict: str) -> None:
+    assert one(ISOLATED, row(usd, 80_000), row(100, protocol="isolated"), row(900)).verdict == verdict
+
+
+def test_a_claim_without_its_rows_cannot_be_tested_and_says_what_it_needs() -> None:
+    found = {each.claim: each for each in claims.tested([row(1, 60_000)])}
+    assert {each.verdict for each in found.values()} == {"cannot be tested"}
+    assert found[TIMES].because == "needs rows at 50k, 120k"
+
+
+def test_sessions_that_cost_nothing_prove_nothing() -> None:
+    rows = [row(0, ceiling) for ceiling in (50_000, 80_000, 120_000, 160_000, WINDOW)]
+    assert {each.verdict for each in claims.tested([*rows, row(0)])} <= {"does not hold", "cannot be tested"}
+
+
+def test_claims_are_tested_for_each_policy_and_protocol() -> None:
+    rows = [row(1, 80_000, name, protocol) for name in ("a", "b") for protocol in ("isolated", "accumulating")]
+    found = list(claims.tested([*rows, row(2, 167_000, "compaction", variant="brief")]))
+    assert {(each.policy, each.protocol) for each in found} == {
+        (name, protocol) for name in ("a", "b") for protocol in ("isolated", "accumulating")
+    }
+    assert all(each.origin and each.says for each in found)
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    rows = (read(f"part_{number}.txt", bulk(80, f"part {number}")) for number in range(8))
+    return recording(tmp_path / "s.jsonl", ("human", "Look."), *rows, read("part_0.txt", "again"), ("say", "Ok."))
+
+
+def test_a_sweep_has_a_row_without_limit_and_one_for_each_policy_and_ceiling(address: str) -> None:
+    policies = {name: policy for name in ("cwl", "sliding-window") if (policy := policy_named(name)) is not None}
+    conversations = laid_out([address], TOKENIZER)
+    compactions = [Compacting(trigger=8_000, keep=2_000, size=800)]
+    rows = list(
+        sweep_accumulating(
+            conversations, policies, TOKENIZER, ceilings=(6_000, 9_000, None), compactions=compactions, conditions=CONDITIONS
+        )
+    )
+    assert [(each.policy, each.ceiling) for each in rows] == [
+        ("none", None),
+        ("cwl", 6_000),
+        ("cwl", 9_000),
+        ("sliding-window", 6_000),
+        ("sliding-window", 9_000),
+        ("compaction", 8_000),
+    ]
+    assert all(part.usd == pytest.approx(each.measured.bill.total_usd) for each in rows for part in each.parts)
+
+
+def test_a_session_below_a_ceiling_is_not_run_again_and_comes_out_the_same(address: str) -> None:
+    policy = policy_named("cwl")
+    assert policy is not None
+    rows = list(sweep_isolated([address], {"cwl": policy}, TOKENIZER, ceilings=(6_000, 90_000), conditions=CONDITIONS))
+    for found in rows[1:]:
+        run = isolated(source(address), policy, budget_of(found.ceiling), TOKENIZER, conditions=CONDITIONS)
+        assert (found.measured, found.budget.ceiling) == (run.measured, found.ceiling)
+    assert rows[1].measured.commits > 0 == rows[2].measured.commits

@@ -1,0 +1,48 @@
+"""docs/protocols.md says what the code does."""
+
+from pathlib import Path
+
+from tenure.engine.lifecycle.budget import FLOOR_SHARE
+from tenure.lab.protocols import claims  # what it holds is named like tests
+from tenure.lab.protocols.compaction import ASKED_TOKENS, EARLY, LATE, SUMMARY_TOKENS
+from tenure.lab.protocols.conditions import USUAL
+from tenure.lab.protocols.sweep import CEILINGS
+from tenure.lab.protocols.tasks import GAP_S, HUMAN_TOKENS, RARE_SHARE, RARE_TASKS, SHARED_NAMES
+from tenure.lab.protocols.workload import HARD_RESULTS, HARD_SHARE, LEAST_HARD, RULES
+
+PAGE = (Path(__file__).parents[3] / "docs" / "protocols.md").read_text(encoding="utf-8")
+FLAT = " ".join(PAGE.split())
+
+
+def test_the_page_has_every_rule_of_the_classes_in_order() -> None:
+    rows = [f"| {rule.workload} | {rule.says} |" for rule in RULES]
+    assert "\n".join(rows) in PAGE
+
+
+def test_the_page_has_every_claim_with_its_source() -> None:
+    for claim in claims.CLAIMS:
+        assert f"| {claim.key} | {claim.says} | {claim.origin} |" in PAGE
+
+
+def test_the_figures_of_the_page_are_the_codes() -> None:
+    told = (
+        f"{USUAL.head_tokens:,} tokens of system prompt and tools",
+        f"down to {FLOOR_SHARE:.0%} of it".replace("%", " %"),
+        f"It begins {GAP_S:.0f} s after",
+        f"One conversation holds {HUMAN_TOKENS:,} tokens",
+        f"at least {SHARED_NAMES} of the same rare",
+        f"in at most {RARE_TASKS} of its tasks or a quarter",
+        f"at {LATE.trigger:,} tokens, keeping {LATE.keep:,}",
+        f"at {EARLY.trigger:,}, keeping {EARLY.keep:,}",
+        f"{ASKED_TOKENS:,} tokens of question",
+        f"It weighs {SUMMARY_TOKENS:,} tokens",
+        f"(at least {LEAST_HARD})",
+    )
+    assert [each for each in told if each not in FLAT] == []
+    assert (RARE_SHARE, HARD_SHARE, HARD_RESULTS) == (0.25, 0.1, 0.5)  # a quarter, the tenth, half
+    assert [f"{ceiling // 1000}k" in FLAT for ceiling in CEILINGS if ceiling] == [True] * (len(CEILINGS) - 1)
+
+
+def test_the_verdicts_of_the_page_are_the_codes() -> None:
+    assert (claims.SAVED[0], claims.NEAR_TIMES, claims.ALIKE, claims.JUMP, claims.SLIGHT) == (0.2, 2.5, 0.1, 2.0, 1.1)
+    assert round(claims.CHEAPER - claims.ALIKE / 2, 2) == 0.18

@@ -1,0 +1,196 @@
+"""No input makes a reader raise anything but InputError, or hang; what it yields is always valid."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from session_reading import FIXTURES, chunked, drafts
+
+from tenure.engine.record.chain import Chain, verify
+from tenure.engine.record.entry import Block, Draft, ToolResult
+from tenure.errors import InputError
+from tenure.logs.detect import READERS, read
+from tenure.logs.jsonl import LONGEST_LINE, lines
+from tenure.logs.reader import Event, Rewritten, Skipped
+from work import growth
+
+SOURCES = {path.name: path.read_bytes() for path in sorted(FIXTURES.iterdir())}
+
+NASTY = [
+    b"\x00",
+    b"\xff",
+    b"\\ud800",
+    b"\\udc00\\ud800",
+    b'"',
+    b"{",
+    b"}",
+    b"[" * 2000,
+    b"\n",
+    b"null",
+    b"1E999",
+    b"\xed\xa0\x80",
+    b"NaN",
+]
+
+
+def checked(found: list[Event]) -> None:
+    count = 0
+    for event in found:
+        match event:
+            case Draft():
+                count += 1
+                assert event.blocks
+                assert all(valid(block) for block in event.blocks)
+                if event.payload:
+                    json.loads(event.payload.decode("utf-8", "surrogatepass"), strict=False)
+            case Rewritten(drop_before=dropped):
+                assert 0 <= dropped <= count
+            case Skipped(reason=reason, bytes=size):
+                assert reason
+                assert size >= 0
+
+
+def valid(block: Block) -> bool:
+    block.text.encode()
+    return not isinstance(block, ToolResult) or all(media.text.encode() is not None for media in block.media)
+
+
+def read_as_any(data: bytes) -> None:
+    with suppress(InputError):
+        checked(list(read(chunked(data, 777))[1]))
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    data = SOURCES[draw(st.sampled_from(sorted(SOURCES)))]
+    for _ in range(draw(st.integers(1, 4))):
+        data = draw(st.sampled_from(MUTATIONS))(data, draw)
+    return data
+
+
+def truncate(data: bytes, draw: st.DrawFn) -> bytes:
+    return data[: draw(st.integers(0, len(data)))]
+
+
+def flip(data: bytes, draw: st.DrawFn) -> bytes:
+    at = draw(st.integers(0, max(0, len(data) - 1)))
+    return data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
+
+
+def insert(data: bytes, draw: st.DrawFn) -> bytes:
+    at = draw(st.integers(0, len(data)))
+    return data[:at] + draw(st.sampled_from(NASTY)) + data[at:]
+
+
+def shuffle(data: bytes, draw: st.DrawFn) -> bytes:
+    return b"\n".join(draw(st.permutations(data.split(b"\n"))))
+
+
+def repeat(data: bytes, draw: st.DrawFn) -> bytes:
+    parts = data.split(b"\n")
+    at = draw(st.integers(0, len(parts) - 1))
+    return b"\n".join((*parts[: at + 1], *parts[at:]))
+
+
+def retype(data: bytes, draw: st.DrawFn) -> bytes:
+    """Another kind of value after some colon."""
+    parts = data.split(b": ") if b": " in data else data.split(b":")
+    joint = b": " if b": " in data else b":"
+    at = draw(st.integers(0, max(0, len(parts) - 2)))
+    return joint.join(
+        (*parts[:at], parts[at], draw(st.sampled_from([b"null,", b"3,", b'"x",', b"[],", b"{},"])) + parts[-1], *parts[at + 2 :])
+    )
+
+
+MUTATIONS: list[Callable[[bytes, st.DrawFn], bytes]] = [truncate, flip, insert, shuffle, repeat, retype]
+
+
+@settings(max_examples=400, deadline=None)
+@given(mutated())
+def test_a_damaged_file_gives_a_record_or_an_input_error(data: bytes) -> None:
+    read_as_any(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(mutated(), st.sampled_from(READERS))
+def test_each_reader_survives_any_file(data: bytes, reader: object) -> None:
+    assert reader in READERS
+    for each in READERS:
+        if each is reader:
+            with suppress(InputError):
+                checked(list(each.read(chunked(data, 501))))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300))
+def test_recognising_never_raises(head: bytes) -> None:
+    for reader in READERS:
+        assert reader.recognises(head) in (True, False)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(SOURCES)), st.integers(1, 5000))
+def test_the_size_of_the_chunks_does_not_matter(name: str, size: int) -> None:
+    assert list(read(chunked(SOURCES[name], size))[1]) == list(read([SOURCES[name]])[1])
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_is_read_makes_a_chain_that_verifies(name: str) -> None:
+    chain = Chain()
+    placed = [chain.place(draft, (1,) * len(draft.blocks)) for draft in drafts(read([SOURCES[name]])[1])]
+    assert placed
+    assert verify(placed) is None
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith(".jsonl")])
+def test_every_line_twice_reads_like_every_line_once_where_lines_have_ids(name: str) -> None:
+    once = drafts(read([SOURCES[name]])[1])
+    twice = drafts(read([b"\n".join(line for line in SOURCES[name].split(b"\n") for _ in (1, 2))])[1])
+    if name in (
+        "pi_linear.jsonl",
+        "openai_lines.jsonl",
+        "who_and_when_lines.jsonl",
+        "openhands_output.jsonl",
+    ):  # no ids: what is written twice was sent twice
+        assert len(twice) == 2 * len(once)
+    else:
+        assert [draft.blocks for draft in twice] == [draft.blocks for draft in once]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_not_matter() -> None:
+    for name in SOURCES:
+        plain, other = read([SOURCES[name]])[1], read([b"\xef\xbb\xbf" + SOURCES[name].replace(b"\n", b"\r\n")])[1]
+        assert [draft.blocks for draft in drafts(plain)] == [draft.blocks for draft in drafts(other)]
+
+
+def test_a_long_line_is_read_and_one_too_long_is_skipped_without_being_held() -> None:
+    piece = b"x" * 2**20
+    found = list(lines([b'{"a":"', *[piece] * 100, b'"}\n{}\n']))
+    assert [item[0] for item in found if not isinstance(item, Skipped)] == [1, 2]
+    too_long = list(lines(piece for _ in range(LONGEST_LINE // 2**20 + 1)))
+    assert isinstance(too_long[0], Skipped)
+    assert too_long[0].bytes == LONGEST_LINE + 2**20
+
+
+def test_lines_with_one_parent_are_read_in_linear_steps() -> None:
+    def read_rows(most: int) -> list[Event]:
+        rows = [
+            {"type": "progress", "uuid": f"p{n}", "parentUuid": f"p{n - 1}" if n else None, "sessionId": "s"} for n in range(most)
+        ]
+        says = {"role": "user", "content": "x"}
+        last = f"p{most - 1}"
+        rows += [{"type": "user", "uuid": f"u{n}", "parentUuid": last, "sessionId": "s", "message": says} for n in range(most)]
+        return list(read([b"\n".join(msgspec.json.encode(row) for row in rows)])[1])
+
+    assert len(drafts(read_rows(2_000))) == 1
+    assert growth(lambda n: lambda: read_rows(n), 100) < 6
+
+
+def test_a_deeply_nested_line_is_skipped() -> None:
+    deep = b'{"type":"user","uuid":"d","sessionId":"s","message":{"content":' + b"[" * 10**5 + b"]" * 10**5 + b"}}"
+    found = list(read([SOURCES["claude_code.jsonl"] + deep])[1])
+    assert any("nested" in event.reason for event in found if isinstance(event, Skipped))
