@@ -9,7 +9,11 @@ from tenure.errors import InputError
 # What is imported or run -> the extra in pyproject.toml that installs it.
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "altair": "lab",
         "anthropic": "anthropic",
+        "duckdb": "lab",
+        "google": "gemini",
+        "jinja2": "lab",
         "mcp": "agent",
         "mcp_types": "agent",
         "openai": "openai",
@@ -17,6 +21,10 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "ray": "ray",
         "ripgrep": "agent",
         "textual": "agent",
+        "tree_sitter": "agent",
+        "tree_sitter_bash": "agent",
+        "vl_convert": "lab",
+        "yaml": "agent",
     }
 )
 
