@@ -1,4 +1,4 @@
-"""The library's front door (an edge: it opens the store). Promise: nothing is lost, broken, or costs more than it saves.
+"""The library's front door (an edge: it opens the store).
 
     from tenure import Context, Budget
     context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="provenance", store="sqlite:///agent.db")

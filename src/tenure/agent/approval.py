@@ -1,4 +1,4 @@
-"""What a person must agree to before it happens, as tables. Promise: nothing is broken: what cannot be undone is never done unasked.
+"""What a person must agree to before it happens, as tables.
 
 A tool says what a call would do (`Approval`, or None when it changes nothing); the mode and what the person said before in this session
 say whether it runs, asks or is refused. When unsure a tool says more rather than less.

@@ -1,4 +1,4 @@
-"""One call of the model, with everything that a person would do when it fails (an edge). Promise: nothing is broken by a provider's bad day."""
+"""One call of the model, with everything that a person would do when it fails (an edge)."""
 
 import asyncio
 from collections import Counter

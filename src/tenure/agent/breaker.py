@@ -1,4 +1,4 @@
-"""Noticing that no progress is made. Pure. Promise: nothing costs more than it saves: the same answer is not paid for without end.
+"""Noticing that no progress is made. Pure.
 
 It goes by results: a call that is made again and gives something new is progress, be it the tenth. A cycle is one step of the same calls with the
 same results, or two or three steps in turn (read, edit that fails, read, edit that fails). First the model is told, in the result; if it goes on all the

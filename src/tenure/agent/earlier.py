@@ -1,4 +1,4 @@
-"""Sessions that were held before, to pick one from (an edge). Promise: nothing is lost: every one can be gone on with."""
+"""Sessions that were held before, to pick one from (an edge)."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""What happens in a session, as values. Promise: nothing is broken: whoever listens, a screen or a pipe, is told the same in the same order.
+"""What happens in a session, as values.
 
     async for event in agent.run("mend the parser"):
         match event:

@@ -1,4 +1,4 @@
-"""A model that answers questions, the session's own or another: for briefs and titles (an edge). Promise: a helper that fails changes nothing."""
+"""A model that answers questions, the session's own or another: for briefs and titles (an edge)."""
 
 import asyncio
 from threading import Event

@@ -1,4 +1,4 @@
-"""A turn: the model is asked, its calls are carried out, until it has no more to do (an edge). Promise: whatever ends it, the record is valid.
+"""A turn: the model is asked, its calls are carried out, until it has no more to do (an edge).
 
 The order is what makes a kill harmless: a reply is in the record before its first call runs, a result before the next call or request.
 """

@@ -1,7 +1,4 @@
-"""Opening a session: everything that is read, started and looked up before the first word (an edge).
-
-Promise: nothing is lost: a session that goes on stands where it was, and what was cut off by a kill has a result that says so.
-"""
+"""Opening a session: everything that is read, started and looked up before the first word (an edge)."""
 
 import asyncio
 import shlex

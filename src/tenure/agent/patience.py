@@ -1,4 +1,4 @@
-"""What to do when a call of the model fails. Pure. Promise: nothing is broken: what passes is waited for, what does not is said at once."""
+"""What to do when a call of the model fails. Pure."""
 
 from collections.abc import Mapping
 from typing import Final

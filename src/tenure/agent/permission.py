@@ -1,4 +1,4 @@
-"""Whether a call may run, by what the person decided. Promise: nothing is broken: what cannot be undone is never done unasked.
+"""Whether a call may run, by what the person decided.
 
 Pure but for what it remembers of a session. To the rules of `approval` comes one of episodes: writing while the open episode only explores is asked
 about rather than forbidden (CWL paper, section 4.2), since the person may know better; where nobody is there it runs, as the mode allows it.

@@ -1,4 +1,4 @@
-"""Images that a person shows (an edge: files are read). Promise: nothing is broken by a file that is no image."""
+"""Images that a person shows (an edge: files are read)."""
 
 import base64
 from collections.abc import Iterable

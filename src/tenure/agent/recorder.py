@@ -1,4 +1,4 @@
-"""What is said and done, taken into the record, and what came of it as events (an edge). Promise: nothing is lost: first recorded, then told.
+"""What is said and done, taken into the record, and what came of it as events (an edge).
 
 The one place of the agent that changes a `Context`.
 """

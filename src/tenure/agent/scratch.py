@@ -1,4 +1,4 @@
-"""A session's folder for temporary files (an edge). Promise: nothing is broken by what a killed process left: the next one that ends clears it away.
+"""A session's folder for temporary files (an edge).
 
 Whoever holds the lock in a folder lives; the system lets go of it when a process ends, however it ends.
 """

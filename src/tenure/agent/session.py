@@ -1,4 +1,4 @@
-"""The session: what a screen, a command or a test holds of an agent. Promise: nothing is lost, whatever happens to whoever holds it.
+"""The session: what a screen, a command or a test holds of an agent.
 
     agent = await Agent.open(settings)
     async for event in agent.run("mend the parser"):

@@ -1,4 +1,4 @@
-"""How a session is to be held, as one value, and the world around it. Promise: nothing is broken by a default: the careful choice is the usual one."""
+"""How a session is to be held, as one value, and the world around it."""
 
 import asyncio
 import os

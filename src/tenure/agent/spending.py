@@ -1,4 +1,4 @@
-"""What a session has used of what it may use, sub-agents included. Promise: nothing costs more than was agreed."""
+"""What a session has used of what it may use, sub-agents included."""
 
 from collections.abc import Callable
 

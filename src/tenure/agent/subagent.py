@@ -1,7 +1,5 @@
 """The tool `task`: one part of the work, done by another agent in a window of its own (an edge).
 
-Promise: nothing costs more than it saves: what the part read stays in its window; its findings, and the files that it changed, come back.
-
 It works in a folder, with that folder's SCOPE.md, and begins afresh, with what the ended explorations found (a brief made by code), or with everything
 that its parent knows (a branch, whose prefix the provider has cached). How deep agents may go and what each may use is bounded.
 """

@@ -1,4 +1,4 @@
-"""A session's title, from a helper model (an edge). Promise: nothing is broken by a title: best effort, never waited for, never raised.
+"""A session's title, from a helper model (an edge).
 
 Asked once a session, behind its first finished turn: the model that `Settings.helper` names, else the session's own. A script is never asked: its
 replies are the agent's. What the call cost is in this conversation's ledger, under a role of its own.

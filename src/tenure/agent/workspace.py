@@ -1,4 +1,4 @@
-"""The folder an agent works in, and what it has seen there (an edge: it reads the disk). Promise: nobody's change is overwritten unseen.
+"""The folder an agent works in, and what it has seen there (an edge: it reads the disk).
 
 A path is judged by where it leads, symlinks followed: a link in the workspace that points out of it is outside.
 """

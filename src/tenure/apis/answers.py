@@ -1,4 +1,4 @@
-"""Answers to calls of the virtual tools, in each provider's shape. Promise: nothing is lost: a medium comes back as a medium where it can.
+"""Answers to calls of the virtual tools, in each provider's shape.
 
 Anthropic: content of a `tool_result` may be text, images and documents (https://platform.claude.com/docs/en/api/messages). Responses: the `output`
 of a `function_call_output` is a string or a list of input_text, input_image and input_file

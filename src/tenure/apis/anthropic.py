@@ -1,4 +1,4 @@
-"""The Messages API of Anthropic. Promise: nothing is broken, and what was not edited goes out byte-identical.
+"""The Messages API of Anthropic.
 
 A message's content parts and the blocks of its entry line up one to one, so an edit exchanges or takes out exactly one slice.
 https://platform.claude.com/docs/en/api/messages

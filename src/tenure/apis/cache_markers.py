@@ -1,4 +1,4 @@
-"""Cache markers of the Messages API. Promise: nothing costs more than it saves: markers move, the messages they sit on do not change.
+"""Cache markers of the Messages API.
 
 Markers belong to a request: a host's are stripped before a message is recorded, and ours are placed on what is rendered.
 """

@@ -1,4 +1,4 @@
-"""Call ids that a request may carry. Promise: nothing is broken: a call and its result name each other, and no other call."""
+"""Call ids that a request may carry."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The seam between provider JSON and the record. Promise: nothing is broken.
+"""The seam between provider JSON and the record.
 
 A dialect is a pure value: it parses messages into drafts and renders pieces of a view back. What was not edited is rendered from
 its own payload, byte for byte; what was edited is the payload with only the edited parts changed, so unknown fields survive.

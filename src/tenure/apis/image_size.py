@@ -1,4 +1,4 @@
-"""How large an image is, read from its first bytes. Promise: nothing costs more than it saves, and images cost by their pixels."""
+"""How large an image is, read from its first bytes."""
 
 from typing import Final
 

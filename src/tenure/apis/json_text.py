@@ -1,4 +1,4 @@
-r"""JSON as text: read without loss, changed by exchanging slices. Promise: nothing is lost.
+r"""JSON as text: read without loss, changed by exchanging slices.
 
 A fast parser refuses a lone surrogate and forgets a repeated key or the spelling of `1E2`. So a value that stays is never decoded and
 encoded again: its slice of the source is carried over. Outer whitespace is not part of a JSON text.

@@ -1,4 +1,4 @@
-"""Images and documents in every provider's shape. Promise: nothing is lost: bytes found in one shape can be shown in another."""
+"""Images and documents in every provider's shape."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""The Chat Completions API of OpenAI and of everything compatible with it. Promise: nothing is broken.
+"""The Chat Completions API of OpenAI and of everything compatible with it.
 
 A message spreads its blocks over several keys, so each block knows its spot: a key, and a place where the key holds a list. An edit
 touches the spots of the blocks concerned and nothing else.

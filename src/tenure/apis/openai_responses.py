@@ -1,4 +1,4 @@
-"""The Responses API of OpenAI. Promise: nothing is broken, and what was not edited goes out byte-identical.
+"""The Responses API of OpenAI.
 
 Its unit is the item. What the model made in a row - reasoning, messages, calls - is one assistant draft, whose payload is the array of
 those items; every other item is a draft of its own. An edit takes out or changes exactly the items concerned.

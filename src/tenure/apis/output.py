@@ -1,4 +1,4 @@
-"""What a tool returned, in any dialect: a string, or a list of texts, images and documents. Promise: nothing is lost."""
+"""What a tool returned, in any dialect: a string, or a list of texts, images and documents."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The facts about each provider and model, as one table. Promise: nothing is broken.
+"""The facts about each provider and model, as one table.
 
 The first row that fits counts; rows stand from the particular to the general, and the last ones fit everything.
 """

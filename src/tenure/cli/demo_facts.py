@@ -1,4 +1,4 @@
-"""What the demo says of a session, found in its record. Pure. Promise: nothing is shown that is not so."""
+"""What the demo says of a session, found in its record. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

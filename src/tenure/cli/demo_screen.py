@@ -1,7 +1,4 @@
-"""How the demo is told: a line for what is done, a bar for the window, a few words where something leaves or comes back.
-
-Promise: nothing is shown that is not so: every figure is an event's, the record's or the ledger's.
-"""
+"""How the demo is told: a line for what is done, a bar for the window, a few words where something leaves or comes back."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Where the demo plays: a folder with the little project, the script and a store of its own (an edge).
-
-Promise: nothing is lost: whatever the user has elsewhere - sessions, instructions, skills, keys - is neither read nor written.
-"""
+"""Where the demo plays: a folder with the little project, the script and a store of its own (an edge)."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a replay costs in all: its calls, the models that helped, and the recalls that its needs ask for. Promise: nothing costs more than it saves.
+"""What a replay costs in all: its calls, the models that helped, and the recalls that its needs ask for.
 
 The calls are billed in the replay's own lines; nothing is simulated twice. A recording cannot recall, so what it needed of what had left is
 billed here as if it had: an extra call each, and what it brings back, carried until it leaves again. docs/bill.md has every assumption.

@@ -1,6 +1,6 @@
 """Cut-point replay: every policy prunes the same session at the same place by the same share, and the real future judges it.
 
-Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Residues count as kept tokens. Promise: nothing is lost silently.
+Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Residues count as kept tokens.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

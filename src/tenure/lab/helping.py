@@ -1,4 +1,4 @@
-"""The models that a replay asks (an edge: they are called): a Self-GC planner, a summariser. Promise: one that fails changes nothing.
+"""The models that a replay asks (an edge: they are called): a Self-GC planner, a summariser.
 
 They are asked when a live conversation would ask them, and what they answer is rehearsed, priced and held to the laws as it would be there.
 There is no request of the recorded agent's to stand behind, so a planner is told the window in words, the calls under the names of its index.

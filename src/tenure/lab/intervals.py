@@ -1,4 +1,4 @@
-"""How sure a counted share is, and whether two that were counted on the same cases differ. Promise: nothing is claimed that cannot be retraced.
+"""How sure a counted share is, and whether two that were counted on the same cases differ.
 
 Wilson, "Probable inference, the law of succession, and statistical inference" (1927): the interval that the Self-GC paper reports (Metrics).
 McNemar, "Note on the sampling error of the difference between correlated proportions" (1947), in its exact form.

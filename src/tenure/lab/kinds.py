@@ -1,4 +1,4 @@
-"""What a block is, as a person would say it: one list of kinds for replays and audits. Promise: figures of one kind mean the same everywhere."""
+"""What a block is, as a person would say it: one list of kinds for replays and audits."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Sessions as sources: other tools' files, and records of our own. Promise: nothing is lost; nothing is written.
+"""Sessions as sources: other tools' files, and records of our own.
 
 An address is a path, `-` for standard input, or `PATH#ID` for one of several conversations in a file: a sub-agent's, or one of a store's.
 """

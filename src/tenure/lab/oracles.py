@@ -1,4 +1,4 @@
-"""Bounds: what could be kept at a cut by one who knows the future. Promise: nothing is claimed that could not be better: how far from it is told.
+"""Bounds: what could be kept at a cut by one who knows the future.
 
 `oracle-objects` removes whole results and texts, always the one whose loss is least for each token given what has gone already; a step's call
 goes with its result when that is not enough. `oracle-lines` removes everything but the lines that the future needs. Both obey the laws that bind

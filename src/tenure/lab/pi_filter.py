@@ -1,4 +1,4 @@
-"""The published filter of pi-cwl, over pi's own messages. Promise: nothing costs more than it saves, shown against what others run.
+"""The published filter of pi-cwl, over pi's own messages.
 
 `filter_messages` gives what Kiz8-Team/pi-cwl (at cd2ea3f, the CWL paper's reference [6]) gives, leftovers included; `weigh_like_pi` counts
 as it counts. `tenure.engine.policies.pi_cwl` is the same order and the same levels over our index.

@@ -1,4 +1,4 @@
-"""The window that a recorded agent had, its own compactions included. Promise: what is measured against it can be checked.
+"""The window that a recorded agent had, its own compactions included.
 
 The log tells what was said and where the agent rewrote its window; the provider's reports tell what each prompt really weighed. From both
 the ratio between the provider's tokens and ours is learned, and how far off a prediction by it would have been.

@@ -1,4 +1,4 @@
-"""Replaying a recorded session under a budget. Promise: nothing costs more than it saves, and anyone can check it.
+"""Replaying a recorded session under a budget.
 
 A recorded session has a call for every assistant message. The replay takes its messages in one by one, lets the engine decide before each
 call as it would have live, and yields what happened as REPLAY.md's lines. No model is asked but those that are handed in, and nothing is

@@ -1,4 +1,4 @@
-"""A session made on the spot, for where no recorded one is found. Promise: nothing is broken, and anyone can check it.
+"""A session made on the spot, for where no recorded one is found.
 
 A scripted agent really searches, reads, edits and tests a copy of part of Python's own standard library, and annotates its work with
 `delimiter` as the CWL paper says (section 4.2). What it does is a table, `TASKS`; no model and no network is involved. The drafts

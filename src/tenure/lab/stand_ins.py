@@ -1,4 +1,4 @@
-"""What stands in for a planner and a summariser where no model is at hand. Promise: nothing is broken, and anyone can see how.
+"""What stands in for a planner and a summariser where no model is at hand.
 
 They read nothing but the question, as a model would, and answer by plain rules: the same question, the same answer. What they plan and write
 says nothing of how well a model would do it; it shows what the engine does with an answer.

@@ -1,4 +1,4 @@
-"""How far a simulated bill is from what providers reported. Promise: what is claimed can be looked up, its error included.
+"""How far a simulated bill is from what providers reported.
 
 A session is replayed as the recorded agent sent it: nothing leaves but by its own compactions. What its log leaves out, system prompt and tools,
 is sized once from the reports (`tenure.lab.heads`). Each call's tokens by what the cache did with them stand beside those that the provider reported; and

@@ -1,4 +1,4 @@
-"""The models that help a conversation: planner, summariser, digest (an edge: they are called). Promise: one that fails changes nothing."""
+"""The models that help a conversation: planner, summariser, digest (an edge: they are called)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

@@ -1,4 +1,4 @@
-"""The commit log of a stored conversation. Promise: nothing is lost, and memory does not grow with what was committed."""
+"""The commit log of a stored conversation."""
 
 from collections.abc import Iterator, Sequence
 from typing import overload

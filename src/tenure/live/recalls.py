@@ -1,4 +1,4 @@
-"""Answering an agent's calls of `recall` in a live conversation (an edge: it reads the store). Promise: nothing is lost."""
+"""Answering an agent's calls of `recall` in a live conversation (an edge: it reads the store)."""
 
 from collections.abc import Callable, Iterator
 from time import monotonic

@@ -1,4 +1,4 @@
-"""The messages of a view as bytes, of which only what is new is made (an edge). Promise: nothing costs more than it saves.
+"""The messages of a view as bytes, of which only what is new is made (an edge).
 
 A dialect renders a whole view, since the ids of calls that it names itself depend on those before. But nearly every message says its ids itself, or has
 none, and is then the same whatever stands around it: it is rendered once, alone, and kept while it is shown. Where that does not hold the dialect

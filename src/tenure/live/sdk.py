@@ -1,4 +1,4 @@
-"""What SDKs hand over and take, as dictionaries. Promise: nothing is lost on the way."""
+"""What SDKs hand over and take, as dictionaries."""
 
 from collections.abc import Iterable, Mapping
 from inspect import isawaitable, iscoroutine, iscoroutinefunction

@@ -1,4 +1,4 @@
-"""Files that are one JSON document. Promise: nothing is lost; of a damaged document what can be read is read, and the rest is counted."""
+"""Files that are one JSON document."""
 
 import re
 from collections.abc import Iterable, Iterator

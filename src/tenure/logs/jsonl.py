@@ -1,4 +1,4 @@
-"""Files of one JSON object per line, read as they stream in. Promise: nothing is lost, damage is said with line and column."""
+"""Files of one JSON object per line, read as they stream in."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar

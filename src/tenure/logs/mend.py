@@ -1,4 +1,4 @@
-"""JSON as logs really hold it: lone surrogates, raw control characters, bytes that are not UTF-8. Promise: nothing is lost.
+"""JSON as logs really hold it: lone surrogates, raw control characters, bytes that are not UTF-8.
 
 The fast parser is tried first. What it refuses is mended in two steps: lone surrogate escapes are replaced by an escape of the
 same length, so that every offset stays and slices can be cut from the original bytes; all else goes through a lenient parser.

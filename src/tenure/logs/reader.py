@@ -1,4 +1,4 @@
-"""The seam for other tools' session files: bytes in, drafts out. Promise: nothing is lost.
+"""The seam for other tools' session files: bytes in, drafts out.
 
 A reader is a small pure file. It is handed the unpacked bytes in chunks, keeps no more than it must, and yields what a model saw
 in the order in which it saw it. What it cannot read it says (`Skipped`), and goes on.

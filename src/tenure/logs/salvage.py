@@ -1,4 +1,4 @@
-"""Values with fields in another shape than is known: what a newer version of a tool changed. Promise: it costs that field, and is said.
+"""Values with fields in another shape than is known: what a newer version of a tool changed.
 
 The field is blanked out where it stands, so that every offset stays and slices can still be cut from the original bytes.
 """

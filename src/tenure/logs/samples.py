@@ -1,4 +1,4 @@
-"""Files that hold one sample of a format, an array of them, or one on each line. Promise: a damaged sample costs that sample."""
+"""Files that hold one sample of a format, an array of them, or one on each line."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain

@@ -1,4 +1,4 @@
-"""What every store refuses, and in which words. Promise: nothing is lost; what would break the chain is not stored."""
+"""What every store refuses, and in which words."""
 
 import re
 from collections.abc import Sequence

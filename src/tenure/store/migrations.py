@@ -1,4 +1,4 @@
-"""The numbered shapes of the store. Promise: nothing is lost; an old store opens in every newer version.
+"""The numbered shapes of the store.
 
 A store is brought up to date when it is opened, one version at a time, each in its own transaction together with its number: a process
 killed meanwhile leaves the version before or the version after. A migration that has been released never changes.

@@ -1,4 +1,4 @@
-"""What a store of records is. Promise: nothing is lost; whoever holds a `Records` may be killed at any moment.
+"""What a store of records is.
 
 `Store` keeps it in a database, `tenure.testing.MemoryStore` in memory; one suite of tests holds both to this contract.
 """

@@ -1,4 +1,4 @@
-"""Values to rows and back. Promise: nothing is lost; what is read equals what was written."""
+"""Values to rows and back."""
 
 import hashlib
 from collections.abc import Generator, Iterable

@@ -1,4 +1,4 @@
-"""Records in a database: SQLite by default, PostgreSQL by URL. Promise: nothing is lost.
+"""Records in a database: SQLite by default, PostgreSQL by URL.
 
 Every append is one transaction. A killed process loses at most what it had not been told is stored. Losing power is another
 matter: SQLite runs in WAL mode with `synchronous=NORMAL`, which keeps the file sound but may lose the last appends before the

@@ -1,4 +1,4 @@
-"""Tiny builders, so that a whole case reads as a table. Promise: nothing is broken; a test shows all it depends on.
+"""Tiny builders, so that a whole case reads as a table.
 
 human("fix it")
 reply(thinking("where is it?"), call("grep", pattern="verify"))

@@ -1,4 +1,4 @@
-"""A model that says what a test wants it to. Promise: nothing is broken, and no test needs a provider to show it.
+"""A model that says what a test wants it to.
 
     model = ScriptedModel("first", Line(text="second", usage=Usage(output=2)), then="down")
     model.questions  # what it was asked so far

@@ -1,4 +1,4 @@
-"""A provider on this machine that refuses what the real ones refuse. Promise: nothing is broken, and this is who would tell.
+"""A provider on this machine that refuses what the real ones refuse.
 
 It speaks Chat Completions, Responses and Messages, streaming or not, checks every request by the rules it was given, keeps a strict
 prefix cache and answers from a script. It needs starlette and uvicorn; everything it decides lives in its pure neighbours.

@@ -1,4 +1,4 @@
-"""Random conversations for property-based tests. Promise: nothing is broken, whatever hosts and models do.
+"""Random conversations for property-based tests.
 
 Needs Hypothesis, which nothing else in the package does. What is drawn is what real logs hold: parallel calls, results out of order, late,
 missing or without a call, one call id for everything, people who speak while tools run, several delimiters in a message.

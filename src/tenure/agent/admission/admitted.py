@@ -1,4 +1,4 @@
-"""All that is admitted before the first word, as one value. Promise: nothing is broken: the same bytes from a session's start to its end.
+"""All that is admitted before the first word, as one value.
 
     start = place_on_disk(folder)
     held = admit(start, count=o200k())          # once, at the start; `held.system` goes into every request as it is

@@ -1,4 +1,4 @@
-"""The disk as admission sees it (an edge). Promise: nothing is written, nothing is run, and nothing that never ends is waited for."""
+"""The disk as admission sees it (an edge)."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The fields at the head of a Markdown file. Promise: nothing is broken: whatever stands there, the text below it is found, in linear time.
+"""The fields at the head of a Markdown file.
 
 The part of YAML that such files are written in, read as leniently as other agents read it: flat `key: value` lines, quotes, `>` and `|` blocks,
 values that go on indented. Colons inside a value stay in it. Lists and nested fields are read as text; nobody here asks for one.

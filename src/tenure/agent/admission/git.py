@@ -1,4 +1,4 @@
-"""What git says of a folder, as a note. Promise: nothing costs more than it saves: a few lines at the tail, fresh each turn, never part of the past.
+"""What git says of a folder, as a note.
 
 Pure: `git status --porcelain=v2 --branch -z` in, words out. File names are other people's text: they come out in one line each, and quoted where
 they hold anything that a terminal or a reader would take for more than a name. (CWL paper, section 6.1: git-status injection.)

@@ -1,4 +1,4 @@
-"""The program git, asked what state a folder is in (an edge: it runs a process). Promise: nothing is broken by somebody else's repository.
+"""The program git, asked what state a folder is in (an edge: it runs a process).
 
 A repository's own configuration can name programs: a file system monitor, hooks, filters, transports for objects that are missing. None of them
 is run: what can be switched off is, and where a filter cannot be, git is not asked. Submodules are not entered. What git prints is bounded, and

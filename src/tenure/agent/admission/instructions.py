@@ -1,4 +1,4 @@
-"""What people wrote down for any agent that works in a folder. Promise: nothing is broken: a rule is shown whole, or its absence is said.
+"""What people wrote down for any agent that works in a folder.
 
 AGENTS.md, CLAUDE.md, AGENT.md and their `.local.md`, from the root or home down to the working folder: broad to narrow, since the later word
 counts. Room is given the other way, nearest first, so that what is cut is the farthest. ("The context window is a resource you engineer",

@@ -1,4 +1,4 @@
-"""Where an agent starts, and the little that admission asks of a file system. Promise: nothing is broken by what lies in a folder.
+"""Where an agent starts, and the little that admission asks of a file system.
 
 A `Tree` only reads and never raises: what cannot be read is a value that says why. The disk is one (`admission.disk`); tests bring their own.
 """

@@ -1,4 +1,4 @@
-"""The fixed words at the head of every request. Promise: nothing costs more than it saves: under 1,000 tokens, and the same bytes all session long.
+"""The fixed words at the head of every request.
 
 How to work; how the window behaves; how to mark episodes (CWL paper, section 4.2; what it observed of agents that mark, section 7). What differs
 from session to session comes behind, so that sessions share what is cached. Tools describe themselves, and are counted apart.

@@ -1,4 +1,4 @@
-"""SCOPE.md: what is to be known about one folder, for whoever works in exactly that. Promise: nothing costs more than it saves.
+"""SCOPE.md: what is to be known about one folder, for whoever works in exactly that.
 
 Nothing is merged from above and nothing from below: a folder's own page is for those who are there. ("The context window is a resource you
 engineer", context attached to a place.) `scopes_below` finds the folders that have one, for whoever hands out work; its walk is bounded, since

@@ -1,4 +1,4 @@
-"""Skills: an index at the head, bodies on demand. Promise: nothing costs more than it saves: one line each, whatever they weigh.
+"""Skills: an index at the head, bodies on demand.
 
 A skill is `NAME/SKILL.md` in a folder for skills, or `NAME.md` in it, with a description in its frontmatter. Folders for skills are looked for in
 the working folder, in all above it up to home or the root, then in home; the nearest of a name shadows the others. ("The context window is a

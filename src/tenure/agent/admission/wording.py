@@ -1,4 +1,4 @@
-"""Bytes of anybody's file as words for a prompt. Promise: nothing is broken: any bytes become harmless text, or a reason why not.
+"""Bytes of anybody's file as words for a prompt.
 
 What no reader would see is left out: terminal escapes and other controls, marks that turn the direction of text, and the tag characters in
 which orders to a model can be hidden from people. Joiners stay: scripts and emoji need them.

@@ -1,4 +1,4 @@
-"""The terminal interface: opens sessions, and obeys the slash commands (an edge). Promise: nothing is lost, whatever is pressed."""
+"""The terminal interface: opens sessions, and obeys the slash commands (an edge)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

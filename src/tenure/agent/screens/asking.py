@@ -1,4 +1,4 @@
-"""A call that waits for a person's word. Promise: nothing is broken: nobody agrees to what they cannot see."""
+"""A call that waits for a person's word."""
 
 from typing import ClassVar, Final, NamedTuple
 

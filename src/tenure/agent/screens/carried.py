@@ -1,4 +1,4 @@
-"""What each block was carried for: by how many calls, in how many tokens. Promise: nothing costs more than it saves, in plain sight.
+"""What each block was carried for: by how many calls, in how many tokens.
 
 One pass over record and commits, O(blocks + edits): a block is counted when its weight changes, not at every call.
 """

@@ -1,4 +1,4 @@
-"""The main screen: one session, talked with (an edge). Promise: nothing is lost: what happens is in the record before it is seen here.
+"""The main screen: one session, talked with (an edge).
 
 The screen only listens: it takes events, and says to the session what a person wants. A turn is read without ever keeping the keys waiting.
 """

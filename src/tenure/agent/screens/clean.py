@@ -1,4 +1,4 @@
-"""Other people's text, made harmless for the screen. Promise: nothing is broken: markup and escape sequences are never obeyed.
+"""Other people's text, made harmless for the screen.
 
 Everything that a widget shows of a session goes through here; what the interface says itself does not need to.
 """

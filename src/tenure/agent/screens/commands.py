@@ -1,4 +1,4 @@
-"""The slash commands, as a table. Promise: nothing is lost that was typed: an unknown command says which are near."""
+"""The slash commands, as a table."""
 
 from difflib import get_close_matches
 from typing import Final

@@ -1,4 +1,4 @@
-"""What stands beside the viewer's lists: the line above them, and all of what is under the cursor. Promise: nothing is lost, and one can read it."""
+"""What stands beside the viewer's lists: the line above them, and all of what is under the cursor."""
 
 from typing import Final
 

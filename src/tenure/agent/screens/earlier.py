@@ -1,4 +1,4 @@
-"""The end of a session that goes on, as it is shown at its start. Promise: nothing is lost: a person sees where they were."""
+"""The end of a session that goes on, as it is shown at its start."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""Writing a whole record to a file. Promise: nothing is lost: everything that was said is in it, whatever the window shows."""
+"""Writing a whole record to a file."""
 
 from collections.abc import Iterator
 from pathlib import Path

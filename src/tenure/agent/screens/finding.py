@@ -1,4 +1,4 @@
-"""Plain search in a record, whatever the view shows. Promise: nothing is lost, however long ago it left."""
+"""Plain search in a record, whatever the view shows."""
 
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,4 @@
-"""A session as the viewer reads it: its record, and everything that changed what the model saw (an edge).
-
-Promise: nothing is lost: whatever left the window, by our commits or by the recorded agent's own compactions, is here with when and why.
-"""
+"""A session as the viewer reads it: its record, and everything that changed what the model saw (an edge)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the viewer lists: segments, turns and objects, each with its state and what it was carried for. Promise: nothing is lost, and one can see it."""
+"""What the viewer lists: segments, turns and objects, each with its state and what it was carried for."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

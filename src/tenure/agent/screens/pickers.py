@@ -1,4 +1,4 @@
-"""Choosing a session or a model from a list that is narrowed by typing. Promise: nothing is lost: every session of the folder is there."""
+"""Choosing a session or a model from a list that is narrowed by typing."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final

@@ -1,4 +1,4 @@
-"""The parts of the transcript. Promise: nothing is broken by output of any size: a piece keeps what it can show and counts the rest.
+"""The parts of the transcript.
 
 A piece is fed as fast as events come and drawn when the screen has time (`flush`), so that a flood of output costs no more than its tail.
 """

@@ -1,4 +1,4 @@
-"""Where a person types: several lines, a history, slash commands completed. Promise: nothing is lost that was typed."""
+"""Where a person types: several lines, a history, slash commands completed."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""A model's words on the screen: headings, code and emphasis are coloured, nothing is interpreted. Promise: nothing is broken by what a model writes."""
+"""A model's words on the screen: headings, code and emphasis are coloured, nothing is interpreted."""
 
 import re
 from collections.abc import Sequence

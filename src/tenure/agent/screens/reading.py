@@ -1,4 +1,4 @@
-"""A text to read, over the rest of the screen. Promise: nothing is lost, and anyone can read it."""
+"""A text to read, over the rest of the screen."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""`/recall`: what left the window, to be looked at, and to be brought back for the model where the person wants that. Promise: nothing is lost."""
+"""`/recall`: what left the window, to be looked at, and to be brought back for the model where the person wants that."""
 
 from collections.abc import Iterator, Sequence
 from time import monotonic

@@ -1,4 +1,4 @@
-"""What the slash commands that only tell have to say, as text. Promise: nothing costs more than it saves, and anyone can ask why."""
+"""What the slash commands that only tell have to say, as text."""
 
 from collections.abc import Sequence
 from textwrap import wrap

@@ -1,4 +1,4 @@
-"""A list of any length: only what is on the screen is drawn, and every row fits its width. Promise: nothing is broken by a session of any size."""
+"""A list of any length: only what is on the screen is drawn, and every row fits its width."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final, Literal

@@ -1,4 +1,4 @@
-"""Record and views as text for the screen. Promise: nothing is lost, and anyone can see what the model saw."""
+"""Record and views as text for the screen."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, assert_never

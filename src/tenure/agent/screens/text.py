@@ -1,4 +1,4 @@
-"""A text on the screen that is as tall as its newest words. Promise: nothing is lost: what came last is seen to its last line."""
+"""A text on the screen that is as tall as its newest words."""
 
 from textual.visual import VisualType
 from textual.widgets import Static

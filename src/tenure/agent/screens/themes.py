@@ -1,4 +1,4 @@
-"""Two themes, and how a severity looks on every surface. Promise: nothing is broken by a limit that nobody could see coming."""
+"""Two themes, and how a severity looks on every surface."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""The transcript: events in, pieces on the screen. Promise: nothing is broken: a key answers at once, whatever streams in.
+"""The transcript: events in, pieces on the screen.
 
 Events change values only; what changed is drawn a few times a second. The number of pieces is bounded; older ones are in the record, and `/context`
 shows them.

@@ -1,7 +1,4 @@
-"""The context viewer: what a session is made of, what the model saw at any call, and what to make of it (an edge).
-
-Promise: nothing is lost: the viewer changes a live session only by pins and commits, and a file never; what it builds is a new conversation.
-"""
+"""The context viewer: what a session is made of, what the model saw at any call, and what to make of it (an edge)."""
 
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final

@@ -1,4 +1,4 @@
-"""The viewer's tables: which columns each has, and its rows as texts. Promise: nothing is lost, and one can see it at 60 columns too."""
+"""The viewer's tables: which columns each has, and its rows as texts."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""`tenure context SESSION`: the viewer as an app of its own, on any session that can be read (an edge). Promise: nothing is written unasked."""
+"""`tenure context SESSION`: the viewer as an app of its own, on any session that can be read (an edge)."""
 
 from collections.abc import Callable
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Arguments that a model wrote, as a typed value or as a result that helps it. Promise: nothing is broken by a malformed call."""
+"""Arguments that a model wrote, as a typed value or as a result that helps it."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The tool `bash`: a command in a shell, from which nothing stays behind. Promise: nothing is broken by how long, how much or what it prints."""
+"""The tool `bash`: a command in a shell, from which nothing stays behind."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a change of a file looks like, and what it needs. Promise: nobody agrees to what they cannot see.
+"""What a change of a file looks like, and what it needs.
 
 A change is shown where it is known to be, without comparing whole files: what both versions begin and end with is left out.
 """

@@ -1,4 +1,4 @@
-"""A program that runs in a process group of its own (an edge). Promise: nothing is broken: when its call is over, all of it is gone.
+"""A program that runs in a process group of its own (an edge).
 
 Its output comes through a pipe that the event loop reads, so that it is held back rather than piled up. The program has ended when the
 process that was started has, even if something that it left behind keeps the pipe open.

@@ -1,4 +1,4 @@
-"""The tool `edit`: a part of a file for another. Promise: nothing is changed but what was named, exactly and once."""
+"""The tool `edit`: a part of a file for another."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a program that the agent starts knows of the agent's own environment. Promise: a model's keys stay with the agent."""
+"""What a program that the agent starts knows of the agent's own environment."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What a file is, found out without harm: devices and pipes are never opened (an edge). Promise: nothing hangs, and no byte is misread."""
+"""What a file is, found out without harm: devices and pipes are never opened (an edge)."""
 
 import codecs
 import os

@@ -1,4 +1,4 @@
-"""The tool `glob`: files by name. Promise: nothing is left out unsaid, and what git ignores is left out."""
+"""The tool `glob`: files by name."""
 
 import asyncio
 import os

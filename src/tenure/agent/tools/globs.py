@@ -1,4 +1,4 @@
-"""Patterns of paths as models write them. Pure. Promise: no pattern takes longer than the paths it is held against.
+"""Patterns of paths as models write them. Pure.
 
 `*` and `?` stay within a name, `**` goes through folders, `{a,b}` are alternatives, `[a-z]` is a sign of a set. A pattern without a slash
 holds in every folder, one with a slash from the folder that is searched; a leading `!` turns it round. This is how `.gitignore` has it.

@@ -1,4 +1,4 @@
-"""The tool `grep`: lines by what they say. Promise: nothing is left out unsaid: what is not shown is counted."""
+"""The tool `grep`: lines by what they say."""
 
 import re
 from collections.abc import Mapping

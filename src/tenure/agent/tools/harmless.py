@@ -1,4 +1,4 @@
-r"""Text of unknown origin that cannot act on a terminal or deceive a reader. Promise: nothing is broken by what a program prints.
+r"""Text of unknown origin that cannot act on a terminal or deceive a reader.
 
 Escape sequences are taken out, a line that was written over and over (`\r`, backspaces) is left as it stood last, and what else has no
 shape of its own is shown by one (`record.visible`).

@@ -1,4 +1,4 @@
-"""What ripgrep prints of matches, taken in as it comes. Pure. Promise: memory is bounded, and what is counted is exact."""
+"""What ripgrep prints of matches, taken in as it comes. Pure."""
 
 import re
 from collections.abc import Callable

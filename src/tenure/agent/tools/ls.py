@@ -1,4 +1,4 @@
-"""The tool `ls`: what is in a folder. Promise: nothing is left out unsaid."""
+"""The tool `ls`: what is in a folder."""
 
 import os
 import stat

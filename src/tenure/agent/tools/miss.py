@@ -1,4 +1,4 @@
-"""Why a text is not in a file as it was written, and where it may have been meant. Pure. Promise: a miss costs one more call, not five."""
+"""Why a text is not in a file as it was written, and where it may have been meant. Pure."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Waiting with an end. Promise: nothing is broken: no call outlasts its time or the user's patience."""
+"""Waiting with an end."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""The tool `read`: some lines of a text, or an image. Promise: nothing is misread: what is cut, guessed or left out is said."""
+"""The tool `read`: some lines of a text, or an image."""
 
 import base64
 import os

@@ -1,4 +1,4 @@
-"""ripgrep as a program that is asked (an edge). Promise: nothing hangs, and what git ignores stays out; so does `.git` itself, always.
+"""ripgrep as a program that is asked (an edge).
 
 https://github.com/BurntSushi/ripgrep. Its own `-g` is not used for what is wanted: it would bring back what `.gitignore` leaves out.
 """

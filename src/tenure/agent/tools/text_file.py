@@ -1,4 +1,4 @@
-"""A text in a file, whole, with all that must survive a change of it (an edge). Promise: nothing is lost: encoding, line ends and mode stay.
+"""A text in a file, whole, with all that must survive a change of it (an edge).
 
 A file is exchanged for its new version at once, so that nobody ever sees half of it. A link stays, and what it leads to is changed.
 """

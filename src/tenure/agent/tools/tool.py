@@ -1,4 +1,4 @@
-"""What a tool of the agent is: the one seam between the loop and everything it can do (an edge). Promise: nothing is broken.
+"""What a tool of the agent is: the one seam between the loop and everything it can do (an edge).
 
     tools = toolbox(...)                                  # tenure.agent.tools.toolbox
     tool = tools.find(call.name)                          # None: `await tools.run(...)` answers with near names

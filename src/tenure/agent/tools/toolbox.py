@@ -1,4 +1,4 @@
-"""All tools of a session, in an order that never changes. Promise: every call gets a result, whatever was called and whatever goes wrong."""
+"""All tools of a session, in an order that never changes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches

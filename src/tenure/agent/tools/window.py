@@ -1,4 +1,4 @@
-"""Some lines of a file, however large it is (an edge). Promise: nothing hangs and nothing is piled up: a file is walked through, not loaded.
+"""Some lines of a file, however large it is (an edge).
 
 Lines end at a line feed, and are numbered from 1. From the end they are found by going backwards.
 """

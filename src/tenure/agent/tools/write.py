@@ -1,4 +1,4 @@
-"""The tool `write`: a whole file. Promise: nothing is lost: a file that was not seen as it is now is not overwritten."""
+"""The tool `write`: a whole file."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Diffs, clipped to what changed. Promise: nothing is lost, and a kept line is never altered.
+"""Diffs, clipped to what changed.
 
 Every file stays named, then every hunk's head, then changed lines, shared fairly between files and within a file between hunks, then the
 lines around them. Added and removed lines are counted by the hunks' own figures, so a removed line that reads `-- x` is no file head.

@@ -1,4 +1,4 @@
-"""A model's digest beside a clip. Promise: nothing is broken: a reader can always tell it from the tool's own words.
+"""A model's digest beside a clip.
 
 Every line of it starts with the clip's sign, which is made from the text's hash and which only the harness writes at a line's start. So whatever
 a model says stays a model's word: it can neither pass for output of the tool nor for a note of the clip.

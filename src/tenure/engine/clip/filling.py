@@ -1,4 +1,4 @@
-"""How a choice of lines is fitted into its room. Promise: what is shown weighs at most its room by the exact counter.
+"""How a choice of lines is fitted into its room.
 
 A shape chooses by estimated weights, which are a third too high for prose and too low for digits and punctuation. The choice is counted
 once, and made again with what that count taught; each count reads no more than about what the room holds.

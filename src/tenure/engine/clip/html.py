@@ -1,4 +1,4 @@
-"""Pages in HTML, and feeds, as `curl` or a web fetch returns them: their text. Promise: nothing is lost; the page's words are its own.
+"""Pages in HTML, and feeds, as `curl` or a web fetch returns them: their text.
 
 Scripts, styles, navigation and markup are dropped and counted. The text is derived, so all of it stands in a note: title, headings,
 paragraphs, list items, tables and links with their URLs as Markdown writes them; code blocks stay as they are, but for their entities.

@@ -1,4 +1,4 @@
-"""What JSON values are, in words: types, keys, ranges; and which of many differ from the rest. Promise: counts are exact."""
+"""What JSON values are, in words: types, keys, ranges; and which of many differ from the rest."""
 
 import json
 from collections import Counter

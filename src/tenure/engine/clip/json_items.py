@@ -1,4 +1,4 @@
-"""JSON read with the places of its items: where each begins and ends. Promise: nothing is lost; a slice is the text's own.
+"""JSON read with the places of its items: where each begins and ends.
 
 Parsers give values or places, and one item after the other is read at some 5 MB/s. But a printer parts the items of a container alike: so
 all of them are taken at once, as bytes, and put together again with the first separator; when that gives the text, every place is known.

@@ -1,4 +1,4 @@
-"""JSON documents and JSON lines, pretty-printed or minified. Promise: nothing is lost; a kept line or slice is the text's own.
+"""JSON documents and JSON lines, pretty-printed or minified.
 
 A container that is too heavy shows its errors, its first and last item, one item of each shape and the extreme ones, then more from the
 start; what it leaves out is said by count, keys and types. Values are never decoded and written again: a pretty-printed document keeps its

@@ -1,4 +1,4 @@
-"""Logs of builds, tests and services, clipped to what went wrong. Promise: nothing is lost, and a kept line is never altered.
+"""Logs of builds, tests and services, clipped to what went wrong.
 
 What a reader of a log wants first: whether it failed, the first failure of each kind with its trace and place, how it ended. Failures are
 read by form, never by a word alone: a passing test called `test_error`, `0 errors` and `"error": null` are none.

@@ -1,4 +1,4 @@
-"""The failures of a log, each with its trace. Promise: nothing is lost, and a kept line is never altered.
+"""The failures of a log, each with its trace.
 
 Where a failure begins its form says; where it ends, the layout of its language's traces: Python, JavaScript, Java, Go, Rust, compilers.
 """

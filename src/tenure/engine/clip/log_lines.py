@@ -1,4 +1,4 @@
-"""What a line of a log is. Promise: nothing is lost, and a kept line is never altered.
+"""What a line of a log is.
 
 Failures are told by form, never by a word alone: a passing test called `test_error`, `0 errors` and `"error": null` are none. The forms are
 tables; each begins with letters rather than with a condition, since the engine skips to letters about ten times faster.

@@ -1,4 +1,4 @@
-"""Many paths in few words: by folder, counts exact. Promise: nothing is named that is not there, and the numbers add up."""
+"""Many paths in few words: by folder, counts exact."""
 
 from collections.abc import Sequence
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Search hits, as grep, ripgrep and agents' own search tools print them. Promise: every matching file stays named, and counts are exact.
+"""Search hits, as grep, ripgrep and agents' own search tools print them.
 
 Read are `path:line:text`, `path:line:column:text`, `path-line-context` with `--` between groups, `path(line):` headings over `line:text`
 or `Line 12: text`, `line:text` of one file, counts (`path:3`), and file names under "Found 12 files". What only looks like it - access logs,

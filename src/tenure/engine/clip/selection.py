@@ -1,4 +1,4 @@
-"""Lines chosen for their worth until the room is full. Promise: nothing is lost, and a kept line is never altered.
+"""Lines chosen for their worth until the room is full.
 
 Shapes that rank lines share this: they take what matters most first, and here it is weighed and put in order.
 """

@@ -1,4 +1,4 @@
-"""What the clip of one text shape is. Promise: nothing is lost, and a kept line is never altered.
+"""What the clip of one text shape is.
 
 A shape recognises a kind of tool output and says which of its lines are worth their room, and what stands for the others. It sees text and
 room and nothing else; markers, handles and the honest total are made in one place, for all shapes.

@@ -1,4 +1,4 @@
-"""Tables: markdown, psql and mysql boxes, aligned columns (ps, docker, kubectl), CSV and TSV. Promise: a kept row is never altered.
+"""Tables: markdown, psql and mysql boxes, aligned columns (ps, docker, kubectl), CSV and TSV.
 
 Kept are the header with its rules, the first and the last rows, and the rows that differ: those that speak of an error where most do not,
 and those with a rare value in a column that has few. Columns with few values are counted, so that a query's answer survives its rows.

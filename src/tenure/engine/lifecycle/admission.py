@@ -1,4 +1,4 @@
-"""Admission: what a tool's result is shown as from its birth. Promise: nothing is lost: the record keeps all of it, clipped or not.
+"""Admission: what a tool's result is shown as from its birth.
 
 Made when messages are placed, so that the clip is stored in the transaction that stores the result, and a view never shows it whole.
 """

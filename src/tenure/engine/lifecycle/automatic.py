@@ -1,4 +1,4 @@
-"""When a model is asked without anybody's word. Promise: nothing costs more than it saves, and no surprise is made of an estimate."""
+"""When a model is asked without anybody's word."""
 
 from typing import Final, Literal
 

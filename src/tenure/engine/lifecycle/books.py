@@ -1,4 +1,4 @@
-"""The ledger and the gauge of a session, kept as it goes on. Promise: nothing costs more than it saves; both are the same after a restart.
+"""The ledger and the gauge of a session, kept as it goes on.
 
 They follow from what is stored - entries, commits, reports, calls of helper models - in that order: a host tells of each as it happens, and
 `reopen` tells of all again.

@@ -1,4 +1,4 @@
-"""How much a window may hold. Promise: nothing costs more than it saves.
+"""How much a window may hold.
 
 `target` lets price decide when to act; `ceiling` is a promise that is kept at once; `window`, the model's limit less its output reserve,
 always forces. `floor` is how far down one batch goes. All are provider tokens.

@@ -1,4 +1,4 @@
-"""The calls of a conversation as its provider sees them: when the last was, and what of it still stands. Promise: nothing costs more than it saves."""
+"""The calls of a conversation as its provider sees them: when the last was, and what of it still stands."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What is to happen before a call, and why, in numbers and in words. Promise: nothing costs more than it saves, and anyone can see why."""
+"""What is to happen before a call, and why, in numbers and in words."""
 
 from functools import partial
 from typing import Final

@@ -1,4 +1,4 @@
-"""Digests of large results at their birth. Promise: nothing is lost, and a model that fails changes nothing.
+"""Digests of large results at their birth.
 
 Pure: `ask_digests` makes what an edge asks a helper model about messages that were placed and not yet stored, `answer_digest` puts an answer
 into the commit that clips the result. So the digest is stored with the clip, in the transaction that stores the result.

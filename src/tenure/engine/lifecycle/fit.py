@@ -1,4 +1,4 @@
-"""The one loop that all policies share: apply actions until the view fits. Promise: nothing is broken.
+"""The one loop that all policies share: apply actions until the view fits.
 
 What a policy proposes is compiled to edits on a copy of the view and counted as it goes; the result is a rehearsal, which changes nothing
 until it is committed.

@@ -1,4 +1,4 @@
-"""When a plan pays. Promise: nothing costs more than it saves.
+"""When a plan pays.
 
 Removing `d` tokens (net of residue) before a suffix of `s` tokens spares `r` per token and call from then on, and costs the difference
 between writing and reading the suffix once, where the cache was warm; and some of what left is asked for again.

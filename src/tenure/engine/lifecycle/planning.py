@@ -1,4 +1,4 @@
-"""Asking a model what may leave, and carrying out what it answers. Promise: nothing is broken, whatever it answers.
+"""Asking a model what may leave, and carrying out what it answers.
 
 Sans I/O: `ask_…` makes what an edge sends to a model, `answer_…` takes the reply back. By then the conversation may have gone on, so the reply
 is held against the session as it is now, and rehearsed and priced like any policy's plan. A reply that says nothing useful changes nothing.

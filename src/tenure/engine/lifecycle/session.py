@@ -1,4 +1,4 @@
-"""The life of one conversation's window, as a state machine without I/O. Promise: nothing is lost, nothing is broken.
+"""The life of one conversation's window, as a state machine without I/O.
 
 `append` takes messages in, `observe` learns from reported usage, `decide` says what is to happen before a call. What it decides takes effect
 through `commit`, which the edge makes durable first. Nothing here reads a clock, a file or a socket.

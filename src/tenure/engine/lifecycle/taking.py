@@ -1,4 +1,4 @@
-"""What the actions on single objects come to as edits. Promise: nothing is broken: calls leave with their results, reasoning is not torn.
+"""What the actions on single objects come to as edits.
 
 Pure functions from a view in the making to edits that can be applied to it; an action that may do nothing, or would not pay, gives none.
 """

@@ -1,4 +1,4 @@
-"""Strict prefix caching, simulated. Promise: nothing costs more than it saves, and the price of a broken prefix is in the ledger.
+"""Strict prefix caching, simulated.
 
 The provider keeps the previous request of the conversation for `ttl_s`; the next one reads the prefix that both share and writes the rest.
 Requests shorter than `min_cache` are neither kept nor read. REPLAY.md's `call` has the same fields.

@@ -1,4 +1,4 @@
-"""What the same calls would have cost had nothing ever been evicted or clipped. Promise: nothing costs more than it saves, and it is shown.
+"""What the same calls would have cost had nothing ever been evicted or clipped.
 
 Both sides go through the same strict prefix cache (`meter.cache`) at the same list prices: one as its requests were sent, one as they would
 have been with the whole record in them. So without a commit both are the same to the last digit, and what a provider's cache really did

@@ -1,4 +1,4 @@
-"""How figures are said to people: one way for each, wherever they are shown. Promise: nothing costs more than it saves, in plain sight."""
+"""How figures are said to people: one way for each, wherever they are shown."""
 
 from typing import Final
 

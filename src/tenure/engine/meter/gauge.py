@@ -1,4 +1,4 @@
-"""How full the window is, in one word. Promise: nothing is broken by a limit that came as a surprise.
+"""How full the window is, in one word.
 
 It starts from what the provider reported of the newest prompt and adds what has come since. What a call wrote is no context until it
 comes back as an entry, so no count of output tokens enters here.

@@ -1,4 +1,4 @@
-"""What every call of a conversation cost, and what eviction saved. Promise: nothing costs more than it saves, and anyone can check it.
+"""What every call of a conversation cost, and what eviction saved.
 
 The bill is what providers reported, by role and model. What was saved is a comparison of two simulations (`meter.counterfactual`), net of the
 cache breaks that commits caused, of planning, and of what was fetched again. Growing it by a call takes O(1); money is summed in whole

@@ -1,4 +1,4 @@
-"""What images and documents weigh, per provider, as a table. Promise: nothing costs more than it saves.
+"""What images and documents weigh, per provider, as a table.
 
 Providers count pixels or pages, never bytes. Where the dimensions are unknown the image is taken for a full-HD screenshot
 (`SCREENSHOT`), which is what agents attach most; where the pages are unknown, for one page per 50 kB and at least one.

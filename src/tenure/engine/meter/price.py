@@ -1,4 +1,4 @@
-"""What a token costs. Promise: nothing costs more than it saves.
+"""What a token costs.
 
 Prices come from the data inside the `genai-prices` package: offline, loaded on first use. A model that it does not know
 gets `DEFAULT`, which says so (`known` is False).

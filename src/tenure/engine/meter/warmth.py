@@ -1,4 +1,4 @@
-"""Whether the provider still holds the prefix that was sent last. Promise: nothing costs more than it saves, by what the bill says.
+"""Whether the provider still holds the prefix that was sent last.
 
 What is assumed: a prefix is read from the cache within `ttl_s` of its last use, and gone after `ttl_max_s`. What providers report corrects
 that: requests that carry no cache markers are never cached, a router may spread them over machines, and some caches live longer than they

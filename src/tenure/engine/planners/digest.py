@@ -1,4 +1,4 @@
-"""What a helper model is asked about a large tool result, and what of its answer is used. Promise: nothing is broken, whatever it answers.
+"""What a helper model is asked about a large tool result, and what of its answer is used.
 
 A digest stands beside the clip of a result and tells what the whole of it says. The result is data: what it asks for is neither done nor passed
 on. An answer that is blank or too long is no digest, and then the plain clip stands as it would have without any model.

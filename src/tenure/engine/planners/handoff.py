@@ -1,4 +1,4 @@
-"""Where history is cut when it is handed off, and what the summariser is asked. Promise: nothing is lost: a brief is a view, never a deletion.
+"""Where history is cut when it is handed off, and what the summariser is asked.
 
 A handoff puts one synthetic brief in the user role in place of the entries before a cut. This file answers two questions as values: where
 (`cut`), and with what words (`ask`); when it is due without being asked says `handoff_due`. What comes back is read in `handoff_sections`,

@@ -1,4 +1,4 @@
-"""The brief as the model reads it. Promise: nothing is lost: what code knows stands in it word for word, and can be read out of it again.
+"""The brief as the model reads it.
 
 One text, opened by a fixed sentence: the summariser's sections, then what was written by code. Since it reads back into the same values, a
 brief needs no other store to be carried on from: not in a fork, and not in a conversation built from one.

@@ -1,4 +1,4 @@
-"""When history is handed off without being asked. Promise: no surprise is made of an estimate, in a burst, or twice of one report.
+"""When history is handed off without being asked.
 
 The source is the account of the agent efferent: by real usage only, at a share of the window or at a number of tokens.
 """

@@ -1,4 +1,4 @@
-"""What code knows about a stretch of history and no summary need be trusted with. Promise: nothing is lost.
+"""What code knows about a stretch of history and no summary need be trusted with.
 
 Files touched, from the calls that touched them and the results that say it worked; and failures that nothing later resolved, in their own
 words. Both are carried on from brief to brief.

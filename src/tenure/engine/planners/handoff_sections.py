@@ -1,4 +1,4 @@
-"""What a summariser must write, and the reading of what it wrote. Promise: nothing is broken: a brief is held to its form before it is used.
+"""What a summariser must write, and the reading of what it wrote.
 
 Forgiving about form: headings of any kind, a sentence of greeting before them or after, a fence around all of it. Strict about substance: a
 blank reply, a chat reply, a question, a copy of the transcript or half a brief is refused with a reason, and history stays as it was.

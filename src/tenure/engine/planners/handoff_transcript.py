@@ -1,4 +1,4 @@
-"""The flat transcript that a summariser reads. Promise: nothing is broken: it fits the room it is given, and human words go last.
+"""The flat transcript that a summariser reads.
 
 Every entry becomes labelled lines in one text. Labels start with `MARK`; a line of content that does is moved by a space, so nothing that a
 tool returned can pass for a label. Where the room is short, pieces give way in the order of a table, the oldest first.

@@ -1,4 +1,4 @@
-"""JSON as models write it, read as far as it goes. Promise: nothing is broken: no text raises, none costs more than linear time.
+"""JSON as models write it, read as far as it goes.
 
 Forgiven are single and curly quotes, unquoted words, trailing and missing commas, comments, a key without a value, and an end that never
 comes. What was cut off in the middle of a word is not given out as that word.

@@ -1,4 +1,4 @@
-"""What a planner may name: human turns, tool calls and skills that are shown, and why some of them are out of reach. Promise: nothing is broken.
+"""What a planner may name: human turns, tool calls and skills that are shown, and why some of them are out of reach.
 
 Self-GC paper, "Indexed Context Objects": `user:3` is a human turn and what was done for it, `read:12` one call with its result, `skill:release`
 what loading a skill brought in. Assistant turns are no objects. What must stay for reasons that code can see is barred here, before any

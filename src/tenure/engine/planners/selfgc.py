@@ -1,4 +1,4 @@
-"""Self-GC: a model says which objects may leave, code decides which of them do. Promise: nothing is lost, nothing is broken.
+"""Self-GC: a model says which objects may leave, code decides which of them do.
 
 "Self-GC: Self-Governing Context for Long-Horizon LLM Agents" (the Self-GC paper). `ask` makes what a side-channel planner is sent behind the
 conversation's own prefix, `read` understands what it answers, `screened` holds that against the objects as they are by then. Nothing here

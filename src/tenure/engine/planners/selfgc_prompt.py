@@ -1,4 +1,4 @@
-"""What the Self-GC planner is told. Promise: nothing costs more than it saves: the conversation before it stays as it is cached.
+"""What the Self-GC planner is told.
 
 The text goes behind the conversation as it was last sent, head, tools and all, so that the provider's cache of it is read. The objects come
 as an index in this text and not as marks in the conversation (the paper's Listing 1 edits the prefix). The rules follow the paper's planner

@@ -1,4 +1,4 @@
-"""A planner's reply, read as values. Promise: nothing is broken: no reply raises, and only what is plainly named is taken as named.
+"""A planner's reply, read as values.
 
 The contract asks for tags (Self-GC paper, Listing 2). Models answer with fences, prose, JSON, half a plan or two of them; all of that is
 forgiven. A target is not guessed: what is no object's name, what was cut off in the middle and what stands in prose is kept apart, with a

@@ -1,4 +1,4 @@
-"""Policies one after another. Promise: nothing costs more than it saves: the second acts only when the first was not enough."""
+"""Policies one after another."""
 
 import itertools
 from collections.abc import Iterator

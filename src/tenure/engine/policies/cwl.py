@@ -1,4 +1,4 @@
-"""Structured context eviction. Promise: nothing is lost that work still builds on, and no model is asked.
+"""Structured context eviction.
 
 "Beyond Compaction: Structured Context Eviction for Long-Horizon Agents" (the CWL paper), sections 4.2 to 4.4 and Algorithm 1: act
 episodes before expl episodes, an expl only when every act that depends on it has left, oldest first, and in each episode the least

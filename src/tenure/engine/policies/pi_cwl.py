@@ -1,4 +1,4 @@
-"""CWL as its public implementation does it. Promise: nothing costs more than it saves, shown against what others run.
+"""CWL as its public implementation does it.
 
 pi-cwl (Kiz8-Team/pi-cwl at cd2ea3f, the CWL paper's reference [6]) departs from the paper: the oldest eligible episode of any kind goes
 first, tools leave in three groups by name, nothing is left in an episode's place, and what lies in no episode is permanent.

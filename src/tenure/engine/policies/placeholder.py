@@ -1,4 +1,4 @@
-"""What stands in place of a cleared result. Promise: nothing is lost, and the model is told what to do, never only that something left.
+"""What stands in place of a cleared result.
 
 "Escaping Context Amnesia" (the tiered context text), tier 1.5: actionable hints, not silent removal. Ours also name the handle that brings
 back exactly what was there.

@@ -1,4 +1,4 @@
-"""A plan that was made elsewhere, as a policy: the loop that all policies share carries it out. Promise: nothing is broken."""
+"""A plan that was made elsewhere, as a policy: the loop that all policies share carries it out."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a policy is shown. Promise: nothing is broken."""
+"""What a policy is shown."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

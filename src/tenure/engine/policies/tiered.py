@@ -1,4 +1,4 @@
-"""Tiered context. Promise: nothing costs more than it saves: each tier only when the one before was not enough.
+"""Tiered context.
 
 "Escaping Context Amnesia" (the tiered context text): duplicates and superseded reads, then the input guard (head and tail of large old
 results), then placeholders that say what to do (but never for essential tools, and of some tools the newest stays), then the middle of

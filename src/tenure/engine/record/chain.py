@@ -1,4 +1,4 @@
-"""The append-only hash chain. Promise: nothing is lost, and nothing is changed unnoticed.
+"""The append-only hash chain.
 
 `id = H(parent id, canonical content)`. The canonical form leaves out what hosts vary without meaning: call ids (a call is known by its
 ordinal in the conversation), cache markers, key order, origins and times. `sha256` covers the payload's bytes as they are.

@@ -1,4 +1,4 @@
-"""What a conversation is made of: entries and their blocks. Promise: nothing is lost.
+"""What a conversation is made of: entries and their blocks.
 
 A provider's or a log's message is parsed once into a `Draft`; the chain places it (`Entry`) and never changes it again.
 The original bytes travel along as `payload`, so that what was not edited goes out as it came in. Text in blocks is always valid

@@ -1,4 +1,4 @@
-"""The annotation protocol: episodes that an agent declares with one tool, and the graph they form. Promise: nothing is broken.
+"""The annotation protocol: episodes that an agent declares with one tool, and the graph they form.
 
 CWL paper, sections 4.2 and 4.3. The four calls and all refusals are here; every refusal says what to do instead. An episode starts at
 the delimiter's call, not at its result, and ends with the result of the call that ended it.

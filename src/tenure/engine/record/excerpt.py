@@ -1,4 +1,4 @@
-"""Parts of a text by line. Promise: nothing is lost: kept lines are never altered, and what is left out can be asked for exactly.
+"""Parts of a text by line.
 
 Lines end at a line feed and count from 1. One that is too long for any room is cut at a character, and goes on there.
 """

@@ -1,4 +1,4 @@
-"""What the record contains, grown with it: turns, steps, tool spans, episodes, weights. Promise: nothing costs more than it saves.
+"""What the record contains, grown with it: turns, steps, tool spans, episodes, weights.
 
 The core's one mutable value. Growing it is O(new blocks); policies read it and nothing rescans the record. It holds no text, so it
 stays small while the record grows to any length; texts are read from the record by entry number.

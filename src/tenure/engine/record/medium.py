@@ -1,4 +1,4 @@
-"""Images and documents as a recall speaks of them. Promise: nothing is lost: what text cannot hold is named, with all that brings it back."""
+"""Images and documents as a recall speaks of them."""
 
 from collections.abc import Callable, Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""The notes of the agent: one short text that stands in every view. Promise: nothing is lost that the agent wrote down to keep.
+"""The notes of the agent: one short text that stands in every view.
 
 "Escaping Context Amnesia" (the tiered context text) wants a scratchpad that survives any amount of clearing. Ours is one virtual tool and no
 file: each answer is the whole text, so the newest answer carries everything, and nothing else need be kept. What the notes say is what the

@@ -1,4 +1,4 @@
-"""Names of what a policy can act on, and the handles a view prints. Promise: nothing is lost.
+"""Names of what a policy can act on, and the handles a view prints.
 
 An object id is `kind:name`: `user:3` (a human turn and what was done for it), `step:17` (one model reply with its results), `read:12`
 (the 12th call of the tool `read` with its result), `episode:locate-auth`, `skill:release` (what its last load brought), `entry:40` (one

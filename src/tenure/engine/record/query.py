@@ -1,4 +1,4 @@
-"""What a recall asks for, as a value. Promise: nothing is lost: an odd question is answered or refused in words, never misread."""
+"""What a recall asks for, as a value."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which texts speak most of some words: BM25 over blocks. Promise: nothing is lost that can be described.
+"""Which texts speak most of some words: BM25 over blocks.
 
 Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.2, with its usual k1 and b. A text's
 length is its tokens, which the index knows. Words are taken apart as identifiers are: snake_case, camelCase, paths and dotted names are

@@ -1,4 +1,4 @@
-"""Bringing back what left a view. Promise: nothing is lost: whatever was evicted comes back byte for byte, by handle.
+"""Bringing back what left a view.
 
 Pure: texts come from the record by entry number. An answer holds whole lines and is bounded; what it leaves out, it names with the words that
 bring it. It is a copy, tied to its source by the index.

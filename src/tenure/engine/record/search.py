@@ -1,4 +1,4 @@
-"""Finding what no residue names any more: by path, words or pattern. Promise: nothing is lost, however long ago it left.
+"""Finding what no residue names any more: by path, words or pattern.
 
 A search reads each entry once, newest first, and keeps a bounded number of hits; the others are counted. What a recall brought back is a copy,
 so its source is found instead.

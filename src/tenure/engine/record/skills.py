@@ -1,4 +1,4 @@
-"""Which calls load a skill, and what a load brings. Promise: nothing is lost: what a skill says can be had again by the skill's name.
+"""Which calls load a skill, and what a load brings.
 
 A skill is loaded by a tool of its own (Claude Code's `Skill`, `load_skill`, ...) or by reading its file, `.../NAME/SKILL.md`. Claude Code answers
 such a call with one line and says the skill itself in a message of the harness behind it, so that message belongs to the load.

@@ -1,4 +1,4 @@
-"""What kind of artefact each tool leaves behind, as a table (CWL paper, section 4.4). Promise: nothing costs more than it saves.
+"""What kind of artefact each tool leaves behind, as a table (CWL paper, section 4.4).
 
 bulk: large enumerable output that is cheap to have again. intermediate: reads and commands, which carry what the agent wanted.
 durable: the agent's own work; it leaves only with its whole episode. A host extends the table by name (`Kinds(extra={...})`), or a

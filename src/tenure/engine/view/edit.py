@@ -1,4 +1,4 @@
-"""The five edits that exist below every action, and the commit that carries them. Promise: nothing is lost.
+"""The five edits that exist below every action, and the commit that carries them.
 
 An edit names record entries by their place in the append-only chain, so it means the same on every machine and in every fork
 that shares those entries. A commit is the only thing that changes a view.

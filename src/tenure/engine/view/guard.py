@@ -1,4 +1,4 @@
-"""What no policy may touch, and why. Promise: nothing is broken: human text, prologue, tail, holds and the open episode stay."""
+"""What no policy may touch, and why."""
 
 from collections.abc import Container, Iterable
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""The laws, as functions from values to violations. Promise: nothing is broken.
+"""The laws, as functions from values to violations.
 
 Each returns what is wrong in words, nothing when all is well. Structural laws bind every view; what the record itself holds against them (a
 call that was interrupted, a result without a call) is not the view's fault and is mended in the request.

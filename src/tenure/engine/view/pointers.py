@@ -1,4 +1,4 @@
-"""What stands for folded objects, and how it merges. Promise: nothing is lost, and the floor of a view does not grow with the session.
+"""What stands for folded objects, and how it merges.
 
 A fold leaves a pointer in the plan's own words. When there are too many, the pointers of a turn become one line that keeps their handles, and
 lines become one for a whole stretch, which names its ends. All are described by their routes alone, which the index resolves, so merging

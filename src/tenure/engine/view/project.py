@@ -1,4 +1,4 @@
-"""The projection: record and commits in, view out. Promise: nothing is broken, and the same record and commits give the same view.
+"""The projection: record and commits in, view out.
 
 `Projection` is the builder. It is grown with the record, takes edits in O(1) each and freezes into a `View`; it knows no texts, only what
 of each entry is shown. An entry of which nothing is shown is not in it at all, so its size is that of the view, not of the record.

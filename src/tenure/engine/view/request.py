@@ -1,4 +1,4 @@
-"""From a view to the messages that are sent. Promise: nothing is broken: every request is valid, whatever the record holds.
+"""From a view to the messages that are sent.
 
 Texts are read from the record only here, and only those that are shown. A call that was never answered gets a result saying so, a result
 that answers nothing is left out, one that came after the model had gone on without it is told in words, and what a host recorded between

@@ -1,4 +1,4 @@
-"""What a removal leaves in the view. Promise: nothing is lost, and the floor of a view does not grow with the session.
+"""What a removal leaves in the view.
 
 A residue is one inserted entry that names what left between two things still shown. It is described by its routes alone, which the index
 resolves, so merging needs no parsing and the same record and commits give the same words on every machine.

@@ -1,4 +1,4 @@
-"""What is legal per provider and model, as values. Promise: nothing is broken."""
+"""What is legal per provider and model, as values."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What two views have in common. Promise: nothing costs more than it saves: what is equal at the start is read from the cache."""
+"""What two views have in common."""
 
 from collections.abc import Iterator
 

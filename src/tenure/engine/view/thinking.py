@@ -1,4 +1,4 @@
-"""Which reasoning has to stay with what it led to. Promise: nothing is broken.
+"""Which reasoning has to stay with what it led to.
 
 Providers check reasoning in several ways (`rules.Rules`); an edit that would leave half of such a unit takes the other half along or
 leaves both. Under `prefix_bound` an edit invalidates later reasoning whatever it led to, so there no other rule applies.

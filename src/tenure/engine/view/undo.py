@@ -1,4 +1,4 @@
-"""Undoing a commit with another one. Promise: nothing is lost, and the log is only appended to."""
+"""Undoing a commit with another one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

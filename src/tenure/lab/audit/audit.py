@@ -1,4 +1,4 @@
-"""The audit of one session: where its window went, and what each policy would have done to it. Promise: every figure can be recomputed.
+"""The audit of one session: where its window went, and what each policy would have done to it.
 
 The session is read once. It is played as it was recorded, then once for each policy; what its steps used is found once for all of them.
 """

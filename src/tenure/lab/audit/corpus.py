@@ -1,4 +1,4 @@
-"""The audits of many sessions, one after another. Promise: nothing is lost silently: what could not be read is told with its reason."""
+"""The audits of many sessions, one after another."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Final

@@ -1,4 +1,4 @@
-"""What a call does to files: which it shows, from which line on, and which it changes. Promise: what is called stale names what changed it.
+"""What a call does to files: which it shows, from which line on, and which it changes.
 
 Told from the call's arguments by the tables that the policies and planners use; a command of a shell by `shell`.
 """

@@ -1,4 +1,4 @@
-"""What a session is, told from the lines of its replay. Promise: nothing is lost silently: what its reader left out is counted and said."""
+"""What a session is, told from the lines of its replay."""
 
 from typing import Final
 

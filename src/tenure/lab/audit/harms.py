@@ -1,4 +1,4 @@
-"""The needs of a session that a run left unmet, with the places where they can be looked up. Promise: what is claimed can be looked up."""
+"""The needs of a session that a run left unmet, with the places where they can be looked up."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A session that is read once and played several times. Promise: nothing is lost: what a replay reads again to prove it comes from the file."""
+"""A session that is read once and played several times."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Finished audits, kept so that a corpus can be interrupted and gone on with. Promise: what is kept equals what would be made again, to the byte.
+"""Finished audits, kept so that a corpus can be interrupted and gone on with.
 
 A folder of packed files: for each session and what was asked of it one with the report, and one with all lines where they were wanted. They
 are the user's alone, since they hold what sessions say. Each appears whole or not at all, and one that is damaged is as good as none.

@@ -1,4 +1,4 @@
-"""What each block of a window cost over its lifetime. Promise: nothing costs more than it saves; every token that was paid is some block's.
+"""What each block of a window cost over its lifetime.
 
 A block is paid for by every call that carries it: once written (or sent anew, where nothing is cached), then read from the cache. A request
 is read as far as it shares its start with the one before, so where a block stands decides what it costs there (meter/cache.py).

@@ -1,4 +1,4 @@
-"""The lines of an audit beside those of a replay, as docs/audit.md has them. Promise: an independent program can recompute every figure."""
+"""The lines of an audit beside those of a replay, as docs/audit.md has them."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Which lines of a file a result shows: as it numbers them, else as the call asked. Promise: what is called read again was."""
+"""Which lines of a file a result shows: as it numbers them, else as the call asked."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""The session as it was recorded: what it is, and where its window went. Promise: every token that was paid is some block's."""
+"""The session as it was recorded: what it is, and where its window went."""
 
 from typing import Final
 

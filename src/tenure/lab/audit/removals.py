@@ -1,4 +1,4 @@
-"""The commits of a run, each with the objects that it touched and what left of them. Promise: nothing is lost silently: what left has a name."""
+"""The commits of a run, each with the objects that it touched and what left of them."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence

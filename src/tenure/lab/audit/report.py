@@ -1,4 +1,4 @@
-"""The report of an audit, as values that cross a wire. Promise: nothing is claimed that cannot be recomputed from the lines of `--json`.
+"""The report of an audit, as values that cross a wire.
 
 All tokens are o200k unless they are said to be provider tokens, which are o200k tokens times a call's `ratio`; budgets are in provider tokens.
 Everything is bounded: what a long session has too much of is merged or counted, and says so.

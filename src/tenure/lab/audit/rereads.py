@@ -1,4 +1,4 @@
-"""Results that stood in the window when nothing needed them there any more. Promise: nothing costs more than it saves, and each is named.
+"""Results that stood in the window when nothing needed them there any more.
 
 Three ways to become so, of which the first to happen counts: its file was changed (stale), its lines were read again (superseded), or the same
 bytes were shown again (duplicate). docs/audit.md has the definitions.

@@ -1,4 +1,4 @@
-"""One policy over a session, told from the lines of its replay. Promise: nothing is claimed that cannot be recomputed from those lines."""
+"""One policy over a session, told from the lines of its replay."""
 
 from collections import Counter
 from collections.abc import Iterable

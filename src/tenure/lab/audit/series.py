@@ -1,4 +1,4 @@
-"""The window over a session, by kind and call. Promise: nothing is claimed that cannot be recomputed; what is thinned out says so."""
+"""The window over a session, by kind and call."""
 
 from collections import Counter
 

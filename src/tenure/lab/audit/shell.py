@@ -1,4 +1,4 @@
-"""Which files a shell command shows or changes, as far as that is plain. Promise: nothing is claimed on a guess: what is not plain is nothing.
+"""Which files a shell command shows or changes, as far as that is plain.
 
 Many agents have no other tool. Only commands that do nothing but show one file count as a read of it; what is behind a substitution, a loop
 or a program that is not listed is not followed.

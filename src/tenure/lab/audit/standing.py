@@ -1,4 +1,4 @@
-"""What a view shows, told by the lines of a replay. Promise: what is claimed can be recomputed by who has nothing but the lines."""
+"""What a view shows, told by the lines of a replay."""
 
 from collections.abc import Iterator
 

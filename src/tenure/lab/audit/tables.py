@@ -1,4 +1,4 @@
-"""Where a window went, as tables. Promise: every token is in one row of each table, and what a table has too much of is one row more."""
+"""Where a window went, as tables."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final

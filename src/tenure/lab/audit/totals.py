@@ -1,4 +1,4 @@
-"""All sessions of an audit together. Promise: every figure is the sum of those of the sessions."""
+"""All sessions of an audit together."""
 
 from collections.abc import Sequence
 

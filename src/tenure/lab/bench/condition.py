@@ -1,4 +1,4 @@
-"""Under which rules a session's window is kept: the conditions that are compared. Promise: two conditions differ in what they say, and in nothing else."""
+"""Under which rules a session's window is kept: the conditions that are compared."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,6 @@
 """Runs out of folders: outcomes, the sessions beside them, and what the harness said (an edge: it reads files).
 
 A folder is one run. Every `outcome.json` below it is a task; whether it was solved is what its own check said, else what the harness wrote beside it.
-Promise: nothing is skipped silently: what cannot be read is said.
 """
 
 from collections.abc import Iterator, Mapping

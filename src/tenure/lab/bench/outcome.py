@@ -1,4 +1,4 @@
-"""What came of one task, as a file that lies beside the session's store. Promise: nothing is lost: from it every figure can be computed again.
+"""What came of one task, as a file that lies beside the session's store.
 
 Written by whoever runs the agent, in a container or not, and read by the report. Readers ignore fields that they do not know.
 """

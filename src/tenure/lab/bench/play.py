@@ -1,6 +1,6 @@
 """One task, given to the agent: the piece that all harnesses and sequences share (an edge).
 
-Promise: nothing is broken between tasks. A session that takes in many tasks is one conversation of one store; each task opens it, works in a folder of
+A session that takes in many tasks is one conversation of one store; each task opens it, works in a folder of
 its own, on another machine if need be, and closes it. Nobody answers questions, and every call is approved: a benchmark's container is the sandbox.
 """
 

@@ -1,7 +1,4 @@
-"""What N runs under several conditions came to, side by side. Pure: from outcomes and measures to a value that is printed and written as JSON.
-
-Promise: every figure has its mean and its spread; what counts tasks has its interval; what was not reported is not counted as nothing.
-"""
+"""What N runs under several conditions came to, side by side. Pure: from outcomes and measures to a value that is printed and written as JSON."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""N runs as one figure: mean and spread, and shares with their intervals. Pure. Promise: nothing is claimed that N runs do not carry."""
+"""N runs as one figure: mean and spread, and shares with their intervals. Pure."""
 
 from collections.abc import Iterable
 from math import sqrt

@@ -1,4 +1,4 @@
-"""The provenance policy as it may be judged on a corpus: by weights that were learned without the source at hand. Promise: figures are honest.
+"""The provenance policy as it may be judged on a corpus: by weights that were learned without the source at hand.
 
 `held_out.json` is written by `python bench/learn.py FOLDER --out FILE`: of each source, a folder of the corpus that the published weights were
 learned from, the weights learned on all the others. A source that is not in it was not learned from.

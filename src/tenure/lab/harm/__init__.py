@@ -1,4 +1,4 @@
-"""What a removal did to the steps that came after it, measured without a model. Promise: nothing costs more than it saves.
+"""What a removal did to the steps that came after it, measured without a model.
 
 The detector reads REPLAY.md's lines, so it runs beside a replay, over a file that one wrote, or for a single cut. It shares no code with any
 policy: what a policy takes for an anchor and what is counted here as missed are found by different means.

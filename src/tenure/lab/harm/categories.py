@@ -1,4 +1,4 @@
-"""Which failure a missing need is, by a table of rules. Promise: nothing is claimed that cannot be retraced: the rule that decided is named.
+"""Which failure a missing need is, by a table of rules.
 
 The six categories are those of the Self-GC paper (Failure Categories and Case Studies, table 7). The paper's auditors judged by reading; here the
 first rule that holds decides, from where the need was held and what it looks like.

@@ -1,4 +1,4 @@
-"""One cut of a session, judged by all that the record says came after it (Self-GC paper: cut-point replay). Promise: nothing is lost silently.
+"""One cut of a session, judged by all that the record says came after it (Self-GC paper: cut-point replay).
 
 The uses of a session do not depend on any cut, so they are found once and serve all of them.
 """

@@ -1,4 +1,4 @@
-"""What the arguments of the tools of known agents hold, by their names. Promise: what is counted as missed can be pointed at."""
+"""What the arguments of the tools of known agents hold, by their names."""
 
 from typing import Final
 

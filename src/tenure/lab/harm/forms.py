@@ -1,4 +1,4 @@
-"""What a need can look like. Promise: what is counted as missed can be pointed at."""
+"""What a need can look like."""
 
 from enum import StrEnum
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which messages hold a string. Promise: nothing costs more than it saves.
+"""Which messages hold a string.
 
 A message is taken in in O(its length), and a string is looked for only in the few passages that hold its rarest word.
 """

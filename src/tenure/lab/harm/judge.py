@@ -1,4 +1,4 @@
-"""Whether a need is visible, routed or lost. Promise: nothing is lost silently.
+"""Whether a need is visible, routed or lost.
 
 A need counts when something of it left, and nothing said since repeats it: so it is charged once, at its first use after the removal. What the
 model thought since is no source for what it says or calls, so that logs with and without reasoning count alike.

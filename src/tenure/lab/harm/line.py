@@ -1,4 +1,4 @@
-"""A line of harm, beside those of a replay. Promise: what is claimed can be looked up: every need is named with its place."""
+"""A line of harm, beside those of a replay."""
 
 from enum import StrEnum
 from typing import Literal

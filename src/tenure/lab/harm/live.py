@@ -1,4 +1,4 @@
-"""Harm as it happens, beside a replay or over a file that one wrote. Promise: nothing is lost silently."""
+"""Harm as it happens, beside a replay or over a file that one wrote."""
 
 from collections.abc import Iterable, Iterator
 

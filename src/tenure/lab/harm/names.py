@@ -1,4 +1,4 @@
-"""What a text names: places, ids, numbers, symbols. Promise: what is counted as missed can be pointed at.
+"""What a text names: places, ids, numbers, symbols.
 
 Conservative on purpose: a string is taken for a name only when its form says so. One pass per pattern, each of them linear on any text.
 """

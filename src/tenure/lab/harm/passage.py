@@ -1,4 +1,4 @@
-"""A message as the detector reads it. Promise: nothing is lost on the way from what the model saw.
+"""A message as the detector reads it.
 
 Both what is held and what is needed are read in one plain spelling: a call's arguments as the strings they hold, and the escapes of JSON and of
 shells undone, so that a line is the same line in a file, in a call and in a dump of either.

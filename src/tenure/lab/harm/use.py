@@ -1,4 +1,4 @@
-"""What each step used of what stood before it, whatever a policy does later. Promise: what is counted as missed can be pointed at.
+"""What each step used of what stood before it, whatever a policy does later.
 
 A use knows all its holders, so the same uses serve every policy and every cut of a session.
 """

@@ -1,4 +1,4 @@
-"""Text that a step repeats to the letter: what an edit is to find, lines, quotations. Promise: what is counted as missed can be pointed at.
+"""Text that a step repeats to the letter: what an edit is to find, lines, quotations.
 
 Each pattern is linear on any text.
 """

@@ -1,4 +1,4 @@
-"""What the model still sees, as far as something left. Promise: nothing is lost silently: what left is known with the commit that took it."""
+"""What the model still sees, as far as something left."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Asking a model for a verdict. Promise: a failure is a value that says why and what it cost; nothing is skipped and nothing is guessed.
+"""Asking a model for a verdict.
 
 A reply that cannot be read is asked for again once, with what was wrong with it, in the same conversation, so that the provider's cache of the
 question is read. A second one that cannot be read is a failure.

@@ -1,4 +1,4 @@
-"""Verdicts that were given, kept in a file, so that what was paid for is not paid for twice. Promise: nothing is lost; nothing is rewritten.
+"""Verdicts that were given, kept in a file, so that what was paid for is not paid for twice.
 
 JSON lines, appended as they come. A verdict is known by what was quoted to the judge (`key`), the version of the contract and the model's name; a
 change of any of them is another question. Failures are noted too, and asked again. One process writes to a file at a time.

@@ -1,4 +1,4 @@
-"""What a judge decides on: one cut of a recorded session, what a plan took there, and what really came after. Promise: nothing is made up.
+"""What a judge decides on: one cut of a recorded session, what a plan took there, and what really came after.
 
 Self-GC paper, Evaluation Artifacts: "the judge receives the retained prefix, structured plan, impacted-turn patches, and the real future turns
 after the cut point". What was removed is known to the judge alone; what the acting model would see is `Case.kept` and nothing else.

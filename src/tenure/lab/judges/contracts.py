@@ -1,4 +1,4 @@
-"""What judges are told, and the form of their answers. Promise: what follows a paper and what is ours can be told apart.
+"""What judges are told, and the form of their answers.
 
 Self-GC paper, appendix, Prompt Contracts: the judge contract in words, its output schema (Listing 3), the A/B judge contract and its schema
 (Listing 4), the failure taxonomy (table 7). The paper prints no prompts, so the wording is ours. Ours too: `dependencies` in the first schema, so

@@ -1,4 +1,4 @@
-"""Cases whose right answer is known beforehand, to measure the judge itself. Promise: nothing is claimed that cannot be retraced.
+"""Cases whose right answer is known beforehand, to measure the judge itself.
 
 The Self-GC paper names "judge-sensitivity analysis" as missing (Limitations); this is ours. Controls come in pairs at one cut. `unused` takes calls
 of which no word that the session's later steps say stands in them alone: it has to pass. `needed` takes the same and, beside it, all that

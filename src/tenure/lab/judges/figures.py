@@ -1,4 +1,4 @@
-"""What many verdicts come to. Promise: nothing is claimed that cannot be retraced: every figure is a count over outcomes that are written out.
+"""What many verdicts come to.
 
 Self-GC paper: the no-impact rate with its Wilson interval (Metrics), calibration by an A/B judge on disagreements (Main Results). The paper does
 not say how a tie is counted, and its calibrated 87.46 % is no whole number of 332 sessions; here a tie counts half for each side. Agreement with

@@ -1,4 +1,4 @@
-"""Pieces in the room there is. Promise: nothing is left out silently: what is shortened or missing can be counted, and shows as such.
+"""Pieces in the room there is.
 
 Each side of a case gets its share of the room, and what it does not need the others get. Where a side is too large, its largest pieces lose their
 middle; where that is not enough, pieces leave from the middle of the side. The lines that tell give way last.

@@ -1,4 +1,4 @@
-"""Cases out of recorded sessions, by cut-point replay (Self-GC paper, Evaluation Artifacts). Promise: the same session gives the same cases.
+"""Cases out of recorded sessions, by cut-point replay (Self-GC paper, Evaluation Artifacts).
 
 Every policy is cut at the same places and takes the same share of the same view, as in `evals.cuts`; nothing here asks a model.
 """

@@ -1,4 +1,4 @@
-"""The no-impact judge: does what is left at a cut still support what really came? Promise: nothing is claimed that cannot be retraced.
+"""The no-impact judge: does what is left at a cut still support what really came.
 
 Self-GC paper, Metrics and Prompt Contracts (judge contract, Listing 3). `ask` makes the question, `read` holds a reply to the schema; nothing here
 asks a model.

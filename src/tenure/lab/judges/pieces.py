@@ -1,4 +1,4 @@
-"""Views, edits and entries as the pieces that a judge reads. Promise: nothing is made up: every piece is a block of the record or a residue."""
+"""Views, edits and entries as the pieces that a judge reads."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, assert_never

@@ -1,4 +1,4 @@
-"""The A/B judge: which of two plans at one cut keeps more of what really came. Promise: nothing is claimed that cannot be retraced.
+"""The A/B judge: which of two plans at one cut keeps more of what really came.
 
 Self-GC paper, Prompt Contracts (A/B judge contract, Listing 4). The paper asks once; here every pair is asked in both orders, since judges favour
 a place: what holds in one order only is a tie, and how often that happens is reported.

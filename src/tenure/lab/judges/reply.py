@@ -1,4 +1,4 @@
-"""A judge's reply as checked fields. Promise: nothing is made up: no reply raises, and what a reply does not say is not guessed.
+"""A judge's reply as checked fields.
 
 Forgiven is form: fences, words around the JSON, reasoning before it, single quotes, trailing commas, numbers and truth values as text. Of several
 objects the last whole one that answers counts. What is missing, or not what was allowed, is said in words that a model can act on.

@@ -1,4 +1,4 @@
-"""A case as one question, in the room there is. Promise: session text is data, and what a question leaves out it says.
+"""A case as one question, in the room there is.
 
 Self-GC paper, Evaluation Artifacts: "the retained prefix shows the context after pruning, inline context_prune_diff blocks show removed or folded
 content for impacted turns, and ground-truth future turns show the real continuation".

@@ -1,4 +1,4 @@
-"""Cases judged one after another. Promise: every case has an outcome: a verdict, or why there is none."""
+"""Cases judged one after another."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby

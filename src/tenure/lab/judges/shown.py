@@ -1,4 +1,4 @@
-"""What of a case a question shows, as lines. Promise: session text is data, and what is left out is said.
+"""What of a case a question shows, as lines.
 
 Session text stands between labels that bear a sign which it cannot hold, so that nothing in it passes for a label.
 """

@@ -1,4 +1,4 @@
-"""A judge without a model: the mechanical detector, reading nothing but the question. Promise: anyone can see how it decides.
+"""A judge without a model: the mechanical detector, reading nothing but the question.
 
 It shows what the engine does with verdicts, and how far the detector gets on what a question has room for. It is no second opinion: where it agrees
 with the detector, the detector agrees with itself, and what only a reader would see it does not.

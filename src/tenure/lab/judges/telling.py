@@ -1,4 +1,4 @@
-"""Which lines of a text that is too long decide a verdict. Promise: no detector says what a judge gets to see: they are chosen by words alone.
+"""Which lines of a text that is too long decide a verdict.
 
 A line tells when it holds a rare word, or is a line, that later steps say and that stood in what was removed: little else of what was removed can
 have been used to the letter, and hardly anywhere else can it stand still or have been had again. A line with a handle tells too: it is a way back.

@@ -1,4 +1,4 @@
-"""All tasks of a corpus one after another in one conversation under one budget (CWL paper, section 6.2). Promise: nothing is lost silently.
+"""All tasks of a corpus one after another in one conversation under one budget (CWL paper, section 6.2).
 
 What a step misses is told apart: of its own task, or of tasks before it, and of these those that its task depends on. A recorded agent never
 saw the tasks before its own, so a need that only they held is one it could have answered from there, not one that it did.

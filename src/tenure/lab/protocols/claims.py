@@ -1,4 +1,4 @@
-"""Which published claims hold on the swept sessions: each a function from rows to a verdict with its figures. Promise: nothing is hidden.
+"""Which published claims hold on the swept sessions: each a function from rows to a verdict with its figures.
 
 "The paper" is the CWL paper, "the post" its authors' announcement. A verdict is of the sessions and prices at hand: they ran GPT-5.4 live, we
 replay recordings, so what a model would have done otherwise under a tighter budget is not in the bill (the misses say how often it would).

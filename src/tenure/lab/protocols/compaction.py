@@ -1,7 +1,7 @@
 """Summary compaction as agents do it, for comparison: near the limit all but the newest is replaced by a summary, at the price of a call.
 
 No model is at hand. What a summary would say is bounded instead: from below by one that says nothing, from above by one that, beside a stand-in's
-brief, lists as many names as its size allows. Promise: nothing costs more than it saves; what the summary costs is in the bill.
+brief, lists as many names as its size allows.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What is the same for every run that is compared: prices, head, what of a log is replayed. Promise: what is compared can be compared."""
+"""What is the same for every run that is compared: prices, head, what of a log is replayed."""
 
 from collections.abc import Iterator
 from typing import Final

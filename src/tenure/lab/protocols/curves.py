@@ -1,4 +1,4 @@
-"""How long ago what a step needs was last held, and by what: miss-ratio curves of context. Promise: nothing is claimed that cannot be retraced.
+"""How long ago what a step needs was last held, and by what: miss-ratio curves of context.
 
 A need is a use as the harm detector finds it (`evals.harm`), whatever a policy did. Its age is that of the newest passage that holds it; of
 several strings used together the oldest such passage counts, since all of them are needed. What the model only thought is neither a need nor a

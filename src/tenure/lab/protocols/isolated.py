@@ -1,4 +1,4 @@
-"""Each session alone, whole, under a budget: what it costs, and what its own later steps miss. Promise: nothing costs more than it saves."""
+"""Each session alone, whole, under a budget: what it costs, and what its own later steps miss."""
 
 from collections.abc import Iterable
 

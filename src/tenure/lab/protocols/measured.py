@@ -1,4 +1,4 @@
-"""What one replay came to: its bill, its window, and what its later steps missed. Promise: nothing costs more than it saves.
+"""What one replay came to: its bill, its window, and what its later steps missed.
 
 A `Measuring` takes a replay's lines in order and watches for harm beside it; nothing is kept but sums, so the longest session costs no memory
 beyond the detector's own.

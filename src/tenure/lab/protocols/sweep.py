@@ -1,4 +1,4 @@
-"""Budgets swept over the same sessions. Promise: nothing is claimed that cannot be retraced."""
+"""Budgets swept over the same sessions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal

@@ -1,4 +1,4 @@
-"""Recorded sessions as the tasks of one long conversation: their order, their times, and which depend on which. Promise: nothing is hidden.
+"""Recorded sessions as the tasks of one long conversation: their order, their times, and which depend on which.
 
 Every rule here is mechanical and stands in docs/protocols.md; a task says all that is needed to lay it into a conversation again.
 """

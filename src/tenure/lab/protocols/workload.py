@@ -1,4 +1,4 @@
-"""What kind of work a session is, by rules that count, and which sessions are hard. Promise: nothing is claimed that cannot be retraced.
+"""What kind of work a session is, by rules that count, and which sessions are hard.
 
 A session's tool uses are counted by what they are for, by the tool's name; where a log has no calls, by the reply and what came back for it.
 The first rule of a table that holds gives the class.

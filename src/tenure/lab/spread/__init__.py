@@ -1,4 +1,4 @@
-"""Independent work over a corpus, by one process, several, or a cluster. Promise: nothing is lost, whoever does it and however it ends.
+"""Independent work over a corpus, by one process, several, or a cluster.
 
 What comes back is the same to the byte whatever the engine: results travel, and are kept, as the same bytes, and are given in the order
 of the jobs. A job that fails is a value that names it. Kept results serve again as long as their input and the code are what they were.

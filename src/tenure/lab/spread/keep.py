@@ -1,4 +1,4 @@
-"""Results on disk, so that interrupted work goes on where it stopped (an edge). Promise: what is damaged is not believed."""
+"""Results on disk, so that interrupted work goes on where it stopped (an edge)."""
 
 import os
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The same work on many jobs. Promise: nothing is lost; see the room's docstring."""
+"""The same work on many jobs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""What `tenure why` answers, as values. Tokens are o200k where nothing else is said. Promise: nothing is lost silently."""
+"""What `tenure why` answers, as values. Tokens are o200k where nothing else is said."""
 
 from typing import Literal
 

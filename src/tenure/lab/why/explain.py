@@ -1,4 +1,4 @@
-"""Why an object stands in the window as it does. Promise: nothing is lost silently: the same record and commits give the same answer.
+"""Why an object stands in the window as it does.
 
 Pure: a moment in, an account out. What the commits did is read from their edits; what the policy would do is asked of the policy itself.
 """

@@ -1,4 +1,4 @@
-"""What the policy thinks of an object: the need that it expects, and what it would do were a batch due. Promise: what decides can be read."""
+"""What the policy thinks of an object: the need that it expects, and what it would do were a batch due."""
 
 from collections.abc import Sequence
 from typing import Final

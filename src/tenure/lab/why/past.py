@@ -1,4 +1,4 @@
-"""What happened in a conversation, from a replay or from a store of our own. Promise: nothing is lost: the record and its commits say it all."""
+"""What happened in a conversation, from a replay or from a store of our own."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""An account in words, a row for each question. Promise: nothing is lost silently, and a screen holds it: every list is bounded and says so."""
+"""An account in words, a row for each question."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""The messages of OpenCode 2, in the form of OpenCode's export. Promise: nothing that the model saw is lost.
+"""The messages of OpenCode 2, in the form of OpenCode's export.
 
 OpenCode 2 keeps whole messages where OpenCode 1 keeps a message and its parts. A user's text is one field, a tool's output a list of contents,
 and what the harness adds (reminders, skills, a shell command of the user's, the checkpoint after a compaction) is a message of a kind of its own.

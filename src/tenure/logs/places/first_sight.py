@@ -1,4 +1,4 @@
-"""What a session is about, told from its start (an edge). Promise: nothing is written, and no more than the start is read."""
+"""What a session is about, told from its start (an edge)."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Looking through folders (an edge). Promise: nothing is opened; what is gone, closed to us or a loop is passed over."""
+"""Looking through folders (an edge)."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""goose's database of sessions (an edge): `~/.local/share/goose/sessions/sessions.db`. Promise: nothing is written.
+"""goose's database of sessions (an edge): `~/.local/share/goose/sessions/sessions.db`.
 
 Gives each session as `goose session export --format json` would have, so that one reader serves both. Columns came over time;
 what an older database has not is left out.

@@ -1,4 +1,4 @@
-"""Where OpenHands keeps its conversations (an edge): a folder each, and in it a file for each event. Promise: nothing is written.
+"""Where OpenHands keeps its conversations (an edge): a folder each, and in it a file for each event.
 
 `conversations/ID/events/event-00012-….json` is how the SDK and the CLI write it, `sessions/ID/events/12.json` how OpenHands did before.
 """

@@ -1,4 +1,4 @@
-"""Where tools keep their sessions (an edge). Promise: nothing is written, and nothing is opened that need not be.
+"""Where tools keep their sessions (an edge).
 
 What is known of each tool is a row of `PLACES`. Finding takes a listing of folders and no more; only stores that hold many sessions
 (databases, and folders of small files) are asked what is in them. What a session is about is `glimpse`'s to say, for those that are shown.

@@ -1,4 +1,4 @@
-"""Other programs' SQLite files, read while those programs may be using them (an edge). Promise: nothing is written, not even beside them.
+"""Other programs' SQLite files, read while those programs may be using them (an edge).
 
 A database in WAL mode that is opened for reading alone still gets two new files beside it, which stay. So a database at rest is read as
 one that cannot change, a database in use is joined through the files its writer has made, and a database with a left-behind log is

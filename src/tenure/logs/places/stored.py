@@ -1,4 +1,4 @@
-"""Sessions that are not files of their own: many in one database or folder. Promise: a sub-agent's is counted, and not listed beside its own."""
+"""Sessions that are not files of their own: many in one database or folder."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Databases and folders that hold many sessions, or one in many files (an edge). Promise: nothing is written.
+"""Databases and folders that hold many sessions, or one in many files (an edge).
 
 Each tool's store is listed by its own module, and given out as the export that the tool itself would write, which its reader reads.
 """

@@ -1,4 +1,4 @@
-"""Which MCP servers a person has set up, in the form that most agents share. Pure. Promise: a malformed entry is named, and breaks nothing.
+"""Which MCP servers a person has set up, in the form that most agents share. Pure.
 
 {"mcpServers": {"files": {"command": "npx", "args": ["server"], "env": {"TOKEN": "${TOKEN}"}},
                 "search": {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}}}

@@ -1,7 +1,5 @@
 """What a server says its tool takes, as every provider accepts it. Pure but for a library that is loaded.
 
-Promise: nothing is broken: providers check all tools of a request at once, so that one odd schema would end every request of the session.
-
 OpenAI wants `properties` and no alternatives at the top ("object schema missing properties"); Anthropic keys of a certain form ("Property keys should
 match pattern '^[a-zA-Z0-9_.-]{1,64}$'", github.com/anthropics/claude-code issue 79418) and valid JSON Schema, draft 2020-12.
 """

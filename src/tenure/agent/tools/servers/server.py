@@ -1,4 +1,4 @@
-"""One MCP server and the connection to it (an edge), through the protocol's own SDK. Promise: a dead server is an error result, not a hang.
+"""One MCP server and the connection to it (an edge), through the protocol's own SDK.
 
 https://modelcontextprotocol.io. A connection is opened and closed in one task of its own, which the SDK's cancel scopes need; calls come from
 other tasks. It is opened a second time when it breaks, and not a third.

@@ -1,4 +1,4 @@
-"""A tool of an MCP server as one of the agent's own. Promise: nothing is broken by what a server says of itself or answers."""
+"""A tool of an MCP server as one of the agent's own."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""Reads a bash script into the commands it would run. Pure. Promise: what it does not understand it says; it never guesses in silence.
+"""Reads a bash script into the commands it would run. Pure.
 
 The nesting of commands is given up: one in a loop, a branch or a substitution counts as one that runs.
 https://www.gnu.org/software/bash/manual/bash.html, sections 3.1 to 3.6.

@@ -1,4 +1,4 @@
-"""Words that destroy, found in a text of any language: a script in quotes, a program's code. Pure. Promise: better one question too many."""
+"""Words that destroy, found in a text of any language: a script in quotes, a program's code. Pure."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reads the words of a bash script: quotes, expansions, substitutions. Pure. Promise: what can only be told when it runs is never taken for plain.
+"""Reads the words of a bash script: quotes, expansions, substitutions. Pure.
 
 https://www.gnu.org/software/bash/manual/bash.html, sections 3.1.2 and 3.5.
 """

@@ -1,4 +1,4 @@
-"""What a text names, as the policy reads it. Promise: nothing costs more than it saves: one linear pass.
+"""What a text names, as the policy reads it.
 
 Generous on purpose: a string counts when its form could be told apart later, and how likely it is to be asked for is learned, not decided here.
 The harm detector has an extractor of its own.

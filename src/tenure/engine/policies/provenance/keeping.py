@@ -1,4 +1,4 @@
-"""Which lines and names of results stay when there is room for so many tokens. Promise: nothing is lost, and what is likely to be asked for stays.
+"""Which lines and names of results stay when there is room for so many tokens.
 
 A line is worth what it names that nothing kept names yet, and the chance that it is wanted to the letter; the best for each token is kept first.
 A name can also stay alone, in the list of names of its result. n log n in the lines.

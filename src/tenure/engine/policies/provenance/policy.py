@@ -1,6 +1,6 @@
 """Eviction by provenance: where something came from, and what later steps took of it, say what may be asked of it again.
 
-Promise: nothing is lost, and what is likely to be asked for stays where it stood. No annotation, no model; the chances are learned (weights.py).
+No annotation, no model; the chances are learned (weights.py).
 """
 
 from collections.abc import Iterator, Mapping

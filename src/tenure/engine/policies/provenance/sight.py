@@ -1,4 +1,4 @@
-"""What a view holds, read once: the results that may be shortened, and what they alone name. Promise: nothing costs more than it saves.
+"""What a view holds, read once: the results that may be shortened, and what they alone name.
 
 One pass over the texts of the view. What was shortened before is read as it is shown, never again from the record.
 """

@@ -1,4 +1,4 @@
-"""How likely something is to be asked for again: two logistic models, learned from recorded sessions. Promise: every figure can be made again.
+"""How likely something is to be asked for again: two logistic models, learned from recorded sessions.
 
 `python bench/learn.py FOLDER` learns them and prints this table, and says how they do on sources that were left out.
 """

@@ -1,4 +1,4 @@
-"""Why the policy ranks a result as it does, in words. Promise: nothing is lost silently: what decides can be read.
+"""Why the policy ranks a result as it does, in words.
 
 The figures are the policy's own: the need it expects of each result is `Keeping.losses`. A reason's weight is how far it moves the natural
 logarithm of that need from what it is for an average line of the view, so the reasons of a result can be compared and added.

@@ -1,4 +1,4 @@
-"""The page that `tenure audit --html` writes: one file that works offline. Promise: what is claimed can be looked up, down to the very place."""
+"""The page that `tenure audit --html` writes: one file that works offline."""
 
 from tenure.lab.audit.page.document import page
 

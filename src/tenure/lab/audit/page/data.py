@@ -1,4 +1,4 @@
-"""What the page's script reads: series to hover over, commits, and the places of needs. Promise: bounded, and what is left out says so.
+"""What the page's script reads: series to hover over, commits, and the places of needs.
 
 Strings are told once, in `texts`, and named by their number there; rows are arrays. Excerpts share a room for each session: lost needs come
 first, then routed, then visible, and those for which no room is left are marked.

@@ -1,4 +1,4 @@
-"""How much a page tells of each session: of a few all that a report has, or nearly, and less of each of many. Promise: what is left out says so."""
+"""How much a page tells of each session: of a few all that a report has, or nearly, and less of each of many."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The page that `tenure audit --html` writes: one file that works offline. Promise: what is claimed can be looked up, down to the very place.
+"""The page that `tenure audit --html` writes: one file that works offline.
 
 It asks for nothing from anywhere: styles and script stand in it and are allowed by their hashes alone. Tables and drawings are there without a
 script; with one they can be sorted, searched, pointed at and linked into (`#session/policy/need`). The same audits give the same bytes.

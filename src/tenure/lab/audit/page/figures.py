@@ -1,4 +1,4 @@
-"""Figures as people read them, and bars. Promise: what is drawn is what was counted."""
+"""Figures as people read them, and bars."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A run's series as it is drawn: provider tokens by call and kind, alike for all runs of a session. Promise: what is drawn is what was counted."""
+"""A run's series as it is drawn: provider tokens by call and kind, alike for all runs of a session."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Markup that no text can break out of. Promise: what a session says is shown, and does nothing.
+"""Markup that no text can break out of.
 
 Sessions are hostile: they hold markup, control characters, escape sequences, overrides of the reading direction, and lines of megabytes. Only a
 value of the type `Html` stands as it is; every other text is made harmless where it is put in, whoever calls.

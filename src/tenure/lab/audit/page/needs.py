@@ -1,4 +1,4 @@
-"""What later steps needed of what one policy took. Promise: what is claimed can be looked up: each need leads to its very place."""
+"""What later steps needed of what one policy took."""
 
 from collections.abc import Mapping, Sequence
 

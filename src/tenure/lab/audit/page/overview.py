@@ -1,4 +1,4 @@
-"""Several sessions at once: each policy over all of them, and each of them. Promise: nothing costs more than it saves, over a corpus too."""
+"""Several sessions at once: each policy over all of them, and each of them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""One policy over one session: the window call by call, its commits, its needs. Promise: nothing that left is silent about it.
+"""One policy over one session: the window call by call, its commits, its needs.
 
 A script makes these lists complete, sortable and searchable; without one the largest commits and the first needs are still told.
 """

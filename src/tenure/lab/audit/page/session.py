@@ -1,4 +1,4 @@
-"""One session's page: what it was, what each policy would have cost, what it took and what was needed of it. Promise: as of the room."""
+"""One session's page: what it was, what each policy would have cost, what it took and what was needed of it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Tables that can be sorted, folded and read without a script. Promise: what is drawn is what was counted."""
+"""Tables that can be sorted, folded and read without a script."""
 
 from collections.abc import Sequence
 from typing import Final

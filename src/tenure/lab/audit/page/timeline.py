@@ -1,4 +1,4 @@
-"""The window call by call, as areas stacked by kind. Promise: what is drawn is what was counted.
+"""The window call by call, as areas stacked by kind.
 
 Heights are provider tokens, as budgets are. Each call is a step; of a thinned series a step lasts until the next call that was kept. What was
 removed stands below, one stroke for each commit. A drawing stretches to the page's width, so words stand outside of what stretches. It is drawn

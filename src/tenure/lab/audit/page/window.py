@@ -1,4 +1,4 @@
-"""Where the recorded window went, and what of it was waste. Promise: nothing costs more than it saves; every token that was paid is told."""
+"""Where the recorded window went, and what of it was waste."""
 
 from collections.abc import Sequence
 from typing import Final

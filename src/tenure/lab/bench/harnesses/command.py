@@ -1,4 +1,4 @@
-"""The command that plays one task, as a harness gives it to a shell in a container. Pure. Promise: nothing is broken by what a task's words hold."""
+"""The command that plays one task, as a harness gives it to a shell in a container. Pure."""
 
 import re
 import shlex

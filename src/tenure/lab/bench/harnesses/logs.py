@@ -1,4 +1,4 @@
-"""What a harness brings back from a container: the outcome and the session, read on the host (an edge). Promise: nothing is lost by a killed task."""
+"""What a harness brings back from a container: the outcome and the session, read on the host (an edge)."""
 
 import shutil
 import tempfile

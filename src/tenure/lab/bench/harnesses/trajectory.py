@@ -1,7 +1,6 @@
 """A session, or one task of it, as an ATIF trajectory: what harnesses read. Pure.
 
 ATIF-v1.7, as `harbor.models.trajectories` of Harbor 0.25.0 takes it: forbidding unknown fields, steps counted from 1, results only of calls of their step.
-Promise: nothing is lost: the record is told whole, whatever had left the view.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Repeated exploration: the same read or search again, of what was read before and has not changed since (CWL paper, sections 6.4 and 6.5). Pure.
-
-Promise: what is called repeated was: the same lines of a file that no call changed meanwhile, or the same call that gave the same.
-"""
+"""Repeated exploration: the same read or search again, of what was read before and has not changed since (CWL paper, sections 6.4 and 6.5). Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

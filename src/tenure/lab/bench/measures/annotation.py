@@ -1,7 +1,4 @@
-"""What annotation costs, and how well it is done: delimiters, episodes of the wrong type (CWL paper, sections 5 and 7). Pure.
-
-Promise: nothing costs more than it saves: what the annotation itself takes is counted, in calls, tokens and money.
-"""
+"""What annotation costs, and how well it is done: delimiters, episodes of the wrong type (CWL paper, sections 5 and 7). Pure."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,4 @@
-"""A session's calls as the measures see them: what each was about, what it changed, what it gave back.
-
-Promise: nothing is claimed on a guess: a call changed something where its arguments say so plainly, or where its tool exists for nothing else.
-"""
+"""A session's calls as the measures see them: what each was about, what it changed, what it gave back."""
 
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256

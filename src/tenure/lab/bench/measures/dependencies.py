@@ -2,8 +2,7 @@
 
 "If it omits a dependency, a needed exploratory episode may be evicted while the action episode that relied on it remains." What is used is told by
 the record's own anchors: an exact string in the arguments of the act's calls that, until then, only results of that `expl` had shown.
-
-Promise: what is called missing can be pointed at: the strings are named. One pass over the texts.
+ One pass over the texts.
 """
 
 from collections.abc import Iterable, Iterator

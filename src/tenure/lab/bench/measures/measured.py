@@ -1,4 +1,4 @@
-"""All measures of one session, or of a stretch of it, together. Pure. Promise: any stored session can be measured, by whatever agent it was held."""
+"""All measures of one session, or of a stretch of it, together. Pure."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,4 @@
-"""A model that plays a sequence's script, and briefs when it is asked for one (an edge).
-
-Promise: nothing is broken: it speaks as any scripted model does, so that window, cache and bill are what they would be with a model that said the same.
-"""
+"""A model that plays a sequence's script, and briefs when it is asked for one (an edge)."""
 
 from collections.abc import AsyncGenerator
 from typing import Any, cast

@@ -1,7 +1,4 @@
-"""A sequence, played once under one condition: one session over all its tasks, each checked when it is done (an edge).
-
-Promise: nothing is lost: the session's store and each task's outcome lie in the folder of the run.
-"""
+"""A sequence, played once under one condition: one session over all its tasks, each checked when it is done (an edge)."""
 
 import asyncio
 import dataclasses

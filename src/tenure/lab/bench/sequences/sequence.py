@@ -1,7 +1,4 @@
-"""A sequence of tasks that depend on each other, on files that are laid out for it (CWL paper, section 6.5).
-
-Promise: whether a task is solved is decided by running what it made, with a check that the agent never sees.
-"""
+"""A sequence of tasks that depend on each other, on files that are laid out for it (CWL paper, section 6.5)."""
 
 import json
 from collections.abc import Mapping
