@@ -3,13 +3,14 @@
 BIN := .venv/bin
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test test-all lint bench evidence
+.PHONY: help demo test test-all lint docs bench evidence
 
 help:
 	@echo "make demo      watch the agent work in a small window: what fills it, what leaves, what comes back"
 	@echo "make test      lint, then every test but the long ones"
 	@echo "make test-all  make test, then the long ones: kills, mutants, a cluster"
 	@echo "make lint      ruff, its formatter and pyright"
+	@echo "make docs      build the documentation site, every link checked"
 	@echo "make bench     run every benchmark, ours beside our peers'"
 	@echo "make evidence CORPUS=FOLDER   compare all policies on recorded sessions; ENGINE=ray for a cluster"
 
@@ -26,6 +27,9 @@ lint: .venv/.dev
 	@$(BIN)/ruff check --no-cache
 	@$(BIN)/ruff format --check
 	@$(BIN)/pyright
+
+docs: .venv/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: .venv/.all
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; echo; done
