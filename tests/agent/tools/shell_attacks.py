@@ -430,6 +430,25 @@ bash <<< 'touch out'
 cat run | sh
 cd dashes && sort *
 cd dashes && rg x *
+cat {"x y",.env}
+cat {a\ b,.env}
+cat {'a;b',.env}
+cat {$((1 + 1)),.env}
+sort {'a b',-oout} a.txt
+cat .[^x]nv
+cat .[[:alpha:]]nv
+cat .[[=e=]]nv
+x='.[^x]nv'; cat $x
+grep -r --include='.[^x]nv' canary .
+rg -g .env canary
+rg -g '*.{env,py}' canary
+rg -g '**/.env' canary
+rg --iglob .env canary
+rg --hidden -g '!x' canary
+rg --type-add 'x:.env' -t x canary
+strings @list
+sh -c '[[ a < .env ]]'
+sh -c '[[ a > out ]]'
 cd odd && find . -type f | xargs cat
 cd odd && cat $(find . -type f)
 """

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from calling import called, here, workspace
 from shell_attacks import ATTACKS, SECRET, hostile
+from shell_attacks_away import AWAY, away
 from shell_commands import FREE
 
 from tenure.agent.tools.bash import Bash
@@ -41,6 +42,25 @@ def held(line: str, where: Workspace) -> None:
 def test_no_line_that_writes_runs_code_or_shows_keys_is_free(trap: Workspace) -> None:
     assert len(ATTACKS) > 200
     assert [line for line in ATTACKS if judged(line, trap) is None] == []
+
+
+def test_no_line_that_writes_runs_code_or_reaches_keys_elsewhere_is_free(tmp_path: Path) -> None:
+    where = workspace(tmp_path)
+    away(where.root, where.home)
+    assert len(AWAY) > 700
+    assert [line for line in AWAY if judged(line, where) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("ignores", "free"), [("x\n", True), ("!*.md\n", True), ("!.env\n", False), ("!/.e*\n", False), ("!.[a-f]nv\n", False)]
+)
+def test_a_hidden_key_that_an_ignore_file_lets_in_again_is_not_searched_unasked(
+    tmp_path: Path, ignores: str, *, free: bool
+) -> None:
+    where = workspace(tmp_path)
+    (where.root / ".env").write_text(SECRET)
+    (where.root / ".ignore").write_text(ignores)
+    assert (judged("rg canary", where) is None) == free
 
 
 @pytest.mark.parametrize("line", SAMPLE)

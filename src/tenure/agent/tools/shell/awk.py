@@ -63,8 +63,10 @@ def only_looks(program: str) -> bool:
                 if text == ">" and prints and not depth:
                     return False
                 depth += (text == "(") - (text == ")")
-                if text in (";", "\n", "{", "}"):
+                if text in ("{", "}") or (text in (";", "\n") and not depth):
                     prints, depth = False, 0
+                if depth < 0:
+                    return False
                 last = "value" if text == "]" else "ambiguous" if text in (")", "++", "--") else "operator"
                 if last == "ambiguous" and text == ")" and _divides(program, at):
                     last = "value"

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from tenure.agent.secrets import is_secret
 from tenure.agent.workspace import Workspace
 
 MOST: Final = 50_000  # entries
@@ -20,14 +21,30 @@ class Below(Struct, frozen=True, kw_only=True):
     """What was found below a folder."""
 
     secret: Path | None = None  # a place where keys are kept
-    odd: Path | None = None  # a name that may become several words or an option
+    odd: Path | None = None  # a name that may become several words or an option, or of which a part is the path of a key
     leaves: Path | None = None  # a link to a folder elsewhere
     whole: bool = True  # all of it was looked at
+
+
+_IGNORES: Final = frozenset({".gitignore", ".ignore", ".rgignore"})  # of rg
+_BYTES: Final = 2**18  # of such a file
+_CLASS: Final = re.compile(r"\[[^]]*\]+")
+_ENDS: Final = re.compile(r"(?<=\w)(?!\w)")
+_SYSTEM: Final = re.compile(r"/(?:etc|proc|dev|run|var)/")
+
+
+def _may_be_elsewhere(path: str) -> bool:
+    """Whether the end of a path is that of a place of the system where keys are kept, or begins with one."""
+    return any(
+        is_secret(path[: end.start()][found.start() :]) for found in _SYSTEM.finditer(path) for end in _ENDS.finditer(path)
+    )
 
 
 def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequence[str] = ()) -> Below:
     """Look through a folder; `hidden` files too, and of those with keys only names that fit one of `only`."""
     secret = odd = leaves = None
+    passed_over: list[Path] = []
+    again: set[str] = set()  # patterns by which hidden files are searched nevertheless
     left = MOST
     stack = [str(folder)]
     while stack:
@@ -39,10 +56,13 @@ def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequ
         if left < 0:
             return Below(secret=secret, odd=odd, leaves=leaves, whole=False)
         for entry in entries:
-            if entry.name.startswith(".") and not hidden:
-                continue
             path = Path(entry.path)
-            if odd is None and _ODD.search(entry.name):
+            if not hidden and entry.name in _IGNORES:
+                again.update(_again(path))
+            if entry.name.startswith(".") and not hidden:
+                passed_over.append(path)
+                continue
+            if odd is None and (_ODD.search(entry.name) or _may_be_elsewhere(entry.path[len(str(folder)) :])):
                 odd = path
             fits = not only or any(fnmatchcase(entry.name, pattern) for pattern in only)
             if secret is None and fits and workspace.is_secret(path, linked=entry.is_symlink()):
@@ -51,4 +71,25 @@ def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequ
                 leaves = path
             if entry.name not in _NOT_ENTERED and entry.is_dir(follow_symlinks=False):
                 stack.append(entry.path)
+    if secret is None and again:
+        secret = next((path for path in passed_over if _fits(path.name, again) and _has_secret(path, workspace)), None)
     return Below(secret=secret, odd=odd, leaves=leaves)
+
+
+def _again(ignores: Path) -> Iterator[str]:
+    """The names that an ignore file takes back."""
+    try:
+        text = ignores.read_text("utf-8", "replace") if ignores.stat().st_size <= _BYTES else "!*"
+    except OSError:
+        return
+    for line in text.splitlines():
+        if line.startswith("!"):
+            yield from line[1:].strip().strip("/").replace("\\", "").split("/")
+
+
+def _fits(name: str, patterns: set[str]) -> bool:
+    return any(fnmatchcase(name, _CLASS.sub("?", pattern)) for pattern in patterns)
+
+
+def _has_secret(path: Path, workspace: Workspace) -> bool:
+    return workspace.is_secret(path) or (path.is_dir() and below(path, workspace).secret is not None)

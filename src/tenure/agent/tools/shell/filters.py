@@ -44,9 +44,12 @@ _TESTS: Final[Mapping[str, int]] = {
 }
 _TELLING: Final[Mapping[str, int]] = {"-ls": 0, "-printf": 1, "-L": 0, "-follow": 0}  # more than names below the folders
 
-_LINE: Final = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
+# Between brackets a mark stands for itself in some versions and ends the pattern in others.
+_BRACKETS: Final = r"\[\^?(?:\[:[a-z]+:\]|(?!{mark})[^]\[\\\n]|\\[^]\[\n])+\]"
+_LINE: Final = rf"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n[]|\\[^\n]|{_BRACKETS.format(mark='/')})*/I?)"
 _SUBSTITUTE: Final = (
-    r"s(?P<mark>[/|,#@:!])(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpiIM0-9]*"
+    rf"s(?P<mark>[/|,#@:!])(?:(?!(?P=mark))[^\\\n[]|\\[^\n]|{_BRACKETS.format(mark='(?P=mark)')})*(?P=mark)"
+    r"(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpiIM0-9]*"
 )
 _SED: Final = re.compile(rf"\s*(?:{_LINE}(?:,(?:{_LINE}|\+\d+))?)?\s*!?\s*(?:[pdqDPNnGgHhxl=]|[qQ]\d*|{_SUBSTITUTE})\s*|\s*")
 _SED_LINE: Final = grammar(

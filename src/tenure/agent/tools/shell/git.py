@@ -186,7 +186,13 @@ def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
         return None
     if any("%G" in word.text or "signature" in word.text for word in rest):
         return (Asks(reason="it may run the program that checks signatures"),)
-    return GIT[name].effects(f"git {name}", rest)
+    found = GIT[name].effects(f"git {name}", rest)
+    files = [effect for effect in found if isinstance(effect, Reads)]
+    if name == "diff" and (
+        len(files) > 1 or any(effect.target.loose for effect in files)
+    ):  # of two folders all that is below, git's or not
+        return tuple(structs.replace(effect, deep=True) if isinstance(effect, Reads) else effect for effect in found)
+    return found
 
 
 def _below(effect: Effect, folder: Word | None) -> Effect:

@@ -11,7 +11,11 @@ A grammar lists what is known; an option that is not in it, a shortened one, or 
 and of the words that are no options: READ files whose content is shown, NAME files of which only the names are, TEXT anything else, at
 most as many as a number before it says. PATTERN: the first is a text, unless one of the options with `!` behind them is given. DEEP=-r,-R:
 with these all that is below a folder is read. ANY: none of the program's options does anything but look, so that a word which is only known when
-it runs may be one. LISTS: it prints names of files; PASSES: it prints what comes in, or nothing.
+it runs may be one. LISTS: it prints names of files; PASSES: it prints what comes in, or nothing; TELLS=-l,--format: with these it prints other text.
+For programs that read options in their own way: LAST: a letter's value is the next word, never the rest of its own; ALONE: a word has one letter.
+RESPONSES: a word that begins with `@` names a file with further words.
+
+The value of a long option may stand in the next word only if that does not look like an option.
 """
 
 import re
@@ -25,6 +29,11 @@ from tenure.agent.tools.shell.script import Word
 
 _OPTION: Final = re.compile(r"(-[\w#.]+|--[\w-]+)(=[@?]?|[:@?])?(!)?")
 _NUMBER: Final = re.compile(r"-\d+")
+_SIMPLE: Final = re.compile(r"[\w.*?-]+")  # a pattern that means the same to every program
+_WIDENS: Final = frozenset(
+    {"--iglob", "--type-add", "--glob-case-insensitive"}
+)  # options of rg by which other files are searched than by `--glob`
+_OPTION_LIKE: Final = re.compile(r"-\D.*", re.DOTALL)
 _HERE: Final = Word(text=".")
 
 
@@ -39,10 +48,15 @@ class Grammar(Struct, frozen=True, kw_only=True):
     any_option: bool = False
     deep: frozenset[str] = frozenset()  # options that read folders; "" when it always does
     prints: str = ""
+    tells: frozenset[str] = frozenset()  # options with which it prints other text
+    letters: str = ""  # LAST or ALONE
+    responses: bool = False
 
     def effects(self, program: str, words: Sequence[Word]) -> Effects:
         """What the program does with these words: `Asks` when they are not known to be only a look."""
         line = read(self, words)
+        if self.responses and any(word.text[:1] == "@" or (not word.plain and word.text[:1] in "*?[") for word in words):
+            return (Asks(reason=f"`{program}` may read options from a file"),)
         if line.unknown:
             return (Asks(reason=f"`{program}` is not known to only look with {line.unknown}"),)
         found: list[Effect] = [] if self.any_option else [Expects(word=word) for word in line.doubtful]
@@ -59,12 +73,17 @@ class Grammar(Struct, frozen=True, kw_only=True):
             found += [self._reads(word, line, deep=deep) for word in operands]
         found += [Reads(target=word) for word in line.files]
         passes = self.prints == "PASSES" and not any(isinstance(effect, Reads) for effect in found)
+        if self.operands == "TEXT" and any("/" in word.text for word in operands):
+            passes = False  # it may print a path that stands here
         lists = self.prints == "LISTS"
-        return (*found, *([Prints(names=lists)] if lists or passes else []))
+        tells = bool(self.tells & line.given.keys())
+        return (*found, *([Prints(names=lists)] if (lists or passes) and not tells else []))
 
     def _reads(self, word: Word, line: "Line", *, deep: bool) -> Reads:
-        only = tuple(value.text for name in ("--include", "-g", "--glob") for value in line.given.get(name, ()))
-        hidden = not deep or "" not in self.deep or bool({"--hidden", "-u", "-."} & line.given.keys())
+        globs = [value for name in ("--include", "-g", "--glob") for value in line.given.get(name, ())]
+        simple = all(value.plain and _SIMPLE.fullmatch(value.text) for value in globs) and not _WIDENS & line.given.keys()
+        only = tuple(value.text for value in globs) if simple else ()
+        hidden = not deep or "" not in self.deep or bool(globs or ({"--hidden", "-u", "-."} | _WIDENS) & line.given.keys())
         follow = bool(
             {"-R", "--dereference-recursive", "--follow"} & line.given.keys() or ("" in self.deep and "-L" in line.given)
         )
@@ -86,7 +105,8 @@ def grammar(table: str) -> Grammar:
     """A grammar as it is written in a table."""
     options: dict[str, str] = {}
     instead: set[str] = set()
-    operands, most, deep, prints = "", None, frozenset[str](), ""
+    operands, most, prints, letters = "", None, "", ""
+    deep = tells = frozenset[str]()
     for entry in table.split():
         if entry.startswith("-"):
             found = _OPTION.fullmatch(entry)
@@ -101,10 +121,14 @@ def grammar(table: str) -> Grammar:
             operands = entry
         elif entry.startswith("DEEP"):
             deep = frozenset(entry.partition("=")[2].split(","))
+        elif entry.startswith("TELLS"):
+            tells = frozenset(entry.partition("=")[2].split(","))
         elif entry in ("LISTS", "PASSES"):
             prints = entry
+        elif entry in ("LAST", "ALONE"):
+            letters = entry
         else:
-            assert entry in ("ANY", "PATTERN"), entry
+            assert entry in ("ANY", "PATTERN", "RESPONSES"), entry
     return Grammar(
         options=options,
         instead=frozenset(instead),
@@ -114,6 +138,9 @@ def grammar(table: str) -> Grammar:
         any_option="ANY" in table.split(),
         deep=deep,
         prints=prints,
+        tells=tells,
+        letters=letters,
+        responses="RESPONSES" in table.split(),
     )
 
 
@@ -140,7 +167,7 @@ class _Reader:
         self.files: list[Word] = []
         self.doubtful: list[Word] = []
         self.unknown = ""
-        self._options = known.options
+        self._options, self._form, self._instead = known.options, known.letters, known.instead
         self._waits = ""  # the option whose value comes next
         self._over = False
 
@@ -152,6 +179,8 @@ class _Reader:
             self.doubtful.append(word)
         if self._waits:
             name, self._waits = self._waits, ""
+            if _OPTION_LIKE.fullmatch(text) and name not in self._instead:  # where the value is not taken so, it would be one
+                self._unknown(word)
             self._value(name, word)
         elif self._over or text in ("-", "") or not text.startswith("-"):
             self.operands.append(word)
@@ -179,14 +208,15 @@ class _Reader:
         for at, letter in enumerate(word.text[1:], 2):
             name = f"-{letter}"
             kind = self._options.get(name)
-            if kind is None:
+            rest = word.text[at:]
+            if kind is None or (rest and ((self._form == "ALONE" and kind == "") or (self._form == "LAST" and kind == ":"))):
                 self._unknown(word)
                 return
             self.given.setdefault(name, [])
             if kind == "":
                 continue
-            if word.text[at:]:
-                self._value(name, _rest(word, word.text[at:]))
+            if rest:
+                self._value(name, _rest(word, rest))
             elif kind != "?":
                 self._waits = name
             return

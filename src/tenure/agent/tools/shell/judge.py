@@ -5,7 +5,8 @@ script may have gone to by then.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from glob import iglob
 from itertools import islice
 from pathlib import Path
@@ -101,6 +102,14 @@ def is_plain(words: Sequence[Word]) -> bool:
     )
 
 
+_CLASS: Final = re.compile(r"\[[!^]?\]?(?:\[([:.=])[^\]]*\1\]|[^\]])*\]")
+
+
+def _loose(pattern: str) -> str:
+    """A pattern in which a class of characters is any character: shells have classes (`[^a]`, `[[:alpha:]]`) that Python's patterns have not."""
+    return _CLASS.sub("?", pattern)
+
+
 class _Judge:
     """Collects what it finds. Mutable."""
 
@@ -116,8 +125,8 @@ class _Judge:
         self._count = 0  # of commands
         self._feeds = False  # whether the output of the one at hand goes to others
         self._tellers: set[int] = set()  # commands that print a text of their own for others
-        self._names: list[Reads] = []  # folders and files of which names are printed
-        self._later: list[tuple[int, Reads | Expects]] = []  # what depends on what the other commands print
+        self._names: list[Path] = []  # folders of which names are printed
+        self._later: list[tuple[int, Reads | Expects, Bindings]] = []  # what depends on what the other commands print
         self._written: set[Path] = set()
         self._looked: dict[tuple[Path, bool, tuple[str, ...]], Below] = {}
 
@@ -125,18 +134,17 @@ class _Judge:
         """Judge what depends on the whole."""
         if self.found or not self._later:
             return
-        for number, effect in self._later:
+        for number, effect, bindings in self._later:
             word = effect.word if isinstance(effect, Expects) else effect.target
-            if self._tellers - {number} or not self._bindings.is_output(word):
+            if self._tellers - {number} or not bindings.is_output(word):
                 shown = visible(word.text)[:40]
                 self._add(Act.COMMAND, f"what {shown!r} is can only be told when it runs")
                 return
         if self._folders is None:
             self._add(Act.COMMAND, "which files it reads can only be told when it runs")
             return
-        here = [Reads(target=Word(text=str(folder)), deep=True) for folder in self._folders]
-        for root in [*here, *(structs.replace(each, deep=True, only=()) for each in self._names)]:
-            self._deep(root, names=True)
+        for folder in dict.fromkeys([*self._folders, *self._names]):
+            self._deep(Reads(target=Word(text=str(folder)), deep=True), names=True)
 
     def text(self, text: str, depth: int, *, feeds: bool = False) -> None:
         """Judge a script; `feeds`: its output goes to other commands."""
@@ -200,8 +208,10 @@ class _Judge:
             self._tell(self._count)
         for effect in found:
             self._effect(effect, redirects, depth)
-            if prints is not None and prints.names and isinstance(effect, Reads):
-                self._names.append(effect)
+            if isinstance(effect, Reads) and (
+                (prints is not None and prints.names) or any(isinstance(each, Runs) for each in found)
+            ):
+                self._hand_on(effect.target)
         if any(isinstance(effect, Asks | Reaches) for effect in found) and not is_plain(words):
             self._phrases(
                 "\n".join(
@@ -327,6 +337,22 @@ class _Judge:
             if lost is not None and self._workspace.holds(lost):
                 self._add(Act.DESTROY, f"it overwrites or deletes {self._workspace.shown(lost)}, which git could not bring back")
 
+    def _hand_on(self, folder: Word) -> None:
+        """Names below a folder go to other commands."""
+        names = self._bindings.texts(folder)
+        if names is None:
+            self._later.append((self._count, Reads(target=folder, shows=False), self._bindings))
+        for name in names or ():
+            self._names += self._expanded(name)
+
+    def _expanded(self, name: str) -> Iterator[Path]:
+        """What a path or a pattern of file names stands for, for every folder the script may be in."""
+        for start in self._folders or [self._workspace.root]:
+            whole = os.path.join(start, name)  # noqa: PTH118 - a pattern of file names
+            yield Path(whole)
+            if self._disk and set("*?[") & set(name):
+                yield from map(Path, islice(iglob(_loose(whole)), _MATCHES))  # noqa: PTH207 - as bash does it
+
     def _script(self, word: Word) -> None:
         """Judge the run of a file: what the agent has just written itself, nobody has looked at."""
         for path in self._paths(word.text) if word.plain else []:
@@ -373,7 +399,7 @@ class _Judge:
         if texts is None and not word.glob:
             self._secret(word)
             if effect.shows:
-                self._later.append((self._count, effect))
+                self._later.append((self._count, effect, self._bindings))
             return
         for text in texts if texts is not None else [word.text]:
             if any(sign in text for sign in "*?[") and not word.plain:
@@ -400,6 +426,7 @@ class _Judge:
 
     def _pattern(self, text: str) -> None:
         """Judge a pattern of file names by the usual places of keys, and by the files that there are."""
+        text = _loose(text)
         if text not in ("*", "./*") and may_be_secret(text, str(self._workspace.home)):
             self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
             return
@@ -412,8 +439,7 @@ class _Judge:
 
     def _deep(self, effect: Reads, *, names: bool = False) -> None:
         """Judge a look at all that lies below a folder; `names`: what is found is handed on by its name."""
-        for start in self._folders or [self._workspace.root]:
-            folder = Path(start, effect.target.text)
+        for folder in self._expanded(effect.target.text):
             if self._disk and folder.is_dir():
                 self._look_below(folder, effect, names=names)
 
@@ -440,7 +466,7 @@ class _Judge:
         """Judge a word that must not become an option, or several words."""
         texts = self._bindings.texts(word)
         if texts is None and not word.glob:
-            self._later.append((self._count, Expects(word=word)))
+            self._later.append((self._count, Expects(word=word), self._bindings))
             return
         for text in texts if texts is not None else [word.text]:
             pattern = any(sign in text for sign in "*?[")
@@ -494,7 +520,7 @@ class _Judge:
                 if any(self._workspace.is_secret(path) for path in paths):
                     self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
                     return
-        pattern = word.text
+        pattern = _loose(word.text)
         home = str(self._workspace.home)
         if not word.plain and pattern.startswith(("/", ".")) and not pattern.startswith("./*") and may_be_secret(pattern, home):
             self._add(Act.OUTSIDE, f"it may look at {visible(pattern)[:80]}, where keys or passwords are kept")

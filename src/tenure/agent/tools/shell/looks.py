@@ -9,12 +9,12 @@ from typing import Final
 from tenure.agent.tools.shell.grammar import Grammar, grammar
 
 _GREP: Final = (
-    "-ivwxcloLqshHnzraEFGPUTbRVyIuZ -e:! -f@! -A: -B: -C: -m: -d: -D: -# --regexp=! --file=@! --ignore-case --no-ignore-case --invert-match --word-regexp"
+    "-ivwxcloLqshHnzraEFGPUTbRVyIuZ -e:! -f@! -A: -B: -C: -m: -# --regexp=! --file=@! --ignore-case --no-ignore-case --invert-match --word-regexp"
     " --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count= --only-matching --quiet --silent"
     " --no-messages --byte-offset --with-filename --no-filename --label= --line-number --initial-tab --null --after-context= --before-context="
     " --context= --text --binary-files= --exclude= --exclude-from=@ --exclude-dir= --include= --recursive --dereference-recursive --extended-regexp"
     " --fixed-strings --basic-regexp --perl-regexp --line-buffered --null-data --binary --version --help PATTERN READ ANY"
-    " DEEP=-r,-R,--recursive,--dereference-recursive PASSES"
+    " DEEP=-r,-R,--recursive,--dereference-recursive PASSES TELLS=--label"
 )
 _SUM: Final = "-bctwz --binary --check --tag --text --zero --ignore-missing --quiet --status --strict --warn NAME ANY"
 
@@ -22,9 +22,9 @@ _TABLES: Final[Mapping[str, str]] = {
     "ls": "-aAbBcCdfFgGhHiklLmnNopqQrRsStTuUvxXZ1 -I: -w: --all --almost-all --author --escape --block-size= --ignore-backups --color=? --directory"
     " --classify=? --file-type --format= --full-time --group-directories-first --no-group --human-readable --si --dereference --hide= --hyperlink=?"
     " --indicator-style= --inode --ignore= --kibibytes --literal --hide-control-chars --quote-name --quoting-style= --reverse --recursive --size"
-    " --sort= --time= --time-style= --width= --context --zero --version --help NAME ANY LISTS",
-    "eza": "-aAdfFghHiklLmnrRsStTuUx1 --all --long --tree --level= --git --header --icons NAME LISTS",
-    "exa": "-aAdfFghHiklLmnrRsStTuUx1 --all --long --tree --level= --git --header --icons NAME LISTS",
+    " --sort= --time= --time-style= --width= --context --zero --version --help NAME ANY LISTS TELLS=-g,-l,-n,-o,--format,--full-time,--hyperlink,--time-style",
+    "eza": "-aAdfFghHiklLmnrRsStTuUx1 --all --long --tree --level= --git --header --icons NAME",
+    "exa": "-aAdfFghHiklLmnrRsStTuUx1 --all --long --tree --level= --git --header --icons NAME",
     "cat": "-AbeEnstTuv --show-all --number --number-nonblank --show-ends --squeeze-blank --show-tabs --show-nonprinting --version --help READ ANY PASSES",
     "head": "-qvz -c: -n: -# --bytes= --lines= --quiet --silent --verbose --zero-terminated --version --help READ ANY PASSES",
     "tail": "-qvzr -c: -n: -# --bytes= --lines= --quiet --silent --verbose --zero-terminated --version --help READ ANY PASSES",
@@ -42,7 +42,7 @@ _TABLES: Final[Mapping[str, str]] = {
     "join": "-iz -a: -e: -1: -2: -j: -o: -t: -v: --check-order --nocheck-order --header --ignore-case READ ANY",
     "comm": "-123z --check-order --nocheck-order --output-delimiter= --total --zero-terminated READ ANY",
     "column": "-tneLxJ -s: -o: -c: -N: -R: -T: -E: -H: -d --table --separator= --output-separator= --columns= --fillrows READ",
-    "strings": "-adfwi -n: -t: -e: -o -# --all --print-file-name --bytes= --radix= --encoding= READ",
+    "strings": "-adfwi -n: -t: -e: -o -# --all --print-file-name --bytes= --radix= --encoding= READ RESPONSES",
     **dict.fromkeys("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum".split(), f"{_SUM} -a: -l: -rs --length= --algorithm="),
     "diff": "-abBdeEHilnNpPqrstTuwyZ -c -C: -F: -I: -S: -U: -W: -x: -X@ -# --brief --report-identical-files --side-by-side --show-c-function --width="
     " --suppress-common-lines --recursive --new-file --text --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --unified=?"
@@ -59,7 +59,7 @@ _TABLES: Final[Mapping[str, str]] = {
     " --one-file-system --separate-dirs --exclude= --threshold= --time=? --si --inodes NAME",
     "df": "-aBhHiklPTvm -t: -x: --all --human-readable --inodes --local --print-type --type= --output=? --total --si NAME",
     "tree": "-adfilxFDhugpsnNCQqtrcvUA -L: -I: -P: --noreport --dirsfirst --filelimit= --prune --du --gitignore --charset= --si --inodes --device --sort=?"
-    " --matchdirs --ignore-case NAME LISTS",
+    " --matchdirs --ignore-case NAME LAST",
     "file": "-bihLkNnrsv0E --brief --mime --mime-type --mime-encoding --dereference --no-dereference --keep-going --print0 --extension NAME",
     "which": "-as --all TEXT PASSES",
     "whoami": "",
@@ -91,18 +91,18 @@ _TABLES: Final[Mapping[str, str]] = {
     "bzcat": "-s READ",
     "zstdcat": "-fqv READ",
     "grep": _GREP,
-    "size": "-ABGdotx READ",
-    "nm": "-aACDgnopPruSsv --defined-only --undefined-only --demangle --dynamic --extern-only --numeric-sort --print-size READ",
+    "size": "-ABGdotx READ RESPONSES",
+    "nm": "-aACDgnopPruSsv --defined-only --undefined-only --demangle --dynamic --extern-only --numeric-sort --print-size READ RESPONSES",
     "readelf": "-aehlSsgtrndVuWc -p: -x: --all --file-header --program-headers --segments --section-headers --sections --symbols --syms --dynamic --notes"
-    " --relocs --version-info --wide READ",
-    "objdump": "-afhxdDStTrRspwCg -j: -M: --disassemble --disassemble-all --file-headers --section-headers --all-headers --full-contents --syms --wide READ",
+    " --relocs --version-info --wide READ RESPONSES",
+    "objdump": "-afhxdDtTrRspwC -j: -M: --disassemble --disassemble-all --file-headers --section-headers --all-headers --full-contents --syms --wide READ RESPONSES",
     "sort": "-bdfgiMhnRrVcCmsuz -k: -t: --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --month-sort --numeric-sort"
     " --human-numeric-sort --version-sort --random-sort --reverse --sort= --check=? --key= --merge --stable --field-separator= --unique --zero-terminated"
     " --parallel= READ PASSES",
     "shuf": "-erz -i: -n: --echo --input-range= --head-count= --repeat READ PASSES",
     "uniq": "-cdDiuz -f: -s: -w: --count --repeated --all-repeated=? --group=? --skip-fields= --ignore-case --skip-chars= --unique --zero-terminated"
     " --check-chars= 1 READ PASSES",
-    "xxd": "-abeEiprCu -c: -g: -l: -n: -s: -o: 1 READ",
+    "xxd": "-abeEiprCu -c: -g: -l: -n: -s: -o: 1 READ ALONE",
     "iconv": "-cls -f: -t: --from-code= --to-code= --list READ",
     "rg": "-NnilLcSswvxUFPoHIhpqa0.u -g: -t: -T: -A: -B: -C: -m: -M: -E: -j: -d: -r: -e:! -f@! -# --line-number --no-line-number --ignore-case --case-sensitive"
     " --smart-case --word-regexp --line-regexp --invert-match --count --count-matches --files-with-matches --files-without-match --files! --glob= --iglob="
@@ -113,7 +113,7 @@ _TABLES: Final[Mapping[str, str]] = {
     " --no-config --glob-case-insensitive --sort-files --crlf --binary --one-file-system --byte-offset --version --help PATTERN READ DEEP=",
     "fd": "-HIusigFapL0l1 -d: -t: -e: -E: -S: -c: -j: --hidden --no-ignore --unrestricted --case-sensitive --ignore-case --glob --fixed-strings --absolute-path"
     " --list-details --follow --full-path --print0 --max-depth= --min-depth= --exact-depth= --type= --extension= --exclude= --size= --changed-within="
-    " --changed-before= --color= --max-results= --prune --strip-cwd-prefix PATTERN NAME LISTS",
+    " --changed-before= --color= --max-results= --prune --strip-cwd-prefix PATTERN NAME LISTS TELLS=-l,--list-details",
     "jobs": "-lnprs",
     "wait": "TEXT",
     "dirs": "-clpv",
@@ -196,7 +196,7 @@ GIT: Final[Mapping[str, Grammar]] = {
         " --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository"
         " --show-superproject-working-tree --all --branches=? --tags=? --remotes=? --not --show-object-format=? --default= --git-path= --path-format= TEXT",
         "ls-files": "-cdmoisktfuv -x: --cached --deleted --modified --others --ignored --stage --unmerged --killed --directory --no-empty-directory --exclude="
-        " --exclude-standard --error-unmatch --full-name --recurse-submodules --eol --deduplicate --format= NAME LISTS",
+        " --exclude-standard --error-unmatch --full-name --recurse-submodules --eol --deduplicate --format= NAME LISTS TELLS=--format",
         "ls-tree": "-dlrtz --long --name-only --name-status --object-only --full-name --full-tree --format= NAME",
         "cat-file": "-tspe READ",
         "describe": "--all --tags --contains --candidates= --exact-match --long --match= --exclude= --always --first-parent TEXT",

@@ -17,6 +17,7 @@ LONGEST: Final = 100_000  # characters
 _OPENERS: Final = frozenset({"!", "if", "then", "elif", "else", "while", "until", "do", "{", "fi", "done", "}", "coproc"})
 _REDIRECT: Final = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-|<<|<>|<&|<(?!\()|>>|>\||>&|>(?!\())|(&>>|&>)")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)(\+)?=")
+_DELIMITER: Final = re.compile(r"""[\w.!%+:@-]+|'[\w.!%+:@ -]+'|"[\w.!%+:@ -]+"|\\\w+""")
 _FUNCTION: Final = re.compile(r"[ \t]*\([ \t]*\)")
 _CONTROL: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f{OPEN}{CLOSE}]")
 
@@ -198,6 +199,8 @@ class _Parser(Words):
                 self._at += 1
             else:
                 values.append(self._word())
+                if sign == "[" and "=" in values[-1].text:  # a subscript is worked out
+                    self.unknown.append("a list with subscripts")
         self._at += 1
         return Word(text=" ".join(word.text for word in values), plain=False)
 
@@ -221,7 +224,10 @@ class _Parser(Words):
 
     def _redirect(self, sign: str) -> Redirect:
         self._skip_blanks()
+        start = self._at
         target = self._word()
+        if sign in ("<<", "<<-") and not _DELIMITER.fullmatch(self._text[start : self._at]):
+            self.odd.append("a here-document")
         if sign not in ("<<", "<<-"):
             return Redirect(sign=sign, target=target)
         return Redirect(sign=sign, target=target, body=self._document(target, strip=sign == "<<-"))
@@ -239,12 +245,19 @@ class _Parser(Words):
             self.odd.append("a here-document")
         start = max(line_end + 1, self._after)
         lines: list[str] = []
+        joined = ""  # lines that end with a backslash go on in the next, that of the delimiter too
         at = start
         while at < len(self._text):
             end = self._text.find("\n", at)
             end = len(self._text) if end < 0 else end
-            line = self._text[at:end].lstrip("\t") if strip else self._text[at:end]
+            line = self._text[at:end]
             at = end + 1
+            if not delimiter.quoted and (len(line) - len(line.rstrip("\\"))) % 2:
+                joined = f"{joined}{line[:-1]}"
+                continue
+            line, joined = joined + line, ""
+            if strip:
+                line = line.lstrip("\t")
             if line == delimiter.text:
                 break
             lines.append(line)

@@ -161,12 +161,15 @@ def _shell(name: str, rest: Sequence[Word]) -> Effects:
     if at >= len(rest) or rest[at].text == "-":
         return (RunsInput(script=True),)
     if text:
+        known = known and not (name != "bash" and _ONLY_BASH.search(rest[at].text))
         unknown = () if known else (Asks(reason=f"`{name}` is not known to only read its text with these options"),)
         return (*unknown, RunsText(text=rest[at]))
     return _file(name, rest[at])
 
 
 _SHELL_OPTION: Final = re.compile(r"-[ceuxl]+")
+# What means something else to other shells: in `[[ a > b ]]` they write a file, `$'a'` and `{a,b}` are no quotes and no alternatives, and values are split.
+_ONLY_BASH: Final = re.compile(r"\[\[|\$['\"]|<<<|[<>]\(|\{[^}]*(?:,|\.\.)|\b(?:export|readonly|local|declare|typeset|select)\b")
 
 
 def _language(name: str, rest: Sequence[Word]) -> Effects:

@@ -22,7 +22,10 @@ _PARAMETER: Final = re.compile(
 _NAME: Final = re.compile(r"([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _SUM: Final = re.compile(r"\(\([\w\s+\-*/%<>=!&|^~?:,()]*?\)\)")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
-_BRACE: Final = re.compile(r"\{[^\s;|&<>]*?(?:,|\.\.)")
+# What is quoted may be anything; what is substituted counts as one.
+_BRACE: Final = re.compile(
+    r"""\{(?:[^ \t\n;|&<>()'"\\`$,.]|'[^']*'|"(?:[^"\\`$]|\\.)*"|\\.|\.(?!\.)|\$(?![({]))*+(?:,|\.\.|["`(]|\$[({])""", re.DOTALL
+)
 _ANSI: Final = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
 OPEN, CLOSE = "\ue000", "\ue001"  # around the name of a variable in a word's template
 NUMBER: Final = "#"  # in the place of a name: a number
@@ -34,9 +37,9 @@ _ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'"
 
 def _is_number(name: str, text: str) -> bool:
     """Whether a variable is a number wherever a script sets it: in a sum, any other value could run a command."""
-    values = re.findall(rf"(?<![\w$]){name}\+?=(\(\(|\$\(\(|[\w-]*)", text)
+    values = re.findall(rf"(?<![\w$]){name}\+?=(-?\d+(?![^\s;&|)])|\$\(\([^()]*\)\)(?![^\s;&|)])|)", text)
     named = len(re.findall(rf"(?<![\w${{]){name}\b(?![^()]*\)\))", text))
-    return bool(values) and len(values) == named and all(re.fullmatch(r"-?\d+|\$\(\(", value) for value in values)
+    return bool(values) and len(values) == named and all(values) and not re.search(rf"\{{{name}:?=", text)
 
 
 class Unclosed(Exception):
@@ -85,6 +88,7 @@ class Words(ABC):
         self.unknown: list[str] = []
         self._text, self._at, self._known, self._depth = text, 0, known, depth
         self._sums = 0
+        self._literal = -1  # where the last word begins that has a brace and no alternatives
         self.variables: set[str] = set()  # whose values are used
         self.feeding: set[int] = set()  # commands, by number, whose output goes to others
         self._numbers: dict[str, bool] = {}
@@ -125,7 +129,7 @@ class Words(ABC):
                     self._substitution(spelling, PROCESS, quoted=True)
                 case "~" if self._at - 1 == start:
                     self._tilde(spelling)
-                case "{" if _BRACE.match(self._text, self._at - 1):
+                case "{" if self._is_brace(start):
                     spelling.brace = len(spelling.text) if spelling.brace < 0 else spelling.brace
                     spelling.text += sign
                 case _:
@@ -135,6 +139,14 @@ class Words(ABC):
             self.odd.append("something that is no word")
             self._at += 1
         return spelling.word()
+
+    def _is_brace(self, start: int) -> bool:
+        """Whether alternatives begin here; if not at one brace of a word, then not at a later one either."""
+        if self._literal == start or self._text.startswith("}", self._at):
+            return False
+        found = _BRACE.match(self._text, self._at - 1) is not None
+        self._literal = self._literal if found else start
+        return found
 
     def _is_process(self, sign: str, start: int) -> bool:
         return sign in "<>" and self._at == start and self._text.startswith("(", self._at + 1)
