@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from corpus_sessions import needs_corpus
 
 ROOT = Path(__file__).parents[1]
