@@ -72,7 +72,7 @@ class Recalls:
     def _stands(self, at: tuple[int, int]) -> bool:
         """Whether a block is shown as the record has it."""
         row = self._session.view.row(at[0])
-        return row is not None and at[1] in row.blocks and at[1] not in dict(row.replaced)
+        return row is not None and row.shows(at[1]) and row.instead(at[1]) is None
 
     @property
     def opened(self) -> Open:

@@ -58,7 +58,7 @@ def _saved(source: Store, target: Store, sheet: Conversation) -> Saved:
     sound, whole = chain.length, True
     for each in _own(source, sheet, shared=bool(parent)):
         held = each
-        if isinstance(each, Entry) and (wrong := chain.copy().follow(each) if whole else payload_wrong(each)):
+        if isinstance(each, Entry) and (wrong := chain.ahead().follow(each) if whole else payload_wrong(each)):
             held = Lost(n=each.n, what=wrong, role=each.role)
         draft, tokens = (in_place_of(held), (PLACE_TOKENS,)) if isinstance(held, Lost) else (_draft(held), held.tokens)
         sound, whole = sound + isinstance(held, Entry), whole and isinstance(held, Entry)

@@ -102,10 +102,17 @@ def test_a_reused_id_after_an_interrupted_call_means_the_new_call() -> None:
     assert index_ids == other
 
 
-def test_a_copy_of_a_chain_is_independent() -> None:
+def test_a_chain_that_looks_ahead_leaves_the_chain_as_it_is() -> None:
     chain = Chain()
     chain.place(reply(call("read"), call("read")), (1, 1))
-    twin = chain.copy()
-    one, two = (each.place(result("x"), (1,)) for each in (chain, twin))
-    assert one == two
-    assert chain.place(result("y"), (1,)) == twin.place(result("y"), (1,))
+    ahead = chain.ahead()
+    placed = [ahead.place(result(text), (1,)) for text in "xyz"]
+    assert [chain.ahead().place(result("x"), (1,)) for _ in range(2)] == [placed[0]] * 2
+    for entry in placed:
+        chain.take(entry)
+    again = Chain()
+    again.place(reply(call("read"), call("read")), (1, 1))
+    assert [again.follow(entry) for entry in placed] == [None] * 3
+    assert chain.place(reply(call("read")), (1,)) == again.place(reply(call("read")), (1,))
+    with pytest.raises(ValueError, match="cannot follow"):
+        chain.take(placed[0])

@@ -226,7 +226,7 @@ class _Draft:
             row = view.row(entry)
             if row is None:
                 continue
-            chosen = blocks if row.whole else [block for block in blocks if block in row.blocks]
+            chosen = blocks if row.whole else [block for block in blocks if row.shows(block)]
             drop: Sequence[int] = chosen
             if 0 < len(chosen) < len(row.blocks):
                 tie = bond(situation.index, situation.rules, situation.loop_start, entry)
@@ -259,7 +259,7 @@ class _Draft:
     def _shows_any(self, places: Iterable[At]) -> bool:
         for entry, block in places:
             row = self._view.row(entry)
-            if row is not None and block in row.blocks:
+            if row is not None and row.shows(block):
                 return True
         return False
 

@@ -76,7 +76,6 @@ class Placed(Struct, frozen=True, kw_only=True):
 
     entries: tuple[Entry, ...]
     commits: tuple[Commit, ...]
-    chain: Chain  # as it is after them
 
 
 class _Spent(Struct, frozen=True, kw_only=True, gc=False):
@@ -171,14 +170,14 @@ class Session:
 
     def propose(self, drafts: Iterable[Draft]) -> "Placed":
         """Place messages without taking them in, so that an edge can store them first. Its commits belong into the same transaction."""
-        chain = self._chain.copy()
+        chain = self._chain.ahead()
         entries = tuple(chain.place(draft, self._weigh(draft.blocks)) for draft in drafts)
-        return Placed(entries=entries, commits=tuple(self._admission(entries)), chain=chain)
+        return Placed(entries=entries, commits=tuple(self._admission(entries)))
 
     def accept(self, placed: "Placed") -> None:
         """Take in what was placed."""
-        self._chain = placed.chain
         for entry in placed.entries:
+            self._chain.take(entry)
             self._take_in(entry)
         for commit in placed.commits:
             self.commit(commit)

@@ -5,15 +5,15 @@ ordinal in the conversation), cache markers, key order, origins and times. `sha2
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 import msgspec
 
 from tenure.engine.record.entry import NEUTRAL, Block, Draft, Entry, Media, Opaque, Spill, Text, Thinking, ToolCall, ToolResult
 
-NO_MESSAGE: Final = -1
+_Made = tuple[int, deque[int]]  # a message, and its calls of one id that have no result yet
 
 _blocks_decoder = msgspec.json.Decoder(tuple[Block, ...])
 
@@ -42,39 +42,40 @@ class Pairing:
 
     def __init__(self) -> None:
         self.calls = 0
-        self._open: dict[str, list[deque[int]]] = {}  # by call id: one queue per message, newest last
-        self._made_in: dict[str, int] = {}  # by call id: the newest message that made a call of it
+        self._open: dict[str, list[_Made]] = {}  # by call id: those of one message each, newest last
+        self._behind: Mapping[str, list[_Made]] = {}  # what this one looks ahead of; never changed
 
-    def copy(self) -> "Pairing":
-        """An independent one in the same state. O(open calls)."""
+    def ahead(self) -> "Pairing":
+        """One in the same state, good for as long as this one does not change. O(1)."""
+        assert not self._behind
         twin = Pairing()
-        twin.calls, twin._made_in = self.calls, dict(self._made_in)
-        twin._open = {call_id: [queue.copy() for queue in queues] for call_id, queues in self._open.items()}
+        twin.calls, twin._behind = self.calls, self._open
         return twin
 
     def call(self, call_id: str, message: int = 0) -> int:
         """Number a call that the `message`-th message makes."""
         ordinal = self.calls
         self.calls += 1
-        queues = self._open.setdefault(call_id, [])
-        if not queues or self._made_in[call_id] != message:
-            queues.append(deque())
-            self._made_in[call_id] = message
-        queues[-1].append(ordinal)
+        made = self._of(call_id)
+        if not made or made[-1][0] != message:
+            made.append((message, deque()))
+        made[-1][1].append(ordinal)
         return ordinal
 
     def result(self, call_id: str) -> int | None:
         """The ordinal of the call that a result answers; None for an orphan."""
-        queues = self._open.get(call_id)
-        if not queues:
-            return None
-        ordinal = queues[-1].popleft()
-        if not queues[-1]:
-            queues.pop()
-            self._made_in[call_id] = NO_MESSAGE
-        if not queues:
-            del self._open[call_id], self._made_in[call_id]
+        made = self._of(call_id)
+        ordinal = made[-1][1].popleft() if made else None
+        if made and not made[-1][1]:
+            made.pop()
+        if not made and call_id not in self._behind:
+            del self._open[call_id]
         return ordinal
+
+    def _of(self, call_id: str) -> list[_Made]:
+        if call_id not in self._open:
+            self._open[call_id] = [(message, calls.copy()) for message, calls in self._behind.get(call_id, ())]
+        return self._open[call_id]
 
 
 class Chain:
@@ -85,10 +86,10 @@ class Chain:
         self.length: int = 0
         self._pairing = Pairing()
 
-    def copy(self) -> "Chain":
-        """An independent chain in the same state, to place on and perhaps give up."""
+    def ahead(self) -> "Chain":
+        """A chain in the same state, to place on and give up: good for as long as this one does not change. O(1)."""
         twin = Chain()
-        twin.head, twin.length, twin._pairing = self.head, self.length, self._pairing.copy()
+        twin.head, twin.length, twin._pairing = self.head, self.length, self._pairing.ahead()
         return twin
 
     def place(self, draft: Draft, tokens: tuple[int, ...]) -> Entry:
@@ -125,6 +126,17 @@ class Chain:
             return f"the content of entry {entry.n} gives the id {derived[:12]}, expected {entry.id[:12]}"
         self.head, self.length = entry.id, entry.n + 1
         return None
+
+    def take(self, entry: Entry) -> None:
+        """Take in an entry that was placed ahead. Raises ValueError if it does not follow."""
+        if (entry.n, entry.parent) != (self.length, self.head):
+            raise ValueError(f"entry {entry.n} cannot follow entry {self.length - 1}")
+        for block in entry.blocks:
+            if isinstance(block, ToolCall):
+                self._pairing.call(block.call_id, entry.n)
+            elif isinstance(block, ToolResult):
+                self._pairing.result(block.call_id)
+        self.head, self.length = entry.id, entry.n + 1
 
     def _advance(self, role: str, blocks: tuple[Block, ...]) -> str:
         content = [str(role), *(_canonical(block, self._pairing, self.length) for block in blocks)]

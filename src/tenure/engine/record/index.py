@@ -170,6 +170,10 @@ class Index:
         """Tokens of each block of an entry."""
         return tuple([facts.tokens for facts in self.entries[entry].blocks])
 
+    def weight(self, entry: int, block: int) -> int:
+        """Tokens of one block of an entry."""
+        return self.entries[entry].blocks[block].tokens
+
     def block(self, at: tuple[int, int]) -> BlockFacts:
         """The facts of one block."""
         return self.entries[at[0]].blocks[at[1]]

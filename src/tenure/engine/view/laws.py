@@ -82,7 +82,7 @@ def notes_readable(view: View, index: Index) -> Iterator[str]:
         return
     at = index.spans[span].result
     row = next((line for line in view.lines if isinstance(line, Row) and at is not None and line.entry == at[0]), None)
-    if at is None or row is None or at[1] not in row.blocks or at[1] in dict(row.replaced):
+    if at is None or row is None or not row.shows(at[1]) or row.instead(at[1]) is not None:
         yield f"the notes as {index.spans[span].object} left them are not shown whole"
 
 

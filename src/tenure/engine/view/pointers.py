@@ -90,7 +90,7 @@ def is_whole(index: Index, view: Projection, route: str) -> bool:
         return False
     for entry, block in places:
         row = view.row(entry)
-        if row is None or block not in row.blocks or any(number == block for number, _ in row.replaced):
+        if row is None or not row.shows(block) or row.instead(block) is not None:
             return False
     return True
 

@@ -4,13 +4,19 @@
 of each entry is shown. An entry of which nothing is shown is not in it at all, so its size is that of the view, not of the record.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, assert_never
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, Protocol, TypeVar, assert_never
 
 from msgspec import Struct
 
 from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.errors import LawBroken
+
+T = TypeVar("T")
+NO_ENTRY: Final = -1
 
 
 class Shown(Struct, frozen=True, gc=False):
@@ -30,6 +36,15 @@ class Row(Struct, frozen=True, gc=False):
     replaced: tuple[tuple[int, Shown], ...] = ()
     whole: bool = True  # every block, none replaced
 
+    def shows(self, block: int) -> bool:
+        """Whether a block of the entry is shown, be it replaced. O(log blocks)."""
+        return self.whole or _place_of(self.blocks, block, int) is not None
+
+    def instead(self, block: int) -> Shown | None:
+        """What a block is replaced by. O(log blocks)."""
+        place = _place_of(self.replaced, block, itemgetter(0))
+        return None if place is None else self.replaced[place][1]
+
 
 Line = Row | Insert
 
@@ -46,6 +61,10 @@ class Weights(Protocol):
 
     def weights(self, entry: int) -> tuple[int, ...]:
         """One number per block of the entry."""
+        ...
+
+    def weight(self, entry: int, block: int) -> int:
+        """That of one block."""
         ...
 
 
@@ -80,25 +99,25 @@ class Projection:
 
     def apply(self, edits: Iterable[Edit]) -> None:
         """Carry out edits in order. An edit of what is not shown, or of an entry not yet taken in, raises LawBroken."""
-        for edit in edits:
-            match edit:
-                case Drop(entry=entry, block=block):
-                    self.drop(entry, (block,))
-                case Replace(entry=entry, block=block):
-                    self._show(entry, block, Shown(edit.text, edit.tokens, edit.routes))
-                case Restore(entry=entry, block=block):
-                    self._show(entry, block, None)
-                case Insert(key=key):
-                    if key in self._inserts or not 0 <= edit.before_entry <= self.length:
-                        raise LawBroken(f"insert {key!r} before entry {edit.before_entry} of {self.length}")
-                    self._inserts[key] = edit
-                    self.tokens += edit.tokens
-                case Remove(key=key):
-                    if key not in self._inserts:
-                        raise LawBroken(f"remove {key!r}: no such inserted entry")
-                    self.tokens -= self._inserts.pop(key).tokens
-                case _:
-                    assert_never(edit)
+        for entry, run in groupby(edits, key=lambda edit: NO_ENTRY if isinstance(edit, Insert | Remove) else edit.entry):
+            if entry != NO_ENTRY:
+                self._edit(entry, run)
+                continue
+            for edit in run:
+                match edit:
+                    case Insert(key=key):
+                        if key in self._inserts or not 0 <= edit.before_entry <= self.length:
+                            raise LawBroken(f"insert {key!r} before entry {edit.before_entry} of {self.length}")
+                        self._inserts[key] = edit
+                        self.tokens += edit.tokens
+                    case Remove(key=key):
+                        if key not in self._inserts:
+                            raise LawBroken(f"remove {key!r}: no such inserted entry")
+                        self.tokens -= self._inserts.pop(key).tokens
+                    case Drop() | Replace() | Restore():
+                        raise AssertionError(edit)
+                    case _:
+                        assert_never(edit)
 
     def drop(self, entry: int, blocks: Sequence[int]) -> None:
         """Take several blocks of one entry out at once; the same as a `Drop` of each."""
@@ -107,11 +126,12 @@ class Projection:
             self.tokens -= row.tokens
             del self._rows[entry]
             return
-        if row is None or not all(number in row.blocks for number in blocks):
+        if row is None or not all(map(row.shows, blocks)):
             raise LawBroken(f"drop of blocks {blocks} of entry {entry}, which are not all shown")
-        kept = tuple([number for number in row.blocks if number not in blocks])
+        left = set(blocks)
+        kept = tuple([number for number in row.blocks if number not in left])
         if row.replaced:
-            self._put(entry, kept, tuple([pair for pair in row.replaced if pair[0] not in blocks]))
+            self._put(entry, kept, tuple([pair for pair in row.replaced if pair[0] not in left]))
             return
         weights = self._weights.weights(entry)
         gone = sum([weights[number] for number in blocks])
@@ -130,20 +150,20 @@ class Projection:
     def shows(self, entry: int, block: int) -> bool:
         """Whether a block is shown, be it replaced."""
         row = self._rows.get(entry)
-        return row is not None and (row.whole or block in row.blocks)
+        return row is not None and row.shows(block)
 
     def instead(self, entry: int, block: int) -> Shown | None:
         """What a shown block is replaced by; None for one that is shown as it is."""
         row = self._rows.get(entry)
-        return next((shown for number, shown in row.replaced if number == block), None) if row is not None else None
+        return row.instead(block) if row is not None else None
 
     def weight(self, entry: int, block: int) -> int:
         """What a shown block weighs as it is shown; 0 for one that is not."""
         row = self._rows.get(entry)
-        if row is None or block not in row.blocks:
+        if row is None or not row.shows(block):
             return 0
-        shown = self.instead(entry, block)
-        return shown.tokens if shown is not None else self._weights.weights(entry)[block]
+        shown = row.instead(block)
+        return shown.tokens if shown is not None else self._weights.weight(entry, block)
 
     def insert(self, key: str) -> Insert | None:
         """The inserted entry of that key."""
@@ -180,19 +200,25 @@ class Projection:
         lines.extend(reversed(waiting))
         return View(tuple(lines), self.tokens)
 
-    def _show(self, entry: int, block: int, shown: Shown | None) -> None:
-        if not (0 <= entry < self.length and 0 <= block < len(self._weights.weights(entry))):
-            raise LawBroken(f"block {block} of entry {entry} is not in the record")
+    def _edit(self, entry: int, edits: Iterable[Edit]) -> None:
+        """Carry out edits of the blocks of one entry. O(its blocks + edits)."""
         row = self._rows.get(entry)
-        blocks = row.blocks if row else ()
-        if block not in blocks:
-            if shown is not None:
-                raise LawBroken(f"replacement of block {block} of entry {entry}, which is not shown")
-            blocks = tuple(sorted((*blocks, block)))
-        replaced = tuple(pair for pair in (row.replaced if row else ()) if pair[0] != block)
-        if shown is not None:
-            replaced = tuple(sorted((*replaced, (block, shown)), key=lambda pair: pair[0]))
-        self._put(entry, blocks, replaced)
+        blocks, replaced = (set(row.blocks), dict(row.replaced)) if row else (set[int](), dict[int, Shown]())
+        size = len(self._weights.weights(entry)) if 0 <= entry < self.length else 0
+        for edit in edits:
+            assert isinstance(edit, Drop | Replace | Restore)
+            block = edit.block
+            if not 0 <= block < size:
+                raise LawBroken(f"block {block} of entry {entry} is not in the record")
+            if block not in blocks and not isinstance(edit, Restore):
+                raise LawBroken(f"{type(edit).__name__.lower()} of block {block} of entry {entry}, which is not shown")
+            blocks.add(block)
+            replaced.pop(block, None)
+            if isinstance(edit, Drop):
+                blocks.remove(block)
+            elif isinstance(edit, Replace):
+                replaced[block] = Shown(edit.text, edit.tokens, edit.routes)
+        self._put(entry, tuple(sorted(blocks)), tuple(sorted(replaced.items(), key=itemgetter(0))))
 
     def _put(self, entry: int, blocks: tuple[int, ...], replaced: tuple[tuple[int, Shown], ...]) -> None:
         before = self._rows.get(entry)
@@ -238,6 +264,11 @@ def changed_from(view: Projection, edits: Iterable[Edit]) -> int:
             case _:
                 first = min(first, edit.entry)
     return first
+
+
+def _place_of(sorted_: Sequence[T], block: int, key: Callable[[T], int]) -> int | None:
+    place = bisect_left(sorted_, block, key=key)
+    return place if place < len(sorted_) and key(sorted_[place]) == block else None
 
 
 def _place(insert: Insert) -> tuple[int, int, str]:

@@ -41,7 +41,7 @@ def restored(places: Iterable[At], view: Projection) -> tuple[Edit, ...]:
     found: list[Edit] = []
     for entry, block in places:
         row = view.row(entry)
-        if row is None or block not in row.blocks or any(number == block for number, _ in row.replaced):
+        if row is None or not row.shows(block) or row.instead(block) is not None:
             found.append(Restore(entry=entry, block=block))
     return tuple(found)
 

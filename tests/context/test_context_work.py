@@ -1,0 +1,67 @@
+"""What a context does for one message or call does not grow with the session, nor with what stands beside it in one message."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tenure import Budget, Context
+from work import growth
+
+Message = dict[str, Any]
+
+
+def use(n: int, name: str = "read") -> Message:
+    return {"type": "tool_use", "id": f"c{n}", "name": name, "input": {"path": f"{n}.py"}}
+
+
+def answer(n: int, text: str = "ok") -> Message:
+    return {"type": "tool_result", "tool_use_id": f"c{n}", "content": text}
+
+
+def user(content: object) -> Message:
+    return {"role": "user", "content": content}
+
+
+def said(content: object) -> Message:
+    return {"role": "assistant", "content": content}
+
+
+def opened(dialect: str = "anthropic", ceiling: int = 400) -> Context:
+    return Context(dialect=dialect, budget=Budget(ceiling=ceiling), store="sqlite:///:memory:")
+
+
+def request(context: Context) -> None:
+    context.request(model="m", max_tokens=9)
+
+
+def in_one_message(calls: int) -> Callable[[], object]:
+    def play() -> None:
+        with opened() as context:
+            context.extend([user("go"), said([use(n) for n in range(calls)]), user([answer(n) for n in range(calls)])])
+            request(context)
+            for _ in range(6):
+                context.extend([said("done"), user("more")])
+                request(context)
+
+    return play
+
+
+def one_by_one(calls: int) -> Callable[[], object]:
+    def made(n: int) -> Message:
+        return {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": json.dumps({"path": f"{n}.py"})}}
+
+    def play() -> None:
+        with opened("openai-chat") as context:
+            context.extend([user("go"), {"role": "assistant", "content": None, "tool_calls": [made(n) for n in range(calls)]}])
+            for n in range(calls):
+                context.extend([{"role": "tool", "tool_call_id": f"c{n}", "content": "ok"}])
+            request(context)
+
+    return play
+
+
+@pytest.mark.parametrize("play", [in_one_message, one_by_one])
+def test_many_parallel_calls_of_one_reply_are_taken_in_linear_steps(play: Callable[[int], Callable[[], object]]) -> None:
+    assert growth(play, 150) < 5.5
