@@ -139,7 +139,7 @@ def test_a_limit_ends_with_3_and_a_failure_with_1(at: Callable[..., int], capsys
         (("Go.", "--target", "much"), "target"),
         (("Go.", "--mcp", "missing.json"), "no such file"),
         (("Go.", "--cwd", "missing"), "is no folder"),
-        (("Go.", "--image", "missing.png"), "cannot be read"),
+        (("Go.", "--image", "missing.png"), "no such file"),
         (("Go.", "--continue", "--resume", "abc"), "one of the two"),
     ],
 )

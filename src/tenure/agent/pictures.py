@@ -7,6 +7,7 @@ from typing import Final
 
 from tenure.apis.media import Source
 from tenure.errors import InputError
+from tenure.logs.places.files import read_file
 
 LARGEST: Final = 3_750_000  # bytes: 5 MB in base64 is what providers take
 # How files of each kind begin.
@@ -25,13 +26,7 @@ def read_pictures(paths: Iterable[Path]) -> tuple[Source, ...]:
 
 
 def _read(path: Path) -> Source:
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read ({error.strerror or error})", "an image") from error
-    if len(data) > LARGEST:
-        raise InputError(str(path), f"more than {LARGEST:,} bytes", "a smaller image")
+    data = read_file(path, LARGEST)
     kind = next((kind for start, kind in _KINDS if data.startswith(start)), "")
     if not kind and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         kind = "image/webp"

@@ -170,7 +170,7 @@ def is_tracked(path: Path) -> bool:
                 entry = (
                     bytes([len(name) & 0xFF if len(name) < 0xFFF else 0xFF]) + name + b"\0"
                 )  # the low byte of its flags comes before
-                return index.stat().st_size <= _INDEX_BYTES and entry in index.read_bytes()
+                return index.is_file() and index.stat().st_size <= _INDEX_BYTES and entry in index.read_bytes()
     return False
 
 

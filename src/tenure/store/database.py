@@ -20,7 +20,7 @@ from sqlalchemy.sql import ClauseElement
 
 from tenure.errors import Conflict, InputError, StoreError
 from tenure.extras import NotInstalled
-from tenure.logs.places.sqlite_file import undisturbed
+from tenure.logs.places.sqlite_file import refuse_no_file, undisturbed
 
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 
@@ -101,6 +101,8 @@ class Database:
         self.where = parsed.database or "the store in memory" if parsed.drivername.startswith("sqlite") else str(parsed)
         self.file = parsed.database if parsed.drivername.startswith("sqlite") else None
         self._dialect = _DIALECTS[parsed.get_backend_name()]
+        if self.file not in _MEMORY and not str(self.file).startswith("file:"):
+            refuse_no_file(Path(str(self.file)))
         self._held = ExitStack()
         if read_only:
             self._engine = _reader(parsed, busy_timeout_s, self._held, self.where)

@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from tenure.agent.pictures import read_pictures
+from tenure.agent.tools import sandbox
 from tenure.cli.main import made, main
 from tenure.errors import InputError
 from tenure.lab.loading import source
-from tenure.logs.places import archives, files
+from tenure.logs.places import archives, files, opencode_store, tenure_store
 from tenure.logs.places.files import CHUNK, open_session, read_file
+from tenure.store.store import Store
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -62,7 +65,6 @@ def odd(tmp_path: Path) -> Iterator[dict[str, str]]:
         yield {**kinds, "zero": "/dev/zero", "full": "/dev/full", "random": "/dev/urandom", "folder": str(tmp_path)}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["fifo", "loop", "socket", "zero", "full", "random"])
 def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
     kind: str, odd: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -176,3 +178,28 @@ def test_a_script_or_a_list_of_servers_is_read_up_to_its_bound(tmp_path: Path) -
         read_file(path, 100)
     with pytest.raises(InputError, match="found a device, expected a file"):
         read_file(Path("/dev/zero"), 100)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "zero", "socket"])
+def test_what_is_no_file_is_refused_before_it_is_opened_as_a_store_or_an_image(kind: str, odd: dict[str, str]) -> None:
+    place = odd[kind]
+    for read_only in (True, False):
+        with pytest.raises(InputError, match="found no file, expected a SQLite file"):
+            Store(f"sqlite:///{place}", read_only=read_only)
+    with pytest.raises(InputError, match="found no file"):
+        list(tenure_store.sessions(Path(place)))
+    if kind != "fifo":
+        with pytest.raises(InputError, match="expected a file or a pipe"):
+            read_pictures([Path(place)])
+
+
+def test_a_pipe_in_place_of_gits_folder_keeps_no_command_waiting(odd: dict[str, str], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert list(sandbox._git_folders(tmp_path)) == []
+
+
+def test_a_message_of_a_folder_that_is_larger_than_any_line_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencode_store, "LONGEST_LINE", 100)
+    (tmp_path / "large.json").write_text(f'{{"id": "{"x" * 200}"}}')
+    (tmp_path / "small.json").write_text('{"id": "x"}')
+    assert (opencode_store._read(tmp_path / "large.json"), opencode_store._read(tmp_path / "small.json")) == (b"", b'{"id": "x"}')

@@ -29,6 +29,7 @@ from tenure.agent.secrets import below, in_home
 from tenure.agent.tools import landlock
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
+from tenure.logs.places.files import read_file
 
 NO_WALL: Final = "This machine has no wall for commands that only read (no bubblewrap that works, and no Landlock): they are judged by their words alone."
 PROBE_S: Final = 10.0
@@ -50,6 +51,7 @@ _CACHE_VARIABLES: Final = (
 )
 _TEMPORARY: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - everybody's
 _DEVICES: Final = ("/dev/shm", "/dev/dri", "/dev/kvm", "/dev/fuse", "/dev/net")  # noqa: S108 - as above
+_MOST_WORDS: Final = 4_096  # bytes of a file that names a folder
 _STATUS: Final = 4_096  # bytes
 
 
@@ -287,8 +289,12 @@ def _git_folders(folder: Path) -> Iterator[Path]:
     if own.is_dir():
         yield own
         return
-    with suppress(OSError, ValueError):
-        kept = (top / own.read_text().removeprefix("gitdir:").strip()).resolve()
-        if (kept / "gitdir").read_text().strip() == str(own):
+    with suppress(OSError, ValueError, InputError):
+        kept = (top / _words(own).removeprefix("gitdir:").strip()).resolve()
+        if _words(kept / "gitdir").strip() == str(own):
             yield kept
-            yield (kept / (kept / "commondir").read_text().strip()).resolve()
+            yield (kept / _words(kept / "commondir").strip()).resolve()
+
+
+def _words(path: Path) -> str:
+    return read_file(path, _MOST_WORDS).decode() if path.is_file() else ""

@@ -133,8 +133,11 @@ def _gemini_project(path: Path) -> str:
     if path.parent.name != "chats":
         return ""
     folder = path.parents[1]
-    with suppress(OSError), (folder / ".project_root").open("rb") as file:
-        return file.read(4096).decode("utf-8", "replace").strip()
+    note = folder / ".project_root"
+    with suppress(OSError):
+        if note.is_file():
+            with note.open("rb") as file:
+                return file.read(4096).decode("utf-8", "replace").strip()
     return "" if re.fullmatch(r"[0-9a-f]{64}", folder.name) else folder.name
 
 

@@ -16,8 +16,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.errors import InputError
+from tenure.logs.jsonl import LONGEST_LINE
 from tenure.logs.mend import Damaged, decode, decode_with_source, utf8
 from tenure.logs.opencode.version_two import translated
+from tenure.logs.places.files import read_file
 from tenure.logs.places.folders import matches
 from tenure.logs.places.sqlite_file import Rows, reading
 from tenure.logs.places.stored import StoredSession
@@ -142,8 +144,8 @@ def _sheet_in(path: Path) -> _Sheet:
     """What the file of a session says; of a damaged one only when it was written."""
     with suppress(OSError):
         sheet = _Sheet(time=_Time(updated=path.stat().st_mtime * 1000))
-        with suppress(Damaged):
-            sheet = decode(path.read_bytes(), _sheet)
+        with suppress(Damaged, InputError):
+            sheet = decode(read_file(path, LONGEST_LINE), _sheet)
         return sheet
     return _Sheet()
 
@@ -185,8 +187,8 @@ def _files(folder: Path, pattern: str, **ids: str) -> list[Path]:
 
 def _read(path: Path) -> bytes:
     """A JSON file without the indentation that only the file has, or nothing when it holds none."""
-    with suppress(OSError):
-        held = _json(path.read_bytes())
+    with suppress(InputError):
+        held = _json(read_file(path, LONGEST_LINE))
         with suppress(msgspec.DecodeError, UnicodeDecodeError):  # of what only the lenient parser reads
             return msgspec.json.format(held, indent=-1) if b"\n" in held else held
         return held

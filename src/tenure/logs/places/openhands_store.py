@@ -14,7 +14,9 @@ import msgspec
 from msgspec import Raw
 
 from tenure.errors import InputError
+from tenure.logs.jsonl import LONGEST_LINE
 from tenure.logs.mend import Damaged, decode_with_source, utf8
+from tenure.logs.places.files import read_file
 from tenure.logs.places.stored import StoredSession
 
 EVENTS: Final = "events"
@@ -68,6 +70,6 @@ def _number(name: str) -> int:
 
 def _read(path: Path) -> bytes:
     try:
-        return decode_with_source(utf8(path.read_bytes()), _any)[2].strip()
-    except (Damaged, OSError):
+        return decode_with_source(utf8(read_file(path, LONGEST_LINE)), _any)[2].strip()
+    except (Damaged, InputError):
         return b""

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,6 +60,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def undisturbed(path: Path, stack: ExitStack) -> tuple[Path, str]:
     """Which file to open, and how, so that nothing is made beside the one that was asked for. A copy lasts as long as the `stack`."""
+    refuse_no_file(path)
     with path.open("rb") as file:
         header = file.read(_HEADER)
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
@@ -73,6 +74,13 @@ def undisturbed(path: Path, stack: ExitStack) -> tuple[Path, str]:
     for each in (path, log):
         shutil.copyfile(each, folder / each.name)
     return folder / path.name, "mode=ro"
+
+
+def refuse_no_file(path: Path) -> None:
+    """Raises InputError for a device, a pipe or a socket: to open one may never come back. What is not there is no matter of this."""
+    with suppress(OSError, ValueError):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError(str(path), "found no file", "a SQLite file")
 
 
 @contextmanager

@@ -73,6 +73,8 @@ def chunks(tool: str, path: Path, id_: str) -> Iterator[bytes]:
 
 def _is_database(path: Path) -> bool:
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
     except (OSError, ValueError):

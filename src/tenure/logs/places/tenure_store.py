@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tenure.engine.record.entry import Origin
 from tenure.errors import InputError
-from tenure.logs.places.sqlite_file import MAGIC, reading
+from tenure.logs.places.sqlite_file import MAGIC, reading, refuse_no_file
 from tenure.logs.places.stored import StoredSession
 from tenure.store.records import PART
 
@@ -40,6 +40,7 @@ _blocks: Final = msgspec.json.Decoder(list[_Block])
 
 def sessions(path: Path) -> Iterator[StoredSession]:
     """The conversations, newest first; the newest was written to when the file was. Raises InputError for what is no store of ours."""
+    refuse_no_file(path)
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise InputError(str(path), "found another kind of file", "a store of Tenure's")

@@ -86,6 +86,6 @@ def _settings(path: Path) -> Iterator[str]:
 
 def _text(path: Path) -> str:
     """A file's words. Raises OSError, also when it is too large or no text."""
-    if path.stat().st_size > _BYTES:
-        raise OSError(f"{path} is too large")
+    if not path.is_file() or path.stat().st_size > _BYTES:
+        raise OSError(f"{path} is no file, or too large")
     return path.read_text("utf-8", "surrogateescape")
