@@ -10,7 +10,7 @@ from tenure.engine.meter.tokens import Tokenizer, o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
-from tenure.lab.lines import SummaryLine
+from tenure.lab.events import SummaryLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 

@@ -12,8 +12,8 @@ from tenure.engine.lifecycle.budget import Budget, parse_tokens
 from tenure.engine.meter.tokens import Tokenizer, o200k
 from tenure.engine.policies import policy_named
 from tenure.errors import InputError
+from tenure.lab.events import CallLine, SummaryLine
 from tenure.lab.harm.live import Watch
-from tenure.lab.lines import CallLine, SummaryLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 

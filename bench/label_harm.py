@@ -25,11 +25,10 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.lab.harm.line import HarmLine
+from tenure.lab.events import CommitLine, EntryLine, HarmLine
 from tenure.lab.harm.live import Watch
 from tenure.lab.harm.passage import Message, of_line
 from tenure.lab.harm.window import Window
-from tenure.lab.lines import CommitLine, EntryLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 

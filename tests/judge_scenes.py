@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from tenure.engine.view.edit import Act
-from tenure.lab.harm.line import Category
+from tenure.lab.events import Category
 from tenure.lab.judges.case import INSERTED, Case, Control, Facts, Kind, Need, Piece
 from tenure.testing.builders import by_words
 

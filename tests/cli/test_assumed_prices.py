@@ -19,7 +19,7 @@ from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.edit import Price
-from tenure.lab.lines import ReplayLine
+from tenure.lab.events import ReplayLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 

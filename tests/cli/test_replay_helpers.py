@@ -14,7 +14,7 @@ from tenure.cli.replay import play, report
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.planners.handoff_due import Absolute
 from tenure.engine.policies import POLICIES
-from tenure.lab.lines import Outcome, PlanLine
+from tenure.lab.events import Outcome, PlanLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options
 from tenure.lab.stand_ins import PLANNER, SUMMARISER

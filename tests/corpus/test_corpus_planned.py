@@ -13,7 +13,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff_due import Absolute
 from tenure.engine.policies import POLICIES
-from tenure.lab.lines import PlanLine, SummaryLine
+from tenure.lab.events import PlanLine, SummaryLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 from tenure.lab.stand_ins import PLANNER, SUMMARISER

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
-from tenure.lab.lines import CallLine
+from tenure.lab.events import CallLine
 from tenure.lab.replay import Options, Source, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result

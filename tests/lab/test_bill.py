@@ -20,20 +20,22 @@ from tenure.engine.record.query import CAP
 from tenure.engine.view.edit import Drop, Moment, Replace
 from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE
 from tenure.lab.bill import Bill, Billing, Part, Watched, accounted, bill_of, limit_of
-from tenure.lab.harm.line import Category, HarmLine, Verdict
-from tenure.lab.heads import FIRST
-from tenure.lab.lines import (
+from tenure.lab.events import (
     BlockLine,
     BudgetLine,
     CallLine,
+    Category,
     CommitLine,
     EntryLine,
+    HarmLine,
     PlanLine,
     PricesLine,
     RecallLine,
     ReplayLine,
     SummaryLine,
+    Verdict,
 )
+from tenure.lab.heads import FIRST
 from tenure.lab.loading import source, store_drafts
 from tenure.lab.replay import Options, Source, replay
 from tenure.lab.sample import sample_session

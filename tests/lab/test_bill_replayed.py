@@ -10,7 +10,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
-from tenure.lab.lines import CallLine, Line, ReplayLine
+from tenure.lab.events import CallLine, Line, ReplayLine
 from tenure.lab.replay import Options, Source, replay, seconds_of
 from tenure.logs.detect import read
 from tenure.logs.reader import Event, Rewritten

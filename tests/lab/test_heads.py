@@ -17,8 +17,8 @@ from tenure.engine.record.entry import Usage
 from tenure.lab.audit.audit import Asked, audit
 from tenure.lab.audit.lines import AuditLine, RunLine
 from tenure.lab.audit.report import Audit
+from tenure.lab.events import CallLine, Head, ReplayLine
 from tenure.lab.heads import Report, head_of
-from tenure.lab.lines import CallLine, Head, ReplayLine
 from tenure.lab.replay import Options, Source, replay
 
 VAST = Budget(window=10_000_000)

@@ -15,7 +15,7 @@ from tenure import Budget, Context
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Text, ToolResult
 from tenure.errors import InputError
-from tenure.lab.lines import EntryLine
+from tenure.lab.events import EntryLine
 from tenure.lab.loading import kept_ledger, load, source, store_drafts
 from tenure.lab.replay import Options, replay
 from tenure.testing.builders import human, reply

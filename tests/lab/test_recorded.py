@@ -8,7 +8,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.edit import Drop, Replace
-from tenure.lab.lines import CallLine, CommitLine, SkippedLine
+from tenure.lab.events import CallLine, CommitLine, SkippedLine
 from tenure.lab.loading import Loaded, load
 from tenure.lab.recorded import CLEARED
 from tenure.lab.replay import Options, Source, replay

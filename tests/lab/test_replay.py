@@ -12,7 +12,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import COMPAT, POLICIES
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.recall import raw
-from tenure.lab.lines import CallLine, CommitLine, SummaryLine
+from tenure.lab.events import CallLine, CommitLine, SummaryLine
 from tenure.lab.loading import load, source, store_drafts
 from tenure.lab.replay import Options, Source, replay
 from tenure.lab.sample import sample_session

@@ -18,7 +18,7 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.edit import Insert
 from tenure.errors import Failure, ModelError
-from tenure.lab.lines import CommitLine, HoldLine, Line, PlanLine, ReplayLine, SummaryLine
+from tenure.lab.events import CommitLine, HoldLine, Line, PlanLine, ReplayLine, SummaryLine
 from tenure.lab.replay import Options, Source, replay
 from tenure.lab.stand_ins import PLANNER, SUMMARISER
 from tenure.logs.reader import Event, Rewritten

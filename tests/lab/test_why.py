@@ -12,7 +12,7 @@ from tenure.engine.record.entry import Draft
 from tenure.engine.view.action import Shorten
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
-from tenure.lab.lines import CallLine
+from tenure.lab.events import CallLine
 from tenure.lab.replay import Options, Source, replay
 from tenure.lab.why.account import Why
 from tenure.lab.why.explain import explain

@@ -13,7 +13,7 @@ from tenure.cli import words
 from tenure.cli.audit_screen import WHY_CHARS, counted, name_of, notes
 from tenure.cli.audit_tables import needless, outcomes, policies, where
 from tenure.lab.audit.report import Audit, Total, Unread
-from tenure.lab.lines import BudgetLine
+from tenure.lab.events import BudgetLine
 
 SHOWN_UNREAD: Final = 10  # sessions that could not be read, named
 FIXED: Final = 60  # columns of a row without its policies

@@ -13,7 +13,7 @@ from tenure.cli import words
 from tenure.cli.audit_tables import Outcome, needless, note, outcomes, policies, top, where
 from tenure.engine.policies import UNBOUNDED
 from tenure.lab.audit.report import Audit, Row, Session
-from tenure.lab.lines import Head
+from tenure.lab.events import Head
 
 LABEL: Final = 10  # columns of what a line is about, with the gap
 PARTS: Final = 2  # of a path that tell a file

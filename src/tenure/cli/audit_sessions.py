@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tenure.errors import InputError
 from tenure.lab.audit.report import Unread
-from tenure.lab.lines import spelled
+from tenure.lab.events import spelled
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.first_sight import glimpse
 from tenure.logs.places.here import Here

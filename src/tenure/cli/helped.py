@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from tenure.cli import words
-from tenure.lab.lines import PlanLine
+from tenure.lab.events import PlanLine
 
 WHY_CHARS: Final = 120
 

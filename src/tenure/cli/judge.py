@@ -17,6 +17,7 @@ from tenure.engine.policies import DEFAULT, PEERS, POLICIES, policy_named
 from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
 from tenure.lab.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
+from tenure.lab.events import spelled
 from tenure.lab.judges.asking import Spent
 from tenure.lab.judges.book import Book
 from tenure.lab.judges.case import Case
@@ -27,7 +28,6 @@ from tenure.lab.judges.request import LEAST_ROOM, ROOM
 from tenure.lab.judges.running import Judge, Outcome, foreseen, run
 from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
 from tenure.lab.judges.stand_in import StandIn
-from tenure.lab.lines import spelled
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
 

@@ -28,7 +28,7 @@ from tenure.engine.view.edit import Insert
 from tenure.errors import InputError
 from tenure.lab import replay as evals_replay
 from tenure.lab.bill import Watched, accounted
-from tenure.lab.lines import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
+from tenure.lab.events import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, Source
 

@@ -17,8 +17,8 @@ from tenure.engine.meter.figures import spent as spent
 from tenure.engine.meter.figures import tokens as tokens
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.record.visible import visible
+from tenure.lab.events import Head
 from tenure.lab.kinds import LABELS
-from tenure.lab.lines import Head
 
 STYLES = {"ok": "green", "warn": "yellow", "critical": "red"}
 _BARS = "▁▂▃▄▅▆▇█"

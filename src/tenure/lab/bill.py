@@ -14,14 +14,13 @@ from tenure.engine.lifecycle.gate import RECALL_OUTPUT
 from tenure.engine.record.query import CAP
 from tenure.engine.view.edit import Drop
 from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.harm.live import Watch
-from tenure.lab.harm.passage import At
-from tenure.lab.lines import (
+from tenure.lab.events import (
+    At,
     BudgetLine,
     CallLine,
     CommitLine,
     EntryLine,
+    HarmLine,
     Line,
     PlanLine,
     PricesLine,
@@ -29,6 +28,7 @@ from tenure.lab.lines import (
     ReplayLine,
     SummaryLine,
 )
+from tenure.lab.harm.live import Watch
 from tenure.live.recalls import CALL, LEAST
 
 Kind = Literal["uncached", "write", "read", "output"]  # the four prices of a token

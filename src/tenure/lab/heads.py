@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.meter.ratio import ASSUMED, SMALLEST, is_credible
-from tenure.lab.lines import Head
+from tenure.lab.events import Head
 
 FIRST: Final = (
     5  # reports of a stretch that size the head: the first alone may be of a warm-up, or from before the tools were there

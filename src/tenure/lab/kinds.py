@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import UNSET
 
 from tenure.engine.record.tools import Kinds, is_delimiter
-from tenure.lab.lines import BlockLine
+from tenure.lab.events import BlockLine
 
 RESIDUES: Final = "residues"  # what commits put into a view
 

@@ -19,8 +19,8 @@ from tenure.engine.record.entry import Draft, Entry, ToolResult, Usage
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Drop, Edit, Remove, Replace
 from tenure.engine.view.project import Projection
+from tenure.lab.events import Head
 from tenure.lab.heads import Report, head_of, middle
-from tenure.lab.lines import Head
 from tenure.logs.reader import Event, Rewritten
 
 CLEARED: Final = "[Old tool result content cleared]"  # what Claude Code and OpenCode leave in place of a result

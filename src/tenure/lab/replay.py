@@ -38,10 +38,10 @@ from tenure.engine.view.laws import never_larger, protection, structural, touche
 from tenure.engine.view.project import View
 from tenure.engine.view.rules import Rules
 from tenure.engine.view.shared import shared_prefix
-from tenure.lab import lines as line_of
+from tenure.lab import events as line_of
+from tenure.lab.events import Head, Line
 from tenure.lab.helping import Helped, Helping
 from tenure.lab.kinds import kind_name
-from tenure.lab.lines import Head, Line
 from tenure.lab.pi_filter import weigh_like_pi
 from tenure.lab.recorded import Recorded, learned_head
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped

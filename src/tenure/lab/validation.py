@@ -17,8 +17,8 @@ from tenure.engine.meter.cache import Call, PrefixCache
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
+from tenure.lab.events import CallLine, ReplayLine, ReportedLine
 from tenure.lab.heads import head_of, ratio_of
-from tenure.lab.lines import CallLine, ReplayLine, ReportedLine
 from tenure.lab.recorded import reports_of
 from tenure.lab.replay import Options, Source, replay, seconds_of
 

@@ -17,7 +17,7 @@ from tenure.engine.lifecycle.session import Setup
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Role
 from tenure.engine.view.edit import Commit, Drop, Insert, Replace
-from tenure.lab.lines import EntryLine
+from tenure.lab.events import EntryLine
 from tenure.lab.loading import load, source
 from tenure.lab.replay import Options, replay
 from tenure.testing.builders import by_words, call, human, reply, result, session, system

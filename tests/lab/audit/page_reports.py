@@ -19,8 +19,7 @@ from tenure.lab.audit.report import (
     Window,
 )
 from tenure.lab.bill import Bill, Part
-from tenure.lab.harm.line import Category, HarmLine, Verdict
-from tenure.lab.lines import BudgetLine, PricesLine
+from tenure.lab.events import BudgetLine, Category, HarmLine, PricesLine, Verdict
 
 PRICES = PricesLine(uncached=3e-6, write=3.75e-6, read=3e-7, output=1.5e-5, ttl_s=300, min_cache=1024)
 BUDGET = BudgetLine(target=None, ceiling=400, floor=240, window=100_000)

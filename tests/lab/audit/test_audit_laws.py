@@ -13,8 +13,7 @@ from tenure.engine.view.edit import Insert, Remove
 from tenure.lab.audit.lines import RunLine
 from tenure.lab.audit.report import Audit, Table
 from tenure.lab.bill import accounted
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.lines import CallLine, CommitLine, EntryLine, SummaryLine
+from tenure.lab.events import CallLine, CommitLine, EntryLine, HarmLine, SummaryLine
 from tenure.lab.replay import Options, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import by_words

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from tenure.engine.record.entry import Draft, Role, ToolCall, ToolResult
 from tenure.engine.record.index import Index, kind_of
 from tenure.engine.view.edit import Drop, Edit, Moment
+from tenure.lab.events import At, BlockLine, CallLine, CommitLine, EntryLine, HarmLine, Line, Message, of_entry
 from tenure.lab.harm.cut import Uses, after_cut, uses_of
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.harm.live import Watch
-from tenure.lab.harm.passage import At, Message, of_entry
-from tenure.lab.lines import BlockLine, CallLine, CommitLine, EntryLine, Line
 from tenure.testing.builders import indexed, placed
 
 

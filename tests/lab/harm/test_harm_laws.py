@@ -6,8 +6,8 @@ from scenes import commit_line, drops, entry_lines, replayed, session
 
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.edit import Restore
+from tenure.lab.events import HarmLine
 from tenure.lab.harm.cut import after_cut
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.harm.live import watched
 from tenure.testing.builders import call, human, reply, result, thinking
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_scenes import INVALID, TICKET, VALID, blamed, chosen, said
-from tenure.lab.harm.line import Category
+from tenure.lab.events import Category
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.contracts import AB, DIMENSIONS, NO_IMPACT
 from tenure.lab.judges.no_impact import Verdict

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tenure.cli.judge import PAIRS
 from tenure.lab.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
-from tenure.lab.harm.line import Category
+from tenure.lab.events import Category
 from tenure.lab.judges.request import ROOM, SHARES
 from tenure.lab.judges.running import IN_A_ROW
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.edit import Drop, Insert, Remove
-from tenure.lab.lines import CallLine, CommitLine, Line, PlanLine, SummaryLine
+from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, SummaryLine
 from tenure.lab.protocols.compaction import ASKED_TOKENS, Compacting, Compaction, Says, charged, compacted
 from tenure.lab.protocols.conditions import USUAL, budget_of, options
 from tenure.lab.protocols.tasks import Task, laid_out

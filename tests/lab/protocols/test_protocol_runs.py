@@ -15,7 +15,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, policy_named
 from tenure.engine.record.entry import Draft
 from tenure.lab.bill import bill_of
-from tenure.lab.lines import CallLine, CommitLine, Line
+from tenure.lab.events import CallLine, CommitLine, Line
 from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import AccumulatingRun, accumulating, together
 from tenure.lab.protocols.conditions import USUAL, budget_of, options, told

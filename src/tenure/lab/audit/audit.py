@@ -18,8 +18,18 @@ from tenure.lab.audit.recorded import Recording
 from tenure.lab.audit.report import Audit, Run
 from tenure.lab.audit.runs import Watching
 from tenure.lab.bill import Billing
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.lines import BudgetLine, EntryLine, Head, Line, RecallLine, ReplayLine, SkippedLine, SourceFile, SummaryLine
+from tenure.lab.events import (
+    BudgetLine,
+    EntryLine,
+    HarmLine,
+    Head,
+    Line,
+    RecallLine,
+    ReplayLine,
+    SkippedLine,
+    SourceFile,
+    SummaryLine,
+)
 from tenure.lab.replay import Options, Source, replay
 
 ENDLESS: Final = Budget(window=10**12)  # of the recorded agent's own window, whose limits were its own

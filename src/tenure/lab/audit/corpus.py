@@ -11,7 +11,7 @@ from tenure.lab.audit.audit import Asked, audit
 from tenure.lab.audit.kept import Kept, key_of
 from tenure.lab.audit.lines import AuditOutput
 from tenure.lab.audit.report import Audit, Unread
-from tenure.lab.lines import spelled
+from tenure.lab.events import spelled
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from tenure.lab.audit.report import Session, Skips
 from tenure.lab.bill import Part
-from tenure.lab.lines import CallLine, EntryLine, Line, ReplayLine, SkippedLine
+from tenure.lab.events import CallLine, EntryLine, Line, ReplayLine, SkippedLine
 
 REASONS: Final = 40  # for which something was left out; the others are one
 OTHER_REASONS: Final = "(for other reasons)"

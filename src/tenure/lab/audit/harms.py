@@ -8,13 +8,11 @@ from msgspec import Struct
 
 from tenure.engine.record.objects import HASH_CHARS
 from tenure.lab.audit.report import HARMS, Harm, Harms
+from tenure.lab.events import At, CommitLine, EntryLine, HarmLine, Line, Verdict
 from tenure.lab.harm.cut import Uses
 from tenure.lab.harm.judge import judge
-from tenure.lab.harm.line import HarmLine, Verdict
-from tenure.lab.harm.passage import At
 from tenure.lab.harm.use import Use
 from tenure.lab.harm.window import Window
-from tenure.lab.lines import CommitLine, EntryLine, Line
 
 AROUND: Final = 200  # characters before and after what is shown in its place
 WORST_FIRST: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")

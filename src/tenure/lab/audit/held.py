@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from tenure.engine.record.entry import Draft
 from tenure.errors import InputError
-from tenure.lab.lines import spelled
+from tenure.lab.events import spelled
 from tenure.lab.replay import Source
 from tenure.logs.reader import Event
 

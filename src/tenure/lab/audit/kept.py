@@ -22,7 +22,7 @@ import tenure
 from tenure.engine.record.visible import json_of
 from tenure.lab.audit.audit import Asked
 from tenure.lab.audit.report import VERSION, Audit
-from tenure.lab.lines import spelled
+from tenure.lab.events import spelled
 
 KEPT: Final = 2  # of what is kept: a report of another one is made again, though its readers would not mind
 MOST: Final = 2_000  # files of a folder; of more, those that were longest not asked for go

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tenure.lab.audit.standing import Change, Standing
-from tenure.lab.harm.passage import At
-from tenure.lab.lines import CallLine, CommitLine, EntryLine, PricesLine
+from tenure.lab.events import At, CallLine, CommitLine, EntryLine, PricesLine
 
 HEAD: At = (-1, 0)  # stands before every block
 

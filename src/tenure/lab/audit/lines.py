@@ -3,8 +3,7 @@
 from msgspec import Struct
 
 from tenure.lab.audit.report import VERSION, Audit, Total
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.lines import BudgetLine, Head, Line, RecallLine, ReplayLine, SourceFile
+from tenure.lab.events import BudgetLine, HarmLine, Head, Line, RecallLine, ReplayLine, SourceFile
 
 
 class AuditLine(Struct, frozen=True, kw_only=True, tag="audit", tag_field="type"):

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from tenure.engine.view.edit import Act
 from tenure.lab.audit.report import COMMITS, OBJECTS, Gone, Removal
-from tenure.lab.harm.passage import At
-from tenure.lab.lines import CommitLine
+from tenure.lab.events import At, CommitLine
 
 RECORDED: Final = "recorded"  # the moment of what the recorded agent did itself, and what it is called as an action
 NOT_OWN: Final = frozenset(

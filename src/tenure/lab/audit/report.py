@@ -9,8 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 
 from tenure.lab.bill import Bill, Part
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.lines import BudgetLine, Head, PricesLine
+from tenure.lab.events import BudgetLine, HarmLine, Head, PricesLine
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
 

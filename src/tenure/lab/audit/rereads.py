@@ -17,8 +17,7 @@ from tenure.lab.audit.lifetimes import Lifetimes
 from tenure.lab.audit.ranges import lines_shown
 from tenure.lab.audit.report import REREADS, Reread, Waste, Wasted
 from tenure.lab.audit.standing import Change
-from tenure.lab.harm.passage import At
-from tenure.lab.lines import BlockLine, EntryLine
+from tenure.lab.events import At, BlockLine, EntryLine
 
 LEAST: Final = 50  # tokens of a result that is counted as a duplicate: "ok" is said often
 READ_AGAIN: Final = 0.5  # of a read's lines: less than that read again leaves it what it was

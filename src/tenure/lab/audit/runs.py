@@ -10,8 +10,7 @@ from tenure.lab.audit.report import Run
 from tenure.lab.audit.series import Stack, Thinned
 from tenure.lab.audit.standing import Standing
 from tenure.lab.bill import Bill
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.lines import CallLine, CommitLine, EntryLine, Line, RecallLine, ReplayLine, SummaryLine, UnmetLine
+from tenure.lab.events import CallLine, CommitLine, EntryLine, HarmLine, Line, RecallLine, ReplayLine, SummaryLine, UnmetLine
 
 
 class Watching:

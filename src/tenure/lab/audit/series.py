@@ -4,9 +4,8 @@ from collections import Counter
 
 from tenure.lab.audit.report import POINTS, Point, Series
 from tenure.lab.audit.standing import Change
-from tenure.lab.harm.passage import At
+from tenure.lab.events import At, CallLine, EntryLine
 from tenure.lab.kinds import RESIDUES, kind_of_line
-from tenure.lab.lines import CallLine, EntryLine
 
 
 class Stack:

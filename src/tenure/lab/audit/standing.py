@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.lab.harm.passage import At
-from tenure.lab.lines import CommitLine, EntryLine
+from tenure.lab.events import At, CommitLine, EntryLine
 
 Key = At | str  # a block of the record, or the key of an inserted entry
 

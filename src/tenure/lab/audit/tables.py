@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from tenure.lab.audit.lifetimes import Paid
 from tenure.lab.audit.report import ROWS, Row, Table
-from tenure.lab.harm.passage import At
+from tenure.lab.events import At
 
 REST: Final = "(others)"
 

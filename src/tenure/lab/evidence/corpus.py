@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.errors import InputError
-from tenure.lab.lines import spelled
+from tenure.lab.events import spelled
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
 from tenure.logs.places.first_sight import glimpse

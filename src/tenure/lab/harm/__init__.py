@@ -4,8 +4,8 @@ The detector reads REPLAY.md's lines, so it runs beside a replay, over a file th
 policy: what a policy takes for an anchor and what is counted here as missed are found by different means.
 """
 
+from tenure.lab.events import HarmLine
 from tenure.lab.harm.cut import after_cut, uses_of
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.harm.live import watched
 
 __all__ = ["HarmLine", "after_cut", "uses_of", "watched"]

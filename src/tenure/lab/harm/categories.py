@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import TOOL_KINDS, ToolKind
+from tenure.lab.events import Category
 from tenure.lab.harm.forms import Form, Kind
 from tenure.lab.harm.holdings import Held
-from tenure.lab.harm.line import Category
 from tenure.lab.harm.use import Use
 
 

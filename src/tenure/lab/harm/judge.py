@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from tenure.lab.events import HarmLine, Verdict
 from tenure.lab.harm.categories import Case, classify
 from tenure.lab.harm.forms import Form
 from tenure.lab.harm.holdings import Held, Holdings, holds, words_of
-from tenure.lab.harm.line import HarmLine, Verdict
 from tenure.lab.harm.names import USUAL_FILES
 from tenure.lab.harm.use import Use, Wanted
 from tenure.lab.harm.window import Residue, Taken, Window

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
+from tenure.lab.events import CallLine, CommitLine, EntryLine, HarmLine, Line
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.judge import judge
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.use import uses
 from tenure.lab.harm.window import Window
-from tenure.lab.lines import CallLine, CommitLine, EntryLine, Line
 
 
 class Watch:

@@ -12,9 +12,7 @@ from msgspec import UNSET, Struct
 
 from tenure.engine.record.entry import Entry, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Index, kind_of
-from tenure.lab.lines import BlockLine, EntryLine
-
-At = tuple[int, int]  # (entry, block)
+from tenure.lab.events import At, BlockLine, EntryLine
 
 _DEEPEST: Final = 12  # levels of arguments that are read as fields
 _MOST: Final = 2_000  # fields of one call

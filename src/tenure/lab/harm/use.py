@@ -5,18 +5,16 @@ A use knows all its holders, so the same uses serve every policy and every cut o
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 
+from tenure.lab.events import At, Field, Message, Part, Passage
 from tenure.lab.harm.fields import COMMANDS, PATCHES, REMARKS, TARGETS
 from tenure.lab.harm.forms import KIND_OF, RARE, Anchor, Form, Kind
 from tenure.lab.harm.holdings import Held, Holdings, words_of
 from tenure.lab.harm.names import names_of
-from tenure.lab.harm.passage import At, Field, Message, Passage
 from tenure.lab.harm.verbatim import verbatim_of
-
-Part = Literal["call", "text", "thinking"]
 
 RARE_WORD: Final = 12  # passages that may hold a word that tells a line of its own from one that any text has
 _CUES: Final = 12

@@ -10,8 +10,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tenure.engine.view.edit import Act
-from tenure.lab.harm.line import Category
-from tenure.lab.harm.line import Verdict as Stands
+from tenure.lab.events import Category
+from tenure.lab.events import Verdict as Stands
 
 # Who or what speaks in a piece.
 Kind = Literal["system", "human", "words", "thinking", "call", "result", "note"]

@@ -9,7 +9,7 @@ confidence from 0 to 1; the rules on quoted text and on what a question leaves o
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tenure.lab.harm.line import Category
+from tenure.lab.events import Category
 from tenure.lab.judges.request import Contract
 
 DIMENSIONS: Final = ("goal_retention", "evidence_retention", "continuation_readiness", "compression_safety")

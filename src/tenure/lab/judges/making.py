@@ -12,12 +12,11 @@ from tenure.engine.policies.planned import Planned
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry
 from tenure.lab.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
+from tenure.lab.events import HarmLine, spelled
 from tenure.lab.harm.cut import after_cut
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.judges.case import Case, Control, Facts, Need, Piece
 from tenure.lab.judges.controls import holds, pair
 from tenure.lab.judges.pieces import of_edits, of_future, of_view
-from tenure.lab.lines import spelled
 from tenure.lab.replay import Source
 
 CONTROLS: Final = "control"  # the name of what no policy planned

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tenure.engine.policies.situation import Count
 from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
-from tenure.lab.harm.line import Category
+from tenure.lab.events import Category
 from tenure.lab.judges.case import Case
 from tenure.lab.judges.contracts import DIMENSIONS, GRADES, NO_IMPACT, STANDS
 from tenure.lab.judges.reply import Reply, Unusable, answer_in

@@ -13,11 +13,10 @@ from msgspec import Struct
 
 from tenure.engine.record.entry import Role, Usage
 from tenure.engine.view.edit import Drop, Edit, Insert, Replace
+from tenure.lab.events import BlockLine, EntryLine, HarmLine
 from tenure.lab.harm.cut import after_cut, uses_of
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.harm.passage import Message, of_line
 from tenure.lab.judges.contracts import AB, DIMENSIONS
-from tenure.lab.lines import BlockLine, EntryLine
 from tenure.models.listen import Cancel
 from tenure.models.question import Answer, Question
 

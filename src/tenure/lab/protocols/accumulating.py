@@ -11,8 +11,7 @@ from msgspec import Struct
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
-from tenure.lab.harm.line import HarmLine
-from tenure.lab.lines import CallLine, EntryLine, Line
+from tenure.lab.events import CallLine, EntryLine, HarmLine, Line
 from tenure.lab.protocols.conditions import USUAL, Conditions, limits, options
 from tenure.lab.protocols.measured import Limits, Measured, Measuring, Misses, Tally, added
 from tenure.lab.protocols.tasks import Task

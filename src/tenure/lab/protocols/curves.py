@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
+from tenure.lab.events import BlockLine, EntryLine
 from tenure.lab.harm.cut import uses_of
 from tenure.lab.harm.holdings import Held
 from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.use import Use
-from tenure.lab.lines import BlockLine, EntryLine
 from tenure.lab.protocols.conditions import UNBOUNDED, told
 from tenure.lab.protocols.workload import use_of
 from tenure.lab.replay import Options, Source

@@ -11,9 +11,8 @@ from msgspec import Struct
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.lab.bill import Bill, Billing
-from tenure.lab.harm.line import HarmLine
+from tenure.lab.events import CallLine, CommitLine, HarmLine, Line, SummaryLine
 from tenure.lab.harm.live import Watch
-from tenure.lab.lines import CallLine, CommitLine, Line, SummaryLine
 
 _NO_SUMMARY = "a replay that ended without its summary"
 

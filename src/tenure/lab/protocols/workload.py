@@ -17,7 +17,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.objects import tool_key, tool_name
 from tenure.engine.view.edit import Drop, Replace
-from tenure.lab.lines import BlockLine, CallLine, CommitLine, EntryLine, ReplayLine, SummaryLine
+from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, ReplayLine, SummaryLine
 from tenure.lab.protocols.conditions import UNBOUNDED
 from tenure.lab.replay import Options, Source
 from tenure.lab.replay import replay as replayed

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tenure.lab.harm.line import Verdict
+from tenure.lab.events import Verdict
 
 State = Literal["whole", "restored", "shortened", "in part", "gone"]
 Coming = Literal["stays as it is", "is shortened", "leaves in part", "leaves", "comes back"]

@@ -16,13 +16,12 @@ from tenure.engine.view.edit import Commit
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
+from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.judge import judge
-from tenure.lab.harm.line import HarmLine
 from tenure.lab.harm.passage import of_entry
 from tenure.lab.harm.use import uses
 from tenure.lab.harm.window import Window
-from tenure.lab.lines import CallLine, CommitLine, ReplayLine
 from tenure.lab.loading import load
 from tenure.lab.replay import Options, Source, replay
 from tenure.store.held import whole_record

@@ -16,7 +16,7 @@ from tenure.lab.audit.page.detail import Detail
 from tenure.lab.audit.page.layers import Stacks
 from tenure.lab.audit.page.markup import Html, slug
 from tenure.lab.audit.report import Audit, Gone, Harm, Removal, Run
-from tenure.lab.harm.line import Verdict
+from tenure.lab.events import Verdict
 
 VERDICTS: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")
 AROUND: Final = 360  # characters of an excerpt before what is needed, and after it

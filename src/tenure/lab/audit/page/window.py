@@ -8,7 +8,7 @@ from tenure.lab.audit.page.markup import Html, el, join
 from tenure.lab.audit.page.session import Place
 from tenure.lab.audit.page.tables import Cell, Column, figure, path, table, text
 from tenure.lab.audit.report import Audit, Reread, Row, Table, Waste, Window
-from tenure.lab.lines import Head
+from tenure.lab.events import Head
 
 # What each table tells, what it counts, and what a row without a name stands for.
 _TABLES: Final = (

@@ -1,5 +1,6 @@
-"""The lines of a replay, as REPLAY.md's version 1 defines them: what an independent program needs to judge a run."""
+"""The events that measurements write as JSON lines: those of a replay (REPLAY.md, version 1), and what was needed of what had left."""
 
+from enum import StrEnum
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -9,6 +10,9 @@ from tenure.engine.view.edit import Act, Edit, Moment, Price
 VERSION = 1
 
 Outcome = Literal["committed", "pending", "dropped"]
+Part = Literal["call", "text", "thinking"]
+Verdict = Literal["visible", "routed", "lost"]
+At = tuple[int, int]  # entry, block
 
 
 def spelled(path: str) -> str:
@@ -212,6 +216,39 @@ class CallLine(Struct, frozen=True, kw_only=True, tag="call", tag_field="type"):
     output: int
     usd: float
     reported: ReportedLine | None = None
+
+
+class Category(StrEnum):
+    """What future action becomes unsupported (Self-GC paper, Failure Categories and Case Studies, table 7)."""
+
+    EVIDENCE = "evidence-detail"
+    LOCATOR = "locator-handle"
+    CONTRACT = "behavioral-contract"
+    VERBATIM = "verbatim-source"
+    LIVE = "live-state"
+    ROUTING = "recovery-routing"
+
+
+class HarmLine(Struct, frozen=True, kw_only=True, tag="harm", tag_field="type"):
+    """A need that reached for something of which a part had left, and what became of it."""
+
+    call: int
+    entry: int  # the assistant's message
+    block: int
+    part: Part
+    tool: str
+    field: str  # the argument, empty in texts
+    kind: str
+    form: str
+    text: str  # the first string that is missing; of a visible need, the first one that was touched
+    more: int = 0  # strings of the same need that are missing too
+    held: tuple[At, ...]  # where the record held it, oldest first
+    objects: tuple[str, ...]  # the same as objects, each once
+    verdict: Verdict
+    category: Category
+    rule: str  # that decided the category
+    route: str = ""  # the handle that leads to it
+    commit: int  # that removed it
 
 
 class RecallLine(Struct, frozen=True, kw_only=True, tag="recall", tag_field="type"):
