@@ -128,6 +128,12 @@ CALLS: dict[tuple[str, ...], Callable[[Stage], list[list[str]]]] = {
     ("replay",): lambda at: [
         [at.chat, at.log, "--ceiling", "3k", *more] for more in ([], ["--json", "-"], ["--each"], ["--planner", "stand-in"])
     ],
+    ("query",): lambda at: [
+        [each, sql, *more]
+        for each in (at.chat, at.log, at.store)
+        for sql in ("select * from blocks", "select * from commits", f"select '{NAME}'")
+        for more in ([], ["--json"], ["--ceiling", "3k"])
+    ],
     ("audit",): lambda at: [
         ["--policy", "cwl", "--keep", "no", "--ceiling", "3k", *more]
         for more in ([at.chat], [at.folder], [at.log, "--json", "-"], [at.chat, "--html", "-"], [])

@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "rewind": "tenure.cli.rewind",
     "verify": "tenure.cli.verify",
     "replay": "tenure.cli.replay",
+    "query": "tenure.cli.query",
     "audit": "tenure.cli.audit",
     "judge": "tenure.cli.judge",
     "evidence": "tenure.cli.evidence",
@@ -39,7 +40,7 @@ COMMANDS: Final = {
 _PANELS: Final = {
     **dict.fromkeys(("run", "demo"), "The agent"),
     **dict.fromkeys(("sessions", "show", "context", "recall", "why", "rewind", "verify"), "Recorded sessions"),
-    **dict.fromkeys(("replay", "audit", "judge", "evidence", "bench"), "Measurements"),
+    **dict.fromkeys(("replay", "query", "audit", "judge", "evidence", "bench"), "Measurements"),
 }
 
 

@@ -1,7 +1,9 @@
 """The events that measurements write as JSON lines: those of a replay (REPLAY.md, version 1), and what was needed of what had left."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from types import MappingProxyType
+from typing import Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -294,3 +296,21 @@ class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="t
 
 
 Line = ReplayLine | EntryLine | SkippedLine | ProtectLine | PlanLine | CommitLine | HoldLine | UnmetLine | CallLine | SummaryLine
+
+# The tables that SQL sees, by name (`tenure.lab.query`).
+EVENTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
+    {
+        "replays": ReplayLine,
+        "entries": EntryLine,
+        "skipped": SkippedLine,
+        "protections": ProtectLine,
+        "plans": PlanLine,
+        "commits": CommitLine,
+        "holds": HoldLine,
+        "unmet": UnmetLine,
+        "calls": CallLine,
+        "recalls": RecallLine,
+        "needs": HarmLine,
+        "summaries": SummaryLine,
+    }
+)

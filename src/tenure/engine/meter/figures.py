@@ -55,3 +55,47 @@ def first_line(text: str, width: int) -> str:
     """The first words of a text in one line."""
     line = plain(" ".join(text[: 8 * width].split()))
     return line if len(line) <= width else line[: max(1, width - 1)] + "…"
+
+
+# As reports write them, with a minus sign that is one.
+NOTHING: Final = "–"
+
+
+def signed(text: str) -> str:
+    """A written number with a minus sign in place of a hyphen."""
+    return text.replace("-", "\u2212")
+
+
+def decimal(value: float, digits: int = 2) -> str:
+    """A number with that many decimals."""
+    return signed(f"{value:,.{digits}f}")
+
+
+def percent(part: float, digits: int = 0) -> str:
+    """A share from 0 to 1 with that many decimals; negative ones too."""
+    return signed(f"{part * 100:.{digits}f} %")
+
+
+def change(now: float, before: float) -> str:
+    """How much more or less `now` is than `before`; nothing can be said of a change from 0."""
+    if not before:
+        return NOTHING
+    text = f"{(now / before - 1) * 100:+.0f} %"
+    return "±0 %" if text in ("+0 %", "-0 %") else signed(text)
+
+
+def usd(amount: float, *, assumed: bool = False) -> str:
+    """An amount of money to the cent."""
+    return f"{ASSUMED * assumed}${amount:,.2f}"
+
+
+def limit(value: int | None) -> str:
+    """A budget in a few characters, exact: 80k, 1.5k, 267k; none is uncapped."""
+    if value is None:
+        return "uncapped"
+    return f"{value / 1000:g}k" if value >= 1000 else str(value)
+
+
+def several(value: int, one: str) -> str:
+    """A count with what is counted."""
+    return f"{value:,} {one}" if value == 1 else f"{value:,} {one}s"

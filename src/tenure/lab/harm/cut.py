@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from tenure.engine.view.edit import Drop, Edit
-from tenure.lab.events import At, HarmLine, Message
+from tenure.lab.events import At, HarmLine
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.judge import judge
+from tenure.lab.harm.passage import Message
 from tenure.lab.harm.use import Use, uses
 from tenure.lab.harm.window import Window
 

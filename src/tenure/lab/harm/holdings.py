@@ -10,7 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.lab.events import At, Message, Passage
+from tenure.lab.events import At
+from tenure.lab.harm.passage import Message, Passage
 
 LOOKED_AT: Final = 96  # passages: a string whose rarest word stands in more is common
 _PLACES: Final = 64  # of one string in one passage that are looked at

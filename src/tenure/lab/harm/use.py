@@ -9,11 +9,12 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.lab.events import At, Field, Message, Part, Passage
+from tenure.lab.events import At, Part
 from tenure.lab.harm.fields import COMMANDS, PATCHES, REMARKS, TARGETS
 from tenure.lab.harm.forms import KIND_OF, RARE, Anchor, Form, Kind
 from tenure.lab.harm.holdings import Held, Holdings, words_of
 from tenure.lab.harm.names import names_of
+from tenure.lab.harm.passage import Field, Message, Passage
 from tenure.lab.harm.verbatim import verbatim_of
 
 RARE_WORD: Final = 12  # passages that may hold a word that tells a line of its own from one that any text has

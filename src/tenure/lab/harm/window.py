@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.lab.events import At, plain
+from tenure.lab.events import At
 from tenure.lab.harm.holdings import Held, holds
+from tenure.lab.harm.passage import plain
 
 
 class Taken(Struct, frozen=True, gc=False):

@@ -1,0 +1,89 @@
+"""`tenure query`: SQL over what happened in a session."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tenure.cli import words
+from tenure.cli.asked import SESSION_HELP, Ceiling, HeadTokens, PricedAs, Target, budget_of, head_of
+from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
+from tenure.engine.record.visible import json_of, visible_json
+
+TABLES: Final = 'select view_name as "table" from duckdb_views() where not internal order by 1'
+_OPENING: Final = b'{"type":"'  # of a file of events
+
+
+def query(
+    session: Annotated[str, typer.Argument(metavar="SESSION", help=SESSION_HELP + " Or a file of `tenure replay --json`.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="A query. Without one, the tables are listed.")] = TABLES,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="Replay under this policy. Default: nothing leaves.")] = "",
+    target: Target = "",
+    ceiling: Ceiling = "",
+    model: PricedAs = "",
+    head_tokens: HeadTokens = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line and row.")] = False,
+) -> None:
+    """Ask a session with SQL: its messages, calls, commits, and what was needed after it left.
+
+    The session is replayed as it was recorded, or under a budget where one is named. `describe TABLE` lists the columns of a table. Exit codes: 0
+    done, 2 bad input.
+    """
+    from tenure.lab.bill import accounted
+    from tenure.lab.loading import source
+    from tenure.lab.query import Events
+    from tenure.lab.replay import Options, replay
+
+    if _holds_events(session):
+        events = Events([Path(session)])
+    else:
+        evicts = bool(policy or target or ceiling)
+        options = Options(
+            budget=budget_of(target, ceiling, "", "", bounded=evicts and policy != UNBOUNDED),
+            policy=policy_named(policy or (DEFAULT if evicts else UNBOUNDED)),
+            model=model,
+            head=head_of(head_tokens),
+        )
+        lines = replay([source(session)], options, o200k())
+        events = Events.of(accounted(lines) if evicts else lines)
+    with events:
+        events.seal()
+        answer = events.ask(sql)
+    if json:
+        for row in answer.dicts:
+            sys.stdout.buffer.write(visible_json(json_of(row)) + b"\n")
+        sys.stdout.buffer.flush()
+        return
+    numbers = [
+        all(isinstance(row[at], int | float) for row in answer.rows) and bool(answer.rows) for at in range(len(answer.columns))
+    ]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name, is_number in zip(answer.columns, numbers, strict=True):
+        table.add_column(Text(words.plain(name)), justify="right" if is_number else "left", overflow="fold")
+    for row in answer.rows:
+        table.add_row(*(Text(_text(value)) for value in row))
+    words.screen().print(table)
+
+
+def _holds_events(path: str) -> bool:
+    """Whether a file holds events rather than a session."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(_OPENING)) == _OPENING and b'"version":' in file.readline()
+    except (OSError, ValueError):
+        return False
+
+
+def _text(value: Any) -> str:
+    """A value in one cell."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, bool | str):
+        return words.plain(str(value))
+    return f"{value:,}" if isinstance(value, int) else words.plain(json_of(value).decode())
