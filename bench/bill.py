@@ -9,9 +9,10 @@ from pathlib import Path
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
+from tenure.lab.events import Caching, Compared, relative
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
-from tenure.lab.validation import CAUSES, Caching, Compared, compare, places, relative, together
+from tenure.lab.validation import CAUSES, compare, places, together
 from tenure.logs.reader import Agent
 
 GROUPS: dict[Caching, str] = {

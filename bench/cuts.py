@@ -10,7 +10,8 @@ from pathlib import Path
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.lab.cuts import CutLine, cuts, outcomes
+from tenure.lab.cuts import cuts, outcomes
+from tenure.lab.events import CutLine
 from tenure.lab.loading import source
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")

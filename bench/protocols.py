@@ -17,17 +17,17 @@ from msgspec.structs import replace
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import policy_named
 from tenure.errors import InputError
+from tenure.lab.events import AccumulatingRun, Curves, IsolatedRun, Measured, Profile
 from tenure.lab.loading import source
-from tenure.lab.protocols.accumulating import AccumulatingRun, accumulating, together
+from tenure.lab.protocols.accumulating import accumulating, together
 from tenure.lab.protocols.claims import Tested, tested
 from tenure.lab.protocols.compaction import EARLY, LATE, Says, compacted
 from tenure.lab.protocols.conditions import USUAL, Conditions, budget_of
-from tenure.lab.protocols.curves import Curves, curves, merged
-from tenure.lab.protocols.isolated import ClassRow, IsolatedRun, by_class, isolated
-from tenure.lab.protocols.measured import Measured
+from tenure.lab.protocols.curves import curves, merged
+from tenure.lab.protocols.isolated import ClassRow, by_class, isolated
 from tenure.lab.protocols.sweep import SweepRow, sweep_accumulating, sweep_isolated
 from tenure.lab.protocols.tasks import HUMAN_TOKENS, Task, laid_out
-from tenure.lab.protocols.workload import Profile, hard_set, profile
+from tenure.lab.protocols.workload import hard_set, profile
 
 NO_SESSIONS: Final = ("MANIFEST.jsonl", "README.md", "FORMATS.md")
 SUFFIXES: Final = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")

@@ -19,8 +19,9 @@ from tenure.engine.policies import POLICIES
 from tenure.engine.record.query import CAP
 from tenure.engine.view.edit import Drop, Moment, Replace
 from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE
-from tenure.lab.bill import Bill, Billing, Part, Watched, accounted, bill_of, limit_of
+from tenure.lab.bill import Billing, Watched, accounted, bill_of, limit_of
 from tenure.lab.events import (
+    Bill,
     BlockLine,
     BudgetLine,
     CallLine,
@@ -28,6 +29,7 @@ from tenure.lab.events import (
     CommitLine,
     EntryLine,
     HarmLine,
+    Part,
     PlanLine,
     PricesLine,
     RecallLine,

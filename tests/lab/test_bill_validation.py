@@ -6,8 +6,9 @@ from reported_sessions import HEAD, cold, made, told, worked
 
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Usage
+from tenure.lab.events import Caching, Compared
 from tenure.lab.replay import Source
-from tenure.lab.validation import CAUSES, Caching, Compared, Place, compare, places, together
+from tenure.lab.validation import CAUSES, Place, compare, places, together
 
 
 def compared(source: Source) -> Compared:

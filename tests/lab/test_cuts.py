@@ -7,7 +7,8 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.engine.policies.policy import Conduct, Policy
 from tenure.engine.policies.situation import Situation
-from tenure.lab.cuts import CutLine, cuts, outcomes
+from tenure.lab.cuts import cuts, outcomes
+from tenure.lab.events import CutLine
 from tenure.lab.loading import source
 
 TOKENIZER = o200k()

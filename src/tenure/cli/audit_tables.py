@@ -10,8 +10,7 @@ from rich.text import Text
 from tenure.cli import words
 from tenure.lab.audit.report import Audit, PolicyTotal, Row, Table, Total, Wasted
 from tenure.lab.audit.tables import one_row
-from tenure.lab.bill import Bill
-from tenure.lab.events import BudgetLine
+from tenure.lab.events import Bill, BudgetLine
 
 WIDE: Final = 120  # columns from which every figure of a policy has one
 KINDS: Final = 3  # rows of the table by kind

@@ -16,12 +16,14 @@ from tenure.engine.view.edit import Drop
 from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE
 from tenure.lab.events import (
     At,
+    Bill,
     BudgetLine,
     CallLine,
     CommitLine,
     EntryLine,
     HarmLine,
     Line,
+    Part,
     PlanLine,
     PricesLine,
     RecallLine,
@@ -35,53 +37,6 @@ Kind = Literal["uncached", "write", "read", "output"]  # the four prices of a to
 Watched = Line | HarmLine | RecallLine
 
 _NO_PRICES: Final = PricesLine(uncached=0.0, write=0.0, read=0.0, output=0.0, ttl_s=0, min_cache=0)
-
-
-class Part(Struct, frozen=True, kw_only=True):
-    """One part of a bill: provider tokens, and USD."""
-
-    tokens: int = 0
-    usd: float = 0.0
-
-    def __add__(self, other: "Part") -> "Part":
-        return Part(tokens=self.tokens + other.tokens, usd=self.usd + other.usd)
-
-
-class Bill(Struct, frozen=True, kw_only=True):
-    """What a replay costs. The first four parts are the calls' own; `fetched_again` is in no sum."""
-
-    calls: int = 0  # of the recorded agent; recalls are extra
-    uncached: Part = Part()
-    cache_write: Part = Part()
-    cache_read: Part = Part()
-    output: Part = Part()
-    recalls: int = 0
-    recall: Part = Part()  # the extra calls of routed needs, and what they bring back for as long as it is carried
-    fetched_again: Part = Part()  # the same for lost needs, were they read or run again: what a model would do is not known
-    helpers_usd: float = 0.0  # planners and summarisers
-
-    @property
-    def calls_usd(self) -> float:
-        """What the calls cost that the recorded agent made."""
-        return self.uncached.usd + self.cache_write.usd + self.cache_read.usd + self.output.usd
-
-    @property
-    def total_usd(self) -> float:
-        """All that is known to be paid."""
-        return self.calls_usd + self.recall.usd + self.helpers_usd
-
-    def __add__(self, other: "Bill") -> "Bill":
-        return Bill(
-            calls=self.calls + other.calls,
-            uncached=self.uncached + other.uncached,
-            cache_write=self.cache_write + other.cache_write,
-            cache_read=self.cache_read + other.cache_read,
-            output=self.output + other.output,
-            recalls=self.recalls + other.recalls,
-            recall=self.recall + other.recall,
-            fetched_again=self.fetched_again + other.fetched_again,
-            helpers_usd=self.helpers_usd + other.helpers_usd,
-        )
 
 
 class _Tokens(Struct):

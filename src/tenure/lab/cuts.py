@@ -19,7 +19,7 @@ from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.edit import Edit
-from tenure.lab.events import EntryLine, spelled
+from tenure.lab.events import CutLine, EntryLine, spelled
 from tenure.lab.harm.cut import Uses, after_cut, uses_of
 from tenure.lab.harm.passage import of_line
 from tenure.lab.loading import Loaded, load
@@ -32,28 +32,6 @@ PRUNE: Final = 0.45  # of the view's tokens
 LEAST_CALLS: Final = 12
 LEAST_TOKENS: Final = 8_000  # of a view at a cut: below there is little to choose from
 _NOBODY: Final[Mapping[str, Policy]] = MappingProxyType({})
-
-
-class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
-    """One policy at one cut, and what the session's future needed of what it took."""
-
-    source: str
-    policy: str
-    matched: str = ""  # the policy whose share was the target; empty: the target that all were given
-    cut: int
-    before_call: int
-    entries: int
-    tokens: int  # of the view, in o200k tokens
-    target: float  # share that was to leave
-    pruned: float  # share that left, net of residues
-    visible: int  # needs that something removed held, and the view still shows
-    routed: int
-    lost: int
-
-    @property
-    def missed(self) -> int:
-        """Needs that the view does not show, with a way back or without."""
-        return self.routed + self.lost
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

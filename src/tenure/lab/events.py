@@ -12,7 +12,7 @@ from tenure.engine.view.edit import Act, Edit, Moment, Price
 VERSION = 1
 
 Outcome = Literal["committed", "pending", "dropped"]
-Part = Literal["call", "text", "thinking"]
+StepPart = Literal["call", "text", "thinking"]
 Verdict = Literal["visible", "routed", "lost"]
 At = tuple[int, int]  # entry, block
 
@@ -237,7 +237,7 @@ class HarmLine(Struct, frozen=True, kw_only=True, tag="harm", tag_field="type"):
     call: int
     entry: int  # the assistant's message
     block: int
-    part: Part
+    part: StepPart
     tool: str
     field: str  # the argument, empty in texts
     kind: str
@@ -297,6 +297,348 @@ class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="t
 
 Line = ReplayLine | EntryLine | SkippedLine | ProtectLine | PlanLine | CommitLine | HoldLine | UnmetLine | CallLine | SummaryLine
 
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One part of a bill: provider tokens, and USD."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: "Part") -> "Part":
+        return Part(tokens=self.tokens + other.tokens, usd=self.usd + other.usd)
+
+
+class Bill(Struct, frozen=True, kw_only=True):
+    """What a replay costs. The first four parts are the calls' own; `fetched_again` is in no sum."""
+
+    calls: int = 0  # of the recorded agent; recalls are extra
+    uncached: Part = Part()
+    cache_write: Part = Part()
+    cache_read: Part = Part()
+    output: Part = Part()
+    recalls: int = 0
+    recall: Part = Part()  # the extra calls of routed needs, and what they bring back for as long as it is carried
+    fetched_again: Part = Part()  # the same for lost needs, were they read or run again: what a model would do is not known
+    helpers_usd: float = 0.0  # planners and summarisers
+
+    @property
+    def calls_usd(self) -> float:
+        """What the calls cost that the recorded agent made."""
+        return self.uncached.usd + self.cache_write.usd + self.cache_read.usd + self.output.usd
+
+    @property
+    def total_usd(self) -> float:
+        """All that is known to be paid."""
+        return self.calls_usd + self.recall.usd + self.helpers_usd
+
+    def __add__(self, other: "Bill") -> "Bill":
+        return Bill(
+            calls=self.calls + other.calls,
+            uncached=self.uncached + other.uncached,
+            cache_write=self.cache_write + other.cache_write,
+            cache_read=self.cache_read + other.cache_read,
+            output=self.output + other.output,
+            recalls=self.recalls + other.recalls,
+            recall=self.recall + other.recall,
+            fetched_again=self.fetched_again + other.fetched_again,
+            helpers_usd=self.helpers_usd + other.helpers_usd,
+        )
+
+
+class Misses(Struct, frozen=True, kw_only=True):
+    """Needs that a removal touched, once each at their first use after it; what was only thought is not counted."""
+
+    visible: int = 0  # the view still showed it
+    routed: int = 0  # one recall away
+    lost: int = 0
+    calls: int = 0  # answers of the model that missed something
+
+    @property
+    def missed(self) -> int:
+        """Needs that the view did not show, with a way back or without."""
+        return self.routed + self.lost
+
+    def __add__(self, other: "Misses") -> "Misses":
+        return Misses(
+            visible=self.visible + other.visible,
+            routed=self.routed + other.routed,
+            lost=self.lost + other.lost,
+            calls=self.calls + other.calls,
+        )
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The budget of a run in the tokens it counts; `None`: no such limit."""
+
+    target: int | None = None
+    ceiling: int | None = None
+    floor: int | None = None
+    window: int | None = None
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """One replay, or several added up. Tokens are o200k, but those of the bill, which are the provider's."""
+
+    sessions: int  # replays in it
+    entries: int
+    calls: int
+    record_tokens: int
+    view_tokens: int  # of all requests together, heads included
+    peak_view_tokens: int  # of the largest request, head included
+    commits: int  # that a policy or a plan made
+    prefix_breaks: int  # calls that could not stand on the whole request before them
+    bill: Bill
+    misses: Misses
+    evicted_tokens: int  # net of what stands in their place
+    evicted_by_kind: dict[str, int]
+    unmet: int  # calls before which a limit could not be met
+    violations: tuple[str, ...]
+
+    @property
+    def mean_view_tokens(self) -> float:
+        """Of a request, head included."""
+        return self.view_tokens / self.calls if self.calls else 0.0
+
+    @property
+    def usd_again(self) -> float:
+        """The bill if what was lost had been read or run again, once each time it was missed."""
+        return self.bill.total_usd + self.bill.fetched_again.usd
+
+
+class IsolatedRun(Struct, frozen=True, kw_only=True, tag="isolated", tag_field="type"):
+    """One session under one policy and one budget."""
+
+    source: str
+    policy: str
+    budget: Limits
+    head_tokens: int
+    measured: Measured
+
+
+class TaskMisses(Struct, frozen=True, kw_only=True):
+    """What one task cost in its conversation, and what its steps missed."""
+
+    conversation: int
+    task: int
+    source: str
+    usd: float  # of its calls
+    own: Misses  # of what its own entries held too
+    across: Misses  # of what only entries of earlier tasks held
+    dependent: Misses  # of those, what a task held that it depends on
+
+
+class AccumulatingRun(Struct, frozen=True, kw_only=True, tag="accumulating", tag_field="type"):
+    """One conversation, or several added up, under one policy and one budget; `policy` is `none` for no eviction."""
+
+    policy: str
+    variant: str = ""  # of a compaction: what its summaries say
+    budget: Limits
+    head_tokens: int
+    measured: Measured
+    own: Misses
+    across: Misses
+    dependent: Misses
+    tasks: tuple[TaskMisses, ...]
+
+
+class Workload(StrEnum):
+    """The classes, in the order in which their rules are asked."""
+
+    TALK = "talk"
+    WEB = "web and research"
+    DIALOGUE = "tool dialogue"
+    CODING = "coding with edits"
+    COMMANDS = "commands and debugging"
+    READING = "exploration and reading"
+    MIXED = "mixed"
+
+
+class Profile(Struct, frozen=True, kw_only=True, tag="profile", tag_field="type"):
+    """What of a session is counted to class it. Tokens are o200k; the window is the recorded agent's own, its compactions included."""
+
+    source: str
+    format: str
+    workload: Workload
+    rule: str  # that decided
+    is_hard: bool = False  # among those with the highest tool pressure of their corpus
+    entries: int
+    replies: int
+    human_turns: int
+    tokens: int
+    result_tokens: int  # of what tools returned
+    result_share: float
+    peak_tokens: int  # of the window
+    pressure_tokens: float  # of tool results in the window, a mean over all calls
+    uses: dict[str, int]  # tool uses, most frequent first
+
+
+class Reach(Struct, frozen=True, kw_only=True):
+    """A point of the miss-ratio curve: only the newest `kept` tokens of the record are shown."""
+
+    kept: int
+    missed: int
+    share: float
+
+
+class AgeBand(Struct, frozen=True, kw_only=True):
+    """Needs of an age, and how much was so old when steps were made; from `start` up to below `stop`, None: without end."""
+
+    start: int
+    stop: int | None
+    needs: int
+    token_steps: int  # tokens of this age, summed over all steps
+    per_million: float  # needs for each million of these
+
+
+class KindRow(Struct, frozen=True, kw_only=True):
+    """What one kind of block weighs and how much of what was needed it held, as the newest holder."""
+
+    kind: str
+    tokens: int
+    share_of_tokens: float
+    needs: int
+    share_of_needs: float
+    per_thousand: float  # needs for each 1,000 tokens of it
+    sole: int  # needs that no block of another kind held
+    bands: tuple[AgeBand, ...]  # by replies
+
+
+class Curves(Struct, frozen=True, kw_only=True, tag="curves", tag_field="type"):
+    """The needs of one session, or of several added up."""
+
+    sessions: int
+    steps: int  # answers of the model
+    tokens: int
+    needs: int
+    reach: tuple[Reach, ...]
+    by_tokens: tuple[AgeBand, ...]
+    by_steps: tuple[AgeBand, ...]
+    by_kind: tuple[KindRow, ...]  # most tokens first
+
+
+Cause = Literal[
+    "sizes", "first call", "compaction", "another model", "expired", "held longer", "cleared unseen", "not found", "read in part"
+]
+
+
+class Caching(StrEnum):
+    """What a session's reports tell of its cache."""
+
+    WRITES = "writes"  # and reads
+    READS = "reads"
+    NONE = "none"
+
+
+class Amounts(Struct, frozen=True, kw_only=True):
+    """Prompt tokens by what the cache did with them, and what they cost without the answers."""
+
+    uncached: int = 0
+    cache_write: int = 0
+    cache_read: int = 0
+    usd: float = 0.0
+
+    @property
+    def new(self) -> int:
+        """What was not read from the cache. Providers that do not charge for writing do not report it apart."""
+        return self.uncached + self.cache_write
+
+    @property
+    def prompt(self) -> int:
+        """All of it."""
+        return self.uncached + self.cache_write + self.cache_read
+
+    def __add__(self, other: "Amounts") -> "Amounts":
+        return Amounts(
+            uncached=self.uncached + other.uncached,
+            cache_write=self.cache_write + other.cache_write,
+            cache_read=self.cache_read + other.cache_read,
+            usd=self.usd + other.usd,
+        )
+
+
+class Off(Struct, frozen=True, kw_only=True):
+    """Sums over calls of |simulated - reported|: errors that cancel in a session's sums are in here."""
+
+    prompt: int = 0
+    new: int = 0
+    cache_read: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: "Off") -> "Off":
+        return Off(
+            prompt=self.prompt + other.prompt,
+            new=self.new + other.new,
+            cache_read=self.cache_read + other.cache_read,
+            usd=self.usd + other.usd,
+        )
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """One session, or several together. All figures are of the calls that reported a prompt."""
+
+    name: str
+    model: str = ""
+    sessions: int = 1
+    assumed: int = 0  # sessions whose money is by another model's price
+    calls: int
+    unreported: int  # calls without a report, or with one of nothing
+    caching: Caching
+    ratio: float = 0.0  # provider tokens per o200k token
+    head: int = 0  # provider tokens of system prompt and tools
+    reported: Amounts
+    simulated: Amounts
+    by_cache: Amounts  # as the cache's rules alone would bill the prompts that were reported
+    plain: Amounts  # as a replay that is told nothing bills it: no head, and the ratio learned as it goes
+    off: Off  # of `simulated`
+    causes: dict[Cause, float] = {}  # USD, simulated - reported; together all of it
+    times: dict[Cause, int] = {}  # calls
+
+    @property
+    def error(self) -> float:
+        """In money, signed: 0.05 is 5 % more than was reported."""
+        return relative(self.simulated.usd, self.reported.usd)
+
+
+def relative(simulated: float, reported: float) -> float:
+    """How much more was simulated than reported, as a share of what was reported."""
+    return simulated / reported - 1 if reported else 0.0
+
+
+class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
+    """One policy at one cut, and what the session's future needed of what it took."""
+
+    source: str
+    policy: str
+    matched: str = ""  # the policy whose share was the target; empty: the target that all were given
+    cut: int
+    before_call: int
+    entries: int
+    tokens: int  # of the view, in o200k tokens
+    target: float  # share that was to leave
+    pruned: float  # share that left, net of residues
+    visible: int  # needs that something removed held, and the view still shows
+    routed: int
+    lost: int
+
+    @property
+    def missed(self) -> int:
+        """Needs that the view does not show, with a way back or without."""
+        return self.routed + self.lost
+
+
+class Needed(Struct, frozen=True, kw_only=True, tag="needed", tag_field="type"):
+    """The needs of one session, whatever leaves."""
+
+    source: str
+    curves: Curves
+
+
+class Billed(Struct, frozen=True, kw_only=True, tag="billed", tag_field="type"):
+    """The simulated bill of one session beside what its provider reported."""
+
+    compared: Compared
+
+
 # The tables that SQL sees, by name (`tenure.lab.query`).
 EVENTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
     {
@@ -312,5 +654,11 @@ EVENTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
         "recalls": RecallLine,
         "needs": HarmLine,
         "summaries": SummaryLine,
+        "profiles": Profile,
+        "cuts": CutLine,
+        "runs": IsolatedRun,
+        "conversations": AccumulatingRun,
+        "curves": Needed,
+        "bills": Billed,
     }
 )

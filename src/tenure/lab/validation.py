@@ -6,10 +6,9 @@ beside those that the same rules give for the prompts as they were reported, so 
 """
 
 from collections.abc import Iterable
-from enum import StrEnum
-from typing import Final, Literal
+from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
@@ -17,7 +16,7 @@ from tenure.engine.meter.cache import Call, PrefixCache
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
-from tenure.lab.events import CallLine, ReplayLine, ReportedLine
+from tenure.lab.events import Amounts, Caching, CallLine, Cause, Compared, Off, ReplayLine, ReportedLine
 from tenure.lab.heads import head_of, ratio_of
 from tenure.lab.recorded import reports_of
 from tenure.lab.replay import Options, Source, replay, seconds_of
@@ -27,9 +26,6 @@ SHRUNK: Final = 0.02  # of a prompt: a greater loss that the log does not tell o
 _VAST: Final = 1_000_000_000  # a window that nothing fills
 
 # What a call's error is put down to. The first is of sizes; the others are of what the cache's rules do not foresee.
-Cause = Literal[
-    "sizes", "first call", "compaction", "another model", "expired", "held longer", "cleared unseen", "not found", "read in part"
-]
 CAUSES: Final[dict[Cause, str]] = {
     "sizes": "prompts are larger or smaller than what the log holds, with the head, foretells",
     "first call": "what of the first prompt another session had left in the cache",
@@ -43,84 +39,6 @@ CAUSES: Final[dict[Cause, str]] = {
 }
 
 
-class Caching(StrEnum):
-    """What a session's reports tell of its cache."""
-
-    WRITES = "writes"  # and reads
-    READS = "reads"
-    NONE = "none"
-
-
-class Amounts(Struct, frozen=True, kw_only=True):
-    """Prompt tokens by what the cache did with them, and what they cost without the answers."""
-
-    uncached: int = 0
-    cache_write: int = 0
-    cache_read: int = 0
-    usd: float = 0.0
-
-    @property
-    def new(self) -> int:
-        """What was not read from the cache. Providers that do not charge for writing do not report it apart."""
-        return self.uncached + self.cache_write
-
-    @property
-    def prompt(self) -> int:
-        """All of it."""
-        return self.uncached + self.cache_write + self.cache_read
-
-    def __add__(self, other: "Amounts") -> "Amounts":
-        return Amounts(
-            uncached=self.uncached + other.uncached,
-            cache_write=self.cache_write + other.cache_write,
-            cache_read=self.cache_read + other.cache_read,
-            usd=self.usd + other.usd,
-        )
-
-
-class Off(Struct, frozen=True, kw_only=True):
-    """Sums over calls of |simulated - reported|: errors that cancel in a session's sums are in here."""
-
-    prompt: int = 0
-    new: int = 0
-    cache_read: int = 0
-    usd: float = 0.0
-
-    def __add__(self, other: "Off") -> "Off":
-        return Off(
-            prompt=self.prompt + other.prompt,
-            new=self.new + other.new,
-            cache_read=self.cache_read + other.cache_read,
-            usd=self.usd + other.usd,
-        )
-
-
-class Compared(Struct, frozen=True, kw_only=True):
-    """One session, or several together. All figures are of the calls that reported a prompt."""
-
-    name: str
-    model: str = ""
-    sessions: int = 1
-    assumed: int = 0  # sessions whose money is by another model's price
-    calls: int
-    unreported: int  # calls without a report, or with one of nothing
-    caching: Caching
-    ratio: float = 0.0  # provider tokens per o200k token
-    head: int = 0  # provider tokens of system prompt and tools
-    reported: Amounts
-    simulated: Amounts
-    by_cache: Amounts  # as the cache's rules alone would bill the prompts that were reported
-    plain: Amounts  # as a replay that is told nothing bills it: no head, and the ratio learned as it goes
-    off: Off  # of `simulated`
-    causes: dict[Cause, float] = field(default_factory=dict[Cause, float])  # USD, simulated - reported; together all of it
-    times: dict[Cause, int] = field(default_factory=dict[Cause, int])  # calls
-
-    @property
-    def error(self) -> float:
-        """In money, signed: 0.05 is 5 % more than was reported."""
-        return relative(self.simulated.usd, self.reported.usd)
-
-
 class Place(Struct, frozen=True, kw_only=True):
     """One call, so that a deviation can be looked at."""
 
@@ -131,11 +49,6 @@ class Place(Struct, frozen=True, kw_only=True):
     reported: Amounts
     simulated: Amounts
     by_cache: Amounts
-
-
-def relative(simulated: float, reported: float) -> float:
-    """How much more was simulated than reported, as a share of what was reported."""
-    return simulated / reported - 1 if reported else 0.0
 
 
 def compare(source: Source, tokenizer: Tokenizer) -> Compared | None:

@@ -18,8 +18,7 @@ from tenure.lab.audit.report import (
     Wasted,
     Window,
 )
-from tenure.lab.bill import Bill, Part
-from tenure.lab.events import BudgetLine, Category, HarmLine, PricesLine, Verdict
+from tenure.lab.events import Bill, BudgetLine, Category, HarmLine, Part, PricesLine, Verdict
 
 PRICES = PricesLine(uncached=3e-6, write=3.75e-6, read=3e-7, output=1.5e-5, ttl_s=300, min_cache=1024)
 BUDGET = BudgetLine(target=None, ceiling=400, floor=240, window=100_000)

@@ -3,11 +3,7 @@
 import json
 from pathlib import Path
 
-from tenure.lab.bill import Bill, Part
-from tenure.lab.cuts import CutLine
-from tenure.lab.protocols.accumulating import AccumulatingRun, TaskMisses
-from tenure.lab.protocols.isolated import IsolatedRun
-from tenure.lab.protocols.measured import Limits, Measured, Misses
+from tenure.lab.events import AccumulatingRun, Bill, CutLine, IsolatedRun, Limits, Measured, Misses, Part, TaskMisses
 
 ROW_TOKENS = 17  # about
 

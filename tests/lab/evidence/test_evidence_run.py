@@ -11,16 +11,16 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.cuts import CutLine
+from tenure.lab.events import CutLine, IsolatedRun, Needed
 from tenure.lab.evidence import jobs
 from tenure.lab.evidence.contents import KINDS, NAMES
 from tenure.lab.evidence.corpus import Member, corpus_of, source_of
 from tenure.lab.evidence.gathered import Gathered, gathered
 from tenure.lab.evidence.origins import ALL
-from tenure.lab.evidence.work import Needed, work
+from tenure.lab.evidence.work import work
 from tenure.lab.evidence.written import MADE, files_of, write
 from tenure.lab.protocols.conditions import budget_of
-from tenure.lab.protocols.isolated import IsolatedRun, isolated
+from tenure.lab.protocols.isolated import isolated
 from tenure.lab.spread import Engine, Keep, engine_named
 from tenure.lab.spread.engines import Processes, one_process
 from tenure.lab.spread.task import Answer, Task

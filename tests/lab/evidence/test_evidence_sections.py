@@ -8,6 +8,7 @@ from made_up_corpus import alone, cut, together
 
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 from tenure.errors import InputError
+from tenure.lab.events import AgeBand, Amounts, Caching, Compared, Curves, KindRow, Off, Profile, Reach, Workload
 from tenure.lab.evidence.contents import KINDS, NAMES, tables
 from tenure.lab.evidence.origins import ALL, SUBJECT, origin
 from tenure.lab.evidence.page import Section, Table, cell, change, page, percent, shared, tokens
@@ -15,10 +16,8 @@ from tenure.lab.evidence.sections import accumulating, bill, bounds, cuts, detec
 from tenure.lab.evidence.sections.detector import labels_of
 from tenure.lab.evidence.sections.matched import duels
 from tenure.lab.protocols import claims
-from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, AgeBand, Curves, KindRow, Reach
+from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS
 from tenure.lab.protocols.sweep import SweepRow, accumulated_row, isolated_row
-from tenure.lab.protocols.workload import Profile, Workload
-from tenure.lab.validation import Amounts, Caching, Compared, Off
 
 GROUPS = {"coding with edits": frozenset({"a.json"}), "hard": frozenset({"a.json"})}
 CUTS = [

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import policy_named
-from tenure.lab.bill import Bill, Part
+from tenure.lab.events import Bill, Limits, Misses, Part
 from tenure.lab.loading import source
 from tenure.lab.protocols import claims  # what it holds is named like tests
 from tenure.lab.protocols.compaction import Compacting
 from tenure.lab.protocols.conditions import USUAL, budget_of
 from tenure.lab.protocols.isolated import isolated
-from tenure.lab.protocols.measured import Limits, Misses, added
+from tenure.lab.protocols.measured import added
 from tenure.lab.protocols.sweep import WINDOW, PartRow, Protocol, SweepRow, sweep_accumulating, sweep_isolated
 from tenure.lab.protocols.tasks import laid_out
 

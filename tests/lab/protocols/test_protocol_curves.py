@@ -10,8 +10,9 @@ from logged import START, Turn, bulk, read, recording, run
 
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.record.entry import Draft
+from tenure.lab.events import Curves, KindRow
 from tenure.lab.loading import source
-from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, Curves, KindRow, curves, merged
+from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves, merged
 from tenure.lab.replay import Source
 from tenure.testing.builders import by_words, call, human, reply, result, thinking
 

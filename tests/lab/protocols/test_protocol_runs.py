@@ -15,12 +15,12 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, policy_named
 from tenure.engine.record.entry import Draft
 from tenure.lab.bill import bill_of
-from tenure.lab.events import CallLine, CommitLine, Line
+from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line, Measured
 from tenure.lab.loading import source
-from tenure.lab.protocols.accumulating import AccumulatingRun, accumulating, together
+from tenure.lab.protocols.accumulating import accumulating, together
 from tenure.lab.protocols.conditions import USUAL, budget_of, options, told
-from tenure.lab.protocols.isolated import IsolatedRun, by_class, isolated, pooled
-from tenure.lab.protocols.measured import Measured, added, measured
+from tenure.lab.protocols.isolated import by_class, isolated, pooled
+from tenure.lab.protocols.measured import added, measured
 from tenure.lab.protocols.tasks import Task, laid_out
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.replay import Source, replay

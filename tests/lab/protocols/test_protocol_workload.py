@@ -6,8 +6,9 @@ from logged import Turn, bulk, read, recording, run
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Draft, Origin, Role, Text
+from tenure.lab.events import Profile, Workload
 from tenure.lab.loading import source
-from tenure.lab.protocols.workload import LEAST_HARD, RULES, Profile, Use, Workload, hard_set, profile, use_of
+from tenure.lab.protocols.workload import LEAST_HARD, RULES, Use, hard_set, profile, use_of
 from tenure.lab.replay import Source
 from tenure.testing.builders import by_words, human, reply
 

@@ -5,8 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.lab.audit.report import Session, Skips
-from tenure.lab.bill import Part
-from tenure.lab.events import CallLine, EntryLine, Line, ReplayLine, SkippedLine
+from tenure.lab.events import CallLine, EntryLine, Line, Part, ReplayLine, SkippedLine
 
 REASONS: Final = 40  # for which something was left out; the others are one
 OTHER_REASONS: Final = "(for other reasons)"

@@ -8,8 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from tenure.lab.bill import Bill, Part
-from tenure.lab.events import BudgetLine, HarmLine, Head, PricesLine
+from tenure.lab.events import Bill, BudgetLine, HarmLine, Head, Part, PricesLine
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
 

@@ -9,8 +9,18 @@ from tenure.lab.audit.removals import NOT_OWN, Attributed, Ends
 from tenure.lab.audit.report import Run
 from tenure.lab.audit.series import Stack, Thinned
 from tenure.lab.audit.standing import Standing
-from tenure.lab.bill import Bill
-from tenure.lab.events import CallLine, CommitLine, EntryLine, HarmLine, Line, RecallLine, ReplayLine, SummaryLine, UnmetLine
+from tenure.lab.events import (
+    Bill,
+    CallLine,
+    CommitLine,
+    EntryLine,
+    HarmLine,
+    Line,
+    RecallLine,
+    ReplayLine,
+    SummaryLine,
+    UnmetLine,
+)
 
 
 class Watching:

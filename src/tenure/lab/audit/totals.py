@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tenure.lab.audit.report import Audit, PolicyTotal, Run, Table, Total, Unread, Wasted
 from tenure.lab.audit.tables import together
-from tenure.lab.bill import Bill
+from tenure.lab.events import Bill
 
 
 class Totals:

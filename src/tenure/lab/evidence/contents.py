@@ -7,13 +7,13 @@ from typing import Final
 from msgspec import Struct
 
 import tenure
+from tenure.lab.events import IsolatedRun
 from tenure.lab.evidence.gathered import TOGETHER, Gathered
 from tenure.lab.evidence.jobs import SWEPT
 from tenure.lab.evidence.page import Drawn, Goal, Section, Table, count, goals, several, table
 from tenure.lab.evidence.sections import accumulating, bill, bounds, cuts, detector, sessions, sweep, whole
 from tenure.lab.protocols.claims import tested
 from tenure.lab.protocols.conditions import USUAL
-from tenure.lab.protocols.isolated import IsolatedRun
 from tenure.lab.protocols.sweep import CEILINGS, SweepRow, accumulated_row, isolated_row
 
 

@@ -6,20 +6,16 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.lab.cuts import CutLine
+from tenure.lab.events import AccumulatingRun, Billed, Compared, Curves, CutLine, IsolatedRun, Needed, Profile
 from tenure.lab.evidence.corpus import Corpus, told
 from tenure.lab.evidence.jobs import Job, OfSession, Together, layout, of_sessions, together
 from tenure.lab.evidence.sections.detector import Label
-from tenure.lab.evidence.work import Billed, Found, Line, Needed, work
-from tenure.lab.protocols.accumulating import AccumulatingRun
+from tenure.lab.evidence.work import Found, Line, work
 from tenure.lab.protocols.accumulating import together as added
-from tenure.lab.protocols.curves import Curves
-from tenure.lab.protocols.isolated import IsolatedRun
 from tenure.lab.protocols.tasks import Task
-from tenure.lab.protocols.workload import Profile, hard_set
+from tenure.lab.protocols.workload import hard_set
 from tenure.lab.spread import Engine, Failed, Keep, spread
 from tenure.lab.spread.code import code_of
-from tenure.lab.validation import Compared
 
 TOGETHER: Final = "together"  # beside the keys of `work.OF_SESSION`
 EVERYTHING: Final = ("alone", "cuts", "needs", "billed", TOGETHER)

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
-from tenure.lab.cuts import CutLine, cuts
+from tenure.lab.cuts import cuts
+from tenure.lab.events import AccumulatingRun, Billed, CutLine, IsolatedRun, Needed, Profile
 from tenure.lab.evidence.corpus import address_of, source_of
 from tenure.lab.evidence.held_out import judged
 from tenure.lab.evidence.jobs import (
@@ -25,29 +26,15 @@ from tenure.lab.evidence.jobs import (
     ceilings_of,
 )
 from tenure.lab.evidence.origins import ALL
-from tenure.lab.protocols.accumulating import AccumulatingRun, accumulating
+from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import compacted
 from tenure.lab.protocols.conditions import UNBOUNDED, budget_of, limits
-from tenure.lab.protocols.curves import Curves, curves
-from tenure.lab.protocols.isolated import IsolatedRun, isolated
+from tenure.lab.protocols.curves import curves
+from tenure.lab.protocols.isolated import isolated
 from tenure.lab.protocols.tasks import Task, laid_out
-from tenure.lab.protocols.workload import Profile, profile
+from tenure.lab.protocols.workload import profile
 from tenure.lab.replay import Source
-from tenure.lab.validation import Compared, compare
-
-
-class Needed(Struct, frozen=True, kw_only=True, tag="needed", tag_field="type"):
-    """The needs of one session, whatever leaves."""
-
-    source: str
-    curves: Curves
-
-
-class Billed(Struct, frozen=True, kw_only=True, tag="billed", tag_field="type"):
-    """The simulated bill of one session beside what its provider reported."""
-
-    compared: Compared
-
+from tenure.lab.validation import compare
 
 Line = Profile | CutLine | IsolatedRun | AccumulatingRun | Task | Needed | Billed
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.lab.events import At, Part
+from tenure.lab.events import At, StepPart
 from tenure.lab.harm.fields import COMMANDS, PATCHES, REMARKS, TARGETS
 from tenure.lab.harm.forms import KIND_OF, RARE, Anchor, Form, Kind
 from tenure.lab.harm.holdings import Held, Holdings, words_of
@@ -24,7 +24,7 @@ _ENDS: Final = 6  # of a path that are looked for
 _LOOKS: Final = 64  # at places of one name in one text
 _SLASH = re.compile(r"[/\\]")
 _ITSELF: Final = ("self.", "this.")
-_PARTS: Final[dict[str, Part]] = {"tool_call": "call", "text": "text", "thinking": "thinking"}
+_PARTS: Final[dict[str, StepPart]] = {"tool_call": "call", "text": "text", "thinking": "thinking"}
 _LOCATORS: Final = frozenset({Form.PATH, Form.FILE, Form.URL})
 
 
@@ -40,7 +40,7 @@ class Use(Struct, frozen=True, kw_only=True):
 
     entry: int
     block: int
-    part: Part
+    part: StepPart
     tool: str
     field: str
     form: Form
@@ -79,7 +79,7 @@ class _Finder:
         self._holdings, self._entry = holdings, entry
         self._seen: set[str] = set()
 
-    def passage(self, passage: Passage, part: Part) -> Iterator[Use]:
+    def passage(self, passage: Passage, part: StepPart) -> Iterator[Use]:
         """What one block uses: verbatim text first, then what the other lines name."""
         fields = [field for field in passage.fields if field.name not in REMARKS]
         fields.sort(key=lambda field: field.name not in TARGETS and field.name not in PATCHES)

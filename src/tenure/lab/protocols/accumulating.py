@@ -6,42 +6,14 @@ saw the tasks before its own, so a need that only they held is one it could have
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
-from tenure.lab.events import CallLine, EntryLine, HarmLine, Line
+from tenure.lab.events import AccumulatingRun, CallLine, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
 from tenure.lab.protocols.conditions import USUAL, Conditions, limits, options
-from tenure.lab.protocols.measured import Limits, Measured, Measuring, Misses, Tally, added
+from tenure.lab.protocols.measured import Measuring, Tally, added
 from tenure.lab.protocols.tasks import Task
 from tenure.lab.replay import replay
-
-
-class TaskMisses(Struct, frozen=True, kw_only=True):
-    """What one task cost in its conversation, and what its steps missed."""
-
-    conversation: int
-    task: int
-    source: str
-    usd: float  # of its calls
-    own: Misses  # of what its own entries held too
-    across: Misses  # of what only entries of earlier tasks held
-    dependent: Misses  # of those, what a task held that it depends on
-
-
-class AccumulatingRun(Struct, frozen=True, kw_only=True, tag="accumulating", tag_field="type"):
-    """One conversation, or several added up, under one policy and one budget; `policy` is `none` for no eviction."""
-
-    policy: str
-    variant: str = ""  # of a compaction: what its summaries say
-    budget: Limits
-    head_tokens: int
-    measured: Measured
-    own: Misses
-    across: Misses
-    dependent: Misses
-    tasks: tuple[TaskMisses, ...]
 
 
 def accumulating(

@@ -27,10 +27,10 @@ from tenure.engine.record.entry import Entry, Origin, Role, Text, ToolCall
 from tenure.engine.record.index import NONE
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
-from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
+from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
 from tenure.lab.harm.forms import Form
 from tenure.lab.harm.names import names_of
-from tenure.lab.protocols.accumulating import AccumulatingRun, told_apart
+from tenure.lab.protocols.accumulating import told_apart
 from tenure.lab.protocols.conditions import UNBOUNDED, USUAL, Conditions, limits, options
 from tenure.lab.protocols.tasks import Task
 from tenure.lab.replay import replay, seconds_of

@@ -8,7 +8,8 @@ from msgspec import Struct
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Role
-from tenure.lab.protocols.measured import Limits, limits_of
+from tenure.lab.events import Limits
+from tenure.lab.protocols.measured import limits_of
 from tenure.lab.replay import Options, Source
 from tenure.logs.reader import Event, Rewritten
 

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
-from msgspec import Struct
-
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.lab.events import BlockLine, EntryLine
+from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
 from tenure.lab.harm.cut import uses_of
 from tenure.lab.harm.holdings import Held
 from tenure.lab.harm.passage import of_line
@@ -28,50 +26,6 @@ from tenure.lab.replay import replay as replayed
 KEPT: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 80_000, 120_000, 160_000, 240_000)
 TOKEN_BANDS: Final = (0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 STEP_BANDS: Final = (1, 2, 4, 8, 16, 32, 64, 128)  # replies of the model since
-
-
-class Reach(Struct, frozen=True, kw_only=True):
-    """A point of the miss-ratio curve: only the newest `kept` tokens of the record are shown."""
-
-    kept: int
-    missed: int
-    share: float
-
-
-class AgeBand(Struct, frozen=True, kw_only=True):
-    """Needs of an age, and how much was so old when steps were made; from `start` up to below `stop`, None: without end."""
-
-    start: int
-    stop: int | None
-    needs: int
-    token_steps: int  # tokens of this age, summed over all steps
-    per_million: float  # needs for each million of these
-
-
-class KindRow(Struct, frozen=True, kw_only=True):
-    """What one kind of block weighs and how much of what was needed it held, as the newest holder."""
-
-    kind: str
-    tokens: int
-    share_of_tokens: float
-    needs: int
-    share_of_needs: float
-    per_thousand: float  # needs for each 1,000 tokens of it
-    sole: int  # needs that no block of another kind held
-    bands: tuple[AgeBand, ...]  # by replies
-
-
-class Curves(Struct, frozen=True, kw_only=True, tag="curves", tag_field="type"):
-    """The needs of one session, or of several added up."""
-
-    sessions: int
-    steps: int  # answers of the model
-    tokens: int
-    needs: int
-    reach: tuple[Reach, ...]
-    by_tokens: tuple[AgeBand, ...]
-    by_steps: tuple[AgeBand, ...]
-    by_kind: tuple[KindRow, ...]  # most tokens first
 
 
 def curves(source: Source, tokenizer: Tokenizer) -> Curves:

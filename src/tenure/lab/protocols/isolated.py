@@ -7,20 +7,10 @@ from msgspec import Struct
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
+from tenure.lab.events import IsolatedRun, Limits, Measured, Profile, Workload
 from tenure.lab.protocols.conditions import USUAL, Conditions, limits, options, told
-from tenure.lab.protocols.measured import Limits, Measured, added, measured
-from tenure.lab.protocols.workload import Profile, Workload
+from tenure.lab.protocols.measured import added, measured
 from tenure.lab.replay import Source, replay
-
-
-class IsolatedRun(Struct, frozen=True, kw_only=True, tag="isolated", tag_field="type"):
-    """One session under one policy and one budget."""
-
-    source: str
-    policy: str
-    budget: Limits
-    head_tokens: int
-    measured: Measured
 
 
 def isolated(

@@ -7,74 +7,12 @@ beyond the detector's own.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-
 from tenure.engine.lifecycle.budget import Budget
-from tenure.lab.bill import Bill, Billing
-from tenure.lab.events import CallLine, CommitLine, HarmLine, Line, SummaryLine
+from tenure.lab.bill import Billing
+from tenure.lab.events import Bill, CallLine, CommitLine, HarmLine, Limits, Line, Measured, Misses, SummaryLine
 from tenure.lab.harm.live import Watch
 
 _NO_SUMMARY = "a replay that ended without its summary"
-
-
-class Misses(Struct, frozen=True, kw_only=True):
-    """Needs that a removal touched, once each at their first use after it; what was only thought is not counted."""
-
-    visible: int = 0  # the view still showed it
-    routed: int = 0  # one recall away
-    lost: int = 0
-    calls: int = 0  # answers of the model that missed something
-
-    @property
-    def missed(self) -> int:
-        """Needs that the view did not show, with a way back or without."""
-        return self.routed + self.lost
-
-    def __add__(self, other: "Misses") -> "Misses":
-        return Misses(
-            visible=self.visible + other.visible,
-            routed=self.routed + other.routed,
-            lost=self.lost + other.lost,
-            calls=self.calls + other.calls,
-        )
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """The budget of a run in the tokens it counts; `None`: no such limit."""
-
-    target: int | None = None
-    ceiling: int | None = None
-    floor: int | None = None
-    window: int | None = None
-
-
-class Measured(Struct, frozen=True, kw_only=True):
-    """One replay, or several added up. Tokens are o200k, but those of the bill, which are the provider's."""
-
-    sessions: int  # replays in it
-    entries: int
-    calls: int
-    record_tokens: int
-    view_tokens: int  # of all requests together, heads included
-    peak_view_tokens: int  # of the largest request, head included
-    commits: int  # that a policy or a plan made
-    prefix_breaks: int  # calls that could not stand on the whole request before them
-    bill: Bill
-    misses: Misses
-    evicted_tokens: int  # net of what stands in their place
-    evicted_by_kind: dict[str, int]
-    unmet: int  # calls before which a limit could not be met
-    violations: tuple[str, ...]
-
-    @property
-    def mean_view_tokens(self) -> float:
-        """Of a request, head included."""
-        return self.view_tokens / self.calls if self.calls else 0.0
-
-    @property
-    def usd_again(self) -> float:
-        """The bill if what was lost had been read or run again, once each time it was missed."""
-        return self.bill.total_usd + self.bill.fetched_again.usd
 
 
 class Tally:

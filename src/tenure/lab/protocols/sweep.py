@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
+from tenure.lab.events import AccumulatingRun, IsolatedRun, Limits, Measured
 from tenure.lab.loading import source
-from tenure.lab.protocols.accumulating import AccumulatingRun, accumulating
+from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import Compacting, compacted
 from tenure.lab.protocols.conditions import USUAL, Conditions, budget_of
-from tenure.lab.protocols.isolated import IsolatedRun, isolated
-from tenure.lab.protocols.measured import Limits, Measured, added
+from tenure.lab.protocols.isolated import isolated
+from tenure.lab.protocols.measured import added
 from tenure.lab.protocols.tasks import Task
 
 Protocol = Literal["isolated", "accumulating"]

@@ -17,7 +17,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.objects import tool_key, tool_name
 from tenure.engine.view.edit import Drop, Replace
-from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, ReplayLine, SummaryLine
+from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
 from tenure.lab.protocols.conditions import UNBOUNDED
 from tenure.lab.replay import Options, Source
 from tenure.lab.replay import replay as replayed
@@ -39,18 +39,6 @@ class Use(StrEnum):
     PLAN = "plan"  # task lists, thinking aloud, questions to the user
     AGENT = "agent"  # other agents
     OTHER = "other"
-
-
-class Workload(StrEnum):
-    """The classes, in the order in which their rules are asked."""
-
-    TALK = "talk"
-    WEB = "web and research"
-    DIALOGUE = "tool dialogue"
-    CODING = "coding with edits"
-    COMMANDS = "commands and debugging"
-    READING = "exploration and reading"
-    MIXED = "mixed"
 
 
 # By `tool_name`; names as Claude Code, Codex, OpenCode, pi, Gemini CLI, Cline, OpenHands and SWE-agent use them.
@@ -88,25 +76,6 @@ _CHANGES: Final = re.compile(
 )
 _LOOKED_AT: Final = 20_000  # characters of a text that are searched for these
 _ADDRESS_WITHIN: Final = 2_000  # characters of what came back, in which a web address says that it came from the web
-
-
-class Profile(Struct, frozen=True, kw_only=True, tag="profile", tag_field="type"):
-    """What of a session is counted to class it. Tokens are o200k; the window is the recorded agent's own, its compactions included."""
-
-    source: str
-    format: str
-    workload: Workload
-    rule: str  # that decided
-    is_hard: bool = False  # among those with the highest tool pressure of their corpus
-    entries: int
-    replies: int
-    human_turns: int
-    tokens: int
-    result_tokens: int  # of what tools returned
-    result_share: float
-    peak_tokens: int  # of the window
-    pressure_tokens: float  # of tool results in the window, a mean over all calls
-    uses: dict[str, int]  # tool uses, most frequent first
 
 
 class RuleOf(Struct, frozen=True, kw_only=True):

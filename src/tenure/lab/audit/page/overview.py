@@ -9,7 +9,7 @@ from tenure.lab.audit.page.markup import Html, el, join, line
 from tenure.lab.audit.page.session import PARTS, name_of, parts_of, title_of
 from tenure.lab.audit.page.tables import Cell, Column, figure, table, text
 from tenure.lab.audit.report import Audit, Run
-from tenure.lab.bill import Bill
+from tenure.lab.events import Bill
 
 
 def overview(audits: Sequence[Audit], ids: Sequence[str]) -> Html:

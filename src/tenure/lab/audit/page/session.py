@@ -12,7 +12,7 @@ from tenure.lab.audit.page.figures import bar, change, count, tokens, usd
 from tenure.lab.audit.page.markup import Html, el, join, line
 from tenure.lab.audit.page.tables import Cell, Column, figure, table
 from tenure.lab.audit.report import Audit, Run, Session
-from tenure.lab.bill import Bill, Part
+from tenure.lab.events import Bill, Part
 
 
 class Place(Struct, frozen=True, kw_only=True):

@@ -6,15 +6,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from tenure.lab.events import AccumulatingRun, IsolatedRun, Measured, Misses
 from tenure.lab.evidence.figures.rows import Bar, Cells, Panel, rows
 from tenure.lab.evidence.jobs import CEILING
 from tenure.lab.evidence.origins import SUBJECT, origin
 from tenure.lab.evidence.page import NOTHING, Drawn, Goal, Section, Table, change, count, decimal, several, tokens, usd
 from tenure.lab.evidence.sections.money import HARMS, as_bar, missed, overruns, parts_of, per_hundred
 from tenure.lab.evidence.sections.ranked import as_rows, ranked
-from tenure.lab.protocols.accumulating import AccumulatingRun
-from tenure.lab.protocols.isolated import IsolatedRun
-from tenure.lab.protocols.measured import Measured, Misses, added
+from tenure.lab.protocols.measured import added
 
 NAME: Final = "accumulating"
 SAYS: Final = ("nothing", "brief", "names")  # what summaries say, least first

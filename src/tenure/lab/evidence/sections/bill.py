@@ -6,9 +6,10 @@ from typing import Final
 import msgspec
 
 from tenure.engine.meter.figures import ASSUMED
+from tenure.lab.events import Amounts, Caching, Compared, relative
 from tenure.lab.evidence.figures.rows import Dots, Panel, Row, rows
 from tenure.lab.evidence.page import Drawn, Section, Table, count, percent, several, usd
-from tenure.lab.validation import CAUSES, Amounts, Caching, Compared, relative, together
+from tenure.lab.validation import CAUSES, together
 
 NAME: Final = "bill"
 CACHING: Final = {

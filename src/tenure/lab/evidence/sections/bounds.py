@@ -5,12 +5,13 @@ from typing import Final
 
 import msgspec
 
+from tenure.lab.events import AgeBand, Curves
 from tenure.lab.evidence.figures.canvas import Ink
 from tenure.lab.evidence.figures.curves import Axis, Plot, Series
 from tenure.lab.evidence.figures.curves import curves as drawn
 from tenure.lab.evidence.figures.rows import Bar, Panel, Row, rows
 from tenure.lab.evidence.page import Drawn, Section, Table, count, decimal, percent, several, tokens
-from tenure.lab.protocols.curves import KEPT, STEP_BANDS, AgeBand, Curves, merged
+from tenure.lab.protocols.curves import KEPT, STEP_BANDS, merged
 
 NAME: Final = "bounds"
 SHOWS: Final = (

@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from tenure.lab.cuts import CutLine, Outcome, outcomes
+from tenure.lab.cuts import Outcome, outcomes
+from tenure.lab.events import CutLine
 from tenure.lab.evidence.figures.rows import Bar, Cells, Panel, Point, rows
 from tenure.lab.evidence.jobs import PRUNE
 from tenure.lab.evidence.origins import SUBJECT, origin

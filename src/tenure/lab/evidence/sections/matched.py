@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from tenure.lab.cuts import CutLine
+from tenure.lab.events import CutLine
 from tenure.lab.evidence.figures.rows import Pair, Panel, Row, rows
 from tenure.lab.evidence.origins import order, origin
 from tenure.lab.evidence.page import NOTHING, Drawn, Table, count, decimal, percent, shared

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from tenure.lab.bill import Bill
+from tenure.lab.events import Bill, Measured
 from tenure.lab.evidence.figures.canvas import Ink
 from tenure.lab.evidence.figures.rows import Bar
-from tenure.lab.protocols.measured import Measured
 
 # In the order in which a bar shows them.
 PARTS: Final[tuple[tuple[Ink, str, Callable[[Bill], float]], ...]] = (

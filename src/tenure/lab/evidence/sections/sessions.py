@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 
+from tenure.lab.events import Profile
 from tenure.lab.evidence.page import Section, Table, count, percent, several
-from tenure.lab.protocols.workload import RULES, Profile
+from tenure.lab.protocols.workload import RULES
 
 NAME: Final = "sessions"
 SHOWS: Final = (

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from tenure.lab.events import IsolatedRun, Measured
 from tenure.lab.evidence.figures.rows import Bar, Cells, Panel, Point, rows
 from tenure.lab.evidence.jobs import CEILING
 from tenure.lab.evidence.origins import SUBJECT, origin
@@ -27,8 +28,7 @@ from tenure.lab.evidence.page import (
 from tenure.lab.evidence.sections.money import HARMS, as_bar, missed, overruns, parts_of, per_hundred
 from tenure.lab.evidence.sections.ranked import as_rows, ranked
 from tenure.lab.intervals import wilson
-from tenure.lab.protocols.isolated import IsolatedRun
-from tenure.lab.protocols.measured import Measured, added
+from tenure.lab.protocols.measured import added
 
 NAME: Final = "whole"
 SHOWS: Final = (
