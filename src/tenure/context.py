@@ -19,17 +19,19 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
-from tenure.apis import DIALECTS
-from tenure.apis.answers import answered
-from tenure.apis.cache_markers import strip_markers
-from tenure.apis.dialect import Message
-from tenure.apis.foreign import refuse_foreign
-from tenure.apis.json_text import dump
+from tenure.apis import APIS, USUAL
+from tenure.apis.foreign import refuse_foreign, refuse_stream
+from tenure.apis.json_text import Message, source
+from tenure.apis.json_text import encoded as utf8
+from tenure.apis.lately import Lately, light
+from tenure.apis.request import Builder, Request
 from tenure.apis.rules import rules_for
+from tenure.apis.sdk import is_json, plain, reply_id, sendable, sendable_fields, storable, undeclared
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
 from tenure.engine.lifecycle.books import Books, reopen
-from tenure.engine.lifecycle.budget import USUAL, Budget
+from tenure.engine.lifecycle.budget import USUAL as USUAL_BUDGET
+from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Decision, Propose, Stay, Unmet
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Session, Setup
@@ -66,11 +68,8 @@ from tenure.engine.view.shared import Difference, difference
 from tenure.errors import InputError
 from tenure.lab.pi_filter import weigh_like_pi
 from tenure.live.asking import Asking, Helpers
-from tenure.live.lately import Lately, light
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
-from tenure.live.sdk import call_id, is_json, plain, refuse_stream, reply_id, sendable, sendable_fields, storable, undeclared
-from tenure.live.wire import Request, Wire
 from tenure.models.hosts import public_url
 from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
@@ -80,19 +79,8 @@ if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.model import Model
 
 T = TypeVar("T")
-USUAL_DIALECT: Final = "anthropic"
-
 _NOTES_TOOL: Final = Offer(NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
 _RENAMED: Final = "{} Where this conversation says {}, this tool is meant."
-
-
-_OWN: Final = "none: the conversation's own messages are sent; `extend` takes in more"
-_SERVERS: Final = "none: the whole history is sent with every request, and the server would put its own before it"
-_HISTORIES: Final = {
-    "anthropic": {"messages": _OWN},
-    "openai-chat": {"messages": _OWN},
-    "openai-responses": {"input": _OWN, "previous_response_id": _SERVERS, "conversation": _SERVERS},
-}
 
 
 class Context:
@@ -163,7 +151,7 @@ class Context:
         does not hold the conversation as it was written.
         """
         if dialect:
-            _named(DIALECTS, "dialect", dialect)
+            _named(APIS, "dialect", dialect)
         self._kinds = dict(kinds or {})
         self._count = o200k() if tokenizer is None else checked(tokenizer)
         self._on_decision = on_decision
@@ -179,11 +167,11 @@ class Context:
         if conversation:
             self._sheet, terms = held_to(self.store, conversation, budget, asked, dialect=dialect, model=model)
         else:
-            sheet = Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect or USUAL_DIALECT)
+            sheet = Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect or USUAL)
             terms = asked(Terms(), sheet)
-            self._sheet = self.store.create(replace(sheet, budget=encoded(budget or USUAL), terms=encoded(terms)))
-        dialect, model, provider = self._sheet.dialect or USUAL_DIALECT, self._sheet.model, terms.provider
-        self._dialect = _named(DIALECTS, "dialect", dialect)
+            self._sheet = self.store.create(replace(sheet, budget=encoded(budget or USUAL_BUDGET), terms=encoded(terms)))
+        dialect, model, provider = self._sheet.dialect or USUAL, self._sheet.model, terms.provider
+        self._api = _named(APIS, "dialect", dialect)
         budget = budget or Budget.kept(self._sheet.budget)
         self._model, self.rules = model, rules_for(provider, model, dialect)
         setup = Setup(
@@ -210,10 +198,10 @@ class Context:
         self.session.index.own.update(terms.tools)
         self._heard = ("", b"")  # the reply to the newest request: its id and its message
         self._request: Request | None = None  # the newest: what a planner is asked behind
-        self._messages = Messages(self.session.index, self._read, partial(light, dialect=self._dialect))
-        self._wire = Wire(self._dialect, ttl="1h" if terms.cache_life == "1h" else "", markers=terms.markers)
+        self._messages = Messages(self.session.index, self._read, partial(light, api=self._api))
+        self._requests = Builder(self._api, ttl="1h" if terms.cache_life == "1h" else "", markers=terms.markers)
         self._recalls = Recalls(
-            self.session, self.store, self._sheet.id, dialect=dialect, media=self.rules.media, count=self._count, cap=recall_cap
+            self.session, self.store, self._sheet.id, api=self._api, media=self.rules.media, count=self._count, cap=recall_cap
         )
         helpers = Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above)
         automatic = Automatic(threshold=threshold_of(handoff_at))
@@ -255,14 +243,14 @@ class Context:
             kind = type(cast(object, given)).__name__
             raise InputError("messages", f"a {kind}", "a list of messages; a whole reply is taken by `append`")
         if not isinstance(given, Iterable) or hasattr(cast(object, given), "response"):
-            refuse_stream(messages, self._dialect.name, "messages")
+            refuse_stream(messages, self._api, "messages")
         given = list(messages)
         drafts = [storable(each) for each in given if isinstance(each, Draft)]
         if len(drafts) == len(given):
             self._take(drafts)
             return
         bare = [self._message(message, f"message {n}") for n, message in enumerate(given)]
-        drafts = self._dialect.parse(bare)
+        drafts = self._api.parse(bare)
         for n, draft in enumerate(drafts):
             self._refuse_repeated(draft, f"message {n}")
         self._take(drafts)
@@ -273,9 +261,9 @@ class Context:
         A stream is not read; its whole reply is what the SDK's helper gives, such as `stream.get_final_message()`. Raises InputError for what is no
         reply, and for one that is in the record already.
         """
-        refuse_stream(reply, self._dialect.name, "reply")
+        refuse_stream(reply, self._api, "reply")
         given = plain(reply)
-        draft = self._dialect.parse_reply(given)
+        draft = self._api.parse_reply(given)
         self._refuse_again(draft, reply_id(given))
         if draft.usage is not None and draft.usage.prompt and self._sent:
             self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
@@ -309,7 +297,7 @@ class Context:
         Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside. Raises InputError for a field
         that is no JSON.
         """
-        return self._wire.body(self._requested(tools, fields, annotate=annotate, notes=notes))
+        return self._requests.body(self._requested(tools, fields, annotate=annotate, notes=notes))
 
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
@@ -356,12 +344,12 @@ class Context:
         tool = self.session.index.spans[self.session.index.block(at).span].tool  # the host's own has another name
         if is_delimiter(tool):
             told = self.session.index.answers[at]
-            return self._result(made.call_id, told.text, error=told.error)
+            return self._api.result(made, told.text, error=told.error)
         if is_recall(tool):
             return self._recalls.answered(at, made)
         if self._terms.notes and is_notes(tool):
             told = self.session.index.notes.answer(self.session.index.block(at).span)
-            return self._result(made.call_id, told.text, error=told.error)
+            return self._api.result(made, told.text, error=told.error)
         return None
 
     def recall(
@@ -483,11 +471,8 @@ class Context:
     def _message(self, message: Message | object, where: str) -> Message:
         """A message as it is recorded. Raises InputError for what is none, or is one of another API."""
         bare = plain(message)
-        refuse_foreign(bare, self._dialect.name, where)
-        is_marked = self._terms.markers and self._dialect.name == "anthropic"
-        return (
-            strip_markers(bare if isinstance(bare, bytes) else dump(bare).encode("utf-8", "surrogatepass")) if is_marked else bare
-        )
+        refuse_foreign(bare, self._api, where)
+        return self._api.unmarked(bare if isinstance(bare, bytes) else utf8(source(bare, where))) if self._terms.markers else bare
 
     def _refuse_again(self, draft: Draft, reply_id: str) -> None:
         """Raises InputError for a reply a second time: its calls are in the record, or nothing was said or asked since it came."""
@@ -501,7 +486,7 @@ class Context:
 
     def _refuse_repeated(self, draft: Draft, where: str) -> None:
         """Raises InputError for a call that the record has already, where the API wants each of its own id."""
-        calls = (block for block in draft.blocks if isinstance(block, ToolCall) and self._dialect.name != "openai-chat")
+        calls = (block for block in draft.blocks if isinstance(block, ToolCall) and self._api.unique_calls)
         for call in calls:
             made = self.session.index.called(call.call_id)
             if made is not None and self._read(made.call[0]).blocks[made.call[1]] == call:
@@ -534,19 +519,20 @@ class Context:
         self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, beside: int = 0
     ) -> dict[str, Any]:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
-        offered, fields = [sendable(dict(tool)) for tool in tools], sendable_fields(fields)
+        fields = sendable_fields(fields)
+        offered = self._api.declarations([sendable(dict(tool)) for tool in tools])
         self._declare(offered)
         self._refuse_fields(fields)
         self._refuse_dangling()
         virtual = [self._offered(each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
         own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._terms.notes
-        head = fields | {"tools": own + (virtual if annotate else virtual[-1:])}
+        head = fields | {"tools": self._api.tools(own + (virtual if annotate else virtual[-1:]))}
         head_tokens = self._head_tokens(head)
         for came in self._asking.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
             self._told(came if isinstance(came, Stay) else self._done(came.decision))
         self._decide(head_tokens + beside)
         if not annotate and not len(self.session.commits):
-            head = fields | ({"tools": own} if own else {})  # nothing left yet
+            head = fields | ({"tools": self._api.tools(own)} if own else {})  # nothing left yet
             self._head_tokens(head)
         return head
 
@@ -568,7 +554,7 @@ class Context:
         """Raises InputError for a field that would bring in a history beside the conversation's own."""
         more: Any = fields.get("extra_body")
         fields = {**fields, **more} if isinstance(more, Mapping) else fields  # the SDK writes these over its own
-        for name, why in _HISTORIES[self._dialect.name].items():
+        for name, why in self._api.histories.items():
             if isinstance(fields.get(name), str | list | tuple | Mapping):
                 raise InputError(f"the field {name!r}", "another history", why)
 
@@ -587,9 +573,9 @@ class Context:
     def _made_now(self, head: Mapping[str, Any], notes: str) -> Request:
         """The messages of the view behind a head."""
         named = "" if self._model else str(head.get("model") or "")  # the model that is asked, where none was named before
-        rules = rules_for(self.rules.provider, named, self._dialect.name) if named else self.rules
+        rules = rules_for(self.rules.provider, named, self._api.name) if named else self.rules
         shown = self._messages.of(self.session.freeze())
-        return self._wire.request(head, shown, rules, notes)
+        return self._requests.request(head, shown, rules, notes)
 
     def _told(self, decision: Decision) -> Decision:
         if self._on_decision is not None:
@@ -626,7 +612,7 @@ class Context:
         return self._lately.entry(n)
 
     def _head_tokens(self, head: Mapping[str, Any]) -> int:
-        counted = {key: head[key] for key in ("system", "instructions", "tools") if is_json(head.get(key, self))}
+        counted = {key: head[key] for key in self._api.head_fields if is_json(head.get(key, self))}
         text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
         if text != self._head[0]:
             self._head = (text, self._count(text))
@@ -654,20 +640,19 @@ class Context:
         """One of our tools as it is declared; under another name where the host has a tool of its own."""
         name = offered_name(offer.name, self.session.index.own)
         text = offer.description if name == offer.name else _RENAMED.format(offer.description, offer.name)
-        return self._dialect.tool(name, text, offer.schema)
+        return self._api.tool(name, text, offer.schema)
 
     def _made(self, asked: Message) -> tuple[tuple[int, int], ToolCall] | None:
         """The newest recorded call that `asked` is."""
-        wanted = call_id(asked)
+        wanted = self._api.call_of(asked)
         for step in reversed(self.session.index.steps):
             entry = self._read(step.entry)
             for number, block in enumerate(entry.blocks):
-                if isinstance(block, ToolCall) and block.call_id == wanted:
+                if not isinstance(block, ToolCall):
+                    continue
+                if block.call_id == wanted.call_id if wanted.call_id else block == replace(wanted, call_id=block.call_id):
                     return (entry.n, number), block
         return None
-
-    def _result(self, call_id: str, text: str, *, error: bool) -> dict[str, Any]:
-        return answered(self._dialect.name, call_id, text, error=error)
 
 
 def _named(table: Mapping[str, T], what: str, name: str) -> T:

@@ -12,7 +12,7 @@ from tenure.agent.calls import NOT_BEGUN
 from tenure.agent.events import ApprovalAsked, CallOutput, EpisodeEnded, Event, Requested, SessionOpened, TextDelta
 from tenure.agent.loop import INTERRUPTED
 from tenure.agent.session import Agent
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.json_text import load
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Role, ToolCall, ToolResult
@@ -75,7 +75,7 @@ def test_a_turn_can_be_stopped_at_any_event_and_the_next_request_is_valid(dialec
         place.mkdir()
         outside = Outside(folder(place, a_py="x\n"), *script(), dialect=dialect)
         events, body, more = stopped_at(n, outside, leave=leave)
-        head, messages = DIALECTS[dialect].split(body)
+        head, messages = APIS[dialect].split(body)
         request = dict(head.fields) | {
             "input" if dialect == "openai-responses" else "messages": [load(each.decode()) for each in messages]
         }

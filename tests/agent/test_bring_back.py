@@ -8,7 +8,7 @@ from holding import Outside, call, folder, heard, of, open_agent, says
 
 from tenure.agent.events import CallDone, CallStarted, Recalled
 from tenure.agent.session import Agent
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.json_text import dump, load
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
@@ -51,7 +51,7 @@ def test_what_was_recalled_on_a_persons_word_is_in_the_next_request_byte_for_byt
         context.extend([{"role": "user", "content": "And now?"}])
         body = context.wire(tools=agent.parts.tools, **agent.parts.fields)
         assert dump(bytes_of).strip('"') in body.decode()
-        head, messages = DIALECTS[dialect].split(body)
+        head, messages = APIS[dialect].split(body)
         key = "input" if dialect == "openai-responses" else "messages"
         request = dict(head.fields) | {key: [load(each.decode()) for each in messages]}
         assert violations(request, rules_for("", "scripted", dialect)) == ()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.apis.anthropic import Anthropic, render_system
-from tenure.apis.cache_markers import markers_of, place_markers, strip_markers
+from tenure.apis.anthropic.markers import markers_of, place_markers, strip_markers
 from tenure.engine.record.chain import Chain
 from tenure.engine.record.entry import Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.engine.view.piece import Piece

@@ -7,13 +7,13 @@ from dialect_messages import CONVERSATIONS, spellings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.engine.record.chain import Chain
 from tenure.engine.record.entry import Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
-NAMES = sorted(DIALECTS)
+NAMES = sorted(APIS)
 COMPACT = {"separators": (",", ":"), "ensure_ascii": False}
 
 
@@ -49,15 +49,15 @@ def ids(drafts: Sequence[Draft]) -> list[str]:
 def test_what_was_not_edited_goes_out_byte_identical(name: str, data: st.DataObject) -> None:
     spell = data.draw(spellings)
     messages = [spell(message) for message in data.draw(CONVERSATIONS[name])]
-    drafts = DIALECTS[name].parse(messages)
-    assert list(DIALECTS[name].render([whole(draft) for draft in drafts])) == messages
+    drafts = APIS[name].parse(messages)
+    assert list(APIS[name].render([whole(draft) for draft in drafts])) == messages
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_dictionaries_come_back_structurally_equal(name: str, data: st.DataObject) -> None:
     messages = data.draw(CONVERSATIONS[name])
-    rendered = DIALECTS[name].render([whole(draft) for draft in DIALECTS[name].parse(messages)])
+    rendered = APIS[name].render([whole(draft) for draft in APIS[name].parse(messages)])
     assert [json.loads(text) for text in rendered] == messages
 
 
@@ -66,14 +66,14 @@ def test_dictionaries_come_back_structurally_equal(name: str, data: st.DataObjec
 def test_spelling_does_not_change_the_entry(name: str, data: st.DataObject) -> None:
     messages = data.draw(CONVERSATIONS[name])
     one, other = data.draw(spellings), data.draw(spellings)
-    dialect = DIALECTS[name]
+    dialect = APIS[name]
     assert ids(dialect.parse([one(m) for m in messages])) == ids(dialect.parse([other(m) for m in messages]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_an_edited_piece_parses_to_the_blocks_it_shows(name: str, data: st.DataObject) -> None:
-    dialect = DIALECTS[name]
+    dialect = APIS[name]
     for draft in dialect.parse(data.draw(CONVERSATIONS[name])):
         gone = data.draw(st.sets(st.integers(0, len(draft.blocks) - 1)))
         piece = without(draft, gone)
@@ -85,7 +85,7 @@ def test_an_edited_piece_parses_to_the_blocks_it_shows(name: str, data: st.DataO
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_an_edited_piece_is_never_larger(name: str, data: st.DataObject) -> None:
-    dialect, spell = DIALECTS[name], data.draw(spellings)
+    dialect, spell = APIS[name], data.draw(spellings)
     for draft in dialect.parse([spell(message) for message in data.draw(CONVERSATIONS[name])]):
         gone = data.draw(st.sets(st.integers(0, len(draft.blocks) - 1)))
         sizes = [sum(map(len, dialect.render([piece]))) for piece in (without(draft, gone), whole(draft))]
@@ -95,7 +95,7 @@ def test_an_edited_piece_is_never_larger(name: str, data: st.DataObject) -> None
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 def test_replaced_text_is_shown_and_the_rest_stays(name: str, data: st.DataObject) -> None:
-    dialect = DIALECTS[name]
+    dialect = APIS[name]
     for draft in dialect.parse(data.draw(CONVERSATIONS[name])):
         blocks = tuple(
             ToolResult(call_id=block.call_id, text="short", error=block.error) if isinstance(block, ToolResult) else block
@@ -117,9 +117,9 @@ def test_replaced_text_is_shown_and_the_rest_stays(name: str, data: st.DataObjec
 @pytest.mark.parametrize("target", NAMES)
 @given(data=st.data())
 def test_another_dialect_says_the_same(source: str, target: str, data: st.DataObject) -> None:
-    drafts = DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))
-    rendered = DIALECTS[target].render([whole(draft) for draft in drafts])
-    again = [block for draft in DIALECTS[target].parse(list(rendered)) for block in draft.blocks]
+    drafts = APIS[source].parse(data.draw(CONVERSATIONS[source]))
+    rendered = APIS[target].render([whole(draft) for draft in drafts])
+    again = [block for draft in APIS[target].parse(list(rendered)) for block in draft.blocks]
     for kind in (ToolCall, ToolResult):
         said = [block for draft in drafts for block in draft.blocks if isinstance(block, kind)]
         heard = [block for block in again if isinstance(block, kind)]
@@ -138,7 +138,7 @@ def test_inserted_pieces_are_built_from_their_blocks(name: str) -> None:
         Piece(role=Role.ASSISTANT, blocks=(ToolCall(call_id="recall_1", name="recall", arguments='{"id":"read:1"}'),)),
         Piece(role=Role.TOOL, blocks=(ToolResult(call_id="recall_1", text="bytes"),)),
     ]
-    drafts = DIALECTS[name].parse(list(DIALECTS[name].render(pieces)))
+    drafts = APIS[name].parse(list(APIS[name].render(pieces)))
     assert [block.text for draft in drafts for block in draft.blocks] == ["brief", '{"id":"read:1"}', "bytes"]
 
 
@@ -157,7 +157,7 @@ def test_inserted_pieces_are_built_from_their_blocks(name: str) -> None:
 def test_what_cannot_be_read_names_its_place(name: str, message: bytes, found: str) -> None:
     good: Any = {"role": "user", "content": "fine"}
     with pytest.raises(InputError, match=r"^message 1") as caught:
-        DIALECTS[name].parse([good, message])
+        APIS[name].parse([good, message])
     assert found in str(caught.value)
 
 
@@ -172,16 +172,16 @@ def test_split_and_join_are_inverse(name: str, data: st.DataObject) -> None:
         **({system: "be brief"} if system else {}),
         key: data.draw(CONVERSATIONS[name]),
     }
-    head, messages = DIALECTS[name].split(body)
-    assert json.loads(DIALECTS[name].join(head, messages)) == body
+    head, messages = APIS[name].split(body)
+    assert json.loads(APIS[name].join(head, messages)) == body
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", ['"\\ud800"', '"a\\ud83d"', '"\\u0000"'])
 def test_lone_surrogates_stay_in_the_payload_only(name: str, text: str) -> None:
     message = b'{"role":"user","x":1E2,"big":123456789012345678901234567890,"role":"user","content":%b}' % text.encode()
-    (draft,) = DIALECTS[name].parse([message])
-    assert DIALECTS[name].render([whole(draft)]) == (message,)
+    (draft,) = APIS[name].parse([message])
+    assert APIS[name].render([whole(draft)]) == (message,)
     assert draft.blocks[0].text.encode()
 
 
@@ -190,6 +190,6 @@ def test_what_a_fast_parser_mangles_survives_an_edit(name: str) -> None:
     message = b'{"role":"user","x":1E2,"x":2,"odd":"\\ud800","content":[%b,%b]}'
     kind = b"input_text" if name == "openai-responses" else b"text"
     parts = [b'{"type":"%b","text":"%b","n":1E2}' % (kind, text) for text in (b"gone", b"kept\\udfff")]
-    (draft,) = DIALECTS[name].parse([message % tuple(parts)])
-    (edited,) = DIALECTS[name].render([without(draft, {0})])
+    (draft,) = APIS[name].parse([message % tuple(parts)])
+    (edited,) = APIS[name].render([without(draft, {0})])
     assert edited == b'{"role":"user","x":1E2,"x":2,"odd":"\\ud800","content":[%b]}' % parts[1]

@@ -3,7 +3,7 @@ from typing import Any
 
 from dialect_messages import PNG
 
-from tenure.apis.dialect import Head
+from tenure.apis.api import Head
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.engine.record.entry import Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.engine.view.piece import Piece

@@ -8,14 +8,14 @@ from dialect_messages import CONVERSATIONS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.apis import DIALECTS
-from tenure.apis.dialect import Head
+from tenure.apis import APIS
+from tenure.apis.api import Head
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.testing.validity import violations
 
-NAMES = sorted(DIALECTS)
+NAMES = sorted(APIS)
 RULES = {
     "anthropic": rules_for("anthropic", "claude-opus-5", "anthropic"),
     "openai-chat": rules_for("openai", "gpt-5", "openai-chat"),
@@ -43,14 +43,14 @@ def call_of(block: Block) -> str:
 
 def refused(target: str, pieces: Sequence[Piece]) -> tuple[str, ...]:
     rules = RULES[target]
-    return violations(json.loads(DIALECTS[target].join(Head(), DIALECTS[target].render(pieces))), rules)
+    return violations(json.loads(APIS[target].join(Head(), APIS[target].render(pieces))), rules)
 
 
 @pytest.mark.parametrize("source", NAMES)
 @pytest.mark.parametrize("target", NAMES)
 @given(data=st.data())
 def test_views_without_some_calls_are_accepted(source: str, target: str, data: st.DataObject) -> None:
-    drafts = DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))
+    drafts = APIS[source].parse(data.draw(CONVERSATIONS[source]))
     calls = sorted({call_of(block) for draft in drafts for block in draft.blocks} - {""})
     gone = data.draw(st.sets(st.sampled_from(calls))) if calls else set[str]()
     assert refused(target, [shown(draft, gone) for draft in drafts]) == ()
@@ -60,7 +60,7 @@ def test_views_without_some_calls_are_accepted(source: str, target: str, data: s
 @pytest.mark.parametrize("target", NAMES)
 @given(data=st.data())
 def test_a_note_anywhere_leaves_a_request_valid(source: str, target: str, data: st.DataObject) -> None:
-    pieces = [shown(draft, set()) for draft in DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))]
+    pieces = [shown(draft, set()) for draft in APIS[source].parse(data.draw(CONVERSATIONS[source]))]
     pieces.insert(data.draw(st.integers(0, len(pieces))), NOTE)
     assert refused(target, pieces) == ()
 
@@ -71,6 +71,6 @@ def test_a_session_may_change_its_provider_midway(target: str, data: st.DataObje
     pieces = [
         shown(draft, set())
         for source in data.draw(st.permutations(NAMES))
-        for draft in DIALECTS[source].parse(data.draw(CONVERSATIONS[source]))
+        for draft in APIS[source].parse(data.draw(CONVERSATIONS[source]))
     ]
     assert refused(target, pieces) == ()

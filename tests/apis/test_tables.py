@@ -1,6 +1,6 @@
 import pytest
 
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.rules import RULES, rules_for
 
 
@@ -41,7 +41,7 @@ def test_deepseek_keeps_the_reasoning_of_calls() -> None:
     assert rules_for("deepseek", "deepseek-v4-pro", "openai-chat").call_reasoning
 
 
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("dialect", sorted(APIS))
 def test_rules_are_named_as_asked(dialect: str) -> None:
     rules = rules_for("someone", "some-model", dialect)
     assert (rules.provider, rules.dialect) == ("someone", dialect)

@@ -4,7 +4,7 @@ import pytest
 from reported import EVERY, MODEL, Agent, Body, by_character, said
 
 from tenure import Budget
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.engine.policies import POLICIES
 from tenure.engine.view.edit import Insert, Replace
 
@@ -34,7 +34,7 @@ def test_output_tokens_are_not_counted_as_context() -> None:  # letta-ai/letta#3
 
 
 def test_cached_tokens_are_part_of_the_prompt_and_counted_once() -> None:  # efferent 59, cherry-studio#18351
-    draft = DIALECTS["anthropic"].parse_reply(reply("Yes.", prompt=10, read=100, write=50, output=5))
+    draft = APIS["anthropic"].parse_reply(reply("Yes.", prompt=10, read=100, write=50, output=5))
     assert draft.usage is not None
     assert draft.usage.prompt == 160
     assert (draft.usage.cache_read, draft.usage.cache_write, draft.usage.output) == (100, 50, 5)

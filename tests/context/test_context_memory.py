@@ -3,10 +3,10 @@
 import gc
 from pathlib import Path
 
+from tenure.apis.lately import MOST, Lately
 from tenure.context import Context
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.piece import Piece
-from tenure.live.lately import MOST, Lately
 
 RESULTS, SIZE = 12, 2_000_000
 

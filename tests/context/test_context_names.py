@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tenure import Context
-from tenure.apis.answers import answered
+from tenure.apis import APIS
 from tenure.apis.rules import rules_for
+from tenure.engine.record.entry import ToolCall
 from tenure.testing.store import MemoryStore
 from tenure.testing.validity import violations
 
@@ -46,7 +47,7 @@ def call(dialect: str, name: str, call_id: str, arguments: dict[str, Any]) -> tu
 
 
 def done(context: Context, dialect: str, call_id: str, answer: Any = None) -> None:
-    result = answer or answered(dialect, call_id, "x")
+    result = answer or APIS[dialect].result(ToolCall(call_id=call_id, name="x", arguments=""), "x")
     context.extend([{"role": "user", "content": [result]} if dialect == "anthropic" else result])
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Text, Thinking, ToolCall, Usage
 from tenure.models.assembly.assembly import Assembly, arguments_of
@@ -15,7 +15,6 @@ from tenure.models.assembly.chat import ChatAssembly
 from tenure.models.assembly.messages import MessageAssembly
 from tenure.models.assembly.responses import ResponseAssembly
 from tenure.models.speaker import Spoken, Whole
-from tenure.models.speakers import APIS
 from tenure.testing.script import Call, Reply, wire
 from tenure.testing.streams import events
 
@@ -60,7 +59,7 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
     spoken = taken(assembly, stream)
     whole = assembly.whole()
     assert whole is not None
-    parsed, wanted = DIALECTS[dialect].parse_reply(whole.reply), DIALECTS[dialect].parse_reply(response)
+    parsed, wanted = APIS[dialect].parse_reply(whole.reply), APIS[dialect].parse_reply(response)
     assert (parsed.usage, parsed.model) == (wanted.usage, wanted.model)
     assert [block for block in parsed.blocks if block.text or isinstance(block, ToolCall)] == [
         block for block in wanted.blocks if block.text or isinstance(block, ToolCall)
@@ -176,7 +175,7 @@ def test_items_that_were_done_stand_in_for_a_response_that_leaves_them_out() -> 
     whole = assembly.whole()
     assert whole is not None
     assert whole.text == "Hi."
-    assert DIALECTS["openai-responses"].parse_reply(whole.reply).blocks == (Text(text="Hi.", origin="model"),)
+    assert APIS["openai-responses"].parse_reply(whole.reply).blocks == (Text(text="Hi.", origin="model"),)
 
 
 def test_reasoning_that_is_not_sealed_is_left_out_and_what_followed_loses_its_ids() -> None:
@@ -237,7 +236,7 @@ def test_blocks_of_every_kind_are_kept_as_the_provider_spelled_them() -> None:
     whole = assembly.whole()
     assert whole is not None
     assert whole.usage == Usage(uncached=9, output=7)
-    draft = DIALECTS["anthropic"].parse_reply(whole.reply)
+    draft = APIS["anthropic"].parse_reply(whole.reply)
     assert [type(block) for block in draft.blocks] == [Thinking, Thinking, ToolCall, ToolCall]
     assert b'"input":{"a": 1E2, "b": "\xc3\xa9"}' in whole.reply
     assert [made.arguments for made in whole.calls] == ['{"a": 1E2, "b": "é"}', '{"c":1}']

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Media, Origin
 from tenure.errors import InputError
@@ -76,7 +76,7 @@ def test_any_question_in_words_is_a_valid_request(system: str, said: list[str], 
 
 def test_drafts_of_another_provider_are_rendered_for_this_one() -> None:
     spoken = (human("go"), reply("look", call("read", path="a.py")), result("body"), "what can go?")
-    claude = DIALECTS["anthropic"].parse([b'{"role":"user","content":[{"type":"text","text":"from Claude"}]}'])
+    claude = APIS["anthropic"].parse([b'{"role":"user","content":[{"type":"text","text":"from Claude"}]}'])
     for name, body in BODIES.items():
         sent = json.loads(body(Question(messages=(*claude, *spoken)), "m"))
         assert violations(sent, rules_for("", "m", name)) == ()

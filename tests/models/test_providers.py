@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tenure.apis import DIALECTS
-from tenure.apis.cache_markers import place_markers
-from tenure.apis.dialect import Head
+from tenure.apis import APIS
+from tenure.apis.anthropic.markers import place_markers
+from tenure.apis.api import Head
 from tenure.engine.meter.price import Prices
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.piece import Piece
@@ -201,7 +201,7 @@ def test_the_provider_reads_a_prefix_of_items_from_its_cache() -> None:
 
 
 def test_the_provider_reads_a_prefix_from_its_cache() -> None:
-    dialect = DIALECTS["anthropic"]
+    dialect = APIS["anthropic"]
     spoken = dialect.render([Piece(role=draft.role, blocks=draft.blocks) for draft in (human("word " * 20_000), reply("yes?"))])
     fields = {"model": "claude-opus-4-5", "max_tokens": 32_000, "thinking": {"type": "enabled", "budget_tokens": 10_000}}
     body = dialect.join(Head(fields=fields), place_markers(spoken, [0]))

@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tenure.apis import DIALECTS
-from tenure.apis.cache_markers import strip_markers
-from tenure.apis.dialect import Dialect
+from tenure.apis import APIS
+from tenure.apis.anthropic.markers import strip_markers
+from tenure.apis.api import Api
 from tenure.engine.record.chain import Chain
 from tenure.engine.record.entry import Draft, Entry, Role, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
@@ -84,7 +84,7 @@ class SpikeGateway:
 
     async def _serve(self, request: Request) -> Response:
         name = next(name for name, path in PATHS.items() if path == request.url.path)
-        dialect: Dialect = DIALECTS[name]
+        dialect: Api = APIS[name]
         head, messages = dialect.split(await request.body())
         drafts = dialect.parse([strip_markers(message) for message in messages] if name == "anthropic" else messages)
         client = client_chain(drafts)

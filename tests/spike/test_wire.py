@@ -11,15 +11,15 @@ import pytest
 from spike_gateway import SpikeGateway, common_prefix, placed
 from wire_clients import STEPS, chat_step, results, user, without_reasoning
 
-from tenure.apis import DIALECTS
-from tenure.apis.cache_markers import strip_markers
+from tenure.apis import APIS
+from tenure.apis.anthropic.markers import strip_markers
 from tenure.apis.rules import rules_for
 from tenure.engine.record.chain import Chain
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text, Thinking, ToolCall
 from tenure.testing.provider import FakeProvider, Seen, serve
 from tenure.testing.script import Call, Reply, Script
 
-NAMES = sorted(DIALECTS)
+NAMES = sorted(APIS)
 READ = Call(name="read", arguments='{"path": "a.py"}')
 DELIMITER = Call(name="delimiter", arguments='{"open": "expl"}')
 
@@ -29,12 +29,12 @@ def scripted(*replies: Reply) -> FakeProvider:
 
 
 def sent(seen: Seen) -> tuple[bytes, ...]:
-    messages = DIALECTS[seen.dialect].split(seen.body)[1]
+    messages = APIS[seen.dialect].split(seen.body)[1]
     return tuple(strip_markers(message) for message in messages)
 
 
 def record(seen: Seen) -> tuple[Entry, ...]:
-    return placed((), DIALECTS[seen.dialect].parse(sent(seen)))
+    return placed((), APIS[seen.dialect].parse(sent(seen)))
 
 
 def ids(entries: Sequence[Entry]) -> list[str]:

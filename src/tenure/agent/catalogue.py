@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from tenure.apis import APIS, COMMON
 from tenure.errors import InputError
 from tenure.models.hosts import NAMED, PROVIDERS, SERVICES, host_of
 
@@ -29,18 +30,13 @@ _OUTPUTS: Final = (
     (re.compile(r"gpt-3\.5"), 4_096),
     (re.compile(r"deepseek-chat"), 8_192),
 )
-# Models that reason, whose sealed reasoning has to be asked for: platform.openai.com/docs/guides/reasoning
-_REASONS: Final = re.compile(r"^(?:o\d|gpt-[5-9]|codex)")
-_REASONING: Final = "reasoning.encrypted_content"
-
 # What may stand before the colon -> the API; where "openai" speaks depends on who is at the other end.
 _KINDS: Final = {
     "openai": "",
     "anthropic": "anthropic",
-    "openai-chat": "openai-chat",
-    "openai-responses": "openai-responses",
+    **{name: name for name in APIS},
     "scripted": "",
-    **{name: "openai-chat" for name in NAMED if name not in ("openai", "anthropic")},
+    **{name: COMMON for name in NAMED if name not in ("openai", "anthropic")},
 }
 _FILE: Final = "file://"
 _OWN: Final = {name: NAMED[name].host for name in ("openai", "anthropic")}
@@ -141,29 +137,7 @@ def script_path(choice: Chosen, folder: Path) -> Path:
 def fields_of(choice: Chosen, session: str = "") -> dict[str, Any]:
     """What requests to a model say beside the conversation. `session` tells a provider's cache which requests belong together."""
     own = choice.host == _OWN["openai"]
-    keyed = {"prompt_cache_key": session} if own and session else {}
-    match choice.api:
-        case "anthropic":
-            return {"model": choice.name, "max_tokens": choice.output, "stream": True}
-        case "openai-responses":
-            sealed = {"include": [_REASONING]} if _REASONS.match(choice.name) else {}
-            return {
-                "model": choice.name,
-                "max_output_tokens": choice.output,
-                "stream": True,
-                "store": False,
-                **sealed,
-                **keyed,
-            }
-        case _:
-            limit = "max_completion_tokens" if own else "max_tokens"
-            return {
-                "model": choice.name,
-                limit: choice.output,
-                "stream": True,
-                "stream_options": {"include_usage": True},
-                **keyed,
-            }
+    return APIS[choice.api or COMMON].fields(choice.name, output=choice.output, own=own, session=session)
 
 
 def listed(provider: str = "") -> Iterator[Chosen]:

@@ -32,7 +32,7 @@ from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.tool import Limits, Tool
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.context import Context
 from tenure.engine.lifecycle.decision import Decision
 from tenure.engine.lifecycle.terms import Terms
@@ -94,9 +94,9 @@ class Parts:
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:
         """The tools as requests declare them, without those that the conversation adds itself."""
-        dialect = DIALECTS[self.choice.api]
+        api = APIS[self.choice.api]
         return tuple(
-            dialect.tool(tool.name, tool.description, tool.schema) | {DECLARATION: tool.kind.value} for tool in self.toolbox.tools
+            api.tool(tool.name, tool.description, tool.schema) | {DECLARATION: tool.kind.value} for tool in self.toolbox.tools
         )
 
     @property

@@ -6,7 +6,7 @@ The one place of the agent that changes a `Context`.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -30,8 +30,7 @@ from tenure.agent.spending import Spent
 from tenure.agent.tools.output import Output
 from tenure.agent.tools.tool import Limits
 from tenure.agent.tools.tool import Outcome as Came
-from tenure.apis import DIALECTS
-from tenure.apis.answers import answered, carries
+from tenure.apis import APIS
 from tenure.apis.json_text import dump
 from tenure.apis.media import Source
 from tenure.context import Context
@@ -68,7 +67,7 @@ class Recorder:
     def __init__(self, context: Context, dialect: str, *, annotate: bool, delegated: Callable[[], Spent]) -> None:
         """`annotate` offers the tool `delimiter`; `delegated` gives what sub-agents used."""
         self._annotate = annotate
-        self.context, self.dialect = context, dialect
+        self.context, self._api = context, APIS[dialect]
         self._delegated = delegated
         self._decisions: list[Decision] = []
         self._unmet = False
@@ -78,16 +77,12 @@ class Recorder:
 
     def system(self, text: str) -> None:
         """The prompt, as the record's first entry: so it is the same when the session goes on in a year."""
-        self.context.extend([{"role": "system", "content": text}])
+        self.context.extend([self._api.system(text)])
 
     def human(self, text: str, images: Sequence[Source] = ()) -> int:
         """What a person says; its entry."""
-        parts = [_picture(self.dialect, image) for image in images]
-        word = "input_text" if self.dialect == "openai-responses" else "text"
-        listed = self.dialect == "anthropic" or parts
-        words = [{"type": word, "text": text}] if text.strip() else []  # an empty part is refused
-        content: Any = [*words, *parts] if listed else text
-        self.context.extend([{"role": "user", "content": content}])
+        words = [self._api.text(text)] if text.strip() else []  # an empty part is refused
+        self.context.extend([self._api.user([*words, *map(self._api.medium, images)] if images else text)])
         return self.length - 1
 
     def host(self, text: str) -> None:
@@ -178,7 +173,7 @@ class Recorder:
         n = self.length - 1
         told = self.context.call({"id": call_id})
         if told is not None:
-            self.context.extend([self._wrapped([told])] if self.dialect == "anthropic" else [told])
+            self.context.extend(self._api.results([told]))
         self._close(why)
         yield from (replace(event, aborted=True) if isinstance(event, EpisodeEnded) else event for event in self._episodes(n))
         yield self.gauged()
@@ -187,8 +182,7 @@ class Recorder:
         """A recall on the person's word, at the record's end: the call as the model would have made it, its answer, and by whom it was wanted."""
         given = {name: value for name, value in msgspec.structs.asdict(query).items() if value}
         made = Made(call_id=f"recalled_{self.length}", tool=RECALL, arguments=dump(given))
-        call = ToolCall(call_id=made.call_id, name=made.tool, arguments=made.arguments)
-        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(call,))])
+        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(_call(made),))])
         yield CallStarted(call=made.call_id, tool=RECALL, summary=f"{RECALL} {query.handle}", arguments=made.arguments)
         yield from self.results([self.virtual(made)])
         self._close("recalled on the user's word")
@@ -280,17 +274,17 @@ class Recorder:
         told = self.context.call({"id": made.call_id})
         if told is None:
             return self.outcome(made, Came(text=f"{made.tool}: not offered in this session", error=True))
-        text = _text_of(told)
+        text = self._api.text_of(told)
         is_error = bool(told.get("is_error")) or text.startswith(("delimiter refused", "recall:"))
         return Done(made=made, message=told, text=text, outcome="error" if is_error else "done")
 
     def outcome(self, made: Made, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
         """What a tool answered, in the dialect's shape. Media that a result cannot carry here are said behind it."""
-        carried = [each for each in came.media if carries(self.dialect, each)]
+        carried = [each for each in came.media if self._api.carries(each)]
         said = "error" if came.error and outcome == "done" else outcome
         return Done(
             made=made,
-            message=answered(self.dialect, made.call_id, came.text, error=came.error, media=carried),
+            message=self._api.result(_call(made), came.text, error=came.error, media=carried),
             text=came.text,
             outcome=said,
             media=tuple(each for each in came.media if each not in carried),
@@ -301,29 +295,20 @@ class Recorder:
 
     def noted(self, done: Done, note: str) -> Done:
         """A result with a note of this program behind it."""
-        key = "output" if self.dialect == "openai-responses" else "content"
-        content: object = done.message[key]
-        word = "input_text" if self.dialect == "openai-responses" else "text"
-        longer = content + note if isinstance(content, str) else [*_parts(content), {"type": word, "text": note.strip()}]
-        return replace(done, message={**done.message, key: longer}, text=done.text + note)
+        return replace(done, message=self._api.with_text(done.message, note), text=done.text + note)
 
     def _messages(self, done: Sequence[Done]) -> list[Any]:
-        if self.dialect == "anthropic":
-            messages: list[Any] = [self._wrapped([each.message for each in done])]
-        else:
-            messages = [each.message for each in done]
+        messages: list[Any] = self._api.results([each.message for each in done])
         if not any(each.spill or each.media for each in done):
             return messages
         beside = [(each, image) for each in done for image in each.media]
-        content = [part for each, image in beside for part in (_words(self.dialect, each), _picture(self.dialect, image))]
-        drafts = list(DIALECTS[self.dialect].parse([*messages, *([{"role": "user", "content": content}] if content else [])]))
+        named = ((self._api.text(f"[what {each.made.tool} showed:]"), self._api.medium(image)) for each, image in beside)
+        content = [part for pair in named for part in pair]
+        drafts = list(self._api.parse([*messages, *([self._api.user(content)] if content else [])]))
         if content:
             drafts[-1] = replace(drafts[-1], blocks=tuple(map(_of_host, drafts[-1].blocks)))
         spills = {each.made.call_id: each.spill for each in done if each.spill}
         return [replace(draft, blocks=tuple(_with_spill(block, spills) for block in draft.blocks)) for draft in drafts]
-
-    def _wrapped(self, results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        return {"role": "user", "content": list(results)}
 
     def _results_in(self, n: int) -> list[tuple[int, int]]:
         facts = self.context.session.index.entries[n]
@@ -407,16 +392,8 @@ def _committed(proposal: Propose) -> Committed:
     )
 
 
-def _text_of(message: Mapping[str, Any]) -> str:
-    """The text of a result in a dialect's shape."""
-    content: object = message.get("content", message.get("output", ""))
-    if isinstance(content, str):
-        return content
-    return "\n".join(text for part in _parts(content) if isinstance(text := part.get("text"), str))
-
-
-def _parts(content: object) -> list[dict[str, Any]]:
-    return [cast(dict[str, Any], part) for part in cast(list[object], content) if isinstance(part, dict)]
+def _call(made: Made) -> ToolCall:
+    return ToolCall(call_id=made.call_id, name=made.tool, arguments=made.arguments)
 
 
 def _of_host(block: Block) -> Block:
@@ -427,24 +404,3 @@ def _of_host(block: Block) -> Block:
 def _with_spill(block: Block, spills: Mapping[str, Spill]) -> Block:
     """A result with where the rest of its output is."""
     return replace(block, spill=spills[block.call_id]) if isinstance(block, ToolResult) and block.call_id in spills else block
-
-
-def _words(dialect: str, done: Done) -> dict[str, Any]:
-    word = "input_text" if dialect == "openai-responses" else "text"
-    return {"type": word, "text": f"[what {done.made.tool} showed:]"}
-
-
-def _picture(dialect: str, image: Source) -> dict[str, Any]:
-    """An image or document in a message of a user."""
-    match dialect:
-        case "anthropic":
-            kind = "image" if image.image else "document"
-            return {"type": kind, "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
-        case "openai-responses":
-            if image.image:
-                return {"type": "input_image", "image_url": image.data_url}
-            return {"type": "input_file", "filename": image.name or "document.pdf", "file_data": image.data_url}
-        case _:
-            if image.image:
-                return {"type": "image_url", "image_url": {"url": image.data_url}}
-            return {"type": "file", "file": {"filename": image.name or "document.pdf", "file_data": image.data_url}}

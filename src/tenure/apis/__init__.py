@@ -1,14 +1,25 @@
+"""The APIs that are spoken, a line for each. Everything that is known of one stands in its folder, behind `tenure.apis.api.Api`."""
+
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 from tenure.apis.anthropic import Anthropic
-from tenure.apis.dialect import Dialect
+from tenure.apis.api import Api
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.apis.openai_responses import OpenAIResponses
 
-DIALECTS: Final[Mapping[str, Dialect]] = MappingProxyType(
-    {dialect.name: dialect for dialect in (OpenAIChat(), OpenAIResponses(), Anthropic())}
+APIS: Final[Mapping[str, Api]] = MappingProxyType(
+    {
+        api.name: api
+        for api in (
+            OpenAIChat(),
+            OpenAIResponses(),
+            Anthropic(),
+        )
+    }
 )
+USUAL: Final = Anthropic.name  # of a conversation that names none
+COMMON: Final = OpenAIChat.name  # what nearly every server speaks
 
-__all__ = ["DIALECTS"]
+__all__ = ["APIS", "COMMON", "USUAL"]

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from tenure.apis.dialect import Message
 from tenure.errors import InputError
 
+Message: TypeAlias = bytes | Mapping[str, Any]  # one provider message: its raw JSON, or the dictionary of it
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _DECODER: Final = json.JSONDecoder(strict=False)

@@ -2,19 +2,20 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
 
 from tenure.apis.image_size import image_size, page_count
-from tenure.apis.json_text import Json, clean, load, optional_string, source
+from tenure.apis.json_text import Json, load, optional_string, source
 from tenure.engine.record.entry import NEUTRAL, Entry, Media, Origin, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
-_PLAIN: Final = "text/plain"
+PLAIN: Final = "text/plain"
+PDF: Final = "application/pdf"
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -36,10 +37,11 @@ class Source(Struct, frozen=True, kw_only=True):
 
 def source_of(part: Json) -> Source | None:
     """The source that a content part of any provider names; None when it is no media part."""
-    if not isinstance(part, dict):
+    from tenure.apis import APIS  # which are made of what stands here
+
+    if not isinstance(part, dict) or part.get("type") == "text":
         return None
-    reader = _READERS.get(optional_string(part, "type"))
-    found = reader(part) if reader else None
+    found = next(filter(None, (api.source_of(part) for api in APIS.values())), None)
     return found if found and (found.data or found.plain or found.url or found.file_id) else None
 
 
@@ -90,7 +92,7 @@ def medium_bytes(entry: Entry, media: Media) -> bytes:
 
 def note(media: Media) -> str:
     """What stands for media whose bytes cannot be shown: its type and what is known of it in words."""
-    if media.media_type == _PLAIN:
+    if media.media_type == PLAIN:
         return media.text
     facts = [media.media_type or "media", f"{media.width}x{media.height}" if media.width else "", media.text]
     return "[" + ", ".join(filter(None, facts)) + "]"
@@ -113,64 +115,26 @@ def _walk(value: Json) -> Iterator[Source]:
         yield from _walk(child)
 
 
-def _from_url(url: str, name: str = "", *, image: bool = True) -> Source:
+def from_url(url: str, name: str = "", *, image: bool = True) -> Source:
+    """The source that a URL is, which may hold the bytes itself."""
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
         return Source(media_type=head[5:-7].partition(";")[0], data=data, name=name, image=image)
     return Source(url=url, name=name, image=image)
 
 
-def _anthropic(part: Mapping[str, Json]) -> Source | None:
-    inner = part.get("source")
-    if not isinstance(inner, dict):
-        return None
-    image = part.get("type") == "image"
-    name = "\n".join(filter(None, (optional_string(part, "title"), optional_string(part, "context"))))
-    kind, data = inner.get("type"), optional_string(inner, "data")
-    media_type = optional_string(inner, "media_type")
-    match kind:
-        case "base64":
-            return Source(media_type=media_type, data=data, name=name, image=image)
-        case "text":
-            return Source(media_type=_PLAIN, plain=data, name=name, image=image)
-        case "url":
-            return Source(url=optional_string(inner, "url"), name=name, image=image)
-        case "file":
-            return Source(file_id=optional_string(inner, "file_id"), name=name, image=image)
-        case _:
-            return None
-
-
-def _image_url(part: Mapping[str, Json]) -> Source | None:
+def image_url(part: Mapping[str, Json]) -> Source:
+    """The source of an image, as both APIs of OpenAI name it."""
     inner = part.get("image_url")
     url = optional_string(inner, "url") if isinstance(inner, dict) else optional_string(part, "image_url")
-    return _from_url(url) if url else Source(file_id=optional_string(part, "file_id"))
+    return from_url(url) if url else Source(file_id=optional_string(part, "file_id"))
 
 
-def _file(part: Mapping[str, Json]) -> Source | None:
+def file(part: Mapping[str, Json]) -> Source:
+    """The source of a document, as both APIs of OpenAI name it."""
     inner = part.get("file")
     fields = inner if isinstance(inner, dict) else part
     name, data = optional_string(fields, "filename"), optional_string(fields, "file_data")
     if data:
-        return _from_url(data, name, image=False) if data.startswith("data:") else Source(data=data, name=name, image=False)
+        return from_url(data, name, image=False) if data.startswith("data:") else Source(data=data, name=name, image=False)
     return Source(url=optional_string(fields, "file_url"), file_id=optional_string(fields, "file_id"), name=name, image=False)
-
-
-def _audio(part: Mapping[str, Json]) -> Source | None:
-    inner = part.get("input_audio")
-    if not isinstance(inner, dict):
-        return None
-    kind = clean(optional_string(inner, "format"))
-    return Source(media_type=f"audio/{kind}" if kind else "audio", data=optional_string(inner, "data"), image=False)
-
-
-_READERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Source | None]]] = {
-    "image": _anthropic,
-    "document": _anthropic,
-    "image_url": _image_url,  # Chat Completions
-    "input_image": _image_url,  # Responses
-    "computer_screenshot": _image_url,
-    "file": _file,
-    "input_file": _file,
-    "input_audio": _audio,
-}

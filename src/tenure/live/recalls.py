@@ -1,10 +1,10 @@
 """Answering an agent's calls of `recall` in a live conversation (an edge: it reads the store)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from tenure.apis.answers import answered, beside
+from tenure.apis.api import Api
 from tenure.apis.media import Source, source_in
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.media import MediaKind, media_tokens
@@ -27,10 +27,10 @@ class Recalls:
     """What the record has, as an agent asks for it. The session is only read."""
 
     def __init__(
-        self, session: Session, store: Records, conversation: str, *, dialect: str, media: MediaKind, count: Count, cap: int
+        self, session: Session, store: Records, conversation: str, *, api: Api, media: MediaKind, count: Count, cap: int
     ) -> None:
         self._session, self._store, self._conversation = session, store, conversation
-        self._dialect, self._count, self._cap = dialect, count, cap
+        self._api, self._count, self._cap = api, count, cap
         self._media: MediaKind = media
         self._sources: dict[str, Index] = {}
 
@@ -38,7 +38,7 @@ class Recalls:
         """The answer to the call at that place, as the dialect's result: text, and media where it can carry them."""
         told = self._told(at, made.arguments)
         media, said = self._beside(told, made.arguments)
-        return answered(self._dialect, made.call_id, told.text + said, error=told.error, media=media)
+        return self._api.result(made, told.text + said, error=told.error, media=media)
 
     def _told(self, at: tuple[int, int], arguments: str) -> Answer:
         index = self._session.index
@@ -67,7 +67,7 @@ class Recalls:
         if not found:
             return (), ""
         named = [(described(media), source_in(entry, media), media_tokens(media, self._media)) for entry, media in found]
-        return beside(self._dialect, named, self._room() - self._count(told.text))
+        return _beside(self._api, named, self._room() - self._count(told.text))
 
     def _stands(self, at: tuple[int, int]) -> bool:
         """Whether a block is shown as the record has it."""
@@ -114,3 +114,23 @@ def indexed(store: Records, conversation: str) -> Index:
     for entry in store.entries(conversation):
         index.grow(entry)
     return index
+
+
+def _beside(api: Api, named: Sequence[tuple[str, Source | None, int]], room: int) -> tuple[tuple[Source, ...], str]:
+    """Which media come beside the text of an answer, and what to say of those that do not.
+
+    `named`: each medium's name for a reader, its source if the record holds it, and its tokens; `room` tokens are left.
+    """
+    brought: list[Source] = []
+    notes: list[str] = []
+    for name, found, tokens in named:
+        if found is None or not api.carries(found):
+            notes.append(f"{name} is not shown: a tool's result of this API cannot hold it. The user can restore it in place")
+        elif tokens > room:
+            notes.append(
+                f"{name} is not shown: its {tokens:,} tokens are more than there is room for. The user can restore it in place"
+            )
+        else:
+            brought.append(found)
+            room -= tokens
+    return tuple(brought), "".join(f"\n[{each}.]" for each in notes)

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.apis.anthropic import Anthropic
-from tenure.apis.dialect import Dialect
+from tenure.apis.api import Api
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.apis.openai_responses import OpenAIResponses
 from tenure.engine.record.entry import Draft, Origin, Role, Text
@@ -55,7 +55,7 @@ _any: Final = msgspec.json.Decoder(Raw)
 class Messages:
     """Reads messages of one API."""
 
-    def __init__(self, name: str, dialect: Dialect) -> None:
+    def __init__(self, name: str, dialect: Api) -> None:
         self.name, self._dialect = name, dialect
 
     def recognises(self, head: bytes) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from tenure.apis.anthropic import Anthropic
-from tenure.apis.dialect import Dialect, Head
+from tenure.apis.api import Api, Head
 from tenure.apis.json_text import Json, dump, load, number_of, source
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.apis.openai_responses import OpenAIResponses
@@ -121,14 +121,14 @@ def _is_closed(schema: Mapping[str, Json]) -> bool:
     return schema.get("additionalProperties") is False and not set(properties) - set(names)
 
 
-def _body(question: Question, model: str, dialect: Dialect, settings: Fields, *, in_words: bool) -> bytes:
+def _body(question: Question, model: str, dialect: Api, settings: Fields, *, in_words: bool) -> bytes:
     prompt = (Draft(role=Role.SYSTEM, blocks=(Text(text=question.system, origin=Origin.HARNESS),)),) if question.system else ()
     messages = _messages(_drafts(question, in_words=in_words), model, dialect)
     return dialect.join(Head(system=prompt, fields={"model": model, **settings}), messages)
 
 
 def _continued(
-    question: Question, model: str, dialect: Dialect, prefix: Prefix, settings: Fields, dropped: Sequence[str] = ()
+    question: Question, model: str, dialect: Api, prefix: Prefix, settings: Fields, dropped: Sequence[str] = ()
 ) -> bytes:
     named = prefix.settings.get("model", model)
     if named != model:
@@ -142,7 +142,7 @@ def _form(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": "answer", "schema": schema, "strict": is_strict(schema)}
 
 
-def _messages(drafts: Sequence[Draft], model: str, dialect: Dialect) -> tuple[bytes, ...]:
+def _messages(drafts: Sequence[Draft], model: str, dialect: Api) -> tuple[bytes, ...]:
     messages = dialect.render([_piece(draft) for draft in drafts])
     if rules_for("", model, dialect.name).alternation:
         messages = alternate(messages)

@@ -11,7 +11,7 @@ from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.tool import Here, Outcome, Tool
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.json_text import dump
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.episodes import Answer
@@ -42,7 +42,7 @@ def usual(**more: Any) -> Toolbox:
 
 def test_the_order_of_tools_and_the_bytes_of_their_schemas_never_change() -> None:
     assert usual().names == ("read", "glob", "grep", "ls", "edit", "write", "bash", "read_skill")
-    for dialect in DIALECTS.values():
+    for dialect in APIS.values():
         first, second = (
             dump([dialect.tool(tool.name, tool.description, tool.schema) for tool in usual().tools]) for _ in range(2)
         )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tenure.agent.screens.history import History
 from tenure.agent.screens.listing import Segment, is_brief, turn_blocks
-from tenure.apis import DIALECTS
+from tenure.apis import APIS
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import USUAL
 from tenure.engine.lifecycle.session import Session, Setup
@@ -101,7 +101,7 @@ def build(
     placed = placing.propose([each.draft for each in made])
     placing.accept(placed)
     commits = _commits(history, made, placing)
-    spoken = next((each.draft.dialect for each in reversed(made) if each.draft.dialect in DIALECTS), dialect)
+    spoken = next((each.draft.dialect for each in reversed(made) if each.draft.dialect in APIS), dialect)
     sheet = Conversation(
         id=uuid4().hex,
         tenant=str(folder),
@@ -243,8 +243,9 @@ def _part(history: History, number: int, blocks: list[int]) -> Draft:
 
 def _prompt(system: str, dialect: str) -> Draft:
     """The prompt as a new session records it."""
-    if dialect in DIALECTS:
-        return DIALECTS[dialect].parse([{"role": "system", "content": system}])[0]
+    if dialect in APIS:
+        prompt = APIS[dialect].system(system)
+        return prompt if isinstance(prompt, Draft) else APIS[dialect].parse([prompt])[0]
     return Draft(role=Role.SYSTEM, blocks=(Text(text=system, origin=Origin.HARNESS),))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tenure.agent.screens import clean
-from tenure.apis import DIALECTS
+from tenure.apis import APIS, COMMON
 from tenure.context import Context
 from tenure.engine.record.entry import NEUTRAL, Entry, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
@@ -29,7 +29,7 @@ def export(context: Context, path: Path, dialect: str) -> int:
 
 def _messages(entries: list[Entry], dialect: str) -> str:
     """All messages as the API takes them, system prompts among them where it has a role for them."""
-    written = DIALECTS.get(dialect) or DIALECTS["openai-chat"]
+    written = APIS.get(dialect) or APIS[COMMON]
     pieces = [
         Piece(
             role=entry.role,
@@ -39,7 +39,7 @@ def _messages(entries: list[Entry], dialect: str) -> str:
             kept=tuple(range(len(entry.blocks))),
         )
         for entry in entries
-        if not (dialect == "anthropic" and entry.role is Role.SYSTEM)
+        if not (written.system_apart and entry.role is Role.SYSTEM)
     ]
     messages = [msgspec.Raw(message) for message in written.render(pieces)]
     return msgspec.json.format(msgspec.json.encode(messages), indent=1).decode("utf-8", "replace")

@@ -30,3 +30,12 @@ class Rules(Struct, frozen=True, kw_only=True):
     cache_ttl_s: int = 300
     cache_markers: int = 0  # explicit markers a request may carry; 0: caching is automatic
     media: Literal["anthropic", "openai", "gemini", "flat"] = "flat"  # how images are counted
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """What holds where `provider`, `model` and `dialect` fit; an empty one fits all."""
+
+    provider: str = ""
+    model: str = ""  # a regular expression, searched in the model's name
+    dialect: str = ""
+    rules: Rules

@@ -8,10 +8,9 @@ https://platform.openai.com/docs/api-reference/responses/create#responses-create
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.apis.call_ids import CallIds
-from tenure.apis.dialect import Head, Message
 from tenure.apis.json_text import (
     Json,
     array_text,
@@ -21,7 +20,6 @@ from tenure.apis.json_text import (
     encoded,
     load,
     members,
-    number_of,
     object_of,
     optional_string,
     source,
@@ -30,9 +28,9 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import Source, media_of, note, source_of, sources
+from tenure.apis.media import PDF, Source, media_of, note, source_of, sources
 from tenure.apis.output import media_parts, read_output
-from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
+from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
@@ -71,83 +69,17 @@ class _Spot(NamedTuple):
     block: Block
 
 
-class OpenAIResponses:
-    """The dialect of `POST /v1/responses`."""
-
-    name: str = NAME
-
-    def parse(self, messages: Sequence[Message]) -> tuple[Draft, ...]:
-        """One draft per run of model-made items, and one per other item. Raises InputError."""
-        texts = [source(message, f"message {n}") for n, message in enumerate(messages)]
-        roles = [_role(text, f"message {n}") for n, text in enumerate(texts)]
-        runs = groupby(range(len(texts)), key=lambda n: -1 if roles[n] is Role.ASSISTANT else n)
-        return tuple(_draft([texts[n] for n in run], run[0]) for run in (list(run) for _, run in runs))
-
-    def parse_reply(self, reply: Message) -> Draft:
-        """The assistant draft of a response's whole output, as it is spelled."""
-        text = source(reply, "reply")
-        fields = object_of(load(text, "reply"), "reply")
-        output = value_of(members(text, "reply"), "output")
-        if output is None:
-            raise InputError("reply", "no output", "a response with its output items")
-        if (status := fields.get("status")) in ("queued", "in_progress"):
-            raise InputError(
-                "reply", f"a response that is {status!r}", "a whole one; ask for it again with client.responses.retrieve(…)"
-            )
-        usage = fields.get("usage")
-        return Draft(
-            role=Role.ASSISTANT,
-            blocks=_blocks([item.text for item in elements(output, "reply")], 0, Origin.MODEL),
-            dialect=NAME,
-            payload=encoded(output),
-            model=optional_string(fields, "model"),
-            usage=self.parse_usage(usage) if isinstance(usage, dict) else None,
-        )
-
-    def parse_usage(self, usage: Mapping[str, Any]) -> Usage:
-        """`input_tokens` contains what was read from the cache and what was written to it."""
-        details: Mapping[str, Any] = usage.get("input_tokens_details") or {}
-        read, write = number_of(details, "cached_tokens"), number_of(details, "cache_write_tokens")
-        return Usage(
-            uncached=max(0, number_of(usage, "input_tokens") - read - write),
-            cache_write=write,
-            cache_read=read,
-            output=number_of(usage, "output_tokens"),
-        )
-
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """The items of each piece, in order."""
-        ids, custom = CallIds(), set[str]()
-        return tuple(encoded(text) for piece in pieces for text in _rendered(piece, ids, custom))
-
-    def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
-        """A request's head, with `instructions` as a draft, and its input items; a string as input is one user message."""
-        items = members(source(body, "request"), "request")
-        given, told = value_of(items, "input") or "[]", value_of(items, "instructions")
-        prompt = load(told) if told else None
-        fields: dict[str, Any] = {item.key: load(item.text) for item in items if item.key not in ("input", "instructions")}
-        system = () if not isinstance(prompt, str) else (_instructions(clean(prompt), told or ""),)
-        if given.startswith('"'):
-            given = f'[{{"role":"user","content":{given}}}]'
-        return Head(system=system, fields=fields), tuple(encoded(item.text) for item in elements(given, "input"))
-
-    def join(self, head: Head, messages: Sequence[bytes]) -> bytes:
-        """The body of a request, with the head's system prompts as `instructions`."""
-        fields = {key: dump(value) for key, value in head.fields.items()}
-        if len(head.system) == 1 and head.system[0].dialect == NAME and head.system[0].payload.startswith(b'"'):
-            fields["instructions"] = source(head.system[0].payload, "instructions")
-        elif head.system:
-            fields["instructions"] = dump("\n\n".join(block.text for draft in head.system for block in draft.blocks))
-        fields["input"] = array_text(source(message, "message") for message in messages)
-        return encoded(with_members("{}", fields))
-
-    def tool(self, name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A function tool. Here schemas are strict unless one says otherwise, and few schemas in use satisfy that."""
-        return {"type": "function", "name": name, "description": description, "parameters": dict(schema), "strict": False}
+def drafts_of(texts: Sequence[str]) -> tuple[Draft, ...]:
+    """One draft per run of model-made items, and one per other item. Raises InputError."""
+    roles = [_role(text, f"message {n}") for n, text in enumerate(texts)]
+    runs = groupby(range(len(texts)), key=lambda n: -1 if roles[n] is Role.ASSISTANT else n)
+    return tuple(_draft([texts[n] for n in run], run[0]) for run in (list(run) for _, run in runs))
 
 
-def _instructions(text: str, raw: str) -> Draft:
-    return Draft(role=Role.SYSTEM, blocks=(Text(text=text, origin=Origin.HARNESS),), dialect=NAME, payload=encoded(raw))
+def rendered(pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    """The items of each piece, in order."""
+    ids, custom = CallIds(), set[str]()
+    return tuple(encoded(text) for piece in pieces for text in _rendered(piece, ids, custom))
 
 
 def _role(text: str, where: str) -> Role:
@@ -172,10 +104,11 @@ def _draft(items: Sequence[str], first: int) -> Draft:
     role = _role(items[0], f"message {first}")
     origin = next(origin for known, origin in (*_ROLES.values(), (Role.TOOL, Origin.TOOL)) if known is role)
     payload = array_text(items) if role is Role.ASSISTANT else items[0]
-    return Draft(role=role, blocks=_blocks(items, first, origin), dialect=NAME, payload=encoded(payload))
+    return Draft(role=role, blocks=blocks_of(items, first, origin), dialect=NAME, payload=encoded(payload))
 
 
-def _blocks(items: Sequence[str], first: int, origin: Origin) -> tuple[Block, ...]:
+def blocks_of(items: Sequence[str], first: int, origin: Origin) -> tuple[Block, ...]:
+    """The blocks of items, of which there is at least one."""
     return tuple(spot.block for spot in _spots(items, first)) or (Text(text="", origin=origin),)
 
 
@@ -384,11 +317,16 @@ def _built_result(result: ToolResult, ids: CallIds, custom: set[str], known: Map
 
 def _part(block: Block, known: Mapping[str, Source]) -> dict[str, object]:
     found = known.get(block.sha256) if isinstance(block, Media) else None
-    if found and found.image and (found.data or found.url):
-        return {"type": "input_image", "image_url": found.data_url}
-    if found and found.data and found.media_type == "application/pdf":
-        return {"type": "input_file", "filename": found.name or "document.pdf", "file_data": found.data_url}
+    if found and (found.data or found.url if found.image else found.data and found.media_type == PDF):
+        return medium(found)
     return {"type": "input_text", "text": _words(block)}
+
+
+def medium(found: Source) -> dict[str, object]:
+    """The part of a message or output that holds a medium."""
+    if found.image:
+        return {"type": "input_image", "image_url": found.data_url}
+    return {"type": "input_file", "filename": found.name or "document.pdf", "file_data": found.data_url}
 
 
 def _words(block: Block) -> str:

@@ -5,54 +5,59 @@ before one of the model or the end; one without content, which only carries sett
 Models that do not take them read the words in a message of the user.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final, cast
 
-from tenure.apis.anthropic import NAME, render_system
-from tenure.apis.json_text import dump, encoded, load, members, source
-from tenure.apis.turns import REMINDER
-from tenure.engine.record.entry import Origin, Role, Text
+from tenure.apis.anthropic.messages import NAME
+from tenure.apis.json_text import array_text, dump, encoded, load, members, source
+from tenure.apis.sdk import plain
+from tenure.apis.turns import REMINDER, role_of
+from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.engine.view.piece import Piece
-from tenure.live.sdk import plain
 
 MOVED: Final = "[what stood here has left the context]"
 
 
-class Prompts:
-    """Takes the system's messages of a view apart. Mutable: a message that is put in other words is the same piece every time."""
+def split_prompts(
+    shown: Sequence[Piece], reworded: MutableMapping[Piece, Piece], *, stay: bool
+) -> tuple[tuple[Piece, ...], list[Piece]]:
+    """The prompt, and all other pieces. `stay`: whether the model takes messages of a system among them."""
+    first = next((n for n, piece in enumerate(shown) if piece.role is not Role.SYSTEM), len(shown))
+    prompts = tuple(piece for piece in shown[:first] if _is_prompt(piece))
+    if not any(piece.role is Role.SYSTEM and piece not in prompts for piece in shown):
+        return prompts, list(shown[first:])
+    rest: list[Piece] = []
+    for n, piece in enumerate(shown):
+        if piece.role is not Role.SYSTEM:
+            rest.append(piece)
+        elif (n >= first or not _is_prompt(piece)) and (stay or _words(piece)):
+            rest.append(_reworded(piece, reworded, stay=stay))
+    return prompts, rest
 
-    def __init__(self) -> None:
-        self._reworded: dict[Piece, Piece] = {}
 
-    def split(self, shown: Sequence[Piece], *, stay: bool) -> tuple[tuple[Piece, ...], list[Piece], bool]:
-        """The prompt, all other pieces, and whether messages of a system are among them. `stay`: whether the model takes those."""
-        first = next((n for n, piece in enumerate(shown) if piece.role is not Role.SYSTEM), len(shown))
-        prompts = tuple(piece for piece in shown[:first] if _is_prompt(piece))
-        if not any(piece.role is Role.SYSTEM and piece not in prompts for piece in shown):
-            return prompts, list(shown[first:]), False
-        rest: list[Piece] = []
-        for n, piece in enumerate(shown):
-            if piece.role is not Role.SYSTEM:
-                rest.append(piece)
-            elif (n >= first or not _is_prompt(piece)) and (stay or _words(piece)):
-                rest.append(self._native(piece) if stay else self._told(piece))
-        return prompts, rest, any(piece.role is Role.SYSTEM for piece in rest)
+def _reworded(piece: Piece, reworded: MutableMapping[Piece, Piece], *, stay: bool) -> Piece:
+    """A message of a system as one of this API, or as a user's where the model takes none."""
+    if stay and piece.dialect == NAME and piece.payload:
+        return piece
+    if piece not in reworded:
+        words = _words(piece)
+        content: object = words if stay else [{"type": "text", "text": REMINDER.format(words)}]
+        reworded[piece] = Piece(
+            role=Role.SYSTEM if stay else Role.USER,
+            blocks=(Text(text=words, origin=Origin.HARNESS),),
+            dialect=NAME,
+            payload=encoded(dump({"role": "system" if stay else "user", "content": content})),
+            kept=(0,),
+        )
+    return reworded[piece]
 
-    def _native(self, piece: Piece) -> Piece:
-        if piece.dialect == NAME and piece.payload:
-            return piece
-        return self._kept(piece, encoded(dump({"role": "system", "content": _words(piece)})))
 
-    def _told(self, piece: Piece) -> Piece:
-        message = {"role": "user", "content": [{"type": "text", "text": REMINDER.format(_words(piece))}]}
-        return self._kept(piece, encoded(dump(message)))
-
-    def _kept(self, piece: Piece, payload: bytes) -> Piece:
-        if piece not in self._reworded:
-            role = Role.SYSTEM if payload.startswith(b'{"role":"system"') else Role.USER
-            words = Text(text=_words(piece), origin=Origin.HARNESS)
-            self._reworded[piece] = Piece(role=role, blocks=(words,), dialect=NAME, payload=payload, kept=(0,))
-        return self._reworded[piece]
+def render_system(prompts: Sequence[Draft | Piece]) -> str:
+    """The JSON of the top-level `system` for these system prompts, of whatever API."""
+    if len(prompts) == 1 and prompts[0].dialect == NAME and prompts[0].payload[:1] in (b'"', b"["):
+        return source(prompts[0].payload, "system")
+    texts = [block.text for prompt in prompts for block in prompt.blocks if block.text.strip()]
+    return array_text(dump({"type": "text", "text": text}) for text in texts)
 
 
 def with_prompts(head: Mapping[str, Any], prompts: Sequence[Piece]) -> dict[str, Any]:
@@ -67,12 +72,12 @@ def with_prompts(head: Mapping[str, Any], prompts: Sequence[Piece]) -> dict[str,
     return {**head, "system": told} if told else dict(head)
 
 
-def legal(messages: Sequence[bytes], role: Callable[[bytes], str]) -> Iterator[bytes]:
+def behind_users(messages: Sequence[bytes]) -> Iterator[bytes]:
     """The messages, each one of a system between the user's and the model's: before words of a user it waits, and a neighbour that left is named."""
     waiting: list[bytes] = []
     before = ""
     for message in messages:
-        speaker = role(message)
+        speaker = role_of(message)
         if speaker == "system":
             waiting.append(message)
             continue

@@ -10,7 +10,7 @@ from operator import is_
 
 from msgspec import Struct
 
-from tenure.apis.dialect import Dialect
+from tenure.apis.api import Api
 from tenure.engine.record.entry import Role, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 
@@ -28,14 +28,14 @@ class Rendered(Struct, frozen=True, gc=False):
 class Rendering:
     """Renders one conversation's views. Mutable: it keeps what is shown."""
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
+    def __init__(self, api: Api) -> None:
+        self._api = api
         self._kept: dict[int | Piece, Rendered] = {}  # by the piece's identity; of what was inserted, by its value
         self._pieces: tuple[Piece, ...] = ()  # those before, all of which were taken
         self._run = _Run()
 
     def of(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """What `dialect.render` gives for these pieces. O(what is new), where nothing left or came back."""
+        """What `api.render` gives for these pieces. O(what is new), where nothing left or came back."""
         shown = tuple(pieces)
         stands = len(self._pieces)
         if not _stands(self._pieces, shown):
@@ -44,7 +44,7 @@ class Rendering:
         for piece in shown[stands:]:
             self._run.take(self._rendered(piece))
         self._pieces = shown
-        return tuple(self._run.messages) if self._run.is_free else self._dialect.render(shown)
+        return tuple(self._run.messages) if self._run.is_free else self._api.render(shown)
 
     def _rendered(self, piece: Piece) -> Rendered:
         key = _key(piece)
@@ -54,12 +54,12 @@ class Rendering:
         return known
 
     def _made(self, piece: Piece) -> Rendered:
-        named = piece.dialect == self._dialect.name and bool(piece.payload)
+        named = piece.dialect == self._api.name and bool(piece.payload)
         results = [isinstance(block, ToolResult) for block in piece.blocks]
         is_free = named or not any(isinstance(block, ToolCall | ToolResult) for block in piece.blocks)
         return Rendered(
             piece=piece,
-            messages=self._dialect.render((piece,)) if is_free else (),
+            messages=self._api.render((piece,)) if is_free else (),
             is_free=is_free,
             has_results=any(results),
             has_others=not all(results),

@@ -3,7 +3,7 @@
 Markers belong to a request: a host's are stripped before a message is recorded, and ours are placed on what is rendered.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from tenure.apis.json_text import (
@@ -19,6 +19,7 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
+from tenure.apis.turns import role_of
 from tenure.errors import InputError
 
 _UNMARKABLE: Final = ("thinking", "redacted_thinking")  # cannot carry cache_control; docs/en/build-with-claude/prompt-caching
@@ -41,6 +42,27 @@ def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str 
     marker = dump(_marker(ttl))
     wanted = {position % len(messages) for position in positions}
     return tuple(_marked(message, marker) if n in wanted else message for n, message in enumerate(messages))
+
+
+def mark_request(
+    head: Mapping[str, Any], messages: Sequence[bytes], limit: int, ttl: str
+) -> tuple[dict[str, Any], Sequence[bytes]]:
+    """A request with markers on the newest message, where the request before ended, and on the head unless the caller marked it himself.
+
+    Raises InputError for more markers of the caller's than `limit`.
+    """
+    own = markers_of(head)
+    if len(own) > limit:
+        raise InputError(
+            "cache markers",
+            f"{len(own)} in system, tools and cache_control",
+            f"at most {limit}; with Context(markers=False) all of them are yours, and none is ours",
+        )
+    ttl = life_of(head, ttl)
+    places = list(_places(messages))[: limit - len(own)]
+    if not own and len(places) < limit:
+        head = mark_head(head, ttl)
+    return dict(head), place_markers(messages, places, ttl)
 
 
 def markers_of(fields: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -109,3 +131,28 @@ def _marked(message: bytes, marker: str) -> bytes:
             parts[n] = with_members(parts[n] or "{}", {"cache_control": marker})
             return encoded(with_members(text, {"content": with_elements(content, parts)}))
     return message
+
+
+def _places(messages: Sequence[bytes]) -> Iterator[int]:
+    """Where markers go: the newest message, and the one that the newest reply answered, where the request before this one ended.
+
+    A lookup does not reach far back, so both are wanted. They depend on the messages alone: a request after a restart has the same.
+    """
+    last = _carrier(messages, len(messages) - 1)
+    if last >= 0:
+        yield last
+    n = len(messages) - 1
+    while n >= 0 and role_of(messages[n]) != "assistant":
+        n -= 1
+    while n >= 0 and role_of(messages[n]) == "assistant":
+        n -= 1
+    before = _carrier(messages, n)
+    if 0 <= before < last:
+        yield before
+
+
+def _carrier(messages: Sequence[bytes], n: int) -> int:
+    """The nearest message up to place `n` that carries a marker; a system's message goes out as it came in. -1 for none."""
+    while n >= 0 and role_of(messages[n]) == "system":
+        n -= 1
+    return n

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tenure.apis.dialect import Dialect
+from tenure.apis.api import Api
 from tenure.engine.record.entry import Entry
 from tenure.engine.view.piece import Piece
 
@@ -49,15 +49,15 @@ class Lately:
         self.bytes -= len(gone.payload) if gone is not None else 0
 
 
-def light(piece: Piece, dialect: Dialect, large: int = LARGE) -> Piece:
+def light(piece: Piece, api: Api, large: int = LARGE) -> Piece:
     """A piece that shows less than its large payload holds, with a payload of what it shows; rendered it gives the same bytes."""
-    if not piece.edited or piece.dialect != dialect.name or len(piece.payload) < large:
+    if not piece.edited or piece.dialect != api.name or len(piece.payload) < large:
         return piece
-    rendered = dialect.render((piece,))
-    drafts = dialect.parse(rendered) if len(rendered) == 1 else ()
+    rendered = api.render((piece,))
+    drafts = api.parse(rendered) if len(rendered) == 1 else ()
     if len(drafts) != 1 or [type(each) for each in drafts[0].blocks] != [type(each) for each in piece.blocks]:
         return piece
     made = Piece(
         role=piece.role, blocks=piece.blocks, dialect=piece.dialect, payload=rendered[0], kept=tuple(range(len(piece.blocks)))
     )
-    return made if dialect.render((made,)) == rendered else piece
+    return made if api.render((made,)) == rendered else piece

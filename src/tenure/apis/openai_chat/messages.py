@@ -8,10 +8,9 @@ https://platform.openai.com/docs/api-reference/chat/create
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.apis.call_ids import CallIds
-from tenure.apis.dialect import Head, Message
 from tenure.apis.json_text import (
     Json,
     array_text,
@@ -21,7 +20,6 @@ from tenure.apis.json_text import (
     encoded,
     load,
     members,
-    number_of,
     object_of,
     optional_string,
     source,
@@ -30,9 +28,9 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import Source, media_of, note, source_of, sources
+from tenure.apis.media import PDF, Source, media_of, note, source_of, sources
 from tenure.apis.output import media_parts, read_output
-from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
+from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
@@ -65,72 +63,16 @@ class _Out(NamedTuple):
     loose: bool  # ours or edited, so its place among its neighbours may be put right
 
 
-class OpenAIChat:
-    """The dialect of `POST /v1/chat/completions`."""
-
-    name: str = NAME
-
-    def parse(self, messages: Sequence[Message]) -> tuple[Draft, ...]:
-        """One draft per message. Raises InputError."""
-        return tuple(_draft(source(message, f"message {n}"), f"message {n}") for n, message in enumerate(messages))
-
-    def parse_reply(self, reply: Message) -> Draft:
-        """The assistant draft of a completion's first choice, as it is spelled."""
-        text = source(reply, "reply")
-        fields = object_of(load(text, "reply"), "reply")
-        choices = elements(value_of(members(text, "reply"), "choices") or "[]", "reply")
-        message = value_of(members(choices[0].text, "reply"), "message") if choices else None
-        if message is None:
-            raise InputError("reply", "no choice with a message", "a chat completion")
-        draft, usage = _draft(message, "reply"), fields.get("usage")
-        return Draft(
-            role=draft.role,
-            blocks=draft.blocks,
-            dialect=NAME,
-            payload=draft.payload,
-            model=optional_string(fields, "model"),
-            usage=self.parse_usage(usage) if isinstance(usage, dict) else None,
-        )
-
-    def parse_usage(self, usage: Mapping[str, Any]) -> Usage:
-        """`prompt_tokens` contains what was cached; DeepSeek names that `prompt_cache_hit_tokens`."""
-        details: Mapping[str, Any] = usage.get("prompt_tokens_details") or {}
-        read = number_of(details, "cached_tokens") or number_of(usage, "prompt_cache_hit_tokens")
-        write = number_of(details, "cache_write_tokens")
-        return Usage(
-            uncached=max(0, number_of(usage, "prompt_tokens") - read - write),
-            cache_write=write,
-            cache_read=read,
-            output=number_of(usage, "completion_tokens"),
-        )
-
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """One message per piece that shows something; results and words that another dialect keeps in one message come apart."""
-        ids = CallIds()
-        shown = [out for piece in pieces for out in _rendered(piece, ids)]
-        runs = [list(run) for _, run in groupby(shown, key=lambda out: out.role is Role.ASSISTANT)]
-        return tuple(encoded(out.text) for run in runs for out in _results_first(run))
-
-    def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
-        """The head's fields, and all messages: here system prompts are messages, and belong to the record."""
-        items = members(source(body, "request"), "request")
-        messages = elements(value_of(items, "messages") or "[]", "messages")
-        fields: dict[str, Any] = {item.key: load(item.text) for item in items if item.key != "messages"}
-        return Head(fields=fields), tuple(encoded(item.text) for item in messages)
-
-    def join(self, head: Head, messages: Sequence[bytes]) -> bytes:
-        """The body of a request, with the head's system prompts as its first messages."""
-        prompts = self.render([Piece(role=Role.SYSTEM, blocks=draft.blocks) for draft in head.system])
-        fields = {key: dump(value) for key, value in head.fields.items()}
-        fields["messages"] = array_text(source(message, "message") for message in (*prompts, *messages))
-        return encoded(with_members("{}", fields))
-
-    def tool(self, name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A function tool."""
-        return {"type": "function", "function": {"name": name, "description": description, "parameters": dict(schema)}}
+def rendered(pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    """One message per piece that shows something; results and words that another API keeps in one message come apart."""
+    ids = CallIds()
+    shown = [out for piece in pieces for out in _rendered(piece, ids)]
+    runs = [list(run) for _, run in groupby(shown, key=lambda out: out.role is Role.ASSISTANT)]
+    return tuple(encoded(out.text) for run in runs for out in _results_first(run))
 
 
-def _draft(text: str, where: str) -> Draft:
+def draft_of(text: str, where: str) -> Draft:
+    """The draft of a message. Raises InputError."""
     role, origin = _role(text, where)
     spots = _spots(text, where)
     blocks = tuple(spot.block for spot in spots) or (Text(text="", origin=origin),)
@@ -338,11 +280,16 @@ def _built_result(result: ToolResult, ids: CallIds) -> str:
 
 def _part(block: Block, known: Mapping[str, Source]) -> dict[str, object]:
     found = known.get(block.sha256) if isinstance(block, Media) else None
-    if found and found.image and (found.data or found.url):
-        return {"type": "image_url", "image_url": {"url": found.data_url}}
-    if found and found.data and found.media_type == "application/pdf":
-        return {"type": "file", "file": {"filename": found.name or "document.pdf", "file_data": found.data_url}}
+    if found and (found.data or found.url if found.image else found.data and found.media_type == PDF):
+        return medium(found)
     return {"type": "text", "text": _words(block)}
+
+
+def medium(found: Source) -> dict[str, object]:
+    """The part of a message that holds a medium."""
+    if found.image:
+        return {"type": "image_url", "image_url": {"url": found.data_url}}
+    return {"type": "file", "file": {"filename": found.name or "document.pdf", "file_data": found.data_url}}
 
 
 def _words(block: Block) -> str:

@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tenure.apis.call_ids import CallIds
-from tenure.apis.dialect import Head, Message
 from tenure.apis.json_text import (
     Json,
     array_text,
@@ -21,7 +20,6 @@ from tenure.apis.json_text import (
     encoded,
     load,
     members,
-    number_of,
     object_of,
     optional_string,
     source,
@@ -30,9 +28,9 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import Source, media_of, note, source_of, sources
+from tenure.apis.media import PDF, PLAIN, Source, media_of, note, source_of, sources
 from tenure.apis.output import media_parts, read_output
-from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
+from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
@@ -67,84 +65,23 @@ class _Out(NamedTuple):
     loose: bool  # ours or edited, so its place among its neighbours may be put right
 
 
-class Anthropic:
-    """The dialect of `POST /v1/messages`."""
-
-    name: str = NAME
-
-    def parse(self, messages: Sequence[Message]) -> tuple[Draft, ...]:
-        """One draft per message. Raises InputError."""
-        return tuple(_draft(source(message, f"message {n}"), f"message {n}") for n, message in enumerate(messages))
-
-    def parse_reply(self, reply: Message) -> Draft:
-        """The assistant draft of a response: its role and content as they are spelled."""
-        items = members(source(reply, "reply"), "reply")
-        content = value_of(items, "content")
-        if content is None:
-            raise InputError("reply", "no content", "a message of the Messages API")
-        fields = object_of(load(source(reply, "reply")), "reply")
-        usage = fields.get("usage")
-        draft = _draft(f'{{"role":"assistant","content":{content}}}', "reply")
-        return Draft(
-            role=draft.role,
-            blocks=draft.blocks,
-            dialect=NAME,
-            payload=draft.payload,
-            model=optional_string(fields, "model"),
-            usage=self.parse_usage(usage) if isinstance(usage, dict) else None,
-        )
-
-    def parse_usage(self, usage: Mapping[str, Any]) -> Usage:
-        """The API counts uncached, written and read tokens apart, as we do."""
-        return Usage(
-            uncached=number_of(usage, "input_tokens"),
-            cache_write=number_of(usage, "cache_creation_input_tokens"),
-            cache_read=number_of(usage, "cache_read_input_tokens"),
-            output=number_of(usage, "output_tokens"),
-        )
-
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """One message per piece that shows something; neighbours share one where tool results would not come first otherwise."""
-        ids = CallIds()
-        shown = [out for piece in pieces if (out := _rendered(piece, ids))]
-        runs = [list(run) for _, run in groupby(shown, key=lambda out: out.role)]
-        return tuple(encoded(text) for run in runs for text in _results_first(run))
-
-    def tool(self, name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A client tool."""
-        return {"name": name, "description": description, "input_schema": dict(schema)}
-
-    def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
-        """A request's head, with the top-level `system` as a draft, and its messages as they are spelled."""
-        items = members(source(body, "request"), "request")
-        system, messages = value_of(items, "system"), value_of(items, "messages")
-        fields: dict[str, Any] = {item.key: load(item.text) for item in items if item.key not in ("system", "messages")}
-        drafts = () if system in (None, "null") else (_system_draft(system),)
-        return Head(system=drafts, fields=fields), tuple(encoded(item.text) for item in elements(messages or "[]", "messages"))
-
-    def join(self, head: Head, messages: Sequence[bytes]) -> bytes:
-        """The body of a request; a system prompt of this dialect goes out as it came in."""
-        fields = {key: dump(value) for key, value in head.fields.items()}
-        if head.system:
-            fields["system"] = render_system(head.system)
-        fields["messages"] = array_text(source(message, "message") for message in messages)
-        return encoded(with_members("{}", fields))
+def rendered(pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    """One message per piece that shows something; neighbours share one where tool results would not come first otherwise."""
+    ids = CallIds()
+    shown = [out for piece in pieces if (out := _rendered(piece, ids))]
+    runs = [list(run) for _, run in groupby(shown, key=lambda out: out.role)]
+    return tuple(encoded(text) for run in runs for text in _results_first(run))
 
 
-def render_system(prompts: Sequence[Draft | Piece]) -> str:
-    """The JSON of the top-level `system` for these system prompts, of whatever dialect."""
-    if len(prompts) == 1 and prompts[0].dialect == NAME and prompts[0].payload[:1] in (b'"', b"["):
-        return source(prompts[0].payload, "system")
-    return array_text(_text_part(block.text) for prompt in prompts for block in prompt.blocks if block.text.strip())
-
-
-def _draft(text: str, where: str) -> Draft:
+def draft_of(text: str, where: str) -> Draft:
+    """The draft of a message. Raises InputError."""
     message = _read(text, where)
     blocks = tuple(part.block for part in message.parts) or (Text(text="", origin=_origin(message.role)),)
     return Draft(role=message.role, blocks=blocks, dialect=NAME, payload=encoded(text))
 
 
-def _system_draft(system: str) -> Draft:
+def system_draft(system: str) -> Draft:
+    """The draft of a top-level `system`."""
     parts = _parts(system, "system", Origin.HARNESS)
     return Draft(role=Role.SYSTEM, blocks=tuple(part.block for part in parts), dialect=NAME, payload=encoded(system))
 
@@ -320,12 +257,20 @@ def _build(block: Block, ids: CallIds, known: Mapping[str, Source]) -> str | Non
 
 def _media_part(media: Media, known: Mapping[str, Source]) -> dict[str, object]:
     found = known.get(media.sha256)
-    kind = "image" if found and found.image else "document"
-    if found and found.data and (kind == "image" or found.media_type == "application/pdf"):
+    return medium(found) if found and carries(found) else {"type": "text", "text": note(media)}
+
+
+def carries(found: Source) -> bool:
+    """Whether a message or result can hold this medium."""
+    return bool((found.data and (found.image or found.media_type == PDF)) or found.url)
+
+
+def medium(found: Source) -> dict[str, object]:
+    """The part of a message or result that holds a medium."""
+    kind = "image" if found.image else "document"
+    if found.data:
         return {"type": kind, "source": {"type": "base64", "media_type": found.media_type, "data": found.data}}
-    if found and found.url:
-        return {"type": kind, "source": {"type": "url", "url": found.url}}
-    return {"type": "text", "text": note(media)}
+    return {"type": kind, "source": {"type": "url", "url": found.url}}
 
 
 def _results_first(run: list[_Out]) -> list[str]:
@@ -383,3 +328,25 @@ def _origin(role: Role) -> Origin:
 
 def _seal(signature: str) -> str:
     return sha256(signature.encode()).hexdigest() if signature else ""
+
+
+def source_in(part: Mapping[str, Json]) -> Source | None:
+    """The source that a part names."""
+    inner = part.get("source")
+    if not isinstance(inner, dict):
+        return None
+    image = part.get("type") == "image"
+    name = "\n".join(filter(None, (optional_string(part, "title"), optional_string(part, "context"))))
+    kind, data = inner.get("type"), optional_string(inner, "data")
+    media_type = optional_string(inner, "media_type")
+    match kind:
+        case "base64":
+            return Source(media_type=media_type, data=data, name=name, image=image)
+        case "text":
+            return Source(media_type=PLAIN, plain=data, name=name, image=image)
+        case "url":
+            return Source(url=optional_string(inner, "url"), name=name, image=image)
+        case "file":
+            return Source(file_id=optional_string(inner, "file_id"), name=name, image=image)
+        case _:
+            return None

@@ -1,7 +1,6 @@
 """What SDKs hand over and take, as dictionaries."""
 
 from collections.abc import Iterable, Mapping
-from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, Final, cast
 
 import msgspec
@@ -45,36 +44,6 @@ def is_json(value: Any) -> bool:
     except (InputError, TypeError, ValueError):
         return False
     return True
-
-
-_FINAL: Final = ("get_final_message", "get_final_completion", "get_final_response")  # how a stream's whole reply is had
-_STREAMING: Final = {
-    "anthropic": "client.messages.stream(…)",
-    "openai-chat": "client.chat.completions.stream(…)",
-    "openai-responses": "client.responses.stream(…)",
-}
-_HELPERS: Final = dict(zip(_STREAMING, _FINAL, strict=True))
-
-
-def refuse_stream(value: Any, dialect: str, where: str) -> None:
-    """Raises InputError, in the words of the SDK, for what is no reply yet: a stream, a coroutine, a raw response. It is not read."""
-    if isinstance(value, bytes | Mapping) or callable(getattr(value, "model_dump", None)):
-        return
-    found = f"a {type(value).__name__}"
-    if isawaitable(value):
-        if iscoroutine(value):
-            value.close()
-        raise InputError(where, found, "what it gives: await it first")
-    if final := next((name for name in _FINAL if hasattr(value, name)), ""):
-        wait = "await " if iscoroutinefunction(getattr(value, final)) else ""
-        raise InputError(where, f"{found}, which is not over", f"the whole reply: context.append({wait}stream.{final}())")
-    if any(hasattr(value, name) for name in ("__next__", "__anext__", "__enter__", "__aenter__")) and not hasattr(value, "parse"):
-        wait = "async " if hasattr(value, "__anext__") or hasattr(value, "__aenter__") else ""
-        helper = f"{'await ' if wait else ''}stream.{_HELPERS[dialect]}()"
-        raise InputError(where, f"{found}, a stream", f"{wait}with {_STREAMING[dialect]} as stream: context.append({helper})")
-    if callable(getattr(value, "parse", None)):
-        raise InputError(where, found, "what it holds: context.append(response.parse())")
-    raise InputError(where, found, "a reply of the API: the SDK's object, its dictionary, or its JSON as bytes")
 
 
 def reply_id(reply: Any) -> str:
@@ -131,15 +100,3 @@ def storable(draft: Draft) -> Draft:
 
 def _texts(block: Block) -> dict[str, str]:
     return {key: value for key, value in asdict(block).items() if isinstance(value, str)}
-
-
-def call_id(asked: Any) -> str:
-    """The id of a tool call as a reply holds it. Raises InputError for what is no call."""
-    fields = decoded(asked) if isinstance(asked, bytes) else asked
-    if not isinstance(fields, Mapping):
-        raise InputError("tool call", repr(fields), "a tool call as the provider's reply holds it")
-    fields = cast(Mapping[str, Any], fields)
-    found = fields.get("call_id") or fields.get("id") or ""
-    if not found:
-        raise InputError("tool call", f"no id among {sorted(fields)}", "a tool call as the provider's reply holds it")
-    return str(found)

@@ -1,0 +1,120 @@
+"""Requests, as the bytes that an SDK sends or as the keyword arguments of its call.
+
+Handed to an SDK as a dictionary, a history is validated and written anew at every call, which takes longer the longer it is. As bytes, what stands
+in the record is only joined. The messages come last in a body, behind them the notes of this one request, and cache markers sit before the notes: so
+a request begins with the bytes of the one before it up to that one's notes, as long as nothing was committed between (markers aside).
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from operator import is_
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from tenure.apis.api import Api, Head
+from tenure.apis.json_text import clean, encoded, load, source
+from tenure.apis.rendering import Rendering
+from tenure.apis.sdk import is_json, plain
+from tenure.engine.view.piece import Piece
+from tenure.engine.view.rules import Rules
+from tenure.errors import InputError
+
+_OPTIONS: Final = ("extra_body", "extra_headers", "extra_query", "timeout")  # of the SDK's call, and no fields of a body
+_END: Final = b"]}"
+_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps half of a surrogate pair
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """A request to be sent."""
+
+    api: Api
+    head: Mapping[str, Any]  # every field but the messages
+    messages: Sequence[bytes]  # without the notes
+    sent: Sequence[bytes]  # with them
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
+        return self.api.arguments(self.head, self.sent)
+
+    def plain(self) -> bytes:
+        """The body as the SDK writes it, without its notes and without fields that are no JSON: what a planner is asked behind."""
+        more: Any = self.head.get("extra_body")
+        head = {**self.head, **(cast(Mapping[str, Any], more) if isinstance(more, Mapping) else {})}
+        head = {key: value for key, value in head.items() if key not in _OPTIONS and is_json(value)}
+        return self.api.join(Head(fields=head), self.messages)
+
+
+class Builder:
+    """Builds the requests of one conversation. Mutable: what was made for the one before is not made again."""
+
+    def __init__(self, api: Api, *, ttl: str = "", markers: bool = True) -> None:
+        """`ttl` is how long a marker asks the provider to keep a prefix: "" for its default, or "1h". Without `markers` none is touched."""
+        self._api, self._ttl, self._markers = api, ttl, markers
+        self._reworded: dict[Piece, Piece] = {}
+        self._rendering = Rendering(api)
+        self._rendered: tuple[bytes, ...] = ()  # messages that went out last,
+        self._fit: list[bytes] = []  # and as any provider takes them
+        self._start: tuple[bytes, bytes] = (b"", b"")  # a head, and the start of its body up to its first message
+
+    def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "") -> Request:
+        """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
+        api = self._api
+        prompts, pieces = api.prompts(shown, rules, self._reworded)
+        head = api.with_prompts(fields, prompts)
+        messages = api.ordered(tuple(self._fitting(self._rendering.of(pieces))), pieces, rules)
+        if self._markers:
+            head, messages = api.marked(head, messages, rules, self._ttl)
+        sent = api.noted(messages, notes, rules) if notes else messages
+        return Request(api=api, head=head, messages=messages, sent=sent)
+
+    def body(self, request: Request) -> bytes:
+        """The bytes of a request, whose messages every API puts last. Raises InputError for a field that is no JSON."""
+        key = msgspec.json.encode(request.head, enc_hook=_json)
+        if key != self._start[0]:
+            self._start = key, self._api.join(Head(fields=request.head), ()).removesuffix(_END)
+        return self._start[1] + b",".join(request.sent) + _END
+
+    def _fitting(self, rendered: tuple[bytes, ...]) -> list[bytes]:
+        """The messages as any provider takes them, of which those that went out before are not looked at again."""
+        stands = len(self._rendered)
+        if len(rendered) < stands or not all(map(is_, self._rendered, rendered)):
+            stands, self._fit = 0, []
+        for message in rendered[stands:]:
+            fit = _sendable(message)
+            if self._markers:
+                fit = self._api.unmarked(fit)  # of a record that an older version wrote, or one that was kept without our markers
+            merged = self._api.merged(self._fit[-1], fit) if self._fit else None
+            if merged is not None:
+                self._fit[-1] = merged
+            else:
+                self._fit.append(fit)
+        self._rendered = rendered
+        return self._fit
+
+
+def _json(value: object) -> object:
+    """For an encoder that knows no such value. Raises InputError for what is no JSON."""
+    found = plain(value)
+    if found is value:
+        raise InputError("wire", f"a field of type {type(value).__name__}", "JSON values only; `request` passes others through")
+    return found
+
+
+def _sendable(message: bytes) -> bytes:
+    """What no provider takes for JSON is made such: a lone surrogate becomes U+FFFD, every time the same."""
+    if not _ESCAPED.search(message) and _is_utf8(message):
+        return message
+    text = json.dumps(load(source(message, "message")), ensure_ascii=False, separators=(",", ":"))
+    fit = clean(text)  # escapes that make a pair are one character by now
+    return message if fit == text else encoded(fit)
+
+
+def _is_utf8(message: bytes) -> bool:
+    try:
+        message.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
