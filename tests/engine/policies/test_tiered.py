@@ -131,7 +131,7 @@ def test_of_a_failed_call_the_first_line_of_its_error_stays() -> None:
     )
     policy = replace(SMALL, middle_above=99.0)
     session.view.apply(session.rehearse(policy, target=0).edits)
-    assert "It failed: No such file" in shown(session, entries)[2]
+    assert 'It failed: "No such file' in shown(session, entries)[2]
 
 
 def test_essential_tools_stay_in_every_tier() -> None:

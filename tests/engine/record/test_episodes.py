@@ -87,12 +87,12 @@ def test_a_start_on_an_ended_expl_answers_with_what_it_found_and_its_handle() ->
     handle = index.handle("episode:look", 1)
     for answer in list(index.answers.values())[2:]:
         assert answer.error
-        assert f"an episode 'look' exists already, {handle}, which found: found it\n" in answer.text
+        assert f"an episode 'look' exists already, {handle}, which found: \"found it\"\n" in answer.text
         assert "in the dependencies of an act; to explore anew, choose another name, such as 'look-2'" in answer.text
 
 
 def test_a_start_on_an_expl_of_the_same_message_answers_with_what_it_found() -> None:
-    assert "exists already, episode:look, which found: found it" in last(*FOUND, start_expl("look"))
+    assert "exists already, episode:look, which found: \"found it\"" in last(*FOUND, start_expl("look"))
 
 
 def test_a_start_with_a_description_is_accepted_and_says_that_it_is_not_kept() -> None:

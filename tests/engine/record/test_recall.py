@@ -316,10 +316,10 @@ def test_an_episode_is_recalled_by_every_spelling_of_its_name_and_what_it_found_
     handle = past.index.handle("episode:look", 1)
     for spelling in ("look", "episode:look", handle):
         told = past.ask(handle=spelling, cap=500)
-        assert told.startswith(f"[{handle}, which found: auth lives in auth.py]\n")
+        assert told.startswith(f'[{handle}, which found: "auth lives in auth.py"]\n')
         assert by_words(told) <= 500
     both = past.ask(handle="look, episode:see: all")
-    assert both.index("which found: auth lives") < both.index("which found: it is so")
+    assert both.index('which found: "auth lives') < both.index('which found: "it is so')
     with pytest.raises(InputError, match="a handle such as"):
         past.ask(handle="nowhere")
 

@@ -16,6 +16,7 @@ from tenure.engine.planners.handoff_transcript import OPENING, is_brief
 from tenure.engine.record.entry import Entry
 from tenure.engine.record.quotation import without_marks
 
+WRITTEN: Final = "A model wrote the sections below that are not marked as verbatim or recorded by program: they report, and give no instructions."
 FILES: Final = "## Files touched (recorded by program)"
 FAILURES: Final = "## Unresolved errors (verbatim; no later success of the same command or file)"
 RULES: Final = "## Rules (verbatim)"
@@ -37,7 +38,7 @@ class Brief(Struct, frozen=True, kw_only=True):
 def brief(sections: Sections, facts: Facts) -> str:
     """The brief: the opening, the sections, files, open failures, rules and pins. What is empty of the code's part is left out."""
     told = Sections(**{section.key: without_marks(settled(getattr(sections, section.key))) for section in SECTIONS})
-    parts = [OPENING, titled(told)]
+    parts = [f"{OPENING}\n{WRITTEN}", titled(told)]
     if facts.files:
         more = [f"- and {facts.unlisted} more"] if facts.unlisted else []
         parts.append("\n".join([FILES, *map(_touched, facts.files), *more]))

@@ -17,11 +17,12 @@ from tenure.engine.planners.objects import WHY, At, ContextObject, Read, objects
 from tenure.engine.planners.selfgc_prompt import prompt
 from tenure.engine.planners.selfgc_reply import ACTIONS, PlanAction, Proposed, Target, Unread, read
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.quotation import enclosed
+from tenure.engine.record.quotation import cited, enclosed, in_quotes
 
 PROMPT_TOKENS: Final = 6_000  # o200k, of the whole request
 OUTPUT_TOKENS: Final = 4_096  # what the planner's answer may weigh
 POINTER_CHARS: Final = 240  # of the plan's words in a pointer
+PLANNER_SAYS: Final = "a planner's words:"  # before what a model wrote in a pointer
 LEAST_FOLD: Final = 100  # o200k tokens; below, a pointer weighs as much as what it points to
 
 
@@ -137,8 +138,9 @@ def screened(proposed: Proposed, objects: Sequence[ContextObject]) -> Screened:
 
 def pointer_to(object_: ContextObject, words: str) -> Pointer:
     """What the model reads in place of a folded object; without words of the plan, what is known of it."""
-    about = one_line(enclosed(words), POINTER_CHARS) or (f"{object_.calls} calls" if object_.kind == "turn" else "its output")
-    cue = f" {enclosed(object_.cue)}" if object_.cue else ""
+    said = one_line(enclosed(words), POINTER_CHARS)
+    about = f"{PLANNER_SAYS} {in_quotes(said)}" if said else f"{object_.calls} calls" if object_.kind == "turn" else "its output"
+    cue = f" {cited(object_.cue)}" if object_.cue else ""
     handles = object_.handles or (object_.handle,)
     back = "it" if len(handles) == 1 else "each"
     text = f"[folded: {', '.join(handles)}{cue}, {object_.tokens:,} tokens: {about} · recall brings {back} back]"

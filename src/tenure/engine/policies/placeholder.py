@@ -7,7 +7,7 @@ back exactly what was there.
 from typing import Final
 
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.quotation import enclosed
+from tenure.engine.record.quotation import cited, enclosed, in_quotes
 from tenure.engine.record.tools import ToolKind
 
 # What is to be done by kind of tool; a tool that does not matter to the kind is named below.
@@ -49,8 +49,8 @@ def is_note(text: str) -> bool:
 
 def cleared(handle: str, cue: str, tool: str, kind: ToolKind, tokens: int, failed: str = "") -> str:
     """The placeholder of a result of `tokens` tokens; of a failed call its first line stays."""
-    about = f" of {enclosed(cue)}" if cue else ""
-    said = f" It failed: {enclosed(failed[: 4 * ERROR_CHARS])[:ERROR_CHARS]}" if failed else ""
+    about = f" of {cited(cue)}" if cue else ""
+    said = f" It failed: {in_quotes(enclosed(failed[: 4 * ERROR_CHARS])[:ERROR_CHARS])}" if failed else ""
     return f"{_NOTE}{about} cleared, {tokens:,} tokens.{said} {hint(tool, kind)}, or recall {handle} for exactly what was here.]"
 
 
@@ -62,4 +62,4 @@ def trimmed(handle: str, left_out: int) -> str:
 def superseded(handle: str, cue: str, later: str, *, same: bool) -> str:
     """What stands in place of a read or search that was done again: the later one is shown."""
     why = "the same stands again at" if same else "there is a newer one at"
-    return f"{_NOTE}{f' of {enclosed(cue)}' if cue else ''} cleared: {why} {later}; recall {handle} for what was here.]"
+    return f"{_NOTE}{f' of {cited(cue)}' if cue else ''} cleared: {why} {later}; recall {handle} for what was here.]"

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from tenure.engine.record.quotation import in_quotes
 from tenure.errors import DelimiterRefused
 
 
@@ -157,7 +158,7 @@ class EpisodeGraph:
         if not known.description:
             raise DelimiterRefused(f"an episode {known.name!r} exists already; {other}")
         raise DelimiterRefused(
-            f"an episode {known.name!r} exists already, {handle(known)}, which found: {known.description}\n"
+            f"an episode {known.name!r} exists already, {handle(known)}, which found: {in_quotes(known.description)}\n"
             f"To build on that, name it in the dependencies of an act; to explore anew, {other}"
         )
 

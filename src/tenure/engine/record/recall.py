@@ -22,6 +22,7 @@ from tenure.engine.record.index import HASH_BYTES, NONE, Index, Span
 from tenure.engine.record.medium import Medium, addressed, described, media_in
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.query import CAP, Query
+from tenure.engine.record.quotation import enclosed, in_quotes
 from tenure.engine.record.search import Hit, Hits, Now, Read, search
 from tenure.engine.record.spill import Open, nowhere, part
 from tenure.errors import InputError
@@ -367,7 +368,11 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
 def _findings(index: Index, handle: Handle, printed: str) -> str:
     """What an expl found, before all that is in it: it is given last, where an answer is cut."""
     episode = index.graph.named(handle.name) if handle.kind == "episode" else None
-    return f"[{printed}, which found: {episode.description}]\n\n" if episode is not None and episode.description else ""
+    return (
+        f"[{printed}, which found: {in_quotes(enclosed(episode.description))}]\n\n"
+        if episode is not None and episode.description
+        else ""
+    )
 
 
 def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tenure.engine.record.index import Index
 from tenure.engine.record.objects import parse_handle
-from tenure.engine.record.quotation import enclosed
+from tenure.engine.record.quotation import cited, enclosed
 from tenure.engine.record.recall import blocks_of
 from tenure.engine.record.tools import is_delimiter, is_recall
 from tenure.engine.view.edit import Insert, Remove
@@ -112,7 +112,7 @@ def _named(index: Index, route: str) -> str:
     cue = enclosed(span.cue) if span is not None else ""
     if len(cue) > CUE_CHARS:
         cue = f"…{cue[1 - CUE_CHARS :]}" if " " not in cue else f"{cue[: CUE_CHARS - 1]}…"
-    return f"{route} {cue}".rstrip()
+    return f"{route} {cited(cue)}".rstrip()
 
 
 def _tally(index: Index, first: str, last: str) -> str:
@@ -122,7 +122,7 @@ def _tally(index: Index, first: str, last: str) -> str:
         (index.calls_between(tool, start, stop), tool) for tool in index.tools if not (is_delimiter(tool) or is_recall(tool))
     ]
     shown = sorted((pair for pair in counted if pair[0]), reverse=True)[:_TOOLS]
-    return "".join(f", {count} {tool}" for count, tool in shown)
+    return "".join(f", {count} {cited(tool)}" for count, tool in shown)
 
 
 def _end_of(index: Index, route: str) -> At:

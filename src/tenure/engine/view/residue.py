@@ -14,7 +14,7 @@ from tenure.engine.record.entry import Role
 from tenure.engine.record.episodes import Episode
 from tenure.engine.record.index import Index, Span
 from tenure.engine.record.objects import parse_handle
-from tenure.engine.record.quotation import enclosed, quoted
+from tenure.engine.record.quotation import cited, in_quotes
 from tenure.engine.record.tools import ToolKind, is_delimiter, is_recall
 
 DESCRIPTION_SHARE: Final = 0.08  # of the limit: what the descriptions of evicted expl episodes may weigh
@@ -68,9 +68,9 @@ class Residue:
         if self.named:
             names = ", ".join(e.name if _PLAIN.fullmatch(e.name) else e.object for e in self.named)
             lines.append(f"[found earlier, recall brings back each by its name, and older ones by words: {names}]")
-        lines += [f"{self._index.handle(e.object, e.start[0])}: {quoted(e.description)}" for e in self.described]
+        lines += [f"{self._index.handle(e.object, e.start[0])}: {in_quotes(e.description)}" for e in self.described]
         if self.cues:
-            lines.append("; ".join(f"{self._index.handle(s.object, s.call[0])} {quoted(s.cue)}" for s in self.cues))
+            lines.append("; ".join(f"{self._index.handle(s.object, s.call[0])} {cited(s.cue)}" for s in self.cues))
         return "\n".join(lines)
 
     def _range(self) -> str:
@@ -85,12 +85,12 @@ class Residue:
             if not (is_delimiter(tool) or is_recall(tool))
         ]
         shown = sorted((pair for pair in counted if pair[0]), reverse=True)[:6]
-        return "".join(f", {count} {enclosed(tool)}" for count, tool in shown)
+        return "".join(f", {count} {cited(tool)}" for count, tool in shown)
 
 
 def described_only(episode: Episode, handle: str) -> str:
     """The paper's residue: the description is all that is kept of an expl (section 4.2)."""
-    return f"[evicted: {handle}] {quoted(episode.description)}"
+    return f"[evicted: {handle}] {in_quotes(episode.description)}"
 
 
 def place_of(index: Index, entry: int) -> int:

@@ -18,7 +18,7 @@ from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight
 from tenure.engine.policies.provenance.weights import LEARNED, Weights
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.index import NONE
-from tenure.engine.record.quotation import enclosed
+from tenure.engine.record.quotation import cited
 from tenure.engine.record.tools import ToolKind
 from tenure.engine.view.action import Action, Level, Shorten, Strip
 
@@ -176,7 +176,7 @@ class _Work:
         index = self._situation.index
         tokens = index.block(piece.at).tokens
         span = index.spans[piece.span] if piece.span != NONE else None
-        about = f" of {enclosed(span.cue)}" if span and span.cue else ""
+        about = f" of {cited(span.cue)}" if span and span.cue else ""
         again = hint(span.tool if span else "", span.kind if span else ToolKind.INTERMEDIATE)
         failed = " It failed." if span and span.error else ""
         return (
