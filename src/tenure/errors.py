@@ -8,6 +8,11 @@ if TYPE_CHECKING:
     from tenure.engine.record.entry import Usage
 
 
+def way_out(where: str) -> str:
+    """What to do about a damaged store."""
+    return f"what is sound can be saved: tenure verify {shlex.quote(where)} --repair NEW.db"
+
+
 class TenureError(Exception):
     """Base of all errors raised by this package."""
 
@@ -40,7 +45,7 @@ class Damaged(StoreError):
 
     def __init__(self, what: str, where: str = "", conversation: str = "") -> None:
         place = "".join(f"{each}: " for each in (where, f"conversation {conversation!r}" if conversation else "") if each)
-        way = f"; what is sound can be saved: tenure verify {shlex.quote(where)} --repair NEW.db" if where else ""
+        way = f"; {way_out(where)}" if where else ""
         super().__init__(f"{place}{what}{way}")
         self.what, self.where, self.conversation = what, where, conversation
 

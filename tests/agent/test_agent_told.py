@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from holding import Outside, call, end, folder, of, open_agent, played, recorded, says
 
-from tenure.agent.earlier import earlier
 from tenure.agent.events import CallDone, Noticed, Requested
 from tenure.agent.tools.sandbox import Means
 from tenure.engine.lifecycle.budget import Budget
@@ -117,20 +116,6 @@ def test_further_settings_go_with_every_request_and_may_not_take_the_sessions_ow
     assert json.loads(held[0])["reasoning_effort"] == "low"
     with pytest.raises(InputError, match="'messages'"):
         outside.settings(fields={"messages": []})
-
-
-def test_earlier_sessions_are_listed_by_what_was_said_first(tmp_path: Path) -> None:
-    outside = Outside(folder(tmp_path), says("", call("task", task="Part.")), says("Part done."), says("One."), says("Two."))
-    played(outside, "First\nthing.")
-    played(outside, "Second thing.")
-
-    async def empty() -> None:
-        await open_agent(outside)
-
-    asyncio.run(empty())
-    found = earlier(outside.store, outside.where)
-    assert [each.title for each in found] == ["Second thing.", "First thing."]
-    assert [each.entries for each in found] == [3, 5]
 
 
 def test_a_handoff_is_written_by_the_sessions_own_model(tmp_path: Path) -> None:

@@ -148,7 +148,6 @@ def test_the_agent_tells_what_was_left_out_as_a_notice(world: World, capsys: pyt
     assert "the usage of entry 1" in " ".join(capsys.readouterr().err.split())
 
 
-@pytest.mark.long
 def test_an_audit_says_the_whole_way_out_of_a_damaged_store(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     with sqlite3.connect(world.restored()) as connection:
         connection.execute("UPDATE conversation SET parent = 'nowhere' WHERE id = 'fork'")
@@ -161,6 +160,96 @@ def test_an_audit_says_the_whole_way_out_of_a_damaged_store(world: World, capsys
     assert main(["audit", f"{world.store}#{world.conversation}", "--keep", "no"]) == 0
     way = f"tenure verify {world.store} --repair NEW.db"
     assert "".join(way.split()) in "".join(capsys.readouterr().out.split())  # folded, not cut
+
+
+def cut_off(path: Path) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+
+
+def without(table: str) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"DROP TABLE {table}")
+        connection.close()
+
+    return damage
+
+
+@pytest.mark.parametrize("damage", [cut_off, without("entry"), without("conversation")], ids=["cut", "entry", "conversation"])
+def test_commands_say_the_same_sentence_of_a_store_of_which_nothing_can_be_read(
+    world: World, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(world.restored())
+    store = str(world.store)
+    said = set[str]()
+    for command in (
+        ["show", store],
+        ["recall", store, "read:1"],
+        ["why", store, "read:1"],
+        ["replay", store],
+        ["judge", store, "--model", "stand-in", "--quiet"],
+    ):
+        assert main(command) == 2
+        said.add(capsys.readouterr().err)
+    (sentence,) = said
+    assert sentence.count("\n") == 1
+    assert "cannot be read back" in sentence
+    assert f"tenure verify {store} --repair NEW.db" in sentence
+
+
+@pytest.mark.parametrize("damage", [cut_off, without("entry")], ids=["cut", "entry"])
+def test_a_repair_that_can_save_nothing_does_not_advise_itself(
+    world: World, damage: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    damage(world.restored())
+    (world.folder / "new.db").unlink(missing_ok=True)
+    for more in ([], ["--repair", str(world.folder / "new.db")]):
+        assert main(["verify", str(world.store), *more]) == 1
+        said = "".join(capsys.readouterr())
+        assert "--repair" not in said
+        assert ".recover" in said
+    assert not (world.folder / "new.db").exists()
+
+
+def test_a_repair_saves_the_messages_of_a_store_whose_commits_are_gone(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    without("commit_log")(world.restored())
+    new = world.folder / "new.db"
+    new.unlink(missing_ok=True)
+    assert main(["verify", str(world.store), "--repair", str(new)]) == 1
+    said = capsys.readouterr().out
+    assert "no such table: commit_log" in said
+    assert "--repair" not in said
+    with Store(f"sqlite:///{new}", read_only=True) as store:
+        assert store.conversation(world.conversation).length
+        assert not list(store.wrongs(world.conversation))
+
+
+def test_a_device_is_not_a_store_to_be_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "/dev/null"]) == 2
+    said = capsys.readouterr().err
+    assert "no regular file" in said
+    assert "--repair" not in said
+
+
+def test_recall_counts_the_messages_that_are_lost_instead_of_a_line_for_each(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with sqlite3.connect(world.restored()) as connection:
+        gone = connection.execute(
+            "DELETE FROM entry WHERE n BETWEEN 2 AND 12 AND conversation = ?", (world.conversation,)
+        ).rowcount
+    connection.close()
+    main(["recall", f"{world.store}#{world.conversation}", "user:1"])
+    lines = capsys.readouterr().err.splitlines()
+    assert len([line for line in lines if "--repair NEW.db" in line]) == 3
+    assert [line for line in lines if f"{gone - 3} more messages cannot be read" in line]
+
+
+def test_recall_says_the_right_order_of_its_words(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.restored()
+    assert main(["recall", "read:2", str(world.store)]) == 2
+    assert f"the session first: tenure recall {world.store} read:2" in capsys.readouterr().err
 
 
 def test_an_insert_whose_words_were_forged_is_noticed_when_the_conversation_is_opened(world: World) -> None:

@@ -108,6 +108,6 @@ def unreadable(unread: Sequence[Unread]) -> Iterator[Text]:
     if unread:
         yield Text(f"{counted(len(unread), 'session')} could not be read:", style="yellow")
     for each in unread[:SHOWN_UNREAD]:
-        yield Text(f"  {words.plain(each.path)}: {words.first_line(each.why, WHY_CHARS)}", style="yellow")
+        yield Text(f"  {words.plain(each.path)}: {words.first_line(each.why, WHY_CHARS + 2 * len(each.path))}", style="yellow")
     if len(unread) > SHOWN_UNREAD:
         yield Text(f"  and {len(unread) - SHOWN_UNREAD} more (--json has all)", style="yellow")

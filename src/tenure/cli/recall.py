@@ -2,6 +2,7 @@
 
 import codecs
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from itertools import chain
@@ -14,6 +15,7 @@ from tenure.apis.media import medium_bytes
 from tenure.cli.words import plain as words_plain
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
+from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.query import Query
 from tenure.engine.record.recall import Original, answer, raw, source_of, spilled
 from tenure.engine.record.visible import visible
@@ -23,6 +25,7 @@ from tenure.logs.places.files import STDIN
 from tenure.logs.places.stores import OWN
 from tenure.store.spills import Spills
 
+LOST_SHOWN: Final = 3  # messages that cannot be read, named
 _NO_TEXT: Final = re.compile("[\0\ud800-\udfff]")
 
 
@@ -55,8 +58,11 @@ def recall(
     if as_bytes and (query.searches or lines or cap):
         raise InputError("--raw", "a search, lines or a cap beside it", "a handle alone")
     loaded = load([source(name) for name in named], o200k())
-    for lost in loaded.skipped if OWN in loaded.formats else ():
-        typer.echo(f"tenure: {words_plain(lost.reason)}", err=True)
+    lost = loaded.skipped if OWN in loaded.formats else ()
+    for each in lost[:LOST_SHOWN]:
+        typer.echo(f"tenure: {words_plain(each.reason)}", err=True)
+    if len(lost) > LOST_SHOWN:
+        typer.echo(f"tenure: {len(lost) - LOST_SHOWN:,} more messages cannot be read; tenure verify lists them", err=True)
     opened = Spills.among(map(spills_of, named))
 
     def sources() -> Iterator[Original]:
@@ -96,7 +102,19 @@ def _parted(arguments: list[str], *, optional: bool) -> tuple[list[str], str]:
         raise InputError(
             "recall", f"{last!r} alone", "a session, then a handle such as read:12@3fa9; or --words, --path or --pattern"
         )
+    if not _opens(before[0]) and _opens(last) and _is_handle(before[0]):
+        raise InputError(
+            "recall", f"the handle {before[0]!r} first", f"the session first: tenure recall {shlex.quote(last)} {before[0]}"
+        )
     return before, last
+
+
+def _is_handle(text: str) -> bool:
+    try:
+        parse_handle(text)
+    except InputError:
+        return False
+    return True
 
 
 def _opens(address: str) -> bool:

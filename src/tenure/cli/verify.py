@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from tenure.cli import words
-from tenure.errors import InputError
+from tenure.errors import InputError, StoreError, way_out
 
 if TYPE_CHECKING:
     from tenure.store.store import Store
@@ -43,19 +43,30 @@ def verify(
 
     url, new = _url(store, there=True), _url(repair, there=False) if repair else ""
     console, count, damaged = words.screen(), 0, 0
-    with Store(url, on_damage=_listed, read_only=True) as source:
-        for line in _saved(source, new) if new else _checked(source):
-            count, damaged = count + 1, damaged + bool(line.wrong)
-            state = "damaged" if line.wrong else "sound"
-            facts = f"{line.id}  {line.entries:,} messages, {line.commits:,} commits, {state}"
-            for each in (facts, *(f"  {wrong}" for wrong in line.wrong)):
-                console.print(words.plain(each), soft_wrap=True)
-        console.print(
-            words.plain(f"{count:,} conversations, {damaged:,} damaged{f'; saved to {repair}' * bool(repair)}"), soft_wrap=True
-        )
-        if damaged and not repair:
-            way = f"To save what is sound: tenure verify {shlex.quote(store or source.where)} --repair NEW.db"
-            console.print(words.plain(way), soft_wrap=True)
+    file = url.removeprefix("sqlite:///")
+    advice = f"; {way_out(file)}"
+    try:
+        with Store(url, on_damage=_listed, read_only=True) as source:
+            for line in _saved(source, new) if new else _checked(source):
+                count, damaged = count + 1, damaged + bool(line.wrong)
+                state = "damaged" if line.wrong else "sound"
+                facts = f"{line.id}  {line.entries:,} messages, {line.commits:,} commits, {state}"
+                for each in (facts, *(f"  {wrong.replace(advice, '')}" for wrong in line.wrong)):
+                    console.print(words.plain(each), soft_wrap=True)
+            console.print(
+                words.plain(f"{count:,} conversations, {damaged:,} damaged{f'; saved to {repair}' * bool(repair)}"),
+                soft_wrap=True,
+            )
+            if damaged and not repair:
+                way = f"To save what is sound: tenure verify {shlex.quote(store or source.where)} --repair NEW.db"
+                console.print(words.plain(way), soft_wrap=True)
+    except StoreError as error:
+        if advice not in str(error):
+            raise
+        if new.startswith("sqlite:///") and not count:
+            Path(new.removeprefix("sqlite:///")).unlink(missing_ok=True)  # it is empty
+        rest = f"; none of it can be saved so: use a copy, or what is found by `sqlite3 {shlex.quote(file)} .recover`"
+        raise StoreError(str(error).replace(advice, rest)) from error
     if damaged:
         raise typer.Exit(DAMAGED)
 
@@ -85,6 +96,8 @@ def _url(store: str, *, there: bool) -> str:
         store = str(state_folder(os.environ, Path.home()) / OWN_STORE)
     if "://" in store:
         return store
+    if there and Path(store).exists() and not Path(store).is_file():
+        raise InputError(store, "no regular file", "a store")
     if Path(store).exists() != there:
         raise InputError(store, "no such file" if there else "it is there already", "a store" if there else "a new file")
     return f"sqlite:///{Path(store).absolute()}"

@@ -6,7 +6,6 @@ between databases is in `_DIALECTS` and nowhere else.
 
 import os
 import re
-import shlex
 import sqlite3
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ClauseElement
 
-from tenure.errors import Conflict, InputError, StoreError
+from tenure.errors import Conflict, InputError, StoreError, way_out
 from tenure.extras import NotInstalled
 from tenure.logs.places.sqlite_file import refuse_no_file, undisturbed
 
@@ -266,7 +265,7 @@ _WAYS: Final = (
     ("not a database", "give the path of a store"),
     (
         "malformed|no such (?:table|column)|disk I/O|Could not decode|does not exist|UndefinedColumn|UndefinedTable|duplicate column",
-        "it is damaged, or another program's; what is sound can be saved: tenure verify {where} --repair NEW.db",
+        "it is damaged, or another program's; {way_out}",
     ),
     (
         "connection|terminat|server closed",
@@ -280,7 +279,7 @@ def _reason(error: Exception, where: str) -> str:
     words = words_of(error)
     named = f"{words} {getattr(getattr(error, 'orig', None) or error, 'sqlite_errorname', '')}"
     way = next((way for sign, way in _WAYS if re.search(sign, named, re.IGNORECASE)), "")
-    return words + (f" ({way.format(where=shlex.quote(where))})" if way else "")
+    return words + (f" ({way.format(way_out=way_out(where))})" if way else "")
 
 
 def words_of(error: BaseException) -> str:

@@ -5,7 +5,7 @@ change; where nothing is lost they are the same.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,12 +20,15 @@ from tenure.engine.view.edit import Commit
 from tenure.engine.view.guard import loop_start
 from tenure.engine.view.laws import structural
 from tenure.engine.view.project import Projection
-from tenure.errors import InputError, LawBroken
+from tenure.errors import InputError, LawBroken, StoreError
 from tenure.store.records import Conversation, Lost
 from tenure.store.soundness import in_place_of, is_held, missing
 from tenure.store.store import Store
 
 PLACE_TOKENS: Final = 24  # o200k, of the message that stands in place of a lost one, about
+
+
+T = TypeVar("T")
 
 
 class Saved(Struct, frozen=True, kw_only=True):
@@ -65,7 +68,7 @@ def _saved(source: Store, target: Store, sheet: Conversation) -> Saved:
         entry = chain.place(draft, tokens)
         index.grow(entry)
         placed.append(entry)
-    commits = _commits(source.salvaged_commits(sheet.id, sheet.commits), sheet, index, lost)
+    commits = _commits(_rows(lambda: list(source.salvaged_commits(sheet.id, sheet.commits)), []), sheet, index, lost)
     kept = replace(
         sheet,
         parent=parent,
@@ -76,9 +79,17 @@ def _saved(source: Store, target: Store, sheet: Conversation) -> Saved:
         budget=_readable(Budget.kept, sheet.budget),
         terms=_readable(Terms.stored, sheet.terms),
     )
-    reports, asides, holds = source.salvaged_rest(sheet)
+    reports, asides, holds = _rows(lambda: source.salvaged_rest(sheet), ([], [], []))
     target.adopt(kept, placed, commits, reports, asides, [hold for hold in holds if is_held(index, hold)])
     return Saved(id=sheet.id, entries=sound, commits=len(commits), lost=tuple(lost))
+
+
+def _rows(read: Callable[[], T], nothing: T) -> T:
+    """What a table holds; nothing where it is gone, which `wrongs` tells."""
+    try:
+        return read()
+    except StoreError:
+        return nothing
 
 
 def _parent(target: Store, sheet: Conversation) -> str:

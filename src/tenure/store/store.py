@@ -5,6 +5,7 @@ matter: SQLite runs in WAL mode with `synchronous=NORMAL`, which keeps the file 
 power went; `Store(url, synchronous="FULL")` waits for the disk at every append instead.
 """
 
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Self, TypeVar
@@ -26,6 +27,7 @@ from tenure.store.records import REPORT, Conversation, Lost, Now, Observed, utc_
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
 
+_GONE: Final = re.compile(r"no such table|UndefinedTable|relation .* does not exist")
 PAGE: Final = 64  # entries read at a time
 
 T = TypeVar("T")
@@ -294,6 +296,8 @@ class Store:
         try:
             held = self._select(tables.ENTRIES, of=of, start=start, stop=stop, page=PAGE)
         except StoreError as error:  # a page of the file is damaged, which holds a few of them
+            if _GONE.search(words_of(error.__cause__ or error)):
+                raise
             if stop - start == 1:
                 return [Lost(n=start, what=f"entry {start} cannot be read ({words_of(error.__cause__ or error)})")]
             return [each for n in range(start, min(start + PAGE, stop)) for each in self._readable(of, n, n + 1)]

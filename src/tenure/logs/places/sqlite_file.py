@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tenure.errors import InputError
+from tenure.errors import InputError, way_out
 
 MAGIC: Final = b"SQLite format 3\0"
 
@@ -88,6 +88,10 @@ def _said(where: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if "malformed" in str(error):
+            raise InputError(
+                where, f"cannot be read back: {error} (it is damaged, or another program's; {way_out(where)})"
+            ) from error
         raise InputError(where, f"cannot be read as a database ({error})", "a SQLite file that may be read") from error
     except (OSError, ValueError) as error:
         raise InputError(where, f"cannot be read ({error})", "a SQLite file that may be read") from error
