@@ -237,7 +237,7 @@ def test_a_folds_pointer_says_what_it_is_when_it_is_wanted_and_how_it_comes_back
     assert isinstance(fold, Fold)
     handle = fold.object.handle
     assert fold.pointer.text == (
-        f"[folded: {handle} import/job.py, 911 tokens: a planner's words: \"the job before (the) repair; recall to compare\" · recall brings it back]"
+        f'[folded: {handle} import/job.py, 911 tokens: a planner\'s words: "the job before (the) repair; recall to compare" · recall brings it back]'
     )
     assert (fold.pointer.handles, fold.pointer.before_entry) == ((handle,), 1)
     assert done.tokens == 911

@@ -164,7 +164,7 @@ def test_the_first_mark_locks_nothing_under_our_policies(name: str) -> None:
 def test_the_description_is_kept_after_full_removal() -> None:
     opened = at_rest(expl("a", "auth lives in auth.py"))
     inserted = [edit for edit in everything(opened, PAPER).edits if isinstance(edit, Insert)]
-    assert [edit.text for edit in inserted] == [f"[evicted: {opened.index.handle('episode:a', 1)}] \"auth lives in auth.py\""]
+    assert [edit.text for edit in inserted] == [f'[evicted: {opened.index.handle("episode:a", 1)}] "auth lives in auth.py"']
 
 
 def test_unannotated_steps_leave_only_when_no_act_is_left() -> None:

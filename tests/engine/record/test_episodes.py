@@ -92,7 +92,7 @@ def test_a_start_on_an_ended_expl_answers_with_what_it_found_and_its_handle() ->
 
 
 def test_a_start_on_an_expl_of_the_same_message_answers_with_what_it_found() -> None:
-    assert "exists already, episode:look, which found: \"found it\"" in last(*FOUND, start_expl("look"))
+    assert 'exists already, episode:look, which found: "found it"' in last(*FOUND, start_expl("look"))
 
 
 def test_a_start_with_a_description_is_accepted_and_says_that_it_is_not_kept() -> None:
