@@ -6,8 +6,7 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 
 from tenure.apis.anthropic import Anthropic
 from tenure.engine.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
-from tenure.logs.claude_code.origin import HARNESS_ELEMENTS, written_by
-from tenure.logs.claude_code.reader import ClaudeCode
+from tenure.logs.claude_code import HARNESS_ELEMENTS, ClaudeCode, written_by
 from tenure.logs.reader import Agent
 from work import growth
 

@@ -6,7 +6,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.apis.anthropic import Anthropic
 from tenure.engine.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
-from tenure.logs.cline.reader import Cline
+from tenure.logs.cline import Cline
 from tenure.logs.detect import detect, read
 from tenure.logs.reader import Event, Rewritten
 from work import growth
@@ -166,30 +166,37 @@ def test_version_two_of_roo_code_is_read() -> None:
     assert sum(isinstance(block, Media) for block in blocks(found)) == 1
 
 
-def test_a_screen_with_requests_is_read_from_them() -> None:
+def test_a_screen_is_read_line_by_line() -> None:
     found = events("cline_screen.json")
-    assert ("Text", "<task>\nFind the slow test.\n</task>") in said(found)
-    assert not any(text in ("Find the slow test.", "And why?") for _, text in said(found))
+    assert [text for kind, text in said(found) if kind == "Text"] == [
+        "Find the slow test.",
+        "I look at the durations.",
+        "It is test_b.",
+        "And why?",
+        "It sleeps.",
+    ]
     assert results(found) == ["call-1"]
+    assert ("ToolResult", "3.10s test_b") in said(found)
     assert [draft.usage for draft in drafts(found) if draft.usage] == [
         Usage(uncached=10, cache_write=3, cache_read=2, output=5),
         Usage(uncached=40, cache_read=60, output=6),
     ]
-    assert not any("Loading" in text or "REQ_APP" in text or "HAS_CHANGES" in text for _, text in said(found))
+    assert not any("REQ_APP" in text or "HAS_CHANGES" in text for _, text in said(found))
+    assert any("not read (3 times)" in each.reason for each in skipped(found))
 
 
-def test_a_deletion_told_on_the_screen_takes_the_messages_of_that_stretch() -> None:
+def test_a_deletion_named_on_the_screen_takes_the_messages_of_that_stretch() -> None:
     (deletion,) = rewritten(events("cline_screen.json"))
-    assert (deletion.drop_before, deletion.kept) == (5, (0, 1))
+    assert (deletion.drop_before, deletion.kept) == (4, (0, 1, 2))
 
 
-def test_a_screen_without_requests_is_read_from_its_lines() -> None:
+def test_results_on_a_screen_answer_the_call_before_them() -> None:
     found = events("cline_screen_bare.json")
     assert calls(found) == ["call-1", "call-2", "call-3", "call-4"]
-    assert results(found) == ["call-1", "call-2", "call-3"]
+    assert results(found) == ["call-2", "call-3"]
     assert ("ToolResult", "1 a\ndone") in said(found)
     assert [block.origin for block in blocks(found) if isinstance(block, Text) and block.text == "late"] == [Origin.TOOL]
-    assert [each.drop_before for each in rewritten(found)] == [9]
+    assert [each.drop_before for each in rewritten(found)] == [8]
 
 
 def test_a_damaged_message_costs_only_itself() -> None:

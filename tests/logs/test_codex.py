@@ -11,8 +11,8 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 from tenure.apis.json_text import elements
 from tenure.apis.openai_responses import OpenAIResponses
 from tenure.engine.record.entry import Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.logs.codex.origin import written_by
-from tenure.logs.codex.reader import Codex
+from tenure.logs.codex import Codex
+from tenure.logs.codex_items import written_by
 from tenure.logs.detect import detect
 from tenure.logs.reader import Event, Rewritten
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from msgspec import Raw, Struct
 
 from tenure.errors import InputError
-from tenure.logs.document import MOST_HOLES, document, elements
-from tenure.logs.mend import Damaged
-from tenure.logs.salvage import salvage
+from tenure.logs.json_files import MOST_HOLES, document, elements
+from tenure.logs.salvage import Damaged, salvage
 
 ALLOWED = "an object with `messages`"
 

@@ -4,7 +4,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.engine.record.entry import Media, Origin, Role, Thinking, ToolCall, ToolResult, Usage
 from tenure.logs.detect import detect, read
-from tenure.logs.goose.reader import Goose
+from tenure.logs.goose import Goose
 from tenure.logs.reader import Event
 from work import growth
 

@@ -14,7 +14,7 @@ from tenure.engine.record.chain import Chain, verify
 from tenure.engine.record.entry import Block, Draft, ToolResult
 from tenure.errors import InputError
 from tenure.logs.detect import READERS, read
-from tenure.logs.jsonl import LONGEST_LINE, lines
+from tenure.logs.json_files import LONGEST_LINE, lines
 from tenure.logs.reader import Event, Rewritten, Skipped
 from work import growth
 

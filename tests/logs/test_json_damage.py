@@ -4,11 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tenure.logs.jsonl import lines
-from tenure.logs.mend import Damaged, cut, decode, decode_with_source, utf8
-from tenure.logs.moment import utc
+from tenure.logs.json_files import lines
+from tenure.logs.salvage import Damaged, cut, decode, decode_with_source, utf8
 from tenure.logs.shape import keys, opening
-from tenure.logs.tree import branch, nearest
+from tenure.logs.transcript import branch, nearest, utc
 
 ANY = msgspec.json.Decoder(str)
 FIELDS = msgspec.json.Decoder(dict[str, Raw])

@@ -3,7 +3,7 @@ import json
 from session_reading import blocks, calls, drafts, events, results, rewritten, said, skipped
 
 from tenure.engine.record.entry import Media, Origin, Role, ToolResult, Usage
-from tenure.logs.opencode.reader import OpenCode
+from tenure.logs.opencode import OpenCode
 
 
 def test_each_step_is_an_assistant_draft_followed_by_its_results() -> None:

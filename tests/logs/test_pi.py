@@ -3,7 +3,7 @@ import json
 from session_reading import drafts, events, rewritten, said, skipped
 
 from tenure.engine.record.entry import Origin, Thinking, Usage
-from tenure.logs.pi.reader import Pi
+from tenure.logs.pi import Pi
 
 
 def test_a_linear_session_is_read_in_order() -> None:

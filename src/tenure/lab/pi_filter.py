@@ -21,7 +21,7 @@ from tenure.engine.record.entry import Block, Media, Opaque, Origin, Text, ToolC
 from tenure.engine.record.episodes import EpisodeType
 from tenure.engine.view.action import Level
 from tenure.engine.view.levels import TOOLS_OF_LEVEL
-from tenure.logs.pi.reader import BRANCHED, COMPACTED
+from tenure.logs.pi import BRANCHED, COMPACTED
 
 THRESHOLD: Final = 80_000  # its default; the filter works when the total is above the threshold, not at it
 

@@ -11,17 +11,17 @@ from tenure.engine.record.entry import Draft
 from tenure.errors import InputError
 from tenure.logs.aider.reader import Aider
 from tenure.logs.atif.reader import Atif
-from tenure.logs.claude_code.reader import ClaudeCode
-from tenure.logs.cline.reader import Cline
-from tenure.logs.codex.reader import Codex
-from tenure.logs.gemini_cli.reader import GeminiCli
-from tenure.logs.goose.reader import Goose
+from tenure.logs.claude_code import ClaudeCode
+from tenure.logs.cline import Cline
+from tenure.logs.codex import Codex
+from tenure.logs.gemini_cli import GeminiCli
+from tenure.logs.goose import Goose
 from tenure.logs.inspect_log.reader import InspectLog
 from tenure.logs.messages import READERS as MESSAGES
 from tenure.logs.mini_swe_agent import MiniSweAgent
-from tenure.logs.opencode.reader import OpenCode
+from tenure.logs.opencode import OpenCode
 from tenure.logs.openhands.reader import OpenHands
-from tenure.logs.pi.reader import Pi
+from tenure.logs.pi import Pi
 from tenure.logs.reader import Event, HasAgents, Reader, Skipped
 from tenure.logs.shape import opening
 from tenure.logs.specstory.reader import SpecStory

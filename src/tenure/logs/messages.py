@@ -14,10 +14,9 @@ from tenure.apis.openai_chat import OpenAIChat
 from tenure.apis.openai_responses import OpenAIResponses
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.errors import InputError
-from tenure.logs.document import Element, document, elements
-from tenure.logs.jsonl import lines
-from tenure.logs.mend import Damaged, decode_with_source
+from tenure.logs.json_files import Element, document, elements, lines
 from tenure.logs.reader import Event, Reader, Skipped
+from tenure.logs.salvage import Damaged, decode_with_source
 from tenure.logs.shape import keys, opening
 
 ALLOWED: Final = "messages: an array, an object with `messages` or `input`, or one message per line"

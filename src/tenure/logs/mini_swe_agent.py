@@ -13,11 +13,11 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, Usage
-from tenure.logs.chat import chat_message
-from tenure.logs.document import Element, decoded, document, elements
-from tenure.logs.moment import utc
+from tenure.logs.json_files import Element, decoded, document, elements
+from tenure.logs.parts import chat_message
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.shape import keys
+from tenure.logs.transcript import utc
 
 NAME: Final = "mini-swe-agent"
 ALLOWED: Final = "a mini-swe-agent trajectory: an object with `info` and `messages`"

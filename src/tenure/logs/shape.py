@@ -1,4 +1,4 @@
-"""The outermost shape of JSON that may be cut off anywhere: what a format is recognised by."""
+"""The shape of JSON that may be cut off anywhere: what a format is recognised by."""
 
 import json
 import re
@@ -50,3 +50,25 @@ def _text(token: bytes) -> str:
         return str(json.loads(token))
     except ValueError:
         return token[1:-1].decode("utf-8", "replace")
+
+
+def member(head: bytes, name: str) -> bytes:
+    """What follows the key `name` of the outermost object, as far as `head` goes; empty when there is no such key."""
+    depth, last, wanted = 0, b"", f'"{name}"'.encode()
+    for match in _TOKEN.finditer(head):
+        token = match[0]
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+        elif depth == 1 and token == b":" and last == wanted:
+            return bare(head[match.end() :])
+        last = token
+        if depth <= 0:
+            return b""
+    return b""
+
+
+def first(array: bytes) -> bytes:
+    """An array from its first element on."""
+    return bare(bare(array).removeprefix(b"["))

@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Draft, Origin, Role, Text
-from tenure.logs.document import Element, decoded
-from tenure.logs.mend import Damaged, decode
+from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
 from tenure.logs.reader import Event, Rewritten, Skipped
-from tenure.logs.samples import first_keys, inside, samples
+from tenure.logs.salvage import Damaged, decode
 from tenure.logs.shape import opening
 
 NAME: Final = "who-and-when"

@@ -26,7 +26,7 @@ from tenure.lab.pi_filter import (
     threshold_of,
     weigh_like_pi,
 )
-from tenure.logs.pi.reader import Pi
+from tenure.logs.pi import Pi
 
 # Histories made at random, and what is left of them by a transcription of context-filter.ts and estimateTokens, run under node 20.
 VECTORS = json.loads((Path(__file__).parent / "fixtures" / "pi_cwl_vectors.json").read_text("ascii"))

@@ -33,10 +33,10 @@ from tenure.logs.aider.notices import (
     is_notice,
     is_question,
 )
-from tenure.logs.moment import utc
 from tenure.logs.reader import Agent, Event, Rewritten
 from tenure.logs.shape import bare
 from tenure.logs.tally import Tally
+from tenure.logs.transcript import utc
 from tenure.logs.window import Window
 
 NAME: Final = "aider"

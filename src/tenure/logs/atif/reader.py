@@ -31,12 +31,11 @@ from tenure.logs.atif.step import (
     usage,
 )
 from tenure.logs.atif.window import Boundary, Said, Window
-from tenure.logs.document import Element, decoded
-from tenure.logs.mend import Damaged, decode
-from tenure.logs.moment import utc
+from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped
-from tenure.logs.samples import first_keys, inside, samples
+from tenure.logs.salvage import Damaged, decode
 from tenure.logs.tally import Tally
+from tenure.logs.transcript import utc
 
 NAME: Final = "atif"
 ALLOWED: Final = "an ATIF trajectory: an object with `steps`"

@@ -12,10 +12,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, Usage
-from tenure.logs.call import Call
-from tenure.logs.claude_code.origin import written_by
-from tenure.logs.media import from_base64, from_url
-from tenure.logs.mend import Damaged, decode
+from tenure.logs.claude_code import written_by
+from tenure.logs.parts import Call, from_base64, from_url
+from tenure.logs.salvage import Damaged, decode
 
 # Messages that a converter wrote for a call without words. https://github.com/harbor-framework/harbor (harbor/agents/installed)
 MADE_UP: Final = (

@@ -11,10 +11,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Usage
-from tenure.logs.mend import Damaged, decode
-from tenure.logs.moment import utc
-from tenure.logs.salvage import salvage
+from tenure.logs.salvage import Damaged, decode, salvage
 from tenure.logs.tally import Tally
+from tenure.logs.transcript import utc
 
 # Spans, and the steps of 2024, whose calls may be another conversation than the sample's; calls for scoring are none at all.
 AGENTS: Final = frozenset({"agent", "subtask", "tool"})

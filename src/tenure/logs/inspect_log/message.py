@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from tenure.apis.media import Source, media_of
 from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
-from tenure.logs.media import from_url
-from tenure.logs.mend import Damaged, decode, valid
-from tenure.logs.salvage import salvage
+from tenure.logs.parts import from_url
+from tenure.logs.salvage import Damaged, decode, salvage, valid
 
 ROLES: Final = {"system": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 

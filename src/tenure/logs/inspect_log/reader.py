@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Draft, Role, ToolCall, ToolResult
-from tenure.logs.document import Element, document, elements
 from tenure.logs.inspect_log.calls import Call, sent
 from tenure.logs.inspect_log.message import ROLES, blocks_of, unshown
 from tenure.logs.inspect_log.sample import Said, Sample
 from tenure.logs.inspect_log.window import Line, Track, Window, replies, windows
-from tenure.logs.mend import Damaged
+from tenure.logs.json_files import Element, document, elements
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.salvage import Damaged
 from tenure.logs.shape import keys
 from tenure.logs.tally import Tally
 

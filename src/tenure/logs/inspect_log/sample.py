@@ -10,11 +10,10 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from tenure.logs.document import Element, elements
 from tenure.logs.inspect_log.calls import Call, call_of, input_of, transcript
 from tenure.logs.inspect_log.message import Message
-from tenure.logs.mend import Damaged
-from tenure.logs.salvage import salvage
+from tenure.logs.json_files import Element, elements
+from tenure.logs.salvage import Damaged, salvage
 from tenure.logs.tally import Tally
 
 T = TypeVar("T")

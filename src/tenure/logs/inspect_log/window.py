@@ -15,8 +15,8 @@ from tenure.engine.record.entry import Block, Text, ToolCall, ToolResult
 from tenure.logs.inspect_log.calls import Call, Compaction
 from tenure.logs.inspect_log.message import Message, blocks_of
 from tenure.logs.inspect_log.sample import Said, Sample
-from tenure.logs.mend import Damaged, decode
 from tenure.logs.reader import Rewritten
+from tenure.logs.salvage import Damaged, decode
 
 CLEARED: Final = "(Tool result removed)"  # what a compaction puts in place of a result
 

@@ -1,15 +1,14 @@
-"""What versions 0 and 1 of OpenHands share: which drafts stand for which events, and what a condensation leaves of them."""
+"""What versions 0 and 1 of OpenHands share: the model's answers, and which drafts stand for which events that a condensation forgets."""
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, ToolResult, Usage
-from tenure.logs.reader import Rewritten
-from tenure.logs.tally import Tally
-from tenure.logs.window import Window
+from tenure.engine.record.entry import Block, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
+from tenure.logs.parts import from_url, seal, text_of
+from tenure.logs.transcript import Transcript, utc
 
 EventId = int | str  # a number in version 0, a UUID in version 1
 
@@ -19,14 +18,72 @@ INTERPRETER: Final = "\n[Python interpreter: {}]"
 RUNNING: Final = -1  # the exit code of a command that has none yet
 
 
-class Settings(Struct, frozen=True):
-    """What the file says about the run beside its events."""
+class Part(Struct, frozen=True, gc=False):
+    """A content part: text, or images by their URLs."""
 
-    task: str = ""  # what was asked, for a history without it
-    model: str = ""
-    longest: int | None = None  # characters of an observation; the middle of a longer one is cut out
-    recalls: bool = True  # whether recalled context is sent
-    usages: dict[str, Usage] = {}  # by the id of the response
+    type: str | None = "text"
+    text: str | None = None
+    image_urls: list[str] | None = None
+
+
+Content = str | list[Part] | None
+
+
+class _Function(Struct, frozen=True, gc=False):
+    name: str | None = None
+    arguments: Raw = Raw(b'"{}"')
+
+
+class MadeCall(Struct, frozen=True, gc=False):
+    """A call in the Chat Completions API's shape, or with its name and arguments at the top."""
+
+    id: str | None = None
+    name: str | None = None
+    arguments: Raw = Raw(b'"{}"')
+    function: _Function | None = None
+
+    def block(self, call_id: str) -> ToolCall:
+        """The block; `call_id` where it has no id of its own."""
+        shape = self.function or self
+        return ToolCall(call_id=self.id or call_id, name=shape.name or "", arguments=text_of(shape.arguments))
+
+
+class ThinkingBlock(Struct, frozen=True, gc=False):
+    """Anthropic's."""
+
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+
+
+class ReasoningItem(Struct, frozen=True, gc=False):
+    """The Responses API's."""
+
+    summary: list[str] | None = None
+    content: list[str] | None = None
+    encrypted_content: str | None = None
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """A message of the model."""
+
+    role: str | None = None
+    content: Content = None
+    reasoning_content: str | None = None
+    thinking_blocks: list[ThinkingBlock] | None = None
+    responses_reasoning_item: ReasoningItem | None = None
+    tool_calls: list[MadeCall] | None = None
+
+    @property
+    def reasoning(self) -> tuple[Thinking, ...]:
+        """The reasoning once: in blocks with their signatures, or as text."""
+        blocks = (Thinking(text=one.thinking or "", seal=seal(one.signature or one.data)) for one in self.thinking_blocks or ())
+        if shown := tuple(one for one in blocks if one.text or one.seal):
+            return shown
+        item = self.responses_reasoning_item or ReasoningItem()
+        text = self.reasoning_content or "\n".join((*(item.summary or ()), *(item.content or ())))
+        secret = seal(item.encrypted_content)
+        return (Thinking(text=text, seal=secret),) if text or secret else ()
 
 
 class Printed(Struct, frozen=True, gc=False):
@@ -46,11 +103,35 @@ class Printed(Struct, frozen=True, gc=False):
         return text + (FINISHED.format(self.exit_code) if self.exit_code not in (None, RUNNING) else "")
 
 
+class Settings(Struct, frozen=True):
+    """What the file says about the run beside its events."""
+
+    task: str = ""  # what was asked, for a history without it
+    model: str = ""
+    longest: int | None = None  # characters of an observation; the middle of a longer one is cut out
+    recalls: bool = True  # whether recalled context is sent
+    usages: dict[str, Usage] = {}  # by the id of the response
+
+
+def texts(content: Content, origin: Origin) -> tuple[Block, ...]:
+    """The blocks of a content, without empty ones."""
+    blocks: list[Block] = []
+    for part in [Part(text=content)] if isinstance(content, str) else content or ():
+        blocks += (Text(text=part.text, origin=origin),) if part.text else ()
+        blocks += images(part.image_urls, origin)
+    return tuple(blocks)
+
+
+def images(urls: list[str] | None, origin: Origin) -> tuple[Media, ...]:
+    """The images at `urls`."""
+    return tuple(from_url(url, "", origin) for url in urls or () if url.strip())
+
+
 class Story:
     """One conversation while it is read."""
 
-    def __init__(self, window: Window, tally: Tally, settings: Settings) -> None:
-        self.window, self.tally, self.settings = window, tally, settings
+    def __init__(self, transcript: Transcript, settings: Settings) -> None:
+        self.transcript, self.settings = transcript, settings
         self.called: dict[str, int] = {}  # each call that a result may follow, and its draft
         self.asked = False
         self._draft_of: dict[EventId, int] = {}
@@ -60,22 +141,34 @@ class Story:
         self._results: dict[int, set[int]] = {}  # of each draft with calls: those still there
         self._summary: int | None = None
 
-    def place(self, draft: Draft, event: EventId | None) -> Iterator[Draft]:
-        """The draft, before the first of the model's also the task where the history lacks it."""
-        if draft.role is Role.ASSISTANT and not self.asked and self.settings.task:
+    def add(
+        self,
+        role: Role,
+        blocks: tuple[Block, ...],
+        event: EventId | None,
+        at: object,
+        *,
+        model: str | None = None,
+        usage: Usage | None = None,
+        line: int | None = None,
+    ) -> None:
+        """Add a draft that stands for an event, before the first of the model's also the task where the history lacks it."""
+        if not blocks:
+            return
+        line = self.transcript.line if line is None else line
+        if role is Role.ASSISTANT and not self.asked and self.settings.task:
             self.asked = True
-            self.window.add()
-            yield Draft(role=Role.USER, blocks=(Text(text=self.settings.task, origin=Origin.HUMAN),), line=draft.line)
-        self.asked = self.asked or draft.role is Role.USER
-        number = self.window.add()
-        for block in draft.blocks:
+            self.transcript.add(Role.USER, (Text(text=self.settings.task, origin=Origin.HUMAN),), line=line, at="")
+        self.asked = self.asked or role is Role.USER
+        model = (model or self.settings.model) if role is Role.ASSISTANT else ""
+        number = self.transcript.add(role, blocks, at=utc(at), line=line, model=model, usage=usage)
+        for block in blocks:
             if isinstance(block, ToolCall):
                 self.called[block.call_id] = number
             elif isinstance(block, ToolResult) and block.call_id in self.called:
                 call = self._call_of[number] = self.called[block.call_id]
                 self._results.setdefault(call, set()).add(number)
         self.stands_for(number, event)
-        yield draft
 
     def stands_for(self, number: int, event: EventId | None) -> None:
         """Note that a draft shows an event, also as one of several."""
@@ -90,21 +183,16 @@ class Story:
         """The events numbered from `first` to `last`."""
         return self._numbers[bisect_left(self._numbers, first) : bisect_right(self._numbers, last)]
 
-    def condensed(
-        self, forgotten: Iterable[EventId], summary: str, line: int, at: str, event: EventId | None
-    ) -> Iterator[Rewritten | Draft]:
+    def condensed(self, forgotten: Iterable[EventId], summary: str, event: EventId | None, at: object) -> None:
         """The events are forgotten, and with a new summary the one before."""
         leaving = self._leaving(forgotten)
         if summary and self._summary is not None:
             leaving.add(self._summary)
-        if (dropped := self.window.drop(leaving)) is not None:
-            before, kept = dropped
-            yield Rewritten(reason="condensation", line=line, at=at, drop_before=before, kept=kept)
+        self.transcript.drop("condensation", leaving, at=utc(at))
         if summary:
-            self._summary = self.window.add()
+            self._summary = self.transcript.harness(summary, at=utc(at))
             if event is not None:
                 self.stands_for(self._summary, f"{event}-summary")
-            yield Draft(role=Role.USER, blocks=(Text(text=summary, origin=Origin.HARNESS),), at=at, line=line)
 
     def _leaving(self, forgotten: Iterable[EventId]) -> set[int]:
         """The drafts all of whose events are forgotten; a call and its results leave together."""

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Raw
 
 from tenure.errors import InputError
-from tenure.logs.mend import Damaged, decode
 from tenure.logs.places.sqlite_file import Rows, reading
 from tenure.logs.places.stored import StoredSession
+from tenure.logs.salvage import Damaged, decode
 
 ALLOWED: Final = "goose's database of sessions"
 

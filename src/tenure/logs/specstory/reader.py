@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.errors import InputError
-from tenure.logs.claude_code.origin import HARNESS_ELEMENTS, SYNTHETIC, written_by
-from tenure.logs.mend import utf8
+from tenure.logs.claude_code import HARNESS_ELEMENTS, SYNTHETIC, written_by
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.salvage import utf8
 from tenure.logs.shape import bare
 from tenure.logs.specstory.tool import Used, used, used_plainly, used_without_name
 from tenure.logs.specstory.turn import Part, Turn, preamble, turns

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.logs.moment import utc
+from tenure.logs.transcript import utc
 
 Kind = Literal["text", "thinking", "tool", "plain tool"]
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
-from tenure.logs.document import Element
-from tenure.logs.mend import cut
+from tenure.logs.json_files import Element
+from tenure.logs.salvage import cut
 
 # Who wrote what stands in the user's role; anything else that follows the task is what an action printed.
 WRITERS: Final = {"demonstration": Origin.HARNESS, "system_prompt": Origin.HARNESS, "user": Origin.HARNESS}

@@ -15,12 +15,10 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import Draft
 from tenure.errors import InputError
-from tenure.logs.document import Element, decoded
-from tenure.logs.glimpse import first, member
-from tenure.logs.mend import Damaged, decode
+from tenure.logs.json_files import Element, decoded, inside, samples
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped
-from tenure.logs.samples import inside, samples
-from tenure.logs.shape import keys
+from tenure.logs.salvage import Damaged, decode
+from tenure.logs.shape import first, keys, member
 from tenure.logs.swe_agent.message import Item, Speech
 from tenure.logs.swe_agent.steps import STOPPED, History, Step, Steps, observed, told, told_by_itself
 from tenure.logs.tally import Tally

@@ -7,9 +7,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, ToolResult
-from tenure.logs.document import Element, decoded
+from tenure.logs.json_files import Element, decoded, inside
 from tenure.logs.reader import Skipped
-from tenure.logs.samples import inside
 from tenure.logs.swe_agent.message import Item, Speech
 
 STOPPED: Final = ("exit due to ", "exiting due to ")  # what SWE-agent writes in the model's place when it cannot go on

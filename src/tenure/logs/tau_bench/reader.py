@@ -12,11 +12,10 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text
-from tenure.logs.chat import chat_message
-from tenure.logs.document import Element, decoded
-from tenure.logs.mend import Damaged, decode
+from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
+from tenure.logs.parts import chat_message
 from tenure.logs.reader import Event, Rewritten, Skipped
-from tenure.logs.samples import first_keys, inside, samples
+from tenure.logs.salvage import Damaged, decode
 from tenure.logs.tally import Tally
 from tenure.logs.tau_bench.simulation import Simulation
 

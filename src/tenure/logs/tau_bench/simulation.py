@@ -13,12 +13,11 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult, Usage
-from tenure.logs.call import Call
-from tenure.logs.document import Element, decoded
-from tenure.logs.moment import utc
+from tenure.logs.json_files import Element, decoded, inside
+from tenure.logs.parts import Call
 from tenure.logs.reader import Event, Rewritten, Skipped
-from tenure.logs.samples import inside
 from tenure.logs.tally import Tally
+from tenure.logs.transcript import utc
 
 USERS_TOOLS: Final = "the simulated user's own tools: not shown to the agent"
 REASONING: Final = "reasoning in a raw response: not sent back to the model"

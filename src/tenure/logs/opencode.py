@@ -5,27 +5,24 @@ OpenCode pruned are still in the file, with the time of the pruning.
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
 
-from tenure.engine.record.entry import Block, Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.logs.document import Element, decoded, document, elements
-from tenure.logs.media import from_url
-from tenure.logs.moment import utc
-from tenure.logs.reader import Event, Rewritten, Skipped
+from tenure.engine.record.entry import Block, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
+from tenure.logs.json_files import Element, decoded, document, elements
+from tenure.logs.parts import compact, from_url
+from tenure.logs.reader import Event, Skipped
 from tenure.logs.shape import keys
-from tenure.logs.tally import Tally
+from tenure.logs.transcript import Transcript, utc
 
-NAME: Final = "opencode"
 ALLOWED: Final = "OpenCode's export: an object with `info` and `messages`"
 
 # What OpenCode tells the model in place of parts that are not text.
 STANDS_FOR: Final = {"subtask": "The following tool was executed by the user", "compaction": "What did we do so far?"}
 
-BESIDE: Final = frozenset({"step-start", "step-finish", "patch", "snapshot", "agent", "retry", "subtask", "compaction"})
+BESIDE: Final = frozenset({"step-start", "step-finish", "patch", "snapshot", "agent", "retry", "subtask", "compaction", "text"})
 
 _MARKS: Final = (b'"projectID"', b'"sessionID"', b'"ses_')
 
@@ -40,6 +37,11 @@ class _Tokens(Struct, frozen=True, gc=False):
     output: int = 0
     reasoning: int = 0
     cache: _Cache = _Cache()
+
+    @property
+    def usage(self) -> Usage:
+        output = self.output + self.reasoning
+        return Usage(uncached=self.input, cache_write=self.cache.write, cache_read=self.cache.read, output=output)
 
 
 class _Time(Struct, frozen=True, gc=False):
@@ -108,7 +110,7 @@ _message: Final = msgspec.json.Decoder(_Message)
 class OpenCode:
     """Reads OpenCode's export."""
 
-    name = NAME
+    name = "opencode"
 
     def recognises(self, head: bytes) -> bool:
         """Whether the file is an object that opens with `info` or `messages` and holds OpenCode's ids."""
@@ -126,8 +128,7 @@ class OpenCode:
 
 class _Reading:
     def __init__(self) -> None:
-        self.tally = Tally()
-        self.yielded = 0
+        self.transcript = Transcript()
         self.asked: int | None = None  # the number of the draft that asked for a summary
         self.pruned: dict[float, list[str]] = {}  # when, and the calls whose results left
 
@@ -136,98 +137,70 @@ class _Reading:
         for item in decoded(array, _message, "message"):
             if isinstance(item, Skipped):
                 yield item
-            else:
-                read.append(item)
-        self._note_prunings(message for _, message in read)
-        for element, message in read:
-            yield from self._prunings(message.info.time.created)
-            for event in self._message(element, message):
-                self.yielded += isinstance(event, Draft)
-                yield event
-        yield from self._prunings(float("inf"))
-        yield from self.tally.skipped()
-
-    def _note_prunings(self, messages: Iterable[_Message]) -> None:
-        for message in messages:
-            for part in message.parts:
+                continue
+            read.append(item)
+            for part in item[1].parts:
                 if part.state is not None and part.state.time.compacted:
                     self.pruned.setdefault(part.state.time.compacted, []).append(part.callID)
+        yield from self.transcript.each(read, self._read)
+        self._prune(float("inf"))
+        yield from self.transcript.end()
 
-    def _prunings(self, until: float) -> Iterator[Rewritten]:
+    def _prune(self, until: float) -> None:
         times = sorted(time for time in self.pruned if time <= until)
         if times:  # one pruning stamps each output with its own millisecond
-            cleared = tuple(call for time in times for call in self.pruned.pop(time))
-            yield Rewritten(reason="outputs pruned", at=utc(times[-1]), cleared=cleared)
+            cleared = [call for time in times for call in self.pruned.pop(time)]
+            self.transcript.rewrite("outputs pruned", cleared=cleared, line=0, at=utc(times[-1]))
 
-    def _message(self, element: Element, message: _Message) -> Iterator[Event]:
-        if message.info.role == "user":
-            yield from self._user(element, message)
-        elif message.info.error is not None and message.info.error.name != "MessageAbortedError":
-            self.tally.add("call that failed: never sent back to the model", element.line, len(element.faithful))
+    def _read(self, element: Element, message: _Message) -> None:
+        info = message.info
+        self.transcript.here(element.line, element.size, info.time.created)
+        self._prune(info.time.created)
+        if info.role == "user":
+            if any(part.type == "compaction" for part in message.parts):
+                self.asked = self.transcript.count
+            self.transcript.add(Role.USER, filter(None, map(self._asked, message.parts)))
+        elif info.error is not None and info.error.name != "MessageAbortedError":
+            self.transcript.skip("call that failed: never sent back to the model")
         else:
             for step in _steps(message):
-                yield from self._step(element, message, step)
-            if bytes(message.info.summary) == b"true":
-                dropped = self.yielded - 1 if self.asked is None else self.asked
-                at = utc(message.info.time.created)
-                yield Rewritten(reason="compaction", line=element.line, at=at, drop_before=max(0, dropped))
+                self._step(info, step)
+            if bytes(info.summary) == b"true":
+                asked = self.transcript.count - 1 if self.asked is None else self.asked
+                self.transcript.rewrite("compaction", max(0, asked))
                 self.asked = None
 
-    def _user(self, element: Element, message: _Message) -> Iterator[Draft]:
-        blocks = [block for part in message.parts if (block := self._said(element, part)) is not None]
-        if any(part.type == "compaction" for part in message.parts):
-            self.asked = self.yielded
-        if blocks:
-            yield Draft(role=Role.USER, blocks=tuple(blocks), at=utc(message.info.time.created), line=element.line)
-
-    def _said(self, element: Element, part: _Part) -> Block | None:
+    def _asked(self, part: _Part) -> Block | None:
         match part.type:
             case "text" if not part.ignored:
                 return Text(text=part.text, origin=Origin.HARNESS if part.synthetic else Origin.HUMAN)
             case "file":
-                return _file(part) if not part.mime.startswith("text/") and part.mime != "application/x-directory" else None
+                is_text = part.mime.startswith("text/") or part.mime == "application/x-directory"
+                return None if is_text else from_url(part.url, part.mime, Origin.HUMAN)
             case kind if kind in STANDS_FOR:
                 return Text(text=STANDS_FOR[kind], origin=Origin.HARNESS)
             case kind:
-                if kind not in BESIDE and kind != "text":
-                    self.tally.add(f"part type unknown to this version: {kind!r}", element.line, 0)
+                if kind not in BESIDE:
+                    self.transcript.skip(f"part type unknown to this version: {kind!r}", 0)
                 return None
 
-    def _step(self, element: Element, message: _Message, step: list[_Part]) -> Iterator[Draft]:
-        blocks = [block for part in step if (block := self._answered(element, part)) is not None]
-        if not blocks:
-            return
-        at = utc(message.info.time.created)
-        yield Draft(
-            role=Role.ASSISTANT,
-            blocks=tuple(blocks),
-            at=at,
-            line=element.line,
-            model=message.info.modelID,
-            usage=_usage(next((part.tokens for part in step if part.tokens is not None), message.info.tokens)),
-        )
-        for part in step:
-            if (result := _result(part)) is not None:
-                yield Draft(role=Role.TOOL, blocks=(result,), at=at, line=element.line)
+    def _step(self, info: _Info, step: list[_Part]) -> None:
+        tokens = next((part.tokens for part in step if part.tokens is not None), info.tokens)
+        blocks = filter(None, map(self._answered, step))
+        if self.transcript.add(Role.ASSISTANT, blocks, model=info.modelID, usage=tokens and tokens.usage) >= 0:
+            for part in step:
+                self.transcript.add(Role.TOOL, _result(part))
 
-    def _answered(self, element: Element, part: _Part) -> Block | None:
+    def _answered(self, part: _Part) -> Block | None:
         match part.type:
             case "text":
                 return Text(text=part.text, origin=Origin.HARNESS if part.synthetic else Origin.MODEL) if part.text else None
             case "reasoning":
                 return Thinking(text=part.text) if part.text else None
             case "tool" if part.state is not None:
-                arguments = _compact(bytes(part.state.input))
-                return ToolCall(call_id=part.callID, name=part.tool, arguments=arguments)
+                return ToolCall(call_id=part.callID, name=part.tool, arguments=compact(part.state.input))
             case _:
-                return self._said(element, part) if part.type not in STANDS_FOR else None
-
-
-def _compact(arguments: bytes) -> str:
-    """JSON without the layout of the export, which the model never saw."""
-    with suppress(msgspec.DecodeError):  # nested more deeply than can be laid out anew
-        arguments = msgspec.json.format(arguments, indent=-1)
-    return arguments.decode("utf-8", "replace")
+                return self._asked(part) if part.type not in STANDS_FOR else None
 
 
 def _steps(message: _Message) -> Iterator[list[_Part]]:
@@ -245,25 +218,14 @@ def _steps(message: _Message) -> Iterator[list[_Part]]:
         yield step
 
 
-def _result(part: _Part) -> ToolResult | None:
-    """The result in a tool part; None while the tool had not ended."""
+def _result(part: _Part) -> tuple[ToolResult, ...]:
+    """The result in a tool part; none while the tool had not ended."""
     state = part.state
     if part.type != "tool" or state is None:
-        return None
+        return ()
     if state.error is not None and state.status != "completed":
-        return ToolResult(call_id=part.callID, text=state.error, error=True)
+        return (ToolResult(call_id=part.callID, text=state.error, error=True),)
     if state.output is None:
-        return None
+        return ()
     media = tuple(from_url(file.url, file.mime, Origin.TOOL) for file in state.attachments or ())
-    return ToolResult(call_id=part.callID, text=state.output, media=media)
-
-
-def _file(part: _Part) -> Media:
-    return from_url(part.url, part.mime, Origin.HUMAN)
-
-
-def _usage(tokens: _Tokens | None) -> Usage | None:
-    if tokens is None:
-        return None
-    cache = tokens.cache
-    return Usage(uncached=tokens.input, cache_write=cache.write, cache_read=cache.read, output=tokens.output + tokens.reasoning)
+    return (ToolResult(call_id=part.callID, text=state.output, media=media),)

@@ -1,15 +1,13 @@
-"""One item of a Codex rollout as blocks.
+"""One item of a Codex rollout as blocks, and who wrote a text that Codex filed under the user's role.
 
 Items are the Responses API's, so a block stands for what the dialect would read in its place and the item itself is the payload; the
 plain kinds are read here, which is faster, and all others by the dialect. What never goes to that API as it was logged is neutral.
 """
 
 from collections.abc import Iterator
-from hashlib import sha256
 from itertools import chain, repeat
 from typing import Final
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
@@ -17,17 +15,42 @@ from tenure.apis.json_text import clean, load
 from tenure.apis.openai_responses import NAME as DIALECT
 from tenure.apis.openai_responses import OpenAIResponses
 from tenure.apis.output import read_output
-from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
-from tenure.logs.codex.origin import is_label, written_by
-from tenure.logs.codex.window import Place
-from tenure.logs.media import from_base64
-from tenure.logs.mend import Damaged, decode
+from tenure.engine.record.entry import NEUTRAL, Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.logs.parts import from_base64, seal, string
 
 # Items that Codex keeps for itself.
 BESIDE: Final = frozenset({"ghost_snapshot", "compaction_trigger", "configuration_update", "other"})
 
 SEALED: Final = frozenset({"compaction", "compaction_summary", "context_compaction"})  # a summary that only the provider can read
 
+# Elements that stand alone in a text of the harness. Codex itself tells its own fragments by their first and last words.
+ELEMENTS: Final = frozenset(
+    "user_instructions environment_context instructions user_shell_command user_action turn_aborted subagent_notification skill "
+    "hook_prompt codex_internal_context goal_context extension_context internal_context recommended_plugins permissions model_switch "
+    "collaboration_mode multi_agent_mode realtime_conversation apps_instructions skills_instructions plugins_instructions "
+    "personality_spec token_budget token_budget_reminder context_window context_window_guidance rollout_budget "
+    "agent_message_board_notification current_time user_goal_update".split()
+)
+EXTERNAL: Final = "external_"  # an element named after whoever added the context
+
+OPENINGS: Final = (
+    "# AGENTS.md instructions",
+    "Another language model started to solve this problem and produced a summary of its thinking process.",
+    "You were originally given instructions from a user over one or more turns. Here were the user messages:",
+    "Warning: The maximum number of unified exec processes",
+    "Warning: apply_patch was requested via ",
+    "Warning: Your account was flagged for potentially high-risk cyber activity",
+    "Here is a list of plugins that are available but not installed.",
+)
+
+LABELS: Final = ("<image", "</image>", "<local_image", "</local_image>", "<local_audio", "</local_audio>")  # around an attachment
+
+# What newer versions note beside a part about its kind; where they are not sure, the text decides.
+HUMAN_KIND: Final = "user."
+HARNESS_KINDS: Final = frozenset({"user.heartbeat"})
+UNSURE_KINDS: Final = frozenset({"", "unknown"})
+
+_LONGEST_NAME: Final = 64  # characters
 _ROLES: Final = {
     "user": (Role.USER, Origin.HUMAN),  # or the harness's, by its text
     "assistant": (Role.ASSISTANT, Origin.MODEL),
@@ -38,7 +61,6 @@ _CALLS: Final = {"function_call": "function", "custom_tool_call": "custom", "loc
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 
 _dialect: Final = OpenAIResponses()
-_string: Final = msgspec.json.Decoder(str)
 
 
 class Part(Struct, frozen=True, gc=False):
@@ -79,6 +101,23 @@ class Item(Struct, frozen=True, gc=False):
         """The type, which a message may leave out."""
         return self.type or ("message" if self.role else "")
 
+    @property
+    def parts(self) -> list[Part]:
+        """The parts of a content that is no text."""
+        return self.content if isinstance(self.content, list) else []
+
+
+class Place(Struct, frozen=True, kw_only=True, gc=False):
+    """A draft, as far as changes of the window ask about it."""
+
+    keys: tuple[int, ...] = ()  # one per item that the draft is made of
+    calls: frozenset[int] = frozenset()  # those of them that call a tool
+    asks: bool = False  # a human's message, or another agent's: a turn starts here
+    context: bool = False  # the harness's words
+    fixed: bool = False  # the system prompt, which no change of the history touches
+    size: int = 0  # bytes of text, of what a human wrote
+    number: int = 0  # in the order of all drafts
+
 
 class Said(Struct, frozen=True, gc=False):
     """An item that was read."""
@@ -90,9 +129,8 @@ class Said(Struct, frozen=True, gc=False):
 
     def draft(self, at: str, line: int) -> Draft:
         """The item as a draft of its own."""
-        if not self.payload:
-            return Draft(role=self.role, blocks=self.blocks, at=at, line=line)
-        return Draft(role=self.role, blocks=self.blocks, dialect=DIALECT, payload=self.payload, at=at, line=line)
+        dialect = DIALECT if self.payload else NEUTRAL
+        return Draft(role=self.role, blocks=self.blocks, dialect=dialect, payload=self.payload, at=at, line=line)
 
     def place(self) -> Place:
         """What the window has to know of that draft."""
@@ -103,13 +141,12 @@ class Said(Struct, frozen=True, gc=False):
         return Place(keys=(self.key,), asks=bool(human) or letter, context=context, size=size)
 
 
-def of_model(said: list[Said], at: str, line: int) -> Draft:
+def of_model(items: list[Said], at: str, line: int) -> Draft:
     """The items of one reply as one draft."""
-    blocks = tuple(block for one in said for block in one.blocks)
-    if not all(one.payload for one in said):
-        return Draft(role=Role.ASSISTANT, blocks=blocks, at=at, line=line)
-    payload = b"[" + b",".join(one.payload for one in said) + b"]"
-    return Draft(role=Role.ASSISTANT, blocks=blocks, dialect=DIALECT, payload=payload, at=at, line=line)
+    whole = all(item.payload for item in items)
+    payload = b"[" + b",".join(item.payload for item in items) + b"]" if whole else b""
+    blocks = tuple(block for item in items for block in item.blocks)
+    return Said(Role.ASSISTANT, blocks, payload, 0).draft(at, line)
 
 
 def read_item(item: Item, payload: bytes, line: int) -> Said:
@@ -121,10 +158,10 @@ def read_item(item: Item, payload: bytes, line: int) -> Said:
         role = Role.TOOL if isinstance(block, ToolResult) else Role.ASSISTANT
         return Said(role, (block,), payload, _key(kind, block))
     if (neutral := _neutral(item, line)) is not None:
-        return Said(neutral.role, neutral.blocks, b"", hash((kind, tuple(_key(kind, block) for block in neutral.blocks))))
+        role, blocks = neutral
+        return Said(role, blocks, b"", hash((kind, tuple(_key(kind, block) for block in blocks))))
     draft = _dialect.parse([payload])[0]
-    block = draft.blocks[0]
-    return Said(draft.role, draft.blocks, payload, _key(kind, block))
+    return Said(draft.role, draft.blocks, payload, _key(kind, draft.blocks[0]))
 
 
 def _plain(item: Item) -> Block | None:
@@ -132,40 +169,38 @@ def _plain(item: Item) -> Block | None:
     match item.kind:
         case "reasoning" if not isinstance(item.content, str):
             parts = (*(item.summary or ()), *(item.content or ()))
-            seal = item.encrypted_content or item.id or ""
-            return Thinking(text="\n".join(part.text or "" for part in parts), seal=_seal(seal))
+            secret = item.encrypted_content or item.id or ""
+            return Thinking(text="\n".join(part.text or "" for part in parts), seal=seal(secret))
         case "function_call" | "custom_tool_call" as kind if item.call_id and item.name:
-            given = item.arguments if kind == "function_call" else item.input
-            arguments = _text(given)
+            arguments = string(item.arguments if kind == "function_call" else item.input)
             return None if arguments is None else ToolCall(call_id=item.call_id, name=item.name, arguments=arguments)
-        case "function_call_output" | "custom_tool_call_output" if item.call_id and (text := _text(item.output)) is not None:
+        case "function_call_output" | "custom_tool_call_output" if item.call_id and (text := string(item.output)) is not None:
             return ToolResult(call_id=item.call_id, text=text, error=item.status == "failed")
         case _:
             return None
 
 
-def _neutral(item: Item, line: int) -> Draft | None:
-    """A draft of what the API does not take as it was logged."""
+def _neutral(item: Item, line: int) -> tuple[Role, tuple[Block, ...]] | None:
+    """What the API does not take as it was logged."""
     match item.kind:
         case "agent_message":
-            return Draft(role=Role.USER, blocks=tuple(_letter(item)))
+            return Role.USER, tuple(_letter(item))
         case "image_generation_call":
-            return Draft(role=Role.ASSISTANT, blocks=tuple(_picture(item)))
+            return Role.ASSISTANT, tuple(_picture(item))
         case kind if kind.endswith("_call_output") and (bytes(item.output)[:1] == b"{" or not (item.call_id or item.id)):
-            return Draft(role=Role.TOOL, blocks=(_wrapped(item, line),))
+            return Role.TOOL, (_wrapped(item, line),)
         case kind if kind in _CALLS and not (item.call_id or item.id):
             given = next(raw for raw in (item.arguments, item.input, item.action) if bytes(raw) != b"null" or raw is item.action)
-            arguments = _text(given)
+            arguments = string(given)
             spelled = clean(bytes(given).decode()) if arguments is None else arguments
-            call = ToolCall(call_id=f"call-{line}", name=item.name or _CALLS[kind], arguments=spelled)
-            return Draft(role=Role.ASSISTANT, blocks=(call,))
+            return Role.ASSISTANT, (ToolCall(call_id=f"call-{line}", name=item.name or _CALLS[kind], arguments=spelled),)
         case _:
             return None
 
 
 def _letter(item: Item) -> Iterator[Block]:
     """Another agent's words: neither this model's nor a human's."""
-    for part in item.content if isinstance(item.content, list) else ():
+    for part in item.parts:
         if part.encrypted_content:
             yield Opaque(type=part.type, text=part.encrypted_content)
         elif part.text:
@@ -177,7 +212,7 @@ def _letter(item: Item) -> Iterator[Block]:
 def _picture(item: Item) -> Iterator[Block]:
     if item.revised_prompt:
         yield Text(text=item.revised_prompt, origin=Origin.MODEL)
-    if data := _text(item.result):
+    if data := string(item.result):
         yield from_base64(data, "image/png", Origin.MODEL)
 
 
@@ -198,9 +233,10 @@ def _message(item: Item, payload: bytes) -> Said:
         draft = _dialect.parse([payload])[0]
         blocks = tuple(block for block in draft.blocks if block.text or not isinstance(block, Text))
         if role is Role.USER:
+            shown = (kind for part, kind in zip(item.parts, _kinds(item), strict=True) if part.text or part.type not in _TEXTS)
+            kinds = zip(blocks, chain(shown, repeat("")), strict=False)
             blocks = tuple(
-                replace(block, origin=_by(block, kind))
-                for block, kind in zip(blocks, chain(_kinds_of(item), repeat("")), strict=False)
+                replace(block, origin=written_by(block.text, kind)) if isinstance(block, Text) else block for block, kind in kinds
             )
     words = "".join(block.text for block in blocks if isinstance(block, Text) and not is_label(block.text))
     pictures = tuple(block.sha256 for block in blocks if isinstance(block, Media)) if not words else ()
@@ -214,52 +250,49 @@ def _texts(item: Item, role: Role, origin: Origin) -> tuple[Block, ...] | None:
     parts = [Part(type="text", text=item.content)] if isinstance(item.content, str) else item.content
     if any(part.type not in _TEXTS or part.text is None for part in parts):
         return None
-    if role is not Role.USER:
-        return tuple(Text(text=part.text, origin=origin) for part in parts if part.text)
-    kinds = _kinds(item, len(parts))
+    kinds = _kinds(item) if len(item.parts) == len(parts) else [""]
     return tuple(
-        Text(text=part.text, origin=written_by(part.text, kind)) for part, kind in zip(parts, kinds, strict=True) if part.text
+        Text(text=part.text, origin=written_by(part.text, kind) if role is Role.USER else origin)
+        for part, kind in zip(parts, kinds, strict=True)
+        if part.text
     )
 
 
-def _kinds_of(item: Item) -> Iterator[str]:
-    """The kinds of those parts that become blocks."""
-    parts = item.content if isinstance(item.content, list) else []
-    for part, kind in zip(parts, _kinds(item, len(parts)), strict=True):
-        if part.text or part.type not in _TEXTS:
-            yield kind
-
-
-def _kinds(item: Item, parts: int) -> list[str]:
+def _kinds(item: Item) -> list[str]:
+    """What is noted about the kind of each part."""
     passed = item.internal_chat_message_metadata_passthrough
     kinds = (passed and passed.content_item_kinds) or []
-    return kinds if len(kinds) == parts else [""] * parts
-
-
-def _by(block: Block, kind: str) -> Origin:
-    return written_by(block.text, kind) if isinstance(block, Text) else block.origin
+    return kinds if len(kinds) == len(item.parts) else [""] * len(item.parts)
 
 
 def _key(kind: str, block: Block) -> int:
     match block:
         case ToolCall(call_id=call_id) | ToolResult(call_id=call_id):
             return hash((kind, call_id, block.text))
-        case Thinking(seal=seal) if seal:
-            return hash((kind, seal))
+        case Thinking(seal=known) if known:
+            return hash((kind, known))
         case _:
             return hash((kind, block.text))
 
 
-def _text(raw: Raw) -> str | None:
-    """The string in `raw`; None when it holds anything else."""
-    given = bytes(raw)
-    if given[:1] != b'"':
-        return None
-    try:
-        return decode(given, _string)
-    except Damaged:
-        return None
+def written_by(text: str, kind: str = "") -> Origin:
+    """Human as soon as anything stands beside the harness's elements, since human text is what must not be lost."""
+    if kind not in UNSURE_KINDS:
+        return Origin.HUMAN if kind.startswith(HUMAN_KIND) and kind not in HARNESS_KINDS else Origin.HARNESS
+    start = text[: _LONGEST_NAME * 2].lstrip()
+    if start.startswith(OPENINGS) or is_label(text):
+        return Origin.HARNESS
+    return Origin.HARNESS if start.startswith("<") and _is_element(text.strip()) else Origin.HUMAN
 
 
-def _seal(secret: str) -> str:
-    return sha256(secret.encode("utf-8", "replace")).hexdigest() if secret else ""
+def is_label(text: str) -> bool:
+    """Whether the text only names the attachment it stands beside."""
+    return text.startswith(LABELS) and len(text) <= _LONGEST_NAME * 4 and text.rstrip().endswith(">") and text.count("<") == 1
+
+
+def _is_element(text: str) -> bool:
+    """Whether the text starts with the opening of an element of the harness and ends with its closing."""
+    opening = text[1:_LONGEST_NAME].split(">", 1)[0].split("\n", 1)[0].lower()
+    name = opening.split(" ", 1)[0]
+    known = name in ELEMENTS or name.startswith(EXTERNAL)
+    return known and text[-_LONGEST_NAME - 3 :].lower().endswith((f"</{name}>", f"</{opening}>"))
