@@ -17,12 +17,12 @@ from msgspec import Raw, Struct
 
 from tenure.errors import InputError
 from tenure.logs.jsonl import LONGEST_LINE
-from tenure.logs.salvage import Damaged, decode, decode_with_source, utf8
 from tenure.logs.opencode_two import translated
 from tenure.logs.places.files import read_file
 from tenure.logs.places.folders import matches
 from tenure.logs.places.sqlite_file import Rows, reading
 from tenure.logs.places.stored import StoredSession
+from tenure.logs.salvage import Damaged, decode, decode_with_source, utf8
 
 ALLOWED: Final = "OpenCode's `storage` folder or its database"
 

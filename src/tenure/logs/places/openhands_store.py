@@ -15,9 +15,9 @@ from msgspec import Raw
 
 from tenure.errors import InputError
 from tenure.logs.jsonl import LONGEST_LINE
-from tenure.logs.salvage import Damaged, decode_with_source, utf8
 from tenure.logs.places.files import read_file
 from tenure.logs.places.stored import StoredSession
+from tenure.logs.salvage import Damaged, decode_with_source, utf8
 
 EVENTS: Final = "events"
 
