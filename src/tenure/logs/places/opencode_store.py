@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.errors import InputError
-from tenure.logs.jsonl import LONGEST_LINE
+from tenure.logs.json_files import LONGEST_LINE
 from tenure.logs.opencode_two import translated
 from tenure.logs.places.files import read_file
 from tenure.logs.places.folders import matches

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from tenure.errors import InputError
-from tenure.logs.jsonl import LONGEST_LINE
+from tenure.logs.json_files import LONGEST_LINE
 from tenure.logs.places.files import read_file
 from tenure.logs.places.stored import StoredSession
 from tenure.logs.salvage import Damaged, decode_with_source, utf8
