@@ -25,11 +25,11 @@ from tenure.agent.settings import Settings, World
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
+from tenure.apis.reply import Delta, ReplyCall, WholeReply
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Usage
 from tenure.engine.record.tools import ToolKind
-from tenure.models.speaker import Made, Spoken, Whole
 from tenure.testing.script import Call, Reply, wire
 
 WORDS = "the parser reads each token of the stream and keeps the offset of its first byte for the error report\n"
@@ -64,7 +64,7 @@ class AtOnce:
         self._calls, self._cpu = calls, 0.0
         self._rules = rules_for("", self.name, dialect)
 
-    async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
+    async def speak(self, body: bytes) -> AsyncGenerator[Delta | WholeReply, None]:
         """A call, and at last a word."""
         self.asked.append(time.perf_counter())
         self.spent.append(time.process_time() - self._cpu)
@@ -77,8 +77,8 @@ class AtOnce:
         from tenure.apis.json_text import dump
 
         reply = dump(wire(said, n, {"model": self.name}, self._rules, usage)).encode()
-        made = () if is_last else (Made(call_id=_id(self.dialect, n), tool="read", arguments=call.arguments),)
-        whole = Whole(reply=reply, text=text, calls=made, stop="stop", usage=usage, model=self.name)
+        made = () if is_last else (ReplyCall(call_id=_id(self.dialect, n), tool="read", arguments=call.arguments),)
+        whole = WholeReply(reply=reply, text=text, calls=made, stop="stop", usage=usage, model=self.name)
         self.answered.append(time.perf_counter())
         self._cpu = time.process_time()
         yield whole

@@ -30,10 +30,10 @@ from tenure.agent.tools.tool import Here, Outcome, Tool
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import dump
+from tenure.apis.reply import Delta, ReplyCall, WholeReply
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Usage
 from tenure.engine.record.tools import ToolKind
-from tenure.models.speaker import Made, Spoken, Whole
 from tenure.testing.script import Call, Reply, wire
 
 CALLS: Final = 20_000
@@ -46,7 +46,7 @@ SYLLABLES: Final = "par ser to ken view re cord in dex com mit pol icy bud get e
 
 
 class Text:
-    """Made-up sources and logs, the same every time."""
+    """ReplyCall-up sources and logs, the same every time."""
 
     def __init__(self) -> None:
         self._chance = random.Random(7)
@@ -128,7 +128,7 @@ class Working:
         self._found: list[str] = []  # what the next act builds on
         self.asked = 0
 
-    async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
+    async def speak(self, body: bytes) -> AsyncGenerator[Delta | WholeReply, None]:
         """The next reply; every so many calls it ends the turn."""
         if self._said_s:
             self.waited.append(time.perf_counter() - self._said_s - (self._took() - self._tools_s))
@@ -140,12 +140,12 @@ class Working:
         thinking = self._text.words(6) if n % 3 == 0 and self.dialect != "openai-chat" else ""
         reply = dump(wire(Reply(text=text, thinking=thinking, calls=calls), n, {"model": self.name}, self._rules, usage)).encode()
         made = tuple(
-            Made(call_id=call_id, tool=each.name, arguments=each.arguments)
+            ReplyCall(call_id=call_id, tool=each.name, arguments=each.arguments)
             for call_id, each in zip(_ids(reply, self.dialect), calls, strict=True)
         )
-        whole = Whole(reply=reply, text=text, calls=made, stop="stop", usage=usage, model=self.name)
+        whole = WholeReply(reply=reply, text=text, calls=made, stop="stop", usage=usage, model=self.name)
         for start in range(0, len(text), 200):
-            yield Spoken(kind="text", text=text[start : start + 200])
+            yield Delta(kind="text", text=text[start : start + 200])
         self._said_s, self._tools_s = time.perf_counter(), self._took()
         yield whole
 

@@ -39,8 +39,9 @@ from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE, TAIL_EXCHANGES
 from tenure.errors import Failure
 from tenure.live import asking, recalls
 from tenure.models import Patience
+from tenure.models.blocking import POLL_S
 from tenure.models.hosts import PROVIDERS
-from tenure.models.listen import MOST_RETRIES, POLL_S
+from tenure.models.model import MOST_RETRIES
 from tenure.testing.model import ScriptedModel
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Reply, Script

@@ -76,7 +76,7 @@ from tenure.store.records import Conversation, Now, Records, utc_now
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.engine.lifecycle.planning import Answered
-    from tenure.models.model import Model
+    from tenure.models.question import Model
 
 T = TypeVar("T")
 _NOTES_TOOL: Final = Offer(NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)

@@ -11,7 +11,7 @@ from test_agent_wire import asked, every
 from tenure.agent.events import CallDone, Failed, Retrying
 from tenure.engine.record.entry import Role
 from tenure.errors import Failure
-from tenure.models.speakers import Silence
+from tenure.models.speaker import Silence
 from tenure.testing.script import Reply
 
 LOST = says("lost wörds, and more of them", thinking="lost as well")

@@ -17,7 +17,7 @@ from tenure.agent.session import Agent
 from tenure.agent.settings import Settings
 from tenure.engine.record.entry import Origin
 from tenure.errors import InputError
-from tenure.models.speakers import SdkSpeaker
+from tenure.models.speaker import SdkSpeaker
 
 
 @every

@@ -14,7 +14,7 @@ from tenure.agent.approval import Answer, Mode
 from tenure.agent.events import ApprovalAsked, Event
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings
-from tenure.models.speakers import SdkSpeaker
+from tenure.models.speaker import SdkSpeaker
 from tenure.testing.provider import Seen
 
 OTHER = {"openai-chat": "gpt-5", "openai-responses": "gpt-5", "anthropic": "claude-opus-4-5"}

@@ -17,7 +17,7 @@ from tenure.agent.events import Committed, Event, Requested, Retrying
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings
 from tenure.engine.lifecycle.budget import Budget
-from tenure.models.speakers import SdkSpeaker, Silence
+from tenure.models.speaker import SdkSpeaker, Silence
 from tenure.testing.provider import FakeProvider, Seen, serve
 from tenure.testing.script import Broken, Fault, Script
 

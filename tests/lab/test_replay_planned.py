@@ -22,8 +22,8 @@ from tenure.lab.events import CommitLine, HoldLine, Line, PlanLine, ReplayLine, 
 from tenure.lab.replay import Options, Source, replay
 from tenure.lab.stand_ins import PLANNER, SUMMARISER
 from tenure.logs.reader import Event, Rewritten
+from tenure.models.model import TextModel
 from tenure.models.question import Answer, Question
-from tenure.models.text import TextModel
 from tenure.testing.builders import call, human, reply, result, system
 from tenure.testing.model import RUBBISH, ScriptedModel
 from tenure.testing.model import Line as Said

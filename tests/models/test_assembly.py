@@ -8,20 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.apis import APIS
+from tenure.apis.anthropic_stream import AnthropicStream
+from tenure.apis.openai_chat_stream import ChatStream
+from tenure.apis.openai_responses_stream import ResponsesStream
+from tenure.apis.reply import Delta, ReplyStream, WholeReply, call_of
 from tenure.apis.rules import rules_for
+from tenure.apis.speeches import SPEECHES
 from tenure.engine.record.entry import Text, Thinking, ToolCall, Usage
-from tenure.models.assembly.assembly import Assembly, arguments_of
-from tenure.models.assembly.chat import ChatAssembly
-from tenure.models.assembly.messages import MessageAssembly
-from tenure.models.assembly.responses import ResponseAssembly
-from tenure.models.speaker import Spoken, Whole
 from tenure.testing.script import Call, Reply, wire
 from tenure.testing.streams import events
 
-ASSEMBLIES = {"openai-chat": ChatAssembly, "openai-responses": ResponseAssembly, "anthropic": MessageAssembly}
 
-
-def taken(assembly: Assembly, stream: Iterable[object]) -> list[Spoken]:
+def taken(assembly: ReplyStream, stream: Iterable[object]) -> list[Delta]:
     return [spoken for event in stream for spoken in assembly.take(event)]
 
 
@@ -29,22 +27,24 @@ def chunk(delta: object, stop: str | None = None) -> dict[str, object]:
     return {"id": "c", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
 
 
-def chat(*deltas: object, stop: str = "stop") -> Whole:
-    assembly = ChatAssembly()
+def chat(*deltas: object, stop: str = "stop") -> WholeReply:
+    assembly = ChatStream()
     taken(assembly, [*map(chunk, deltas), chunk({}, stop)])
     whole = assembly.whole()
     assert whole is not None
     return whole
 
 
-def message(whole: Whole) -> dict[str, object]:
+def message(whole: WholeReply) -> dict[str, object]:
     return json.loads(whole.reply)["choices"][0]["message"]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(lambda text: text == text.strip())
 
 
-@given(st.sampled_from(sorted(APIS)), texts, texts, st.lists(st.builds(Call, name=st.sampled_from(["read", "ls"])), max_size=3))
+@given(
+    st.sampled_from(sorted(SPEECHES)), texts, texts, st.lists(st.builds(Call, name=st.sampled_from(["read", "ls"])), max_size=3)
+)
 def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text: str, thinking: str, calls: list[Call]) -> None:
     reply = Reply(text=text, thinking=thinking, calls=tuple(calls))
     body = {"model": "m", "messages": [], "input": []}
@@ -55,7 +55,7 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
         for data in event.split(b"\n")
         if b"data: {" in data
     ]
-    assembly = ASSEMBLIES[dialect]()
+    assembly = SPEECHES[dialect].stream()
     spoken = taken(assembly, stream)
     whole = assembly.whole()
     assert whole is not None
@@ -70,7 +70,7 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
 
 
 @given(
-    st.sampled_from(sorted(ASSEMBLIES)),
+    st.sampled_from(sorted(SPEECHES)),
     st.lists(
         st.recursive(
             st.none() | st.integers() | st.text(),
@@ -84,20 +84,20 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
     ),
 )
 def test_events_of_any_shape_are_nothing_rather_than_an_error(dialect: str, stream: list[object]) -> None:
-    assembly = ASSEMBLIES[dialect]()
+    assembly = SPEECHES[dialect].stream()
     taken(assembly, stream)
     assert assembly.whole() is None
 
 
-@pytest.mark.parametrize("dialect", ASSEMBLIES)
+@pytest.mark.parametrize("dialect", SPEECHES)
 def test_a_stream_that_ends_without_saying_why_has_no_end(dialect: str) -> None:
     response = wire(Reply(text="Hello, you."), 0, {"model": "m"}, rules_for("", "m", dialect), Usage())
     stream = [json.loads(data[6:]) for event in events(response, dialect) for data in event.split(b"\n") if b"data: {" in data]
-    assembly = ASSEMBLIES[dialect]()
+    assembly = SPEECHES[dialect].stream()
     taken(assembly, stream[:-2])
     assert assembly.whole() is None
     assert assembly.begun
-    assert assembly.said.startswith("Hel")
+    assert assembly.text.startswith("Hel")
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_stream_that_ends_without_saying_why_has_no_end(dialect: str) -> None:
     ],
 )
 def test_arguments_that_are_no_object_are_kept_in_one(text: str, kept: str, broken: bool) -> None:
-    found = arguments_of(text)
-    assert (found.text, bool(found.broken)) == (kept, broken)
+    made = call_of("c", "ls", text, [])
+    assert (made.arguments, bool(made.broken)) == (kept, broken)
 
 
 # --- Chat Completions, as it is spoken elsewhere
@@ -147,7 +147,7 @@ def test_what_stands_beside_a_call_goes_back_to_the_provider() -> None:
 
 
 def test_reasoning_is_kept_under_the_name_it_came_by_and_told_once() -> None:
-    assembly = ChatAssembly()
+    assembly = ChatStream()
     spoken = taken(assembly, [chunk({"reasoning": "hm", "reasoning_content": "hm"}), chunk({"content": "ok"}, "stop")])
     assert [each.text for each in spoken] == ["hm", "ok"]
     details = [
@@ -159,7 +159,7 @@ def test_reasoning_is_kept_under_the_name_it_came_by_and_told_once() -> None:
 
 
 def test_an_error_in_the_stream_is_kept() -> None:
-    assembly = ChatAssembly()
+    assembly = ChatStream()
     taken(assembly, [chunk({"content": "a"}), {"error": "overloaded"}])
     assert assembly.error == {"message": "overloaded"}
 
@@ -169,7 +169,7 @@ def test_an_error_in_the_stream_is_kept() -> None:
 
 def test_items_that_were_done_stand_in_for_a_response_that_leaves_them_out() -> None:
     item = {"type": "message", "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
-    assembly = ResponseAssembly()
+    assembly = ResponsesStream()
     done = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
     taken(assembly, [{"type": "response.output_item.done", "output_index": 0, "item": item}, done])
     whole = assembly.whole()
@@ -186,7 +186,7 @@ def test_reasoning_that_is_not_sealed_is_left_out_and_what_followed_loses_its_id
     ]
     for sealed in (False, True):
         items = [dict(output[0], encrypted_content="s"), *output[1:]] if sealed else output
-        assembly = ResponseAssembly()
+        assembly = ResponsesStream()
         taken(assembly, [{"type": "response.completed", "response": {"status": "completed", "output": items}}])
         whole = assembly.whole()
         assert whole is not None
@@ -206,11 +206,11 @@ def test_reasoning_that_is_not_sealed_is_left_out_and_what_followed_loses_its_id
     ],
 )
 def test_a_response_says_how_it_ended(response: dict[str, object], ended: str) -> None:
-    assembly = ResponseAssembly()
+    assembly = ResponsesStream()
     taken(assembly, [{"type": "response.completed", "response": response}])
     whole = assembly.whole()
     assert whole is not None
-    assert whole.ended == ended
+    assert whole.end == ended
 
 
 # --- Messages
@@ -231,7 +231,7 @@ def test_blocks_of_every_kind_are_kept_as_the_provider_spelled_them() -> None:
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
         {"type": "message_stop"},
     ]  # fmt: skip
-    assembly = MessageAssembly()
+    assembly = AnthropicStream()
     taken(assembly, stream)
     whole = assembly.whole()
     assert whole is not None
@@ -244,7 +244,7 @@ def test_blocks_of_every_kind_are_kept_as_the_provider_spelled_them() -> None:
 
 
 def test_a_long_stream_takes_no_more_than_its_length() -> None:
-    assembly = ChatAssembly()
+    assembly = ChatStream()
     call = {"index": 0, "id": "c", "function": {"name": "write", "arguments": "x" * 10}}
     taken(assembly, (chunk({"tool_calls": [call]}) for _ in range(20_000)))
     taken(assembly, [chunk({}, "tool_calls")])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.errors import Failure
-from tenure.models.failures import SENTENCES, Trouble, redacted, sentence, told_trouble, trouble
+from tenure.models.failures import SENTENCES, Trouble, redacted, sentence, trouble, trouble_in
 
 keys = st.text(string.ascii_letters + string.digits + "-_", min_size=6, max_size=60)
 messages = st.text(max_size=400)
@@ -51,7 +51,7 @@ def test_a_broken_connection_is_no_answer_before_a_word_and_half_of_one_after() 
 
 
 def test_what_the_error_says_of_itself_counts_before_the_status() -> None:
-    assert told_trouble({"type": "overloaded_error"}, begun=True).kind is Failure.UNAVAILABLE
-    assert told_trouble({"code": "context_length_exceeded", "type": "invalid_request_error"}, begun=True).kind is Failure.TOO_LONG
-    assert told_trouble({"message": "?"}, begun=True).kind is Failure.CUT_SHORT
-    assert told_trouble({"code": 502, "message": ["odd"]}, begun=False).kind is Failure.UNAVAILABLE
+    assert trouble_in({"type": "overloaded_error"}, begun=True).kind is Failure.UNAVAILABLE
+    assert trouble_in({"code": "context_length_exceeded", "type": "invalid_request_error"}, begun=True).kind is Failure.TOO_LONG
+    assert trouble_in({"message": "?"}, begun=True).kind is Failure.CUT_SHORT
+    assert trouble_in({"code": 502, "message": ["odd"]}, begun=False).kind is Failure.UNAVAILABLE

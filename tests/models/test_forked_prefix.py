@@ -7,7 +7,7 @@ import pytest
 
 from tenure import Budget, Context
 from tenure.errors import InputError
-from tenure.models.prefix import forked
+from tenure.models.request import forked
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.store import MemoryStore
 

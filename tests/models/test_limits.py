@@ -1,4 +1,4 @@
-"""What providers say of a request that is too long, as they say it. Each row names where the sentence stands in `tenure.models.limits`."""
+"""What providers say of a request that is too long, as they say it. The sentences stand in `tenure.apis`, with the errors of an API."""
 
 import string
 
@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.errors import Failure, Overflow
-from tenure.models.failures import sentence, told_trouble, trouble
-from tenure.models.limits import SENTENCES, overflow_in
+from tenure.models.failures import OVERFLOWS, overflow_in, sentence, trouble, trouble_in
 from tenure.models.scripted import APIStatusError
 
 # who, the words, and their figures: what is allowed, what came, what was asked for the reply
@@ -177,13 +176,13 @@ def test_the_figures_of_a_refusal_are_read_as_its_provider_says_them(words: str,
 
 
 def test_every_known_sentence_is_said_by_somebody() -> None:
-    used = {next(pattern for pattern in SENTENCES if pattern.search(words)) for _, words, _ in TOLD}
-    assert [each.pattern for each in SENTENCES if each not in used] == []
+    used = {next(pattern for pattern in OVERFLOWS if pattern.search(words)) for _, words, _ in TOLD}
+    assert [each.pattern for each in OVERFLOWS if each not in used] == []
 
 
 @pytest.mark.parametrize("words", [pytest.param(words, id=who) for who, words in UNTOLD])
 def test_a_number_elsewhere_in_an_error_is_no_window(words: str) -> None:
-    found = told_trouble({"message": words}, begun=False)
+    found = trouble_in({"message": words}, begun=False)
     assert found.kind is Failure.TOO_LONG
     assert found.overflow is None
 

@@ -1,3 +1,4 @@
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -7,8 +8,9 @@ import pytest
 
 from tenure.errors import Failure, InputError, ModelError
 from tenure.models import Answer, AnthropicModel, Model, OpenAIModel, Question, TextModel
+from tenure.models.blocking import Stopped, run
 from tenure.models.hosts import host_of, secrets_of
-from tenure.models.listen import End, hear
+from tenure.models.speaker import bounded
 
 HI = Question(system="Be brief.", messages=("hi",))
 
@@ -66,33 +68,38 @@ def test_a_function_cannot_take_a_prefix_and_is_not_asked_when_cancelled() -> No
     assert (caught.value.kind, asked) == (Failure.CANCELLED, [])
 
 
-async def numbers() -> AsyncGenerator[object, None]:
-    for number in range(3):
-        yield number
-
-
 async def endless() -> AsyncGenerator[object, None]:
     while True:
         yield "x" * 1_000_000
 
 
-def test_every_event_is_heard_in_order() -> None:
-    heard: list[object] = []
-    assert hear(numbers, heard.append, total_s=60) is End.COMPLETE
-    assert heard == [0, 1, 2]
+async def drained() -> list[object]:
+    return [event async for event in bounded(endless())]
 
 
 def test_a_stream_without_end_is_left() -> None:
     with pytest.raises(OSError, match="does not end"):
-        hear(endless, lambda _: None, total_s=60)
+        run(drained)
 
 
-def test_an_error_while_listening_is_raised_where_it_was_asked() -> None:
-    def refuse(_: object) -> None:
+def test_an_error_in_a_call_is_raised_where_it_was_made() -> None:
+    async def refuse() -> None:
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        hear(numbers, refuse, total_s=60)
+        run(refuse)
+
+
+def test_a_call_gives_its_result_and_one_that_takes_too_long_is_left() -> None:
+    async def three() -> int:
+        return 3
+
+    async def silence() -> None:
+        await asyncio.Event().wait()
+
+    assert run(three, total_s=60) == 3
+    assert run(silence, total_s=0) is Stopped.TIMED_OUT
+    assert run(silence, cancel=lambda: True) is Stopped.CANCELLED
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -6,16 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.apis import APIS
+from tenure.apis.openai_chat_speech import is_strict
+from tenure.apis.openai_responses_speech import DETACHED, LEAST_OUTPUT
 from tenure.apis.rules import rules_for
+from tenure.apis.speeches import SPEECHES
 from tenure.engine.record.entry import Media, Origin
 from tenure.errors import InputError
-from tenure.models.prefix import dialects_of
 from tenure.models.question import Question
-from tenure.models.requests import DETACHED, LEAST_OUTPUT, chat_body, in_words, is_strict, messages_body, responses_body
+from tenure.models.request import apis_of, in_words, question_body
 from tenure.testing.builders import call, harness, human, reply, result, system
 from tenure.testing.validity import violations
 
-BODIES: dict[str, Any] = {"openai-chat": chat_body, "openai-responses": responses_body, "anthropic": messages_body}
+BODIES: dict[str, Any] = {name: partial(question_body, api=name, is_at_home=False) for name in SPEECHES}
+chat_body, responses_body = BODIES["openai-chat"], BODIES["openai-responses"]
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 texts = st.text(max_size=12)
 spaces = st.sampled_from(["", " ", "\n", " \t "])
@@ -106,9 +110,9 @@ def sent_behind(fields: dict[str, Any], **settings: Any) -> dict[str, Any]:
 
 def test_tools_of_a_prefix_are_forbidden_only_where_that_is_asked_for_and_there_are_any() -> None:
     tools = [{"type": "web_search"}]
-    assert "tool_choice" not in sent_behind({}, forbid_calls=True)
+    assert "tool_choice" not in sent_behind({}, is_at_home=True)
     assert sent_behind({"tools": tools, "tool_choice": "required"})["tool_choice"] == "required"
-    forbidden = sent_behind({"tools": tools, "tool_choice": "required"}, forbid_calls=True)
+    forbidden = sent_behind({"tools": tools, "tool_choice": "required"}, is_at_home=True)
     assert (forbidden["tools"], forbidden["tool_choice"]) == (tools, "none")
 
 
@@ -149,7 +153,7 @@ SAID: dict[str, Any] = {"messages": [{"role": "user", "content": "x"}]}
     ],
 )
 def test_a_request_says_by_its_head_in_which_dialect_it_is(fields: dict[str, Any], dialects: tuple[str, ...]) -> None:
-    assert dialects_of(json.dumps(fields).encode()) == dialects
+    assert apis_of(json.dumps(fields).encode()) == dialects
 
 
 @pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])

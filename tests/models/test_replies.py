@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.apis.reply import ENDS, ReplyStream
 from tenure.apis.rules import rules_for
+from tenure.apis.speeches import SPEECHES
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure
-from tenure.models.question import Question
-from tenure.models.replies import NO_END, ChatReader, Heard, MessageReader, ResponseReader, answered, json_in, shortfall, spoken
+from tenure.models.model import shortfall
+from tenure.models.question import Question, answer_in, json_in, without_thinking
 from tenure.testing.script import Reply, wire
 from tenure.testing.streams import events
 
-READERS: dict[str, Any] = {"openai-chat": ChatReader, "openai-responses": ResponseReader, "anthropic": MessageReader}
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -45,35 +46,45 @@ def stream(name: str, reply: Reply) -> list[Any]:
     return [json.loads(each) for each in data if each != "[DONE]"]
 
 
-def heard(name: str, events_: list[Any]) -> Heard:
-    reader = READERS[name]()
+def heard(name: str, events_: list[Any]) -> ReplyStream:
+    assembly = SPEECHES[name].stream()
     for event in events_:
-        reader.take(event)
-    return reader.heard()
+        list(assembly.take(event))
+    return assembly
 
 
-@given(name=st.sampled_from(sorted(READERS)), said=st.text(min_size=1), thinking=st.text())
+def kind(found: ReplyStream) -> Failure | None:
+    """What keeps a stream that is over from being an answer; None when nothing does."""
+    whole = found.whole()
+    if whole is None:
+        return Failure.CUT_SHORT
+    if missing := shortfall(whole):
+        return missing[0]
+    return None if without_thinking(found.answer) else Failure.BAD_REPLY
+
+
+@given(name=st.sampled_from(sorted(SPEECHES)), said=st.text(min_size=1), thinking=st.text())
 def test_a_reader_hears_what_was_said(name: str, said: str, thinking: str) -> None:
     found = heard(name, stream(name, Reply(text=said, thinking=thinking)))
-    assert found.text == said
+    assert found.answer == said
     assert found.usage == Usage(uncached=7, cache_read=2, output=3)
     assert found.model == "m"
 
 
-@given(name=st.sampled_from(sorted(READERS)), said=st.text(min_size=1), cut=st.integers(min_value=0))
+@given(name=st.sampled_from(sorted(SPEECHES)), said=st.text(min_size=1), cut=st.integers(min_value=0))
 def test_a_stream_is_an_answer_from_its_last_words_on_and_never_before(name: str, said: str, cut: int) -> None:
     whole = stream(name, Reply(text=said + "."))
     found = heard(name, whole[: cut % (len(whole) + 1)])
-    assert said.startswith(found.text) or found.text == said + "."
-    if shortfall(found) is None:
-        assert found.text == said + "."
+    assert said.startswith(found.answer) or found.answer == said + "."
+    if kind(found) is None:
+        assert found.answer == said + "."
 
 
-@given(name=st.sampled_from(sorted(READERS)), noise=st.lists(shaped, max_size=6))
+@given(name=st.sampled_from(sorted(SPEECHES)), noise=st.lists(shaped, max_size=6))
 def test_events_of_any_shape_are_harmless(name: str, noise: list[Any]) -> None:
     found = heard(name, noise)
-    assert found.text.encode().decode() == found.text
-    assert isinstance(shortfall(found), tuple | None)
+    assert found.answer.encode().decode() == found.answer
+    assert kind(found) in (None, *Failure)
 
 
 def message(text: str, **fields: Any) -> dict[str, Any]:
@@ -96,18 +107,18 @@ def test_what_a_model_says_on_its_way_is_no_part_of_the_answer() -> None:
         {"type": "response.output_text.delta", "output_index": 1, "delta": "Done."},
         over("completed"),
     ]
-    assert heard("openai-responses", events_).text == "Done."
+    assert heard("openai-responses", events_).answer == "Done."
 
 
 def test_an_item_that_comes_whole_is_heard_with_and_without_its_deltas() -> None:
     delta = {"type": "response.output_text.delta", "output_index": 0, "delta": "Do"}
     for before in ([], [delta]):
         found = heard("openai-responses", [*before, item(0, "done", **message("Done.")), over("completed")])
-        assert (found.text, shortfall(found)) == ("Done.", None)
+        assert (found.answer, kind(found)) == ("Done.", None)
 
 
 @pytest.mark.parametrize(
-    ("event", "kind"),
+    ("event", "expected"),
     [
         (over("incomplete", incomplete_details={"reason": "max_output_tokens"}), Failure.CUT_SHORT),
         (over("incomplete", incomplete_details={"reason": "content_filter"}), Failure.REFUSED),
@@ -120,16 +131,17 @@ def test_an_item_that_comes_whole_is_heard_with_and_without_its_deltas() -> None
         (item(1, "done", type="web_search_call"), Failure.CUT_SHORT),
     ],
 )
-def test_a_response_is_an_answer_when_it_says_so(event: dict[str, Any], kind: Failure | None) -> None:
-    assert (shortfall(heard("openai-responses", [item(0, "done", **message("x")), event])) or (None,))[0] is kind
+def test_a_response_is_an_answer_when_it_says_so(event: dict[str, Any], expected: Failure | None) -> None:
+    assert kind(heard("openai-responses", [item(0, "done", **message("x")), event])) is expected
 
 
-@pytest.mark.parametrize("kind", ["function_call", "custom_tool_call", "shell_call", "mcp_approval_request"])
-def test_an_item_that_waits_for_the_host_is_a_call_and_one_that_does_not_is_none(kind: str) -> None:
+@pytest.mark.parametrize("called", ["function_call", "custom_tool_call", "shell_call", "mcp_approval_request"])
+def test_an_item_that_waits_for_the_host_is_a_call_and_one_that_does_not_is_none(called: str) -> None:
     said = [item(0, "done", **message("x")), item(2, "done", type="web_search_call"), over("completed")]
-    assert shortfall(heard("openai-responses", said)) is None
-    found = shortfall(heard("openai-responses", [item(1, "added", type=kind), *said]))
-    assert found == (Failure.BAD_REPLY, f"the model called {kind!r}")
+    assert kind(heard("openai-responses", said)) is None
+    whole = heard("openai-responses", [item(1, "added", type=called), *said]).whole()
+    assert whole
+    assert shortfall(whole) == (Failure.BAD_REPLY, f"the model called {called!r}")
 
 
 @pytest.mark.parametrize(
@@ -148,32 +160,36 @@ def test_a_response_that_fails_says_why_however_it_is_put(event: dict[str, Any])
 
 def test_a_response_that_fails_without_a_word_has_failed() -> None:
     assert heard("openai-responses", [over("failed", error=None)]).error
-    assert "failed" not in NO_END
+    assert ENDS["failed"][0] is None
 
 
 def test_a_lone_surrogate_becomes_a_sign_that_can_be_written() -> None:
-    assert heard("openai-chat", [{"choices": [{"delta": {"content": "\ud800"}}]}]).text == "\ufffd"
+    assert heard("openai-chat", [{"choices": [{"delta": {"content": "\ud800"}}]}]).answer == "\ufffd"
 
 
 def test_of_several_choices_the_first_counts() -> None:
     choices = [{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "yes"}}]
-    assert heard("openai-chat", [{"choices": choices}]).text == "yes"
+    assert heard("openai-chat", [{"choices": choices}]).answer == "yes"
+
+
+CALL = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "read", "arguments": "{}"}}]}
 
 
 @pytest.mark.parametrize(
-    ("found", "kind"),
+    ("delta", "stop", "expected"),
     [
-        (Heard(text="a", stop="stop"), None),
-        (Heard(text="a", stop="a word of next year"), None),
-        (Heard(text="a"), Failure.CUT_SHORT),
-        (Heard(text="a", stop="model_context_window_exceeded"), Failure.CUT_SHORT),
-        (Heard(text="a", stop="stop", calls=("read",)), Failure.BAD_REPLY),
-        (Heard(text="<think>hm</think>", stop="stop"), Failure.BAD_REPLY),
-        (Heard(refusal="no", stop="stop"), Failure.REFUSED),
+        ({"content": "a"}, "stop", None),
+        ({"content": "a"}, "a word of next year", None),
+        ({"content": "a"}, None, Failure.CUT_SHORT),
+        ({"content": "a"}, "model_context_window_exceeded", Failure.CUT_SHORT),
+        ({"content": "a", **CALL}, "stop", Failure.BAD_REPLY),
+        ({"content": "a"}, "tool_calls", Failure.BAD_REPLY),
+        ({"content": "<think>hm</think>"}, "stop", Failure.BAD_REPLY),
+        ({"refusal": "no"}, "stop", Failure.REFUSED),
     ],
 )
-def test_an_answer_has_words_and_an_end(found: Heard, kind: Failure | None) -> None:
-    assert (shortfall(found) or (None,))[0] is kind
+def test_an_answer_has_words_and_an_end(delta: dict[str, Any], stop: str | None, expected: Failure | None) -> None:
+    assert kind(heard("openai-chat", [{"choices": [{"delta": delta, "finish_reason": stop}]}])) is expected
 
 
 @pytest.mark.parametrize(
@@ -195,6 +211,6 @@ def test_json_is_found_between_words_and_fences(text: str, value: str | None) ->
 
 
 def test_reasoning_in_the_text_is_no_part_of_the_answer() -> None:
-    assert spoken("<think>\nor {1}?\n</think>\n\nyes") == "yes"
-    assert spoken("<think>open") == "<think>open"
-    assert answered('<think>{"b": 2}</think>{"a": 1}', Question(messages=("x",), schema={})) == '{"a": 1}'
+    assert without_thinking("<think>\nor {1}?\n</think>\n\nyes") == "yes"
+    assert without_thinking("<think>open") == "<think>open"
+    assert answer_in('<think>{"b": 2}</think>{"a": 1}', Question(messages=("x",), schema={})) == '{"a": 1}'

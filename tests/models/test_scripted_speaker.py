@@ -3,9 +3,9 @@ import json
 
 import pytest
 
+from tenure.apis.reply import Delta, WholeReply
 from tenure.errors import Failure, InputError, ModelError
 from tenure.models.scripted import Playing, ScriptedSpeaker, parse_script
-from tenure.models.speaker import Spoken, Whole
 from tenure.testing.script import Broken, Call, Fault, Reply
 
 BODIES = {
@@ -15,13 +15,13 @@ BODIES = {
 }
 
 
-def heard(speaker: ScriptedSpeaker) -> tuple[list[Spoken], Whole]:
-    async def hear() -> list[Spoken | Whole]:
+def heard(speaker: ScriptedSpeaker) -> tuple[list[Delta], WholeReply]:
+    async def hear() -> list[Delta | WholeReply]:
         return [piece async for piece in speaker.speak(json.dumps(BODIES[speaker.dialect]).encode())]
 
     *pieces, whole = asyncio.run(hear())
-    assert isinstance(whole, Whole)
-    return [piece for piece in pieces if isinstance(piece, Spoken)], whole
+    assert isinstance(whole, WholeReply)
+    return [piece for piece in pieces if isinstance(piece, Delta)], whole
 
 
 def test_a_script_is_one_object_or_a_reply_a_line() -> None:

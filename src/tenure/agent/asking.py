@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from tenure.agent.events import CallDelta, Event, Retrying, TextDelta, ThinkingDelta
 from tenure.agent.patience import wait_for
+from tenure.apis.reply import Delta, WholeReply
 from tenure.errors import Failure, ModelError
-from tenure.models.speaker import Speaker, Spoken, Whole
+from tenure.models.speaker import Speaker
 
 EMPTY: Final = Failure.BAD_REPLY  # what a reply is that says and calls nothing
 
@@ -37,7 +38,7 @@ class Asking:
         self._speaker, self._say, self._stop, self._wait, self._chance = speaker, say, stop, wait, chance
         self._said: list[str] = []
 
-    async def reply(self, body: Callable[[], bytes], *, shrink: Callable[[ModelError], bool]) -> Whole | Cut:
+    async def reply(self, body: Callable[[], bytes], *, shrink: Callable[[ModelError], bool]) -> WholeReply | Cut:
         """The reply to a request, which is made anew for each attempt. Raises the last ModelError when there is none.
 
         `shrink` makes room when a provider says that the request is too long; False when there is nothing to be had. That is tried once.
@@ -57,7 +58,7 @@ class Asking:
                         return Cut()
                     raise
                 continue
-            if isinstance(whole, Cut) or not whole.is_empty or whole.ended != "done":
+            if isinstance(whole, Cut) or not whole.is_empty or whole.end != "done":
                 return whole
             failed[EMPTY] += 1
             empty = ModelError(EMPTY, f"{self._speaker.name}: the reply is empty")
@@ -87,7 +88,7 @@ class Asking:
             stopped.cancel()
         return not self._stop.is_set()
 
-    async def _once(self, body: bytes) -> Whole | Cut:
+    async def _once(self, body: bytes) -> WholeReply | Cut:
         self._said.clear()
         hearing, stopped = asyncio.ensure_future(self._heard(body)), asyncio.ensure_future(self._stop.wait())
         try:
@@ -100,18 +101,18 @@ class Asking:
             hearing.cancel()
             await asyncio.wait({hearing})
 
-    async def _heard(self, body: bytes) -> Whole:
+    async def _heard(self, body: bytes) -> WholeReply:
         stream = self._speaker.speak(body)
         try:
             async for piece in stream:
-                if isinstance(piece, Whole):
+                if isinstance(piece, WholeReply):
                     return piece
                 self._tell(piece)
         finally:
             await stream.aclose()
         raise ModelError(Failure.CUT_SHORT, f"{self._speaker.name}: the reply has no end")
 
-    def _tell(self, piece: Spoken) -> None:
+    def _tell(self, piece: Delta) -> None:
         match piece.kind:
             case "text":
                 self._said.append(piece.text)

@@ -26,9 +26,9 @@ from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import load
+from tenure.apis.reply import ReplyCall
 from tenure.engine.record.tools import cue_of
 from tenure.errors import InputError
-from tenure.models.speaker import Made
 
 TOGETHER: Final = 8  # calls that run at once
 GRACE_S: Final = 5.0  # a stopped tool may take to answer with what it had, before it is cut off
@@ -80,7 +80,7 @@ class Calls:
         waiting.set_result(Said(answer=answer, words=words))
         return True
 
-    async def run(self, made: Sequence[Made], breaker: Breaker, *, cut: bool) -> Breaker:
+    async def run(self, made: Sequence[ReplyCall], breaker: Breaker, *, cut: bool) -> Breaker:
         """Carry out the calls of the newest reply and record what came of them. `cut`: the reply was cut short, its last call perhaps with it."""
         self.wanted = None
         deeds: list[Deed] = []
@@ -97,14 +97,14 @@ class Calls:
                 self._say(event)
         return breaker
 
-    def _wave(self, made: Sequence[Made], at: int) -> Sequence[Made]:
+    def _wave(self, made: Sequence[ReplyCall], at: int) -> Sequence[ReplyCall]:
         """The calls from one on that may run together; none when the first changes something."""
         end = at
         while end < len(made) and (made[end].broken or self._is_free(made[end])):
             end += 1
         return made[at:end]
 
-    def _is_free(self, made: Made) -> bool:
+    def _is_free(self, made: ReplyCall) -> bool:
         if made.tool in VIRTUAL:
             return True
         tool = self._toolbox.find(made.tool)
@@ -112,17 +112,17 @@ class Calls:
             return False
         return self._toolbox.needs(made.tool, made.arguments, self._here("").workspace) is None
 
-    async def _together(self, wave: Sequence[Made], *, cut: bool) -> list[Done]:
+    async def _together(self, wave: Sequence[ReplyCall], *, cut: bool) -> list[Done]:
         room = asyncio.Semaphore(TOGETHER)
 
-        async def one(made: Made) -> Done:
+        async def one(made: ReplyCall) -> Done:
             async with room:
                 self._begin(made)
                 return await self._done(made, cut=cut)
 
         return list(await asyncio.gather(*map(one, wave)))
 
-    async def _alone_in_its_place(self, made: Made) -> list[Done]:
+    async def _alone_in_its_place(self, made: ReplyCall) -> list[Done]:
         self._begin(made)
         if self.wanted is not None:
             return [self._not_done(made, NOT_REACHED)]
@@ -150,7 +150,7 @@ class Calls:
         self.changed = self.changed or approval is not None
         return [done]
 
-    async def _keep(self, made: Made, here: Here) -> str:
+    async def _keep(self, made: ReplyCall, here: Here) -> str:
         """Keep the files as they are before a call that may change them; why that could not be done, which is said once."""
         if self._snapshots is None:
             return ""
@@ -161,7 +161,7 @@ class Calls:
         self._kept = not problem
         return problem
 
-    async def _asked(self, made: Made, approval: Approval) -> Done | Said:
+    async def _asked(self, made: ReplyCall, approval: Approval) -> Done | Said:
         """What the person says who agrees, or what stands in for a call that may not run."""
         if self._stop.is_set():
             return self._not_done(made, NOT_BEGUN)
@@ -186,10 +186,10 @@ class Calls:
         self._permissions.answered(approval, said.answer)
         return self._not_done(made, declined(approval, said.words)) if said.answer is Answer.NO else said
 
-    def _begin(self, made: Made) -> None:
+    def _begin(self, made: ReplyCall) -> None:
         self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
 
-    async def _done(self, made: Made, reach: Reach = Reach.LOOK, *, cut: bool = False) -> Done:
+    async def _done(self, made: ReplyCall, reach: Reach = Reach.LOOK, *, cut: bool = False) -> Done:
         """One call, run to its result."""
         if made.broken:
             return self._recorder.outcome(made, Outcome(text=_broken(made, cut=cut), error=True))
@@ -203,7 +203,7 @@ class Calls:
         outcome = "interrupted" if self._stop.is_set() else "done"
         return self._recorder.outcome(made, came, outcome=outcome, seconds=took_s)
 
-    async def _ran(self, made: Made, reach: Reach) -> Outcome:
+    async def _ran(self, made: ReplyCall, reach: Reach) -> Outcome:
         here = dataclasses.replace(self._here(made.call_id), reach=reach)
         running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, here))
         stopped = asyncio.ensure_future(self._stop.wait())
@@ -222,12 +222,12 @@ class Calls:
             stopped.cancel()
         return self._recorder.unended(made, STOPPED) if running.cancelled() else running.result()
 
-    def _not_done(self, made: Made, text: str) -> Done:
+    def _not_done(self, made: ReplyCall, text: str) -> Done:
         outcome = "interrupted" if text in (NOT_BEGUN, NOT_REACHED) else "declined"
         return self._recorder.outcome(made, Outcome(text=text, error=True), outcome=outcome)
 
 
-def _named(made: Made, workspace: Workspace) -> tuple[Path, ...]:
+def _named(made: ReplyCall, workspace: Workspace) -> tuple[Path, ...]:
     """The file that a call says it changes."""
     with suppress(InputError):
         match load(made.arguments):
@@ -242,7 +242,7 @@ def _unanswered(approval: Approval) -> str:
     return UNANSWERED.format(approval.summary, approval.reason)
 
 
-def _broken(made: Made, *, cut: bool) -> str:
+def _broken(made: ReplyCall, *, cut: bool) -> str:
     if cut:
         return (
             f"{made.tool}: not run: your reply reached its output limit within this call. Make it again in smaller parts: a long file is best "
@@ -251,6 +251,6 @@ def _broken(made: Made, *, cut: bool) -> str:
     return f"{made.tool}: not run: its arguments are no JSON object ({made.broken}). Make the call again with one."
 
 
-def _summary(made: Made) -> str:
+def _summary(made: ReplyCall) -> str:
     cue = cue_of(made.arguments)
     return f"{made.tool} {cue}"[:CUE].strip()

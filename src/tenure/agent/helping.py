@@ -1,19 +1,13 @@
 """A model that answers questions, the session's own or another: for briefs and titles (an edge)."""
 
-import asyncio
 from threading import Event
 
 from tenure.agent.catalogue import Chosen, chosen, is_scripted, url_elsewhere
 from tenure.agent.keys import configuration_folder, key_for
 from tenure.agent.opening import Parts
 from tenure.agent.speaking import speaker_of
-from tenure.apis.json_text import dump
-from tenure.errors import Failure, ModelError
-from tenure.models.listen import Cancel
-from tenure.models.model import Model, model_named
-from tenure.models.question import Answer, Question
-from tenure.models.requests import in_words
-from tenure.models.speaker import Speaker, Whole
+from tenure.models.model import SpeakerModel, model_named
+from tenure.models.question import Answer, Cancel, Model, Question
 
 
 def helper_of(parts: Parts) -> Model:
@@ -58,27 +52,3 @@ def stoppable(helper: Model, stop: Event) -> Model:
         return helper(question, cancel=stop)
 
     return asked
-
-
-class SpeakerModel:
-    """A speaker that is asked one question at a time, from a thread without an event loop."""
-
-    def __init__(self, speaker: Speaker) -> None:
-        self.name = speaker.name
-        self._speaker = speaker
-
-    def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:
-        """The whole answer. Raises ModelError."""
-        content = dump({"model": self.name, "messages": [{"role": "user", "content": in_words(question)}]})
-        whole = asyncio.run(self._heard(content.encode(), cancel))
-        if not whole.text.strip():
-            raise ModelError(Failure.BAD_REPLY, f"{self.name}: the answer is empty")
-        return Answer(text=whole.text, model=whole.model or self.name, stop=whole.stop, usage=whole.usage)
-
-    async def _heard(self, body: bytes, cancel: Cancel | None) -> Whole:
-        async for piece in self._speaker.speak(body):
-            if cancel is not None and (cancel.is_set() if isinstance(cancel, Event) else cancel()):
-                raise ModelError(Failure.CANCELLED, f"{self.name}: cancelled")
-            if isinstance(piece, Whole):
-                return piece
-        raise ModelError(Failure.CUT_SHORT, f"{self.name}: the answer has no end")

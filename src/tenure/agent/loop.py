@@ -19,8 +19,8 @@ from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Allowance
 from tenure.agent.spending import Spending
 from tenure.apis.media import Source
+from tenure.apis.reply import WholeReply
 from tenure.errors import Conflict, ModelError, TenureError
-from tenure.models.speaker import Whole
 
 BY_THE_USER: Final = "interrupted by the user"
 INTERRUPTED: Final = "[interrupted: this program was stopped while the call ran; whether it had an effect is not known, so look before you do it again]"
@@ -108,13 +108,13 @@ class Loop:
             if isinstance(whole, Cut):
                 return self._cancelled(whole.said)
             self._text = whole.text
-            pauses = pauses + 1 if whole.ended == "paused" else 0
+            pauses = pauses + 1 if whole.end == "paused" else 0
             if ended := self._ended(whole, pauses):
                 self._recorder.unresolved(whole.calls, NOT_RUN)
                 return ended
-            if whole.ended == "length" and whole.calls:
+            if whole.end == "length" and whole.calls:
                 self._say(Noticed(text=f"the reply was cut short: {whole.why}"))
-            breaker = await self._calls.run(whole.calls, breaker, cut=whole.ended == "length")
+            breaker = await self._calls.run(whole.calls, breaker, cut=whole.end == "length")
             if self._stop.is_set():
                 return self._cancelled("")
             if wanted := self._calls.wanted:
@@ -122,7 +122,7 @@ class Loop:
             if breaker.cycle.stops:
                 return Ended(reason="stuck", why=breaker.cycle.words)
 
-    async def _asked(self) -> Whole | Cut:
+    async def _asked(self) -> WholeReply | Cut:
         """The next reply, recorded."""
         if self._calls.changed:
             self._calls.changed = False
@@ -162,13 +162,13 @@ class Loop:
             self._say(event)
         return session.view.tokens < before
 
-    def _ended(self, whole: Whole, pauses: int) -> Ended | None:
+    def _ended(self, whole: WholeReply, pauses: int) -> Ended | None:
         """Whether the turn is over with this reply."""
-        if whole.ended == "refused":
+        if whole.end == "refused":
             return Ended(reason="refused", why=whole.why)
-        if whole.calls or (whole.ended == "paused" and pauses <= PAUSES):
+        if whole.calls or (whole.end == "paused" and pauses <= PAUSES):
             return None
-        if whole.ended != "done":
+        if whole.end != "done":
             return Ended(reason="cut short", why=whole.why)
         return Ended(reason="done") if not whole.is_empty else Ended(reason="failed", why="the model said nothing")
 

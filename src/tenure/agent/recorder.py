@@ -33,6 +33,7 @@ from tenure.agent.tools.tool import Outcome as Came
 from tenure.apis import APIS
 from tenure.apis.json_text import dump
 from tenure.apis.media import Source
+from tenure.apis.reply import ReplyCall, WholeReply
 from tenure.context import Context
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Decision, Propose, Unmet
@@ -42,7 +43,6 @@ from tenure.engine.record.entry import Media as MediaBlock
 from tenure.engine.record.index import NONE
 from tenure.engine.record.query import Query
 from tenure.engine.record.tools import DELIMITER, RECALL, is_delimiter
-from tenure.models.speaker import Made, Whole
 
 LF: Final = "\n"
 VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself
@@ -51,7 +51,7 @@ VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conver
 class Done(Struct, frozen=True, kw_only=True):
     """A call with what came of it, to be recorded. `message` is the result in the dialect's shape."""
 
-    made: Made
+    made: ReplyCall
     message: Mapping[str, Any]
     text: str
     outcome: Outcome = "done"
@@ -89,7 +89,7 @@ class Recorder:
         """Words of this program that become a part of the past."""
         self.context.extend([Draft(role=Role.USER, blocks=(Text(text=text, origin=Origin.HARNESS),))])
 
-    def reply(self, whole: Whole, seconds: float) -> Iterator[Event]:
+    def reply(self, whole: WholeReply, seconds: float) -> Iterator[Event]:
         """A complete reply."""
         before = self.context.ledger.total
         self.context.append(whole.reply)
@@ -125,7 +125,7 @@ class Recorder:
         """Where the output of a call of the newest reply goes while it runs."""
         return self.context.store.spills.part(self.context.conversation, self.context.session.index.reply, call)
 
-    def unended(self, made: Made, text: str) -> Came:
+    def unended(self, made: ReplyCall, text: str) -> Came:
         """What came of a call that was cut off: what it had said until then, and a text that says so."""
         part = self.part(made.call_id)
         try:
@@ -139,19 +139,19 @@ class Recorder:
         said = output.text()
         return Came(text=f"{said}{LF * (not said.endswith(LF))}{text}", error=True, spill=output.spill)
 
-    def _tidy(self, made: Iterable[Made]) -> None:
+    def _tidy(self, made: Iterable[ReplyCall]) -> None:
         """Remove the files of calls whose results are recorded."""
         for part in filter(None, (self.part(each.call_id) for each in made)):
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
     @property
-    def unanswered(self) -> tuple[Made, ...]:
+    def unanswered(self) -> tuple[ReplyCall, ...]:
         """The calls of the newest reply that have no result."""
         index = self.context.session.index
         return tuple(self._call_at(span.call) for span in index.spans_in(index.reply, len(index)) if span.result is None)
 
-    def unresolved(self, made: Sequence[Made], text: str) -> None:
+    def unresolved(self, made: Sequence[ReplyCall], text: str) -> None:
         """Give calls a result that says why there is none."""
         if made:
             self.context.extend(self._messages([self.outcome(each, self.unended(each, text)) for each in made]))
@@ -181,7 +181,7 @@ class Recorder:
     def bring_back(self, query: Query) -> Iterator[Event]:
         """A recall on the person's word, at the record's end: the call as the model would have made it, its answer, and by whom it was wanted."""
         given = {name: value for name, value in msgspec.structs.asdict(query).items() if value}
-        made = Made(call_id=f"recalled_{self.length}", tool=RECALL, arguments=dump(given))
+        made = ReplyCall(call_id=f"recalled_{self.length}", tool=RECALL, arguments=dump(given))
         self.context.extend([Draft(role=Role.ASSISTANT, blocks=(_call(made),))])
         yield CallStarted(call=made.call_id, tool=RECALL, summary=f"{RECALL} {query.handle}", arguments=made.arguments)
         yield from self.results([self.virtual(made)])
@@ -269,7 +269,7 @@ class Recorder:
 
     # --- Results
 
-    def virtual(self, made: Made) -> Done:
+    def virtual(self, made: ReplyCall) -> Done:
         """The conversation's own answer to a call."""
         told = self.context.call({"id": made.call_id})
         if told is None:
@@ -278,7 +278,7 @@ class Recorder:
         is_error = bool(told.get("is_error")) or text.startswith(("delimiter refused", "recall:"))
         return Done(made=made, message=told, text=text, outcome="error" if is_error else "done")
 
-    def outcome(self, made: Made, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
+    def outcome(self, made: ReplyCall, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
         """What a tool answered, in the dialect's shape. Media that a result cannot carry here are said behind it."""
         carried = [each for each in came.media if self._api.carries(each)]
         said = "error" if came.error and outcome == "done" else outcome
@@ -337,10 +337,10 @@ class Recorder:
         if recalled is not None and not index.spans[facts.span].error:
             yield Recalled(objects=recalled.sources, tokens=facts.tokens)
 
-    def _call_at(self, at: tuple[int, int]) -> Made:
+    def _call_at(self, at: tuple[int, int]) -> ReplyCall:
         block = self.context.store.entry(self.context.conversation, at[0]).blocks[at[1]]
         assert isinstance(block, ToolCall)
-        return Made(call_id=block.call_id, tool=block.name, arguments=block.arguments)
+        return ReplyCall(call_id=block.call_id, tool=block.name, arguments=block.arguments)
 
     def _close(self, why: str) -> None:
         """End a loop of calls: no provider takes a person's words behind a call that the model did not think about, unless it is ended."""
@@ -392,7 +392,7 @@ def _committed(proposal: Propose) -> Committed:
     )
 
 
-def _call(made: Made) -> ToolCall:
+def _call(made: ReplyCall) -> ToolCall:
     return ToolCall(call_id=made.call_id, name=made.tool, arguments=made.arguments)
 
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from tenure.agent.available import Unusable
 from tenure.agent.catalogue import Chosen, is_scripted, script_path
 from tenure.agent.keys import configuration_folder, has_other_way, key_for, sought
+from tenure.apis.speeches import SPEECHES
 from tenure.extras import NotInstalled
-from tenure.models.speaker import Speaker
-from tenure.models.speakers import APIS, SdkSpeaker
+from tenure.models.speaker import SdkSpeaker, Speaker
 
 
 def speaker_of(
@@ -30,7 +30,7 @@ def speaker_of(
     """
     if not is_scripted(choice.spec):
         configuration = configuration_folder(environment, home)
-        sdk = APIS[choice.api].sdk
+        sdk = SPEECHES[choice.api].sdk
         if find_spec(sdk) is None:
             raise NotInstalled(sdk)
         key = key_for(choice, environment, configuration)

@@ -18,8 +18,7 @@ from tenure.agent.tools.harmless import plain
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Entry, Origin, Role, Text, Usage
 from tenure.errors import ModelError, TenureError
-from tenure.models.model import Model
-from tenure.models.question import Question
+from tenure.models.question import Model, Question
 
 if TYPE_CHECKING:
     from tenure.agent.session import Agent

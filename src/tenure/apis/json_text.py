@@ -7,6 +7,7 @@ encoded again: its slice of the source is carried over. Outer whitespace is not 
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -153,7 +154,7 @@ def optional_string(fields: Mapping[str, Json], key: str) -> str:
 def number_of(fields: Mapping[str, Any], key: str) -> int:
     """The count at `key`; 0 when it is missing, null or no number."""
     value: object = fields.get(key)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int) or (isinstance(value, float) and isfinite(value)) else 0
 
 
 def _slices(text: str, brackets: str, item: Callable[[int], Slice], where: str) -> list[Slice]:

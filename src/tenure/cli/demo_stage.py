@@ -17,9 +17,10 @@ from tenure.agent.samples import tour
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools import ripgrep
+from tenure.apis.reply import Delta, WholeReply
 from tenure.errors import InputError
 from tenure.models.scripted import ScriptedSpeaker, read_script
-from tenure.models.speaker import Speaker, Spoken, Whole
+from tenure.models.speaker import Speaker
 
 PREFIX: Final = "tenure-demo-"
 _PASSED_ON: Final = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ")  # of the environment
@@ -73,7 +74,7 @@ class InStep:
         """All is shown: let it answer."""
         self._shown.set()
 
-    async def speak(self, body: bytes, /) -> AsyncGenerator[Spoken | Whole, None]:
+    async def speak(self, body: bytes, /) -> AsyncGenerator[Delta | WholeReply, None]:
         """The next reply, once it may come."""
         await self._shown.wait()
         self._shown.clear()

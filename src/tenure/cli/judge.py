@@ -32,7 +32,7 @@ from tenure.lab.loading import source
 from tenure.lab.replay import Source
 
 if TYPE_CHECKING:  # wanted only by those who name one
-    from tenure.models.model import Model
+    from tenure.models.question import Model
 
 STAND_IN: Final = "stand-in"
 PAIRS: Final = 1  # of controls, in each session

@@ -33,7 +33,7 @@ from tenure.lab.loading import source
 from tenure.lab.replay import Options, Source
 
 if TYPE_CHECKING:  # wanted only by those who name a model
-    from tenure.models.model import Model
+    from tenure.models.question import Model
 
 COMMITS_SHOWN: Final = 12
 STAND_IN: Final = "stand-in"  # for a planner or a summariser, where no model is at hand

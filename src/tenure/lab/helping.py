@@ -26,8 +26,7 @@ from tenure.engine.view.project import View
 from tenure.errors import ModelError, TenureError
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
-    from tenure.models.model import Model
-    from tenure.models.question import Question
+    from tenure.models.question import Model, Question
 
 Who = Literal["selfgc", "handoff"]
 _SPEAKERS: Final = {"selfgc": "the planner", "handoff": "the summariser"}

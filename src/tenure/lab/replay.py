@@ -47,7 +47,7 @@ from tenure.lab.recorded import Recorded, learned_head
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
-    from tenure.models.model import Model
+    from tenure.models.question import Model
 
 _PEEK: Final = 64  # messages looked ahead for the model's name, and for how long its requests were to be cached
 DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # where a log names none

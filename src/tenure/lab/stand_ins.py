@@ -15,8 +15,7 @@ from tenure.engine.planners.handoff_sections import SECTIONS as _SECTIONS
 from tenure.engine.planners.handoff_transcript import EARLIER, MARK
 from tenure.engine.planners.objects import one_line
 from tenure.engine.planners.selfgc_reply import PlanAction
-from tenure.models.listen import Cancel
-from tenure.models.question import Answer, Question
+from tenure.models.question import Answer, Cancel, Question
 
 LARGE: Final = 300  # o200k tokens; what weighs less is left alone
 OLD: Final = 4  # replies since; what is newer is left alone

@@ -21,8 +21,7 @@ from tenure.errors import Failure, InputError, ModelError
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.engine.lifecycle.planning import Answered, Ask
-    from tenure.models.model import Model
-    from tenure.models.question import Answer, Question
+    from tenure.models.question import Answer, Model, Question
 
 DIGEST_S: Final = 60.0  # that one digest may take; a message is not stored before
 
@@ -81,8 +80,8 @@ class Asking:
     def collect(self, model: "Model", prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
         """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
         from tenure.engine.lifecycle.planning import answer_selfgc, ask_selfgc
-        from tenure.models.prefix import forked
         from tenure.models.question import Question
+        from tenure.models.request import forked
 
         asked = ask_selfgc(self._session, aim=aim)
         if asked is None:

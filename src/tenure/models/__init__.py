@@ -11,26 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tenure.models.anthropic import AnthropicModel as AnthropicModel
-    from tenure.models.listen import Cancel as Cancel
-    from tenure.models.listen import Patience as Patience
-    from tenure.models.model import Model as Model
+    from tenure.models.model import AnthropicModel as AnthropicModel
+    from tenure.models.model import OpenAIModel as OpenAIModel
+    from tenure.models.model import Patience as Patience
+    from tenure.models.model import TextModel as TextModel
     from tenure.models.model import model_named as model_named
-    from tenure.models.openai import OpenAIModel as OpenAIModel
     from tenure.models.question import Answer as Answer
+    from tenure.models.question import Cancel as Cancel
+    from tenure.models.question import Model as Model
     from tenure.models.question import Question as Question
-    from tenure.models.text import TextModel as TextModel
 
 _PLACES = {
-    "Answer": "question",
-    "AnthropicModel": "anthropic",
-    "Cancel": "listen",
-    "Model": "model",
-    "OpenAIModel": "openai",
-    "Patience": "listen",
-    "Question": "question",
-    "TextModel": "text",
-    "model_named": "model",
+    **dict.fromkeys(("AnthropicModel", "OpenAIModel", "Patience", "TextModel", "model_named"), "model"),
+    **dict.fromkeys(("Answer", "Cancel", "Model", "Question"), "question"),
 }
 
 __all__ = ["Answer", "AnthropicModel", "Cancel", "Model", "OpenAIModel", "Patience", "Question", "TextModel", "model_named"]

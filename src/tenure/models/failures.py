@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from tenure.apis.speeches import SPEECHES
 from tenure.errors import Failure, Overflow
 from tenure.models.hosts import is_loopback
-from tenure.models.limits import overflow_in
 
 SENTENCES: Final[Mapping[Failure, str]] = {
     Failure.UNAVAILABLE: "no answer: the provider is down, overloaded or out of reach",
@@ -27,34 +27,9 @@ SENTENCES: Final[Mapping[Failure, str]] = {
     Failure.NOT_ACCEPTED: "the provider does not accept the request",
 }
 
-# What an error says of itself (`code` or `type` in its body) -> its kind. It is more exact than the status, and in a stream all there is.
-CODES: Final[Mapping[str, Failure]] = {
-    "context_length_exceeded": Failure.TOO_LONG,
-    "string_above_max_length": Failure.TOO_LONG,
-    "request_too_large": Failure.TOO_LONG,
-    "exceed_context_size_error": Failure.TOO_LONG,  # llama.cpp
-    "content_filter": Failure.REFUSED,
-    "content_policy_violation": Failure.REFUSED,
-    "image_content_policy_violation": Failure.REFUSED,
-    "invalid_prompt": Failure.REFUSED,  # how a policy of OpenAI's is said to be violated, in the Responses API
-    "bio_policy": Failure.REFUSED,
-    "cyber_policy": Failure.REFUSED,
-    "misalignment_policy_violation": Failure.REFUSED,
-    "insufficient_quota": Failure.NOT_ACCEPTED,  # comes as 429, and waiting does not help
-    "billing_error": Failure.NOT_ACCEPTED,
-    "authentication_error": Failure.NOT_ACCEPTED,
-    "permission_error": Failure.NOT_ACCEPTED,
-    "not_found_error": Failure.NOT_ACCEPTED,
-    "data_residency_mismatch": Failure.NOT_ACCEPTED,
-    "rate_limit_error": Failure.RATE_LIMITED,
-    "rate_limit_exceeded": Failure.RATE_LIMITED,
-    "overloaded_error": Failure.UNAVAILABLE,
-    "timeout_error": Failure.UNAVAILABLE,
-    "api_error": Failure.UNAVAILABLE,
-    "server_error": Failure.UNAVAILABLE,
-    "server_is_overloaded": Failure.UNAVAILABLE,
-    "slow_down": Failure.UNAVAILABLE,
-}
+# What an error says of itself (`code` or `type` in its body) -> its kind. It is more exact than the status, and in a stream all there is. Routers pass
+# on the errors of other APIs, so those of all hold everywhere.
+CODES: Final[Mapping[str, Failure]] = {code: kind for each in SPEECHES.values() for code, kind in each.errors.codes.items()}
 
 STATUSES: Final[Mapping[int, Failure]] = {
     408: Failure.UNAVAILABLE,
@@ -64,18 +39,23 @@ STATUSES: Final[Mapping[int, Failure]] = {
     429: Failure.RATE_LIMITED,
 }
 
-# A question that is too long comes as an invalid request; only the words tell. These do so without the figures that `tenure.models.limits` knows.
-TOO_LONG_WORDS: Final = (
-    "context length",  # OpenAI, vLLM, Mistral, LM Studio
-    "prompt is too long",  # Anthropic
-    "prompt too long",  # Ollama
-    "exceed context limit",  # Anthropic, with the reply
-    "input token count",  # Gemini
-    "context window",  # OpenAI Responses
-    "context size",  # llama.cpp
-    "too many tokens",  # Cohere
-    "input is too long",  # Bedrock
-    "maximum prompt length",  # xAI
+# A question that is too long comes as an invalid request; only the words tell.
+TOO_LONG_WORDS: Final = tuple(words for each in SPEECHES.values() for words in each.errors.too_long)
+
+_NUMBER: Final = r"\d{1,3}(?:[,_]\d{3})+|\d{1,9}"
+_FIGURES: Final = ("n_ctx", "n_prompt_tokens")  # beside llama.cpp's words: tools/server/server-task.cpp
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern in which `<allowed>`, `<prompt>` and `<reply>` stand for numbers, and `…` for a few words."""
+    named = re.sub(r"<(\w+)>", lambda name: rf"(?P<{name[1]}>{_NUMBER})(?!\d|[.,_]\d)", text)
+    return re.compile(named.replace("…", r"[^{}]{0,160}?"), re.IGNORECASE)
+
+
+# Sentences with figures. A number counts only where one of them puts it: an error may also hold a port, a price, an id, a date, or a part of the request.
+OVERFLOWS: Final = (
+    *(_pattern(text) for each in SPEECHES.values() for text in each.errors.overflows),
+    _pattern(r"maximum context length (?:is|of) <allowed> tokens"),  # what many servers say, and nothing else
 )
 
 # The name of an error's class, or of one it is derived from -> its kind before anything was heard, and after.
@@ -98,7 +78,7 @@ _SHORTEST_SECRET: Final = 6  # characters; a shorter one is a stand-in such as "
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
-    """A failure told apart from the library it came from."""
+    """A failure fields apart from the library it came from."""
 
     kind: Failure
     detail: str = ""  # in the provider's words, or the connection's; may hold secrets
@@ -117,16 +97,16 @@ def trouble(error: BaseException, *, begun: bool = False, host: str = "") -> Tro
     status = getattr(error, "status_code", None)
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(status, int) and "APIStatusError" in names:
-        told = _told(getattr(error, "body", None))
-        overflow = overflow_in(_words(told), told)
+        fields = _error_fields(getattr(error, "body", None))
+        overflow = overflow_in(_words(fields), fields)
         return Trouble(
-            kind=_kind(status, told, overflow, begun=begun),
-            detail=_status_detail(status, told),
+            kind=_kind(status, fields, overflow, begun=begun),
+            detail=_status_detail(status, fields),
             retry_after_s=_retry_after(getattr(getattr(error, "response", None), "headers", None)),
             overflow=overflow,
         )
-    if "APIError" in names and (told := _told(getattr(error, "body", None))):
-        return told_trouble(told, begun=begun)
+    if "APIError" in names and (fields := _error_fields(getattr(error, "body", None))):
+        return trouble_in(fields, begun=begun)
     if isinstance(error, TypeError) and "authentication" in str(error):  # how the SDK of Anthropic says that it has no key
         return Trouble(kind=Failure.NOT_ACCEPTED, detail=NO_KEY)
     for name, before, after in CLASSES:
@@ -137,19 +117,32 @@ def trouble(error: BaseException, *, begun: bool = False, host: str = "") -> Tro
     return None
 
 
-def told_trouble(told: Mapping[str, Any], *, begun: bool) -> Trouble:
+def trouble_in(fields: Mapping[str, Any], *, begun: bool) -> Trouble:
     """What an error object in a stream's midst comes to."""
-    words = _words(told)
-    overflow = overflow_in(words, told)
-    return Trouble(kind=_kind(200, told, overflow, begun=begun), detail=words, overflow=overflow)
+    words = _words(fields)
+    overflow = overflow_in(words, fields)
+    return Trouble(kind=_kind(200, fields, overflow, begun=begun), detail=words, overflow=overflow)
 
 
-def sentence(who: str, found: Trouble, secrets: Iterable[str] = ()) -> str:
+def overflow_in(words: str, error: Mapping[str, Any]) -> Overflow | None:
+    """The figures of a refusal: from the fields of its error object, else from a known sentence; None where there are none, or it is none."""
+    allowed, prompt = (error.get(name) for name in _FIGURES)
+    if type(allowed) is int and allowed > 0:
+        return Overflow(allowed=allowed, prompt=prompt if type(prompt) is int and prompt > 0 else 0)
+    found = next(filter(None, (pattern.search(words) for pattern in OVERFLOWS)), None)
+    if found is None:
+        return None
+    figures = {name: int(re.sub("[,_]", "", text)) for name, text in found.groupdict().items() if text}
+    prompted = figures.get("prompt", 0) + figures.get("tools", 0)
+    return Overflow(allowed=figures["allowed"], prompt=prompted, reply=figures.get("reply", 0))
+
+
+def sentence(who: str, failure: Trouble, secrets: Iterable[str] = ()) -> str:
     """One sentence about a failure, for people, without secrets."""
-    detail = redacted(_SPACE.sub(" ", found.detail).strip(), secrets)
+    detail = redacted(_SPACE.sub(" ", failure.detail).strip(), secrets)
     if len(detail) > _LONGEST_DETAIL:
         detail = detail[:_LONGEST_DETAIL] + "…"
-    return f"{who}: {SENTENCES[found.kind]}" + (f" ({detail})" if detail else "")
+    return f"{who}: {SENTENCES[failure.kind]}" + (f" ({detail})" if detail else "")
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
@@ -160,12 +153,12 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
     return _KEY_LIKE.sub("[key]", text)
 
 
-def _kind(status: int, told: Mapping[str, Any], overflow: Overflow | None, *, begun: bool) -> Failure:
-    words = _words(told).lower()
-    named = next((CODES[name] for name in (told.get("code"), told.get("type")) if isinstance(name, str) and name in CODES), None)
-    if (
-        overflow is not None
-    ):  # whatever the status: what is more than a minute's allowance comes as a rate limit, and no wait would help
+def _kind(status: int, fields: Mapping[str, Any], overflow: Overflow | None, *, begun: bool) -> Failure:
+    words = _words(fields).lower()
+    named = next(
+        (CODES[name] for name in (fields.get("code"), fields.get("type")) if isinstance(name, str) and name in CODES), None
+    )
+    if overflow is not None:  # whatever the status: more than a minute's allowance comes as a rate limit, and no wait would help
         return Failure.TOO_LONG
     if named is not Failure.RATE_LIMITED and status in (200, 400, 413, 422) and any(phrase in words for phrase in TOO_LONG_WORDS):
         return Failure.TOO_LONG
@@ -176,28 +169,28 @@ def _kind(status: int, told: Mapping[str, Any], overflow: Overflow | None, *, be
     return STATUSES.get(status) or (Failure.UNAVAILABLE if status >= 500 else Failure.NOT_ACCEPTED)
 
 
-def _told(body: object) -> dict[str, Any]:
+def _error_fields(body: object) -> dict[str, Any]:
     """The error object in a body: it stands alone, or under `error`."""
     if not isinstance(body, dict):
         return {"message": body} if isinstance(body, str) else {}
     fields: dict[str, Any] = body  # pyright: ignore[reportUnknownVariableType] - what JSON decodes to
-    return _told(fields["error"]) if fields.get("error") else fields
+    return _error_fields(fields["error"]) if fields.get("error") else fields
 
 
-def _status_detail(status: int, told: Mapping[str, Any]) -> str:
+def _status_detail(status: int, fields: Mapping[str, Any]) -> str:
     if status in (401, 403):  # providers repeat the key here, in part or whole
         return f"HTTP {status}: the key is missing, wrong, or not allowed to do this"
-    words = _words(told)
+    words = _words(fields)
     return f"HTTP {status}: {words}" if words else f"HTTP {status}"
 
 
-def _words(told: Mapping[str, Any]) -> str:
+def _words(fields: Mapping[str, Any]) -> str:
     """What a person would read; a router such as OpenRouter puts the provider's own words under `metadata.raw`."""
-    message: object = told.get("message") or told.get("detail") or told.get("type") or ""
-    said = message if isinstance(message, str) else json.dumps(message, default=str)
-    metadata: object = told.get("metadata")
+    message: object = fields.get("message") or fields.get("detail") or fields.get("type") or ""
+    text = message if isinstance(message, str) else json.dumps(message, default=str)
+    metadata: object = fields.get("metadata")
     raw: object = metadata.get("raw") if isinstance(metadata, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - what JSON decodes to
-    return f"{said}: {raw}" if isinstance(raw, str) and raw else said
+    return f"{text}: {raw}" if isinstance(raw, str) and raw else text
 
 
 def _innermost(error: BaseException) -> str:

@@ -19,6 +19,7 @@ class Service(Struct, frozen=True, kw_only=True):
     title: str
     variable: str = ""  # of the environment, with its key; empty: it needs none
     elsewhere: str = ""  # of the environment, with another base URL, where its SDK looks for one
+    apis: tuple[str, ...] = ("openai-chat",)  # that it speaks; the first is the one for questions
 
     @property
     def host(self) -> str:
@@ -32,7 +33,12 @@ class Service(Struct, frozen=True, kw_only=True):
 
 
 OPENAI: Final = Service(
-    name="openai", url="https://api.openai.com/v1", title="OpenAI", variable="OPENAI_API_KEY", elsewhere="OPENAI_BASE_URL"
+    name="openai",
+    url="https://api.openai.com/v1",
+    title="OpenAI",
+    variable="OPENAI_API_KEY",
+    elsewhere="OPENAI_BASE_URL",
+    apis=("openai-chat", "openai-responses"),
 )
 ANTHROPIC: Final = Service(
     name="anthropic",
@@ -40,6 +46,7 @@ ANTHROPIC: Final = Service(
     title="Anthropic",
     variable="ANTHROPIC_API_KEY",
     elsewhere="ANTHROPIC_BASE_URL",
+    apis=("anthropic",),
 )
 SERVICES: Final = (
     ANTHROPIC,

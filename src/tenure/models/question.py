@@ -1,12 +1,16 @@
-"""What a model is asked, and what it answers. Pure values: the same question is the same bytes, to any provider."""
+"""What a model is asked, what it answers, and what kind of callable a model is. The same question is the same bytes, to any provider."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from threading import Event
+from typing import Any, Protocol
 
 from msgspec import Struct
 
+from tenure.apis.json_text import load
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import InputError
+
+Cancel = Event | Callable[[], bool]  # set, or true: stop now. Looked at in the thread that asks, every 50 ms
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -46,3 +50,43 @@ class Answer(Struct, frozen=True, kw_only=True):
     stop: str = ""  # why it ended, in the provider's word: "stop", "end_turn", …
     usage: Usage | None = None  # None: not reported
     cost_usd: float | None = None  # None: usage or price is not known
+
+
+class Model(Protocol):
+    """Answers a question, or says why not. Any callable of this shape will do."""
+
+    def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:
+        """The whole answer. Raises ModelError for everything that a provider, a connection or a model can do wrong."""
+        ...
+
+
+def is_cancelled(cancel: Cancel | None) -> bool:
+    """Whether whoever asks wants to stop."""
+    return cancel is not None and (cancel.is_set() if isinstance(cancel, Event) else cancel())
+
+
+def answer_in(text: str, question: Question) -> str | None:
+    """What the question wanted of a complete reply's text: all of it, or its JSON. None when there is no JSON in it."""
+    words = without_thinking(text)
+    return words if question.schema is None else json_in(words)
+
+
+def without_thinking(text: str) -> str:
+    """The text without reasoning that a model wrote into it, as some do whose server does not take it apart, and without outer space."""
+    words = text.strip()
+    if words.startswith("<think>") and "</think>" in words:
+        return words.partition("</think>")[2].strip()
+    return words
+
+
+def json_in(text: str) -> str | None:
+    """The JSON value that a text is, or that stands in it between words or code fences; None when there is none."""
+    starts = [text.find(bracket) for bracket in "{[" if bracket in text]
+    end = max(text.rfind("}"), text.rfind("]")) + 1
+    for candidate in (text, text[min(starts, default=0) : end]):
+        try:
+            load(candidate)
+        except InputError:
+            continue
+        return candidate
+    return None

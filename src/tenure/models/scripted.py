@@ -21,13 +21,12 @@ import msgspec
 from msgspec import Struct
 
 from tenure.apis.json_text import Json, dump, load, object_of
+from tenure.apis.reply import Delta, ReplyStream, WholeReply
 from tenure.apis.rules import rules_for
+from tenure.apis.speeches import SPEECHES
 from tenure.errors import Failure, InputError, ModelError
 from tenure.logs.places.files import read_file
-from tenure.models.assembly.assembly import Assembly
-from tenure.models.failures import Trouble, sentence, told_trouble, trouble
-from tenure.models.speaker import Spoken, Whole
-from tenure.models.speakers import APIS
+from tenure.models.failures import Trouble, sentence, trouble, trouble_in
 from tenure.testing.prefix import PrefixCache
 from tenure.testing.script import Broken, Call, Fault, Reply, output_text, wire, wire_error
 from tenure.testing.streams import events
@@ -77,8 +76,8 @@ def parse_script(text: str, where: str = "script") -> Script:
     if not isinstance(listed, list):
         raise InputError(where, "no list of replies", '{"replies": […]}, or one reply a line')
     playing = _read(Playing, settings, where)
-    if playing.dialect not in APIS:
-        raise InputError(where, f"dialect {playing.dialect!r}", " or ".join(APIS))
+    if playing.dialect not in SPEECHES:
+        raise InputError(where, f"dialect {playing.dialect!r}", " or ".join(SPEECHES))
     return Script(replies=tuple(_turn(each, f"{where}: reply {n}") for n, each in enumerate(listed, 1)), playing=playing)
 
 
@@ -136,7 +135,7 @@ class ScriptedSpeaker:
         self._cache: PrefixCache | None = None
         self._rules = rules_for("", self.name, self.dialect)
 
-    async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
+    async def speak(self, body: bytes) -> AsyncGenerator[Delta | WholeReply, None]:
         """The next reply of the script. Raises ModelError where it has a fault, and when it is over."""
         if self._next >= len(self._script.replies):
             raise self._failed(Trouble(kind=Failure.NOT_ACCEPTED, detail=f"the script has no more than {self._next} replies"))
@@ -148,7 +147,7 @@ class ScriptedSpeaker:
         reply = turn.reply if isinstance(turn, Broken) else turn
         usage = self._billing().usage(request, self._rules, self._now(), self._tokens(output_text(reply)))
         response = wire(reply, n, request, self._rules, usage)
-        assembly: Assembly = APIS[self.dialect].assembly()
+        assembly: ReplyStream = SPEECHES[self.dialect].stream()
         for place, event in enumerate(_decoded(events(response, self.dialect, include_usage=True))):
             if isinstance(turn, Broken) and place == turn.after:
                 await self._break(turn, assembly)
@@ -177,7 +176,7 @@ class ScriptedSpeaker:
             self._count = o200k()
         return self._count(text)
 
-    async def _paced(self, spoken: Spoken) -> AsyncGenerator[Spoken, None]:
+    async def _paced(self, spoken: Delta) -> AsyncGenerator[Delta, None]:
         pace_s, text = self._script.playing.pace_s, spoken.text
         if pace_s <= 0 or not text:
             yield spoken
@@ -191,21 +190,21 @@ class ScriptedSpeaker:
         assert found is not None
         raise self._failed(msgspec.structs.replace(found, retry_after_s=fault.retry_after_s))
 
-    async def _break(self, turn: Broken, assembly: Assembly) -> None:
+    async def _break(self, turn: Broken, assembly: ReplyStream) -> None:
         match turn.how:
             case "stall":
                 await asyncio.Event().wait()  # until whoever listens has had enough
             case "error":
                 told = wire_error(Fault(status=529), self.dialect, 0)["error"]
-                raise self._failed(told_trouble(told, begun=assembly.begun), assembly)
+                raise self._failed(trouble_in(told, begun=assembly.begun), assembly)
             case "malformed":
                 raise self._failed(Trouble(kind=Failure.BAD_REPLY, detail="an event is no JSON"), assembly)
             case "cut" | "end":
                 kind = Failure.CUT_SHORT if assembly.begun else Failure.UNAVAILABLE
                 raise self._failed(Trouble(kind=kind, detail="the stream broke off"), assembly)
 
-    def _failed(self, found: Trouble, assembly: Assembly | None = None) -> ModelError:
-        said = assembly.said if assembly is not None else ""
+    def _failed(self, found: Trouble, assembly: ReplyStream | None = None) -> ModelError:
+        said = assembly.text if assembly is not None else ""
         return ModelError(
             found.kind, sentence(self.name, found), said=said, retry_after_s=found.retry_after_s, overflow=found.overflow
         )

@@ -16,9 +16,7 @@ from msgspec import Struct
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, ModelError
 from tenure.models.failures import Trouble, sentence
-from tenure.models.listen import Cancel
-from tenure.models.question import Answer, Question
-from tenure.models.replies import answered
+from tenure.models.question import Answer, Cancel, Question, answer_in
 
 # well: the text. down: no answer. slow: the text, after `delay_s`, or a minute. rubbish: text that is no answer to anything.
 # cut short: half of the text.
@@ -74,7 +72,7 @@ class ScriptedModel:
                 raise self._error(Failure.CUT_SHORT, "the stream broke off", line, line.text[: len(line.text) // 2])
             case "rubbish" | "slow" | "well":
                 text = RUBBISH if line.play == "rubbish" else line.text
-        wanted = answered(text, question)
+        wanted = answer_in(text, question)
         if not wanted:
             detail = "the answer is empty" if wanted is not None else "no JSON, where JSON was asked for"
             raise self._error(Failure.BAD_REPLY, detail, line, text)

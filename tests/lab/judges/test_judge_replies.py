@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_scenes import INVALID, TICKET, VALID, blamed, chosen, said
+from tenure.apis.openai_chat_speech import is_strict
 from tenure.lab.events import Category
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.contracts import AB, DIMENSIONS, NO_IMPACT
 from tenure.lab.judges.no_impact import Verdict
 from tenure.lab.judges.preference import Both, Preference, both
 from tenure.lab.judges.reply import LONGEST, Unusable
-from tenure.models.requests import is_strict
 
 
 def verdict(reply: str) -> Verdict:

@@ -13,9 +13,7 @@ from tenure.errors import Failure, InputError, ModelError, StoreError
 from tenure.lab.judges.book import Book, FailedLine, PreferenceLine, VerdictLine
 from tenure.lab.judges.case import Case
 from tenure.lab.judges.running import IN_A_ROW, NOT_ASKED, Compared, Judge, Judged, Outcome, foreseen, run
-from tenure.models.listen import Cancel
-from tenure.models.model import Model
-from tenure.models.question import Answer, Question
+from tenure.models.question import Answer, Cancel, Model, Question
 from tenure.testing.builders import by_words
 from tenure.testing.model import Line, ScriptedModel
 

@@ -14,8 +14,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Draft, Origin, Role, Text, Usage
 from tenure.errors import Failure, ModelError, TenureError
 from tenure.lab.judges.reply import Unusable, whole
-from tenure.models.model import Model
-from tenure.models.question import Question
+from tenure.models.question import Model, Question
 
 QUOTED_CHARS: Final = 8_000  # of a reply that is shown to its own model again
 

@@ -16,7 +16,7 @@ from tenure.lab.judges.no_impact import Verdict
 from tenure.lab.judges.preference import Both, Preference, both
 from tenure.lab.judges.reply import Unusable
 from tenure.lab.judges.request import ROOM, JudgeRequest
-from tenure.models.model import Model
+from tenure.models.question import Model
 
 IN_A_ROW: Final = 3  # failures after which nobody is asked any more
 NOT_ASKED: Final = "not asked after "

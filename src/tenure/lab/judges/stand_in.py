@@ -17,8 +17,7 @@ from tenure.lab.events import BlockLine, EntryLine, HarmLine
 from tenure.lab.harm.cut import after_cut, uses_of
 from tenure.lab.harm.passage import Message, of_line
 from tenure.lab.judges.contracts import AB, DIMENSIONS
-from tenure.models.listen import Cancel
-from tenure.models.question import Answer, Question
+from tenure.models.question import Answer, Cancel, Question
 
 NAME: Final = "stand-in/1"  # verdicts are remembered by it: another rule, another name
 NAMED: Final = 12  # dependencies of a verdict

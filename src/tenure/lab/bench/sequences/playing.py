@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import msgspec
 
+from tenure.apis.reply import Delta, WholeReply
 from tenure.lab.stand_ins import briefed
 from tenure.models.scripted import Script, ScriptedSpeaker, parse_script
-from tenure.models.speaker import Spoken, Whole
 
 
 class Player:
@@ -18,7 +18,7 @@ class Player:
         self._playing = script.playing
         self._agent = ScriptedSpeaker(script)
 
-    async def speak(self, body: bytes) -> AsyncGenerator[Spoken | Whole, None]:
+    async def speak(self, body: bytes) -> AsyncGenerator[Delta | WholeReply, None]:
         """The next reply, or a brief."""
         request = cast(dict[str, Any], msgspec.json.decode(body))
         speaker = self._agent if request.get("tools") else self._summary(request)

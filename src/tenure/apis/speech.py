@@ -1,0 +1,35 @@
+"""How a model is spoken with over one API: where a request goes, how its reply is put together, how a question is asked, and how it fails."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from tenure.apis.prefix import Asked, Opening
+from tenure.apis.reply import ReplyStream
+from tenure.errors import Failure
+
+
+class Errors(Struct, frozen=True, kw_only=True):
+    """What an API's errors say: by their code or type, by sentences with figures, and by words without."""
+
+    codes: Mapping[str, Failure]
+    overflows: tuple[
+        str, ...
+    ] = ()  # of a request that is too long; `<allowed>`, `<prompt>` and `<reply>` stand for numbers, `…` for a few words
+    too_long: tuple[str, ...] = ()  # words of such an error, in lower case
+
+
+class Speech(Struct, frozen=True, kw_only=True):
+    """What speaking with a model over one API takes."""
+
+    sdk: Literal["openai", "anthropic"]  # that sends the requests
+    path: str  # behind the base URL; `{model}` stands for the model's name
+    stream: type[ReplyStream]
+    is_request: Callable[[Opening], bool]  # whether a request that begins like this can be one of this API
+    settings: Callable[[Asked], Mapping[str, object]]  # of a question; None takes one out of a prefix. Raises InputError
+    answer_settings: tuple[
+        str, ...
+    ]  # of a request, which hold for its answer and not for a question's behind it: "stop", "text.format"
+    choices: tuple[str, ...]  # settings that may force the model to call tools
+    errors: Errors
