@@ -8,12 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.apis import APIS
-from tenure.apis.anthropic_stream import AnthropicStream
-from tenure.apis.openai_chat_stream import ChatStream
-from tenure.apis.openai_responses_stream import ResponsesStream
 from tenure.apis.reply import Delta, ReplyStream, WholeReply, call_of
 from tenure.apis.rules import rules_for
-from tenure.apis.speeches import SPEECHES
 from tenure.engine.record.entry import Text, Thinking, ToolCall, Usage
 from tenure.testing.script import Call, Reply, wire
 from tenure.testing.streams import events
@@ -28,7 +24,7 @@ def chunk(delta: object, stop: str | None = None) -> dict[str, object]:
 
 
 def chat(*deltas: object, stop: str = "stop") -> WholeReply:
-    assembly = ChatStream()
+    assembly = APIS["openai-chat"].reply()
     taken(assembly, [*map(chunk, deltas), chunk({}, stop)])
     whole = assembly.whole()
     assert whole is not None
@@ -42,9 +38,7 @@ def message(whole: WholeReply) -> dict[str, object]:
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30).filter(lambda text: text == text.strip())
 
 
-@given(
-    st.sampled_from(sorted(SPEECHES)), texts, texts, st.lists(st.builds(Call, name=st.sampled_from(["read", "ls"])), max_size=3)
-)
+@given(st.sampled_from(sorted(APIS)), texts, texts, st.lists(st.builds(Call, name=st.sampled_from(["read", "ls"])), max_size=3))
 def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text: str, thinking: str, calls: list[Call]) -> None:
     reply = Reply(text=text, thinking=thinking, calls=tuple(calls))
     body = {"model": "m", "messages": [], "input": []}
@@ -55,7 +49,7 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
         for data in event.split(b"\n")
         if b"data: {" in data
     ]
-    assembly = SPEECHES[dialect].stream()
+    assembly = APIS[dialect].reply()
     spoken = taken(assembly, stream)
     whole = assembly.whole()
     assert whole is not None
@@ -70,7 +64,7 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
 
 
 @given(
-    st.sampled_from(sorted(SPEECHES)),
+    st.sampled_from(sorted(APIS)),
     st.lists(
         st.recursive(
             st.none() | st.integers() | st.text(),
@@ -84,16 +78,16 @@ def test_what_a_stream_brings_is_what_the_whole_response_says(dialect: str, text
     ),
 )
 def test_events_of_any_shape_are_nothing_rather_than_an_error(dialect: str, stream: list[object]) -> None:
-    assembly = SPEECHES[dialect].stream()
+    assembly = APIS[dialect].reply()
     taken(assembly, stream)
     assert assembly.whole() is None
 
 
-@pytest.mark.parametrize("dialect", SPEECHES)
+@pytest.mark.parametrize("dialect", APIS)
 def test_a_stream_that_ends_without_saying_why_has_no_end(dialect: str) -> None:
     response = wire(Reply(text="Hello, you."), 0, {"model": "m"}, rules_for("", "m", dialect), Usage())
     stream = [json.loads(data[6:]) for event in events(response, dialect) for data in event.split(b"\n") if b"data: {" in data]
-    assembly = SPEECHES[dialect].stream()
+    assembly = APIS[dialect].reply()
     taken(assembly, stream[:-2])
     assert assembly.whole() is None
     assert assembly.begun
@@ -147,7 +141,7 @@ def test_what_stands_beside_a_call_goes_back_to_the_provider() -> None:
 
 
 def test_reasoning_is_kept_under_the_name_it_came_by_and_told_once() -> None:
-    assembly = ChatStream()
+    assembly = APIS["openai-chat"].reply()
     spoken = taken(assembly, [chunk({"reasoning": "hm", "reasoning_content": "hm"}), chunk({"content": "ok"}, "stop")])
     assert [each.text for each in spoken] == ["hm", "ok"]
     details = [
@@ -159,7 +153,7 @@ def test_reasoning_is_kept_under_the_name_it_came_by_and_told_once() -> None:
 
 
 def test_an_error_in_the_stream_is_kept() -> None:
-    assembly = ChatStream()
+    assembly = APIS["openai-chat"].reply()
     taken(assembly, [chunk({"content": "a"}), {"error": "overloaded"}])
     assert assembly.error == {"message": "overloaded"}
 
@@ -169,7 +163,7 @@ def test_an_error_in_the_stream_is_kept() -> None:
 
 def test_items_that_were_done_stand_in_for_a_response_that_leaves_them_out() -> None:
     item = {"type": "message", "id": "m1", "role": "assistant", "content": [{"type": "output_text", "text": "Hi."}]}
-    assembly = ResponsesStream()
+    assembly = APIS["openai-responses"].reply()
     done = {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}}
     taken(assembly, [{"type": "response.output_item.done", "output_index": 0, "item": item}, done])
     whole = assembly.whole()
@@ -186,7 +180,7 @@ def test_reasoning_that_is_not_sealed_is_left_out_and_what_followed_loses_its_id
     ]
     for sealed in (False, True):
         items = [dict(output[0], encrypted_content="s"), *output[1:]] if sealed else output
-        assembly = ResponsesStream()
+        assembly = APIS["openai-responses"].reply()
         taken(assembly, [{"type": "response.completed", "response": {"status": "completed", "output": items}}])
         whole = assembly.whole()
         assert whole is not None
@@ -206,7 +200,7 @@ def test_reasoning_that_is_not_sealed_is_left_out_and_what_followed_loses_its_id
     ],
 )
 def test_a_response_says_how_it_ended(response: dict[str, object], ended: str) -> None:
-    assembly = ResponsesStream()
+    assembly = APIS["openai-responses"].reply()
     taken(assembly, [{"type": "response.completed", "response": response}])
     whole = assembly.whole()
     assert whole is not None
@@ -231,7 +225,7 @@ def test_blocks_of_every_kind_are_kept_as_the_provider_spelled_them() -> None:
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 7}},
         {"type": "message_stop"},
     ]  # fmt: skip
-    assembly = AnthropicStream()
+    assembly = APIS["anthropic"].reply()
     taken(assembly, stream)
     whole = assembly.whole()
     assert whole is not None
@@ -244,7 +238,7 @@ def test_blocks_of_every_kind_are_kept_as_the_provider_spelled_them() -> None:
 
 
 def test_a_long_stream_takes_no_more_than_its_length() -> None:
-    assembly = ChatStream()
+    assembly = APIS["openai-chat"].reply()
     call = {"index": 0, "id": "c", "function": {"name": "write", "arguments": "x" * 10}}
     taken(assembly, (chunk({"tool_calls": [call]}) for _ in range(20_000)))
     taken(assembly, [chunk({}, "tool_calls")])

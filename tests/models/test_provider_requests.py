@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.apis import APIS
-from tenure.apis.openai_chat_speech import is_strict
-from tenure.apis.openai_responses_speech import DETACHED, LEAST_OUTPUT
+from tenure.apis.openai_chat.speech import is_strict
+from tenure.apis.openai_responses.speech import DETACHED, LEAST_OUTPUT
 from tenure.apis.rules import rules_for
-from tenure.apis.speeches import SPEECHES
 from tenure.engine.record.entry import Media, Origin
 from tenure.errors import InputError
 from tenure.models.question import Question
@@ -18,7 +17,7 @@ from tenure.models.request import apis_of, in_words, question_body
 from tenure.testing.builders import call, harness, human, reply, result, system
 from tenure.testing.validity import violations
 
-BODIES: dict[str, Any] = {name: partial(question_body, api=name, is_at_home=False) for name in SPEECHES}
+BODIES: dict[str, Any] = {name: partial(question_body, api=name, is_at_home=False) for name in APIS}
 chat_body, responses_body = BODIES["openai-chat"], BODIES["openai-responses"]
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 texts = st.text(max_size=12)

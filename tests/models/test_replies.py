@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.apis import APIS
 from tenure.apis.reply import ENDS, ReplyStream
 from tenure.apis.rules import rules_for
-from tenure.apis.speeches import SPEECHES
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure
 from tenure.models.model import shortfall
@@ -47,7 +47,7 @@ def stream(name: str, reply: Reply) -> list[Any]:
 
 
 def heard(name: str, events_: list[Any]) -> ReplyStream:
-    assembly = SPEECHES[name].stream()
+    assembly = APIS[name].reply()
     for event in events_:
         list(assembly.take(event))
     return assembly
@@ -63,7 +63,7 @@ def kind(found: ReplyStream) -> Failure | None:
     return None if without_thinking(found.answer) else Failure.BAD_REPLY
 
 
-@given(name=st.sampled_from(sorted(SPEECHES)), said=st.text(min_size=1), thinking=st.text())
+@given(name=st.sampled_from(sorted(APIS)), said=st.text(min_size=1), thinking=st.text())
 def test_a_reader_hears_what_was_said(name: str, said: str, thinking: str) -> None:
     found = heard(name, stream(name, Reply(text=said, thinking=thinking)))
     assert found.answer == said
@@ -71,7 +71,7 @@ def test_a_reader_hears_what_was_said(name: str, said: str, thinking: str) -> No
     assert found.model == "m"
 
 
-@given(name=st.sampled_from(sorted(SPEECHES)), said=st.text(min_size=1), cut=st.integers(min_value=0))
+@given(name=st.sampled_from(sorted(APIS)), said=st.text(min_size=1), cut=st.integers(min_value=0))
 def test_a_stream_is_an_answer_from_its_last_words_on_and_never_before(name: str, said: str, cut: int) -> None:
     whole = stream(name, Reply(text=said + "."))
     found = heard(name, whole[: cut % (len(whole) + 1)])
@@ -80,7 +80,7 @@ def test_a_stream_is_an_answer_from_its_last_words_on_and_never_before(name: str
         assert found.answer == said + "."
 
 
-@given(name=st.sampled_from(sorted(SPEECHES)), noise=st.lists(shaped, max_size=6))
+@given(name=st.sampled_from(sorted(APIS)), noise=st.lists(shaped, max_size=6))
 def test_events_of_any_shape_are_harmless(name: str, noise: list[Any]) -> None:
     found = heard(name, noise)
     assert found.answer.encode().decode() == found.answer

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tenure.agent.available import Unusable
 from tenure.agent.catalogue import Chosen, is_scripted, script_path
 from tenure.agent.keys import configuration_folder, has_other_way, key_for, sought
-from tenure.apis.speeches import SPEECHES
+from tenure.apis import APIS
 from tenure.extras import NotInstalled
 from tenure.models.speaker import SdkSpeaker, Speaker
 
@@ -30,7 +30,7 @@ def speaker_of(
     """
     if not is_scripted(choice.spec):
         configuration = configuration_folder(environment, home)
-        sdk = SPEECHES[choice.api].sdk
+        sdk = APIS[choice.api].speech.sdk
         if find_spec(sdk) is None:
             raise NotInstalled(sdk)
         key = key_for(choice, environment, configuration)

@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from tenure.apis.json_text import Message, dump, encoded
 from tenure.apis.media import Source
+from tenure.apis.reply import ReplyStream
 from tenure.apis.sdk import decoded
+from tenure.apis.speech import Speech
 from tenure.apis.turns import alternate, join, role_of
 from tenure.engine.record.entry import Draft, ToolCall, Usage
 from tenure.engine.view.piece import Piece
@@ -52,6 +54,7 @@ class Api(Protocol):
     unique_calls: bool = True  # every call has an id of its own
     shape: Shape
     histories: Mapping[str, str] = MappingProxyType({})  # fields that would bring in another history -> what is allowed instead
+    speech: Speech  # how a model is spoken with
     stream: tuple[str, str]  # how the SDK opens a stream, and the method of the stream that gives the whole reply
 
     # --- The record
@@ -85,6 +88,10 @@ class Api(Protocol):
         if not call_id:
             raise InputError("tool call", f"no id among {sorted(fields)}", "a tool call as the provider's reply holds it")
         return ToolCall(call_id=str(call_id), name="", arguments="")
+
+    def reply(self) -> ReplyStream:
+        """What puts a streamed reply together."""
+        return self.speech.stream(self.parse_usage)
 
     # --- Messages that hosts write
 

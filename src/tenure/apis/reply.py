@@ -1,6 +1,6 @@
 """A model's reply and how it is put together from a stream's events: what all APIs have in common. Each API's own part is in its `stream.py`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from math import isfinite
 from typing import Any, ClassVar, Final, Literal, cast
@@ -12,6 +12,7 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 
 Fields = Mapping[str, Any]
+UsageParser = Callable[[Fields], Usage]
 
 # How a reply ended. length: at its output limit, or where the window was full. paused: the provider wants to be asked to go on.
 End = Literal["done", "length", "refused", "paused"]
@@ -81,7 +82,8 @@ class ReplyStream:
 
     ends: ClassVar[Mapping[str, tuple[End | None, str]]] = ENDS
 
-    def __init__(self) -> None:
+    def __init__(self, parse_usage: UsageParser) -> None:
+        self._parse_usage = parse_usage
         self.error: Fields | None = None  # the error object that came in the midst of the stream
         self.model = self._stop = ""
         self._usage: dict[str, Any] = {}
@@ -142,9 +144,6 @@ class ReplyStream:
 
     def _reply(self, calls: list[ReplyCall]) -> str:
         """The response's JSON; its calls are added to `calls`."""
-        raise NotImplementedError
-
-    def _parse_usage(self, usage: Fields) -> Usage:
         raise NotImplementedError
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tenure.apis.prefix import Asked, Opening
-from tenure.apis.reply import ReplyStream
+from tenure.apis.reply import ReplyStream, UsageParser
 from tenure.errors import Failure
 
 
@@ -25,7 +25,7 @@ class Speech(Struct, frozen=True, kw_only=True):
 
     sdk: Literal["openai", "anthropic"]  # that sends the requests
     path: str  # behind the base URL; `{model}` stands for the model's name
-    stream: type[ReplyStream]
+    stream: Callable[[UsageParser], ReplyStream]  # for one reply
     is_request: Callable[[Opening], bool]  # whether a request that begins like this can be one of this API
     settings: Callable[[Asked], Mapping[str, object]]  # of a question; None takes one out of a prefix. Raises InputError
     answer_settings: tuple[

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tenure.apis.speeches import SPEECHES
+from tenure.apis import APIS
 from tenure.errors import Failure, Overflow
 from tenure.models.hosts import is_loopback
 
@@ -29,7 +29,7 @@ SENTENCES: Final[Mapping[Failure, str]] = {
 
 # What an error says of itself (`code` or `type` in its body) -> its kind. It is more exact than the status, and in a stream all there is. Routers pass
 # on the errors of other APIs, so those of all hold everywhere.
-CODES: Final[Mapping[str, Failure]] = {code: kind for each in SPEECHES.values() for code, kind in each.errors.codes.items()}
+CODES: Final[Mapping[str, Failure]] = {code: kind for each in APIS.values() for code, kind in each.speech.errors.codes.items()}
 
 STATUSES: Final[Mapping[int, Failure]] = {
     408: Failure.UNAVAILABLE,
@@ -40,7 +40,7 @@ STATUSES: Final[Mapping[int, Failure]] = {
 }
 
 # A question that is too long comes as an invalid request; only the words tell.
-TOO_LONG_WORDS: Final = tuple(words for each in SPEECHES.values() for words in each.errors.too_long)
+TOO_LONG_WORDS: Final = tuple(words for each in APIS.values() for words in each.speech.errors.too_long)
 
 _NUMBER: Final = r"\d{1,3}(?:[,_]\d{3})+|\d{1,9}"
 _FIGURES: Final = ("n_ctx", "n_prompt_tokens")  # beside llama.cpp's words: tools/server/server-task.cpp
@@ -54,7 +54,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 # Sentences with figures. A number counts only where one of them puts it: an error may also hold a port, a price, an id, a date, or a part of the request.
 OVERFLOWS: Final = (
-    *(_pattern(text) for each in SPEECHES.values() for text in each.errors.overflows),
+    *(_pattern(text) for each in APIS.values() for text in each.speech.errors.overflows),
     _pattern(r"maximum context length (?:is|of) <allowed> tokens"),  # what many servers say, and nothing else
 )
 

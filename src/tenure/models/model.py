@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 
 from msgspec import Struct
 
+from tenure.apis import APIS
 from tenure.apis.prefix import allow
 from tenure.apis.reply import CALL_STOPS, WholeReply
-from tenure.apis.speeches import SPEECHES
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, InputError, ModelError
@@ -194,7 +194,7 @@ class TextModel:
 
 
 _OWN: Final = {home.name: home for home in (OPENAI, ANTHROPIC)}  # providers that have an API of their own
-_KINDS: Final = tuple(dict.fromkeys((*_OWN, *SPEECHES)))
+_KINDS: Final = tuple(dict.fromkeys((*_OWN, *APIS)))
 
 
 def model_named(

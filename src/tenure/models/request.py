@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from tenure.apis import DIALECTS
-from tenure.apis.dialect import Head
+from tenure.apis import APIS
+from tenure.apis.api import Head
 from tenure.apis.json_text import dump, load, source
 from tenure.apis.prefix import Asked, allow, continued, opening, without
 from tenure.apis.rules import rules_for
-from tenure.apis.speeches import SPEECHES
 from tenure.apis.turns import alternate
 from tenure.engine.record.entry import NEUTRAL, Draft, Origin, Role, Text
 from tenure.engine.view.piece import Piece
@@ -34,7 +33,7 @@ def question_body(
     if question.prefix:
         allow(apis_of(question.prefix), (api,))
         fields = opening(question.prefix).fields
-    settings = SPEECHES[api].settings(
+    settings = APIS[api].speech.settings(
         Asked(
             max_output=question.max_output,
             schema=question.schema if in_settings else None,
@@ -47,18 +46,17 @@ def question_body(
         system = (
             (Draft(role=Role.SYSTEM, blocks=(Text(text=question.system, origin=Origin.HARNESS),)),) if question.system else ()
         )
-        return DIALECTS[api].join(Head(system=system, fields={"model": model, **settings}), tail)
+        return APIS[api].join(Head(system=system, fields={"model": model, **settings}), tail)
     if "model" in fields and (named := load(fields["model"], "prefix")) != model:
         raise InputError("prefix", f"model {named!r}", f"{model!r}: a cache belongs to one model")
     own = {} if "model" in fields else {"model": model}
-    key = "input" if "messages" not in fields else "messages"
-    return continued(question.prefix, key, [source(each, "message") for each in tail], {**own, **settings})
+    return continued(question.prefix, APIS[api].body_key, [source(each, "message") for each in tail], {**own, **settings})
 
 
 def apis_of(prefix: bytes) -> tuple[str, ...]:
     """The APIs that a request can have been made for, as far as its head and its first message show. Raises InputError when it is no request."""
     begins = opening(prefix)
-    return tuple(name for name, speech in SPEECHES.items() if speech.is_request(begins))
+    return tuple(name for name, api in APIS.items() if api.speech.is_request(begins))
 
 
 def forked(prefix: bytes) -> bytes:
@@ -67,8 +65,8 @@ def forked(prefix: bytes) -> bytes:
     What else the model reads before that question stays byte for byte, so that the provider's cache is read; a format is part of the prompt's
     beginning at OpenAI and at Anthropic, and is dropped all the same: a plan that is no plan is worth no cache. Raises InputError for no request.
     """
-    paths = [path for speech in SPEECHES.values() for path in speech.answer_settings]
-    return without(prefix, paths, {name for speech in SPEECHES.values() for name in speech.choices})
+    paths = [path for api in APIS.values() for path in api.speech.answer_settings]
+    return without(prefix, paths, {name for api in APIS.values() for name in api.speech.choices})
 
 
 def in_words(question: Question) -> str:
@@ -78,7 +76,7 @@ def in_words(question: Question) -> str:
 
 
 def _messages(drafts: Sequence[Draft], model: str, api: str) -> tuple[bytes, ...]:
-    messages = DIALECTS[api].render([_piece(draft) for draft in drafts])
+    messages = APIS[api].render([_piece(draft) for draft in drafts])
     if rules_for("", model, api).alternation:
         messages = alternate(messages)
     if not messages:

@@ -20,10 +20,10 @@ from typing import Any, Final, Literal, NoReturn, TypeVar
 import msgspec
 from msgspec import Struct
 
+from tenure.apis import APIS
 from tenure.apis.json_text import Json, dump, load, object_of
 from tenure.apis.reply import Delta, ReplyStream, WholeReply
 from tenure.apis.rules import rules_for
-from tenure.apis.speeches import SPEECHES
 from tenure.errors import Failure, InputError, ModelError
 from tenure.logs.places.files import read_file
 from tenure.models.failures import Trouble, sentence, trouble, trouble_in
@@ -76,8 +76,8 @@ def parse_script(text: str, where: str = "script") -> Script:
     if not isinstance(listed, list):
         raise InputError(where, "no list of replies", '{"replies": […]}, or one reply a line')
     playing = _read(Playing, settings, where)
-    if playing.dialect not in SPEECHES:
-        raise InputError(where, f"dialect {playing.dialect!r}", " or ".join(SPEECHES))
+    if playing.dialect not in APIS:
+        raise InputError(where, f"dialect {playing.dialect!r}", " or ".join(APIS))
     return Script(replies=tuple(_turn(each, f"{where}: reply {n}") for n, each in enumerate(listed, 1)), playing=playing)
 
 
@@ -147,7 +147,7 @@ class ScriptedSpeaker:
         reply = turn.reply if isinstance(turn, Broken) else turn
         usage = self._billing().usage(request, self._rules, self._now(), self._tokens(output_text(reply)))
         response = wire(reply, n, request, self._rules, usage)
-        assembly: ReplyStream = SPEECHES[self.dialect].stream()
+        assembly: ReplyStream = APIS[self.dialect].reply()
         for place, event in enumerate(_decoded(events(response, self.dialect, include_usage=True))):
             if isinstance(turn, Broken) and place == turn.after:
                 await self._break(turn, assembly)

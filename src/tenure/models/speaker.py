@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.apis import APIS
 from tenure.apis.reply import Delta, ReplyStream, WholeReply
-from tenure.apis.speeches import SPEECHES
 from tenure.errors import Failure, InputError, ModelError
 from tenure.extras import NotInstalled
 from tenure.models.failures import NO_KEY, Trouble, sentence, trouble, trouble_in
@@ -75,11 +75,11 @@ class SdkSpeaker:
 
         Raises InputError for an API that is not spoken.
         """
-        if api not in SPEECHES:
-            raise InputError("API", repr(api), " or ".join(SPEECHES))
+        if api not in APIS:
+            raise InputError("API", repr(api), " or ".join(APIS))
         self.name, self.dialect = name, api
         self.stream: ReplyStream | None = None  # the reply of the newest call, as far as it has come
-        self._speech, self._base_url, self._key = SPEECHES[api], base_url, api_key
+        self._speech, self._base_url, self._key = APIS[api].speech, base_url, api_key
         self._silence, self._retries = silence or Silence(), retries
         self._no_key = f"{NO_KEY}: {keys}" if keys else NO_KEY
         self._client: Any = None
@@ -92,7 +92,7 @@ class SdkSpeaker:
 
     async def speak(self, body: bytes) -> AsyncGenerator[Delta | WholeReply, None]:
         """The reply to a request: its pieces, and last of all the whole."""
-        self.stream = stream = self._speech.stream()
+        self.stream = stream = APIS[self.dialect].reply()
         client = await self._opened()
         path, kind = self._speech.path.replace("{model}", self.name), import_module(self._speech.sdk).AsyncStream[object]
         try:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge_scenes import INVALID, TICKET, VALID, blamed, chosen, said
-from tenure.apis.openai_chat_speech import is_strict
+from tenure.apis.openai_chat.speech import is_strict
 from tenure.lab.events import Category
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.contracts import AB, DIMENSIONS, NO_IMPACT

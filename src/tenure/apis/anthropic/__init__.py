@@ -10,6 +10,7 @@ from typing import Any
 from tenure.apis.anthropic.markers import mark_request, strip_markers
 from tenure.apis.anthropic.messages import NAME, carries, draft_of, medium, rendered, source_in, system_draft
 from tenure.apis.anthropic.prompts import behind_users, render_system, split_prompts, with_prompts
+from tenure.apis.anthropic.speech import SPEECH
 from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
 from tenure.apis.json_text import (
     Message,
@@ -44,6 +45,7 @@ class Anthropic(Api):
     head_fields = ("system", "tools")
     system_apart = True
     histories = MappingProxyType({"messages": OWN_HISTORY})
+    speech = SPEECH
     stream = ("client.messages.stream(…)", "get_final_message")
     shape = Shape(
         parts=frozenset({"tool_use", "tool_result", "redacted_thinking", "server_tool_use"}),

@@ -27,6 +27,7 @@ from tenure.apis.json_text import (
 )
 from tenure.apis.media import Source, file, image_url
 from tenure.apis.openai_chat.messages import NAME, draft_of, medium, rendered
+from tenure.apis.openai_chat.speech import SPEECH
 from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
@@ -38,6 +39,7 @@ class OpenAIChat(Api):
     name = NAME
     unique_calls = False
     histories = MappingProxyType({"messages": OWN_HISTORY})
+    speech = SPEECH
     stream = ("client.chat.completions.stream(…)", "get_final_completion")
     shape = Shape(
         fields=frozenset({"tool_calls", "function_call", "tool_call_id"}),

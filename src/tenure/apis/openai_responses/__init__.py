@@ -27,6 +27,7 @@ from tenure.apis.json_text import (
 )
 from tenure.apis.media import PDF, Source, file, image_url
 from tenure.apis.openai_responses.items import NAME, blocks_of, drafts_of, medium, rendered
+from tenure.apis.openai_responses.speech import SPEECH
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
@@ -44,6 +45,7 @@ class OpenAIResponses(Api):
     result_key = "output"
     head_fields = ("instructions", "tools")
     histories = MappingProxyType({"input": OWN_HISTORY, "previous_response_id": _OF_THE_SERVER, "conversation": _OF_THE_SERVER})
+    speech = SPEECH
     stream = ("client.responses.stream(…)", "get_final_response")
     shape = Shape(
         fields=frozenset({"call_id"}),

@@ -6,10 +6,8 @@ Blocks of unknown kind are kept as they began.
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tenure.apis.anthropic import Anthropic
 from tenure.apis.json_text import array_text, clean, dump, number_of
-from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, call_of, fields_of, object_text, text_of
-from tenure.engine.record.entry import Usage
+from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, UsageParser, call_of, fields_of, object_text, text_of
 
 _ADDS: Final = {
     "text_delta": "text",
@@ -21,8 +19,8 @@ _ADDS: Final = {
 class AnthropicStream(ReplyStream):
     """Takes events in order."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parse_usage: UsageParser) -> None:
+        super().__init__(parse_usage)
         self._started: list[dict[str, Any]] = []  # blocks as they began
         self._added: list[dict[str, list[str]]] = []  # what was added to each since, by its key
         self._inputs: dict[int, list[str]] = {}  # JSON of calls' arguments, by the block's place
@@ -115,6 +113,3 @@ class AnthropicStream(ReplyStream):
 
     def _count(self, holder: Fields) -> None:
         self._usage |= {key: value for key, value in fields_of(holder.get("usage")).items() if value is not None}
-
-    def _parse_usage(self, usage: Fields) -> Usage:
-        return Anthropic().parse_usage(usage)

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tenure.apis.json_text import clean, dump, number_of
-from tenure.apis.openai_responses import OpenAIResponses
-from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, call_of, fields_in, fields_of, text_of
-from tenure.engine.record.entry import Usage
+from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, UsageParser, call_of, fields_in, fields_of, text_of
 
 _DELTAS: Final[Mapping[str, str]] = {
     "response.output_text.delta": "text",
@@ -26,8 +24,8 @@ _CALLS: Final = frozenset(
 class ResponsesStream(ReplyStream):
     """Takes events in order. What a model says to a user on its way (`commentary`) is no part of an answer."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parse_usage: UsageParser) -> None:
+        super().__init__(parse_usage)
         self._items: dict[int, dict[str, Any]] = {}  # that are done, by their place
         self._deltas: list[tuple[str, int, str]] = []  # kind, place of the item, text
         self._comments: set[int] = set()  # places of items
@@ -122,9 +120,6 @@ class ResponsesStream(ReplyStream):
         call_id = text_of(item, "call_id") or text_of(item, "id")
         calls.append(call_of(call_id, text_of(item, "name"), text_of(item, "arguments"), calls))
         return item | {"call_id": calls[-1].call_id, "arguments": calls[-1].arguments}
-
-    def _parse_usage(self, usage: Fields) -> Usage:
-        return OpenAIResponses().parse_usage(usage)
 
 
 def _is_comment(item: Fields) -> bool:

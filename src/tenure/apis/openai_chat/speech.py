@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tenure.apis.json_text import Json, dump, load
-from tenure.apis.openai_chat_errors import ERRORS
-from tenure.apis.openai_chat_stream import ChatStream
+from tenure.apis.openai_chat.errors import ERRORS
+from tenure.apis.openai_chat.stream import ChatStream
 from tenure.apis.prefix import Asked, Opening
 from tenure.apis.speech import Speech
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from tenure.apis.json_text import load
-from tenure.apis.openai_chat_speech import json_schema
-from tenure.apis.openai_responses_errors import ERRORS
-from tenure.apis.openai_responses_stream import ResponsesStream
+from tenure.apis.openai_chat.speech import json_schema
+from tenure.apis.openai_responses.errors import ERRORS
+from tenure.apis.openai_responses.stream import ResponsesStream
 from tenure.apis.prefix import Asked, Opening
 from tenure.apis.speech import Speech
 from tenure.errors import InputError

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from tenure.apis.json_text import clean, dump
-from tenure.apis.openai_chat import OpenAIChat
-from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, call_of, fields_in, fields_of, text_of
-from tenure.engine.record.entry import Usage
+from tenure.apis.reply import Delta, Fields, ReplyCall, ReplyStream, UsageParser, call_of, fields_in, fields_of, text_of
 
 _TEXTS: Final = {"content": "text", "reasoning_content": "thinking", "reasoning": "thinking", "refusal": "text"}
 _JOINED: Final = ("text", "summary", "data", "signature")  # of a piece of reasoning that comes in several
@@ -19,8 +17,8 @@ _JOINED: Final = ("text", "summary", "data", "signature")  # of a piece of reaso
 class ChatStream(ReplyStream):
     """Takes chunks in order."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parse_usage: UsageParser) -> None:
+        super().__init__(parse_usage)
         self._texts: dict[str, list[str]] = {}
         self._details: list[dict[str, Any]] = []
         self._calls: dict[int | str, dict[str, Any]] = {}  # by the index that the server gives them
@@ -112,6 +110,3 @@ class ChatStream(ReplyStream):
         message |= {"tool_calls": tool_calls} if tool_calls else {}
         usage = {"usage": self._usage} if self._usage else {}
         return dump(self._frame | {"choices": [{"index": 0, "message": message, "finish_reason": self._stop}]} | usage)
-
-    def _parse_usage(self, usage: Fields) -> Usage:
-        return OpenAIChat().parse_usage(usage)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tenure.apis.anthropic_errors import ERRORS
-from tenure.apis.anthropic_stream import AnthropicStream
+from tenure.apis.anthropic.errors import ERRORS
+from tenure.apis.anthropic.stream import AnthropicStream
 from tenure.apis.json_text import load, number_of
 from tenure.apis.prefix import Asked, Opening
 from tenure.apis.speech import Speech
