@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tenure.apis.json_text import Message, dump, encoded
 from tenure.apis.media import Source
+from tenure.apis.memo import Memo
 from tenure.apis.reply import ReplyStream
 from tenure.apis.sdk import decoded
 from tenure.apis.speech import Speech
@@ -150,8 +151,11 @@ class Api(Protocol):
 
     # --- Requests
 
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
-        """One JSON text per provider message or item, in order; a piece may give several, or share one with its neighbour."""
+    def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
+        """One JSON text per provider message or item, in order; a piece may give several, or share one with its neighbour.
+
+        With a `memo` what was rendered before is not rendered again.
+        """
         ...
 
     def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:

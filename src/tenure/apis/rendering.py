@@ -1,8 +1,8 @@
 """The messages of a view as bytes, of which only what is new is made (an edge).
 
-A dialect renders a whole view, since the ids of calls that it names itself depend on those before. But nearly every message says its ids itself, or has
-none, and is then the same whatever stands around it: it is rendered once, alone, and kept while it is shown. Where that does not hold the dialect
-renders the whole.
+An API renders a whole view, since the ids of calls that it names itself depend on those before. But nearly every message says its ids itself, or has
+none, and is then the same whatever stands around it: it is rendered once, alone, and kept while it is shown. Where that does not hold the whole is
+rendered, with what is known of each message.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from operator import is_
 from msgspec import Struct
 
 from tenure.apis.api import Api
+from tenure.apis.memo import Memo
 from tenure.engine.record.entry import Role, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 
@@ -33,18 +34,23 @@ class Rendering:
         self._kept: dict[int | Piece, Rendered] = {}  # by the piece's identity; of what was inserted, by its value
         self._pieces: tuple[Piece, ...] = ()  # those before, all of which were taken
         self._run = _Run()
+        self._memo = Memo()
 
     def of(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
         """What `api.render` gives for these pieces. O(what is new), where nothing left or came back."""
         shown = tuple(pieces)
         stands = len(self._pieces)
         if not _stands(self._pieces, shown):
+            self._memo.turn()
             stands, self._run = 0, _Run()
             self._kept = {key: known for key in map(_key, shown) if (known := self._kept.get(key)) is not None}
         for piece in shown[stands:]:
             self._run.take(self._rendered(piece))
         self._pieces = shown
-        return tuple(self._run.messages) if self._run.is_free else self._api.render(shown)
+        if self._run.is_free:
+            return tuple(self._run.messages)
+        self._memo.turn()
+        return self._api.render(shown, self._memo)
 
     def _rendered(self, piece: Piece) -> Rendered:
         key = _key(piece)
@@ -59,7 +65,7 @@ class Rendering:
         is_free = named or not any(isinstance(block, ToolCall | ToolResult) for block in piece.blocks)
         return Rendered(
             piece=piece,
-            messages=self._api.render((piece,)) if is_free else (),
+            messages=self._api.render((piece,), self._memo) if is_free else (),
             is_free=is_free,
             has_results=any(results),
             has_others=not all(results),
@@ -75,7 +81,7 @@ class _Run:
         self._others = False  # since the newest reply something came that is no result
 
     def take(self, rendered: Rendered) -> None:
-        """Take the next. Results behind something else between two replies are for the dialect to put first."""
+        """Take the next. Results behind something else between two replies are for the API to put first."""
         self.messages += rendered.messages
         self.is_free = self.is_free and rendered.is_free
         if rendered.piece.role is Role.ASSISTANT:

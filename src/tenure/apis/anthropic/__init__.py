@@ -28,6 +28,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.media import Source
+from tenure.apis.memo import Memo
 from tenure.apis.turns import alternate, role_of
 from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
@@ -116,9 +117,9 @@ class Anthropic(Api):
         """A client tool."""
         return {"name": name, "description": description, "input_schema": dict(schema)}
 
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """One message per piece that shows something; neighbours share one where tool results would not come first otherwise."""
-        return rendered(pieces)
+        return rendered(pieces, memo or Memo())
 
     def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
         """A request's head, with the top-level `system` as a draft, and its messages as they are spelled."""

@@ -5,7 +5,7 @@ https://platform.claude.com/docs/en/api/messages
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -29,6 +29,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.media import PDF, PLAIN, Source, media_of, note, source_of, sources
+from tenure.apis.memo import Memo, spelled
 from tenure.apis.output import media_parts, read_output
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
@@ -45,7 +46,7 @@ _ROLES: Final = {
 
 
 _BLANK: Final = re.compile(r'"(?:text|content)"\s*:\s*(?:"(?:\s|\\[nrt]|\\u)*"|\[\s*\])')  # perhaps a text of nothing but blanks
-_RESULT_FIRST: Final = '{"role":"user","content":[{"type":"tool_result"'
+_RESULT_FIRST: Final = b'{"role":"user","content":[{"type":"tool_result"'
 
 
 class _Part(NamedTuple):
@@ -61,16 +62,17 @@ class _Read(NamedTuple):
 
 class _Out(NamedTuple):
     role: str
-    text: str
+    message: bytes
+    results: tuple[bool, ...]  # of each block whether it is a result; one that says nothing has no part
     loose: bool  # ours or edited, so its place among its neighbours may be put right
 
 
-def rendered(pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+def rendered(pieces: Sequence[Piece], memo: Memo) -> tuple[bytes, ...]:
     """One message per piece that shows something; neighbours share one where tool results would not come first otherwise."""
     ids = CallIds()
-    shown = [out for piece in pieces if (out := _rendered(piece, ids))]
+    shown = [out for piece in pieces if (out := _rendered(piece, ids, memo))]
     runs = [list(run) for _, run in groupby(shown, key=lambda out: out.role)]
-    return tuple(encoded(text) for run in runs for text in _results_first(run))
+    return tuple(message for run in runs for message in _results_first(run, memo))
 
 
 def draft_of(text: str, where: str) -> Draft:
@@ -133,16 +135,22 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
     return ToolResult(call_id=call_id, text=text, error=error, media=media)
 
 
-def _rendered(piece: Piece, ids: CallIds) -> _Out | None:
+def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> _Out | None:
     if piece.dialect != NAME or not piece.payload:
-        return _built(piece, ids)
+        return _built(piece, ids, memo)
     ids.keep(piece.blocks)
+    return memo.of(piece, _native)
+
+
+def _native(piece: Piece) -> _Out | None:
+    """A message of this API, as far as it is shown."""
     text = source(piece.payload, "payload")
-    role = _role_name(piece.role)
-    if not piece.edited and (piece.role is Role.SYSTEM or not _BLANK.search(text)):  # a system's without words carries settings
-        return _Out(role, text, loose=False)
-    patched = _without_blanks(_patched(text, piece) if piece.edited else text)
-    return _Out(role, patched, loose=True) if patched else None
+    is_whole = not piece.edited and (
+        piece.role is Role.SYSTEM or not _BLANK.search(text)
+    )  # a system's without words carries settings
+    shown = text if is_whole else _without_blanks(_patched(text, piece) if piece.edited else text)
+    results = tuple([isinstance(block, ToolResult) for block in piece.blocks])
+    return _Out(_role_name(piece.role), spelled(piece, shown), results, loose=not is_whole) if shown else None
 
 
 def _without_blanks(text: str | None) -> str | None:
@@ -225,13 +233,14 @@ def _result_content(raw: str, new: ToolResult) -> str:
     return array_text(([_text_part(new.text)] if new.text.strip() else []) + kept) if kept else dump(new.text)
 
 
-def _built(piece: Piece, ids: CallIds) -> _Out | None:
+def _built(piece: Piece, ids: CallIds, memo: Memo) -> _Out | None:
     known = sources(piece)
     results = [block for block in piece.blocks if isinstance(block, ToolResult)]
     others = [block for block in piece.blocks if not isinstance(block, ToolResult)]
     parts = [part for block in (*results, *others) if (part := _build(block, ids, known))]
     role = "user" if piece.role is Role.SYSTEM else _role_name(piece.role)  # not every model takes system messages
-    return _Out(role, f'{{"role":"{role}","content":{array_text(parts)}}}', loose=True) if parts else None
+    message = f'{{"role":"{role}","content":{array_text(parts)}}}'
+    return _Out(role, memo.encoded(message), (True,) * len(results) + (False,) * len(others), loose=True) if parts else None
 
 
 def _build(block: Block, ids: CallIds, known: Mapping[str, Source]) -> str | None:
@@ -273,27 +282,31 @@ def medium(found: Source) -> dict[str, object]:
     return {"type": kind, "source": {"type": "url", "url": found.url}}
 
 
-def _results_first(run: list[_Out]) -> list[str]:
+def _results_first(run: list[_Out], memo: Memo) -> list[bytes]:
     """The messages of one role in a row. The API joins them, and wants every tool result before anything else."""
-    texts = [out.text for out in run]
-    if run[0].role != "user" or not any(out.loose or _is_mixed(out.text) for out in run):
-        return texts
+    messages = [out.message for out in run]
+    if run[0].role != "user" or _is_sorted(out.results for out in run) or not any(out.loose or _is_mixed(out) for out in run):
+        return messages
+    texts = [source(message, "message") for message in messages]
     parts = [_content_parts(text) for text in texts]
-    flat = [is_result for message in parts for _, is_result in message]
-    if flat == sorted(flat, reverse=True):
-        return texts
+    if _is_sorted([is_result for _, is_result in message] for message in parts):
+        return messages
     holding = [n for n, message in enumerate(parts) if any(is_result for _, is_result in message)]
     joined = [part for message in parts[: holding[-1] + 1] for part in message]
     ordered = array_text(raw for raw, _ in sorted(joined, key=lambda part: not part[1]))
-    return [with_members(texts[holding[0]], {"content": ordered}), *texts[holding[-1] + 1 :]]
+    return [memo.encoded(with_members(texts[holding[0]], {"content": ordered})), *messages[holding[-1] + 1 :]]
 
 
-def _is_mixed(text: str) -> bool:
-    """Whether a message of the host has something before a result: no place for it, be it as it came."""
-    if '"tool_result"' not in text or (text.startswith(_RESULT_FIRST) and '{"type":"text"' not in text):
-        return False
-    flat = [is_result for _, is_result in _content_parts(text)]
-    return flat != sorted(flat, reverse=True)
+def _is_sorted(messages: Iterable[Sequence[bool]]) -> bool:
+    """Whether results stand before anything else in these messages."""
+    flat = [is_result for message in messages for is_result in message]
+    return flat == sorted(flat, reverse=True)
+
+
+def _is_mixed(out: _Out) -> bool:
+    """Whether a message of the host has words before a result: no place for it, be it as it came."""
+    begins_with_result = out.message.startswith(_RESULT_FIRST) and b'{"type":"text"' not in out.message
+    return not begins_with_result and not _is_sorted([out.results])
 
 
 def _content_parts(text: str) -> list[tuple[str, bool]]:

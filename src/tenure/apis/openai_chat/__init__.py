@@ -26,6 +26,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.media import Source, file, image_url
+from tenure.apis.memo import Memo
 from tenure.apis.openai_chat.messages import NAME, draft_of, medium, rendered
 from tenure.apis.openai_chat.speech import SPEECH
 from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
@@ -109,9 +110,9 @@ class OpenAIChat(Api):
         """A function tool."""
         return {"type": "function", "function": {"name": name, "description": description, "parameters": dict(schema)}}
 
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """One message per piece that shows something; results and words that another API keeps in one message come apart."""
-        return rendered(pieces)
+        return rendered(pieces, memo or Memo())
 
     def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
         """The head's fields, and all messages: here system prompts are messages, and belong to the record."""

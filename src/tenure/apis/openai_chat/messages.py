@@ -29,6 +29,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.media import PDF, Source, media_of, note, source_of, sources
+from tenure.apis.memo import Memo, spelled
 from tenure.apis.output import media_parts, read_output
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
@@ -59,16 +60,16 @@ class _Spot(NamedTuple):
 
 class _Out(NamedTuple):
     role: Role
-    text: str
+    message: bytes
     loose: bool  # ours or edited, so its place among its neighbours may be put right
 
 
-def rendered(pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+def rendered(pieces: Sequence[Piece], memo: Memo) -> tuple[bytes, ...]:
     """One message per piece that shows something; results and words that another API keeps in one message come apart."""
     ids = CallIds()
-    shown = [out for piece in pieces for out in _rendered(piece, ids)]
+    shown = [out for piece in pieces for out in _rendered(piece, ids, memo)]
     runs = [list(run) for _, run in groupby(shown, key=lambda out: out.role is Role.ASSISTANT)]
-    return tuple(encoded(out.text) for run in runs for out in _results_first(run))
+    return tuple(out.message for run in runs for out in _results_first(run))
 
 
 def draft_of(text: str, where: str) -> Draft:
@@ -157,13 +158,18 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
     return ToolResult(call_id=call_id, text=text, media=media)
 
 
-def _rendered(piece: Piece, ids: CallIds) -> list[_Out]:
+def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> list[_Out]:
     if piece.dialect != NAME or not piece.payload:
-        return _built(piece, ids)
+        return _built(piece, ids, memo)
     ids.keep(piece.blocks)
+    return memo.of(piece, _native)
+
+
+def _native(piece: Piece) -> list[_Out]:
+    """A message of this API, as far as it is shown."""
     text = source(piece.payload, "payload")
     shown = _patched(text, piece) if piece.edited else text if _says_anything(text, piece) else None
-    return [_Out(piece.role, shown, loose=piece.edited)] if shown else []
+    return [_Out(piece.role, spelled(piece, shown), loose=piece.edited)] if shown else []
 
 
 def _says_anything(text: str, piece: Piece) -> bool:
@@ -246,27 +252,26 @@ def _result_content(raw: str, new: ToolResult) -> str:
     return array_text([dump({"type": "text", "text": new.text}), *kept]) if kept else dump(new.text)
 
 
-def _built(piece: Piece, ids: CallIds) -> list[_Out]:
+def _built(piece: Piece, ids: CallIds, memo: Memo) -> list[_Out]:
     if piece.role is Role.ASSISTANT:
-        return _built_assistant(piece, ids)
+        return [_Out(Role.ASSISTANT, memo.encoded(text), loose=True) for text in _built_assistant(piece, ids)]
     known = sources(piece)
-    outs = [_Out(Role.TOOL, _built_result(block, ids), loose=True) for block in piece.blocks if isinstance(block, ToolResult)]
+    results = [_built_result(block, ids) for block in piece.blocks if isinstance(block, ToolResult)]
+    outs = [_Out(Role.TOOL, memo.encoded(text), loose=True) for text in results]
     parts = [_part(block, known) for block in piece.blocks if isinstance(block, Text | Media | Opaque) and _words(block)]
     if parts:
         role = Role.SYSTEM if piece.role is Role.SYSTEM else Role.USER
         content = parts[0]["text"] if len(parts) == 1 and "text" in parts[0] else parts
-        outs.append(_Out(role, dump({"role": role, "content": content}), loose=True))
+        outs.append(_Out(role, memo.encoded(dump({"role": role, "content": content})), loose=True))
     return outs
 
 
-def _built_assistant(piece: Piece, ids: CallIds) -> list[_Out]:
-    # Reasoning of another dialect is left out: OpenAI refuses unknown keys, and others refuse reasoning they did not write.
+def _built_assistant(piece: Piece, ids: CallIds) -> list[str]:
+    # Reasoning of another API is left out: OpenAI refuses unknown keys, and others refuse reasoning they did not write.
     texts = [_words(block) for block in piece.blocks if isinstance(block, Text | Media | Opaque) and _words(block)]
     calls = [_built_call(block, ids) for block in piece.blocks if isinstance(block, ToolCall)]
-    if not texts and not calls:
-        return []
     message = {"role": "assistant", "content": "\n\n".join(texts) or None, **({"tool_calls": calls} if calls else {})}
-    return [_Out(Role.ASSISTANT, dump(message), loose=True)]
+    return [dump(message)] if texts or calls else []
 
 
 def _built_call(call: ToolCall, ids: CallIds) -> dict[str, object]:

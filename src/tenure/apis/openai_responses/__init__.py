@@ -26,6 +26,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.media import PDF, Source, file, image_url
+from tenure.apis.memo import Memo
 from tenure.apis.openai_responses.items import NAME, blocks_of, drafts_of, medium, rendered
 from tenure.apis.openai_responses.speech import SPEECH
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Usage
@@ -121,9 +122,9 @@ class OpenAIResponses(Api):
         """A function tool. Here schemas are strict unless one says otherwise, and few schemas in use satisfy that."""
         return {"type": "function", "name": name, "description": description, "parameters": dict(schema), "strict": False}
 
-    def render(self, pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+    def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """The items of each piece, in order."""
-        return rendered(pieces)
+        return rendered(pieces, memo or Memo())
 
     def split(self, body: Message) -> tuple[Head, tuple[bytes, ...]]:
         """A request's head, with `instructions` as a draft, and its input items; a string as input is one user message."""

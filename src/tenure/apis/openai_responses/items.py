@@ -29,6 +29,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.media import PDF, Source, media_of, note, source_of, sources
+from tenure.apis.memo import Memo, spelled
 from tenure.apis.output import media_parts, read_output
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
@@ -76,10 +77,10 @@ def drafts_of(texts: Sequence[str]) -> tuple[Draft, ...]:
     return tuple(_draft([texts[n] for n in run], run[0]) for run in (list(run) for _, run in runs))
 
 
-def rendered(pieces: Sequence[Piece]) -> tuple[bytes, ...]:
+def rendered(pieces: Sequence[Piece], memo: Memo) -> tuple[bytes, ...]:
     """The items of each piece, in order."""
     ids, custom = CallIds(), set[str]()
-    return tuple(encoded(text) for piece in pieces for text in _rendered(piece, ids, custom))
+    return tuple(item for piece in pieces for item in _rendered(piece, ids, custom, memo))
 
 
 def _role(text: str, where: str) -> Role:
@@ -184,14 +185,21 @@ def _list(fields: Mapping[str, Json], key: str) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _rendered(piece: Piece, ids: CallIds, custom: set[str]) -> list[str]:
+def _rendered(piece: Piece, ids: CallIds, custom: set[str], memo: Memo) -> Sequence[bytes]:
     if piece.dialect != NAME or not piece.payload:
-        return _built(piece, ids, custom)
+        return [memo.encoded(text) for text in _built(piece, ids, custom)]
     ids.keep(piece.blocks)
+    made, shown = memo.of(piece, _native)
+    custom.update(made)
+    return shown
+
+
+def _native(piece: Piece) -> tuple[Sequence[str], Sequence[bytes]]:
+    """The ids of custom calls in a piece of this API, and its items, as far as they are shown."""
     text = source(piece.payload, "payload")
     items = [item.text for item in elements(text, "payload")] if text.startswith("[") else [text]
-    custom.update(_custom_ids(items))
-    return _patched(items, piece) if piece.edited else items
+    shown = _patched(items, piece) if piece.edited else items
+    return _custom_ids(items), tuple([spelled(piece, item) for item in shown])
 
 
 def _custom_ids(items: Sequence[str]) -> list[str]:
