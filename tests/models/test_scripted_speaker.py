@@ -1,11 +1,12 @@
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
 from tenure.apis.reply import Delta, WholeReply
 from tenure.errors import Failure, InputError, ModelError
-from tenure.models.scripted import Playing, ScriptedSpeaker, parse_script
+from tenure.models.scripted import Playing, ScriptedSpeaker, parse_script, read_script
 from tenure.testing.script import Broken, Call, Fault, Reply
 
 BODIES = {
@@ -36,6 +37,21 @@ def test_a_script_is_one_object_or_a_reply_a_line() -> None:
         Broken(reply=Reply(text="b"), how="end"),
     )
     assert parse_script('[{"text": "a"}]') == parse_script('{"text": "a"}') == parse_script('{"replies": [{"text": "a"}]}')
+
+
+def test_a_script_may_be_yaml_and_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text(
+        "model: gpt-5\nreplies:\n- text: a\n  calls: [{name: ls, arguments: {path: .}}]\n- {reply: {text: b}, how: end}\n"
+    )
+    same = {
+        "model": "gpt-5",
+        "replies": [{"text": "a", "calls": [{"name": "ls", "arguments": {"path": "."}}]}, {"reply": {"text": "b"}, "how": "end"}],
+    }
+    assert read_script(path) == parse_script(json.dumps(same))
+    path.write_text("replies: [}")
+    with pytest.raises(InputError, match="no YAML"):
+        read_script(path)
 
 
 @pytest.mark.parametrize(

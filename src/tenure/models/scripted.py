@@ -5,7 +5,7 @@
         {"status": 529},
         {"reply": {"text": "Found."}, "how": "cut", "after": 2}]}
 
-or one such reply a line. It speaks a provider's real events through the same assemblies as the SDKs, and bills a strict prefix cache, so that what a
+or one such reply a line, or the same in YAML. It speaks a provider's real events through the same assemblies as the SDKs, and bills a strict prefix cache, so that what a
 session shows with it is what it would show with a model that said the same.
 """
 
@@ -24,7 +24,9 @@ from tenure.apis import APIS
 from tenure.apis.json_text import Json, dump, load, object_of
 from tenure.apis.reply import Delta, ReplyStream, WholeReply
 from tenure.apis.rules import rules_for
+from tenure.engine.meter.figures import first_line
 from tenure.errors import Failure, InputError, ModelError
+from tenure.extras import NotInstalled
 from tenure.logs.places.files import read_file
 from tenure.models.failures import Trouble, sentence, trouble, trouble_in
 from tenure.testing.prefix import PrefixCache
@@ -54,31 +56,45 @@ class Script(Struct, frozen=True, kw_only=True):
 
 
 def read_script(path: Path) -> Script:
-    """The script in a file. Raises InputError for what is none."""
+    """The script in a file: YAML by its name (`*.yaml`, `*.yml`), else JSON. Raises InputError for what is none."""
     where = str(path)
     try:
         text = read_file(path, LARGEST).decode()
     except UnicodeError as error:
         raise InputError(where, f"cannot be read ({error})") from error
-    return parse_script(text, where)
+    return script_of(_yaml(text, where), where) if path.suffix in (".yaml", ".yml") else parse_script(text, where)
 
 
 def parse_script(text: str, where: str = "script") -> Script:
-    """The script that a text is: one object with `replies`, or one reply a line. Raises InputError naming the reply that is none."""
-    settings: dict[str, Json] = {}
+    """The script that a JSON text is: one object with `replies`, or one reply a line. Raises InputError naming the reply that is none."""
     try:
-        whole = load(text, where)
+        value = load(text, where)
     except InputError:
-        listed: Json = [load(line, f"{where}:{n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    else:
-        settings = whole if isinstance(whole, dict) and "replies" in whole else {}
-        listed = whole if isinstance(whole, list) else settings.get("replies", [whole])
-    if not isinstance(listed, list):
+        value = [load(line, f"{where}:{n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return script_of(value, where)
+
+
+def script_of(value: Json, where: str = "script") -> Script:
+    """The script that a decoded value is: an object with `replies`, a list of replies, or one reply. Raises InputError naming the reply that is none."""
+    settings = value if isinstance(value, dict) and "replies" in value else {}
+    replies = value if isinstance(value, list) else settings.get("replies", [value])
+    if not isinstance(replies, list):
         raise InputError(where, "no list of replies", '{"replies": […]}, or one reply a line')
     playing = _read(Playing, settings, where)
     if playing.dialect not in APIS:
         raise InputError(where, f"dialect {playing.dialect!r}", " or ".join(APIS))
-    return Script(replies=tuple(_turn(each, f"{where}: reply {n}") for n, each in enumerate(listed, 1)), playing=playing)
+    return Script(replies=tuple(_turn(each, f"{where}: reply {n}") for n, each in enumerate(replies, 1)), playing=playing)
+
+
+def _yaml(text: str, where: str) -> Json:
+    try:
+        import yaml
+    except ImportError as error:
+        raise NotInstalled("yaml") from error
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(where, f"no YAML ({first_line(str(error), 200)})") from error
 
 
 def _turn(value: Any, where: str) -> Turn:
