@@ -23,9 +23,12 @@ from tenure.engine.lifecycle.automatic import GROWN
 from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
 from tenure.engine.lifecycle.digesting import ABOVE
 from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
-from tenure.engine.planners import digest, handoff, handoff_due, handoff_facts, handoff_sections, selfgc
-from tenure.engine.planners.handoff_transcript import OPENING
-from tenure.engine.planners.objects import RECALL_CALLS as PLANNED_AFTER
+from tenure.engine.planners import digest, handoff, selfgc
+from tenure.engine.planners.handoff import due as handoff_due
+from tenure.engine.planners.handoff import facts as handoff_facts
+from tenure.engine.planners.handoff import sections as handoff_sections
+from tenure.engine.planners.handoff.transcript import OPENING
+from tenure.engine.planners.selfgc.objects import RECALL_CALLS as PLANNED_AFTER
 from tenure.engine.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
 from tenure.engine.policies.peers.cline import Cline

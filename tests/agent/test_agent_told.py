@@ -119,7 +119,7 @@ def test_further_settings_go_with_every_request_and_may_not_take_the_sessions_ow
 
 
 def test_a_handoff_is_written_by_the_sessions_own_model(tmp_path: Path) -> None:
-    from tenure.engine.planners.handoff_sections import SECTIONS
+    from tenure.engine.planners.handoff.sections import SECTIONS
 
     brief = "\n\n".join(f"## {section.title}\nPart one; its {section.key}." for section in SECTIONS) + "\n[end of brief]"
     where = folder(tmp_path, a_py="\n".join(f"line {n} of a file that is read" for n in range(2_000)))

@@ -6,8 +6,8 @@ import pytest
 from reported import EVERY, Agent, by_character, content, faults, said, texts
 
 from tenure import Budget, Propose
-from tenure.engine.planners.handoff_sections import SECTIONS
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.sections import SECTIONS
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.errors import ModelError
 from tenure.testing.model import Line, ScriptedModel
 

@@ -12,7 +12,7 @@ from tenure.cli.helped import Helped, briefs, of_it, plans
 from tenure.cli.main import main
 from tenure.cli.replay import play, report
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.planners.handoff_due import Absolute
+from tenure.engine.planners.handoff.due import Absolute
 from tenure.engine.policies import POLICIES
 from tenure.lab.events import Outcome, PlanLine
 from tenure.lab.loading import source

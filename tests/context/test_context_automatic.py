@@ -10,8 +10,8 @@ import pytest
 
 from tenure import Budget, Context, Propose, Stay
 from tenure.engine.lifecycle.decision import Decision
-from tenure.engine.planners.handoff_sections import SECTIONS
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.sections import SECTIONS
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError, StoreError
 from tenure.models.question import Answer, Question
@@ -35,7 +35,7 @@ class Clock:
 
 
 def brief() -> str:
-    from tenure.engine.planners.handoff_sections import END
+    from tenure.engine.planners.handoff.sections import END
 
     return f"{BRIEF}\n{END}"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context, Propose, Unmet
-from tenure.engine.planners.handoff_sections import SECTIONS
+from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.errors import InputError
 from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore

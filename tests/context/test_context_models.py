@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from tenure import Budget, Context, Propose
-from tenure.engine.planners.handoff_sections import SECTIONS
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.sections import SECTIONS
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.errors import ModelError
 from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context, Propose
-from tenure.engine.planners.handoff_sections import SECTIONS
+from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.view.action import Take
 from tenure.engine.view.laws import notes_readable
 from tenure.testing.model import ScriptedModel

@@ -12,7 +12,7 @@ from tenure import Budget, Context, Unmet
 from tenure.engine.lifecycle.decision import Decision
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.meter.warmth import Collapse
-from tenure.engine.planners.handoff_sections import END, SECTIONS
+from tenure.engine.planners.handoff.sections import END, SECTIONS
 from tenure.engine.record.entry import Usage
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.provider import FakeProvider, serve

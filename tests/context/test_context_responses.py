@@ -7,8 +7,8 @@ import openai
 from msgspec.structs import replace
 
 from tenure import Budget, Context, Propose
-from tenure.engine.planners.handoff_sections import SECTIONS
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.sections import SECTIONS
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.models import OpenAIModel, Patience
 from tenure.testing.provider import FakeProvider, serve
 from tenure.testing.script import Reply, Script

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.planning import ask_handoff, ask_selfgc
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.planners.handoff_sections import SECTIONS, Sections
-from tenure.engine.planners.handoff_sections import read as read_brief
+from tenure.engine.planners.handoff.sections import SECTIONS, Sections
+from tenure.engine.planners.handoff.sections import read as read_brief
 from tenure.engine.planners.selfgc import read as read_plan
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.rules import Rules

@@ -21,7 +21,7 @@ from wire_checks import Turn, bare, faults, messages_of, texts, turns
 
 from tenure import Budget, Context, Unmet
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.handoff_sections import SECTIONS
+from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.engine.view.guard import HoldKind
 from tenure.errors import InputError, ModelError

@@ -15,8 +15,8 @@ from tenure.engine.lifecycle.planning import Answered, Ask, answer_handoff, answ
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.engine.planners.handoff_due import OfWindow, Threshold
-from tenure.engine.planners.handoff_transcript import MARK
+from tenure.engine.planners.handoff.due import OfWindow, Threshold
+from tenure.engine.planners.handoff.transcript import MARK
 from tenure.engine.planners.selfgc import Refused
 from tenure.engine.policies.situation import Read
 from tenure.engine.record.entry import Usage

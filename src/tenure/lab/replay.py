@@ -25,7 +25,7 @@ from tenure.engine.meter.cache import Call, PrefixCache
 from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
-from tenure.engine.planners.handoff_due import Threshold
+from tenure.engine.planners.handoff.due import Threshold
 from tenure.engine.planners.selfgc import Refused
 from tenure.engine.policies.planned import Planned
 from tenure.engine.policies.policy import Policy

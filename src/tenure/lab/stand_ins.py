@@ -10,11 +10,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.handoff_sections import END, NONE, Sections
-from tenure.engine.planners.handoff_sections import SECTIONS as _SECTIONS
-from tenure.engine.planners.handoff_transcript import EARLIER, MARK
-from tenure.engine.planners.objects import one_line
-from tenure.engine.planners.selfgc_reply import PlanAction
+from tenure.engine.planners.handoff.sections import END, NONE, Sections
+from tenure.engine.planners.handoff.sections import SECTIONS as _SECTIONS
+from tenure.engine.planners.handoff.transcript import EARLIER, MARK
+from tenure.engine.planners.selfgc.objects import one_line
+from tenure.engine.planners.selfgc.reply import PlanAction
 from tenure.models.question import Answer, Cancel, Question
 
 LARGE: Final = 300  # o200k tokens; what weighs less is left alone

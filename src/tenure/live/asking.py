@@ -104,7 +104,7 @@ class Asking:
     ) -> "Answered | None":
         """A brief of earlier history; `rules` are kept for the next one. Raises ModelError when the model fails."""
         from tenure.engine.lifecycle.planning import answer_handoff, ask_handoff
-        from tenure.engine.planners.handoff_facts import Quoted
+        from tenure.engine.planners.handoff.facts import Quoted
         from tenure.models.question import Question
 
         self._rules = self._rules if rules is None else dict(rules)

@@ -13,7 +13,7 @@ from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.planners.handoff_sections import SECTIONS
+from tenure.engine.planners.handoff.sections import SECTIONS
 
 COUNTED = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]
 BRIEF = "\n\n".join(f"## {section.title}\nIt was counted to 700; its {section.key}." for section in SECTIONS) + "\n[end of brief]"

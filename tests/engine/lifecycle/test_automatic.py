@@ -1,7 +1,7 @@
 import pytest
 
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
-from tenure.engine.planners.handoff_due import Absolute, OfWindow, Reason
+from tenure.engine.planners.handoff.due import Absolute, OfWindow, Reason
 from tenure.errors import InputError
 
 

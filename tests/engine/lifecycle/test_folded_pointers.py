@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tenure.engine.lifecycle.fit import RESIDUE_SHARE
 from tenure.engine.lifecycle.planning import answer_handoff, ask_handoff
 from tenure.engine.lifecycle.session import Propose
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.inherit import Shared, inherited

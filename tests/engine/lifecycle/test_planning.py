@@ -11,8 +11,8 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.planning import Ask, answer_handoff, answer_selfgc, ask_handoff, ask_selfgc
 from tenure.engine.lifecycle.session import Propose, Session, Setup, Stay
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.handoff_sections import SECTIONS
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.sections import SECTIONS
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.guard import Hold

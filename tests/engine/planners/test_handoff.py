@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff import ask, cut
-from tenure.engine.planners.handoff_brief import brief
-from tenure.engine.planners.handoff_due import Absolute, OfWindow, Reason, Threshold, due
-from tenure.engine.planners.handoff_facts import Facts, Failure, Quoted, Touched, facts_of
-from tenure.engine.planners.handoff_sections import Sections, read
+from tenure.engine.planners.handoff.brief import brief
+from tenure.engine.planners.handoff.due import Absolute, OfWindow, Reason, Threshold, due
+from tenure.engine.planners.handoff.facts import Facts, Failure, Quoted, Touched, facts_of
+from tenure.engine.planners.handoff.sections import Sections, read
 from tenure.engine.record.entry import Draft, Role
 from tenure.engine.record.index import Index
 from tenure.testing.builders import (

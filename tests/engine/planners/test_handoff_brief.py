@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.planners.handoff_brief import Brief, brief, parsed, standing
-from tenure.engine.planners.handoff_facts import Facts, Failure, Quoted, Touched
-from tenure.engine.planners.handoff_sections import SECTIONS, Sections, settled
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.brief import Brief, brief, parsed, standing
+from tenure.engine.planners.handoff.facts import Facts, Failure, Quoted, Touched
+from tenure.engine.planners.handoff.sections import SECTIONS, Sections, settled
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.record.quotation import without_marks
 from tenure.testing.builders import harness, human, placed, reply, result
 

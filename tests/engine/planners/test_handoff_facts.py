@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.planners.handoff_facts import FAILURE_CHARS, FAILURES, FILES, Facts, Quoted, Touched, facts_of, target_of
+from tenure.engine.planners.handoff.facts import FAILURE_CHARS, FAILURES, FILES, Facts, Quoted, Touched, facts_of, target_of
 from tenure.engine.record.entry import Draft, Role, ToolCall
 from tenure.testing.builders import call, human, indexed, placed, reply, result, returned
 from tenure.testing.transcripts import transcripts

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.planners.handoff_sections import END, MOST, SECTIONS, Refusal, Refused, Sections, read, settled
+from tenure.engine.planners.handoff.sections import END, MOST, SECTIONS, Refusal, Refused, Sections, read, settled
 
 BODIES = {
     "goal": "Make the login test stable.",

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.handoff_transcript import GIVING_WAY, MARK, OPENING, Kind, Transcript, ends, transcript
+from tenure.engine.planners.handoff.transcript import GIVING_WAY, MARK, OPENING, Kind, Transcript, ends, transcript
 from tenure.engine.record.entry import Draft, Opaque
 from tenure.testing.builders import (
     by_words,

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.planners.objects import WHY, ContextObject, Why, objects_in
+from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why, objects_in
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft, Entry, Origin
 from tenure.engine.record.objects import parse_handle

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.objects import WHY, ContextObject, Why, objects_in
 from tenure.engine.planners.selfgc import (
     Fold,
     Mask,
@@ -18,7 +17,8 @@ from tenure.engine.planners.selfgc import (
     read,
     screened,
 )
-from tenure.engine.planners.selfgc_prompt import prompt
+from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why, objects_in
+from tenure.engine.planners.selfgc.prompt import prompt
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.rules import Rules

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.engine.planners.loose_json import Node, loose
-from tenure.engine.planners.selfgc_prompt import EXAMPLES, REPLY
-from tenure.engine.planners.selfgc_reply import TARGETS, Proposed, read
+from tenure.engine.planners.selfgc.prompt import EXAMPLES, REPLY
+from tenure.engine.planners.selfgc.reply import TARGETS, Proposed, read
 
 CONTRACT = """\
 <above_conversation_summary>

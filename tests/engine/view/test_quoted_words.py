@@ -11,11 +11,11 @@ from msgspec import structs
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose, Unmet
 from tenure.engine.lifecycle.session import Setup
-from tenure.engine.planners.handoff_brief import brief, parsed
-from tenure.engine.planners.handoff_facts import Facts
-from tenure.engine.planners.handoff_sections import Sections
-from tenure.engine.planners.objects import ContextObject
+from tenure.engine.planners.handoff.brief import brief, parsed
+from tenure.engine.planners.handoff.facts import Facts
+from tenure.engine.planners.handoff.sections import Sections
 from tenure.engine.planners.selfgc import pointer_to
+from tenure.engine.planners.selfgc.objects import ContextObject
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.placeholder import cleared, superseded
 from tenure.engine.record.quotation import OPENINGS, enclosed, quoted, without_marks

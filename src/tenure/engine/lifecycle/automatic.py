@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget, parse_tokens
 from tenure.engine.lifecycle.gate import TRIGGER_SHARE, Rule
-from tenure.engine.planners.handoff_due import Absolute, OfWindow, Threshold, Verdict, due
+from tenure.engine.planners.handoff.due import Absolute, OfWindow, Threshold, Verdict, due
 
 GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
 _MOST_FAILURES: Final = 6  # in a row that count: each doubles what must have come

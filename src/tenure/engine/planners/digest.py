@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tenure.engine.clip.clip import clip, sign_of
 from tenure.engine.clip.setting import Clip
-from tenure.engine.planners.handoff_transcript import ends
+from tenure.engine.planners.handoff.transcript import ends
 from tenure.engine.policies.situation import Count
 
 ROOM: Final = 30_000  # o200k tokens of a question, at most

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from tenure.engine.planners.handoff_facts import COMMANDED, COMMANDS, PATCHED, VERBS
+from tenure.engine.planners.handoff.facts import COMMANDED, COMMANDS, PATCHED, VERBS
 from tenure.engine.policies.tiered import READS
 from tenure.engine.record.objects import tool_name
 from tenure.lab.audit.shell import Showing, commanded

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.planners.loose_json import Node, Value, loose, straight
-from tenure.engine.planners.objects import one_line
+from tenure.engine.planners.selfgc.objects import one_line
 
 LONGEST: Final = 262_144  # characters of a reply that are read: its end
 TEXT_CHARS: Final = 2_000

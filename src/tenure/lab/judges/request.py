@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.engine.planners.handoff_transcript import ends
+from tenure.engine.planners.handoff.transcript import ends
 from tenure.engine.policies.situation import Count
 from tenure.engine.view.edit import Act
 from tenure.lab.harm.passage import plain as spelled

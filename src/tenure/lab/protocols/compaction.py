@@ -16,11 +16,11 @@ from tenure.engine.meter.cache import Call, PrefixCache
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.planners import handoff
-from tenure.engine.planners.handoff_brief import brief, parsed
-from tenure.engine.planners.handoff_facts import facts_of
-from tenure.engine.planners.handoff_sections import Refusal
-from tenure.engine.planners.handoff_sections import read as read_brief
-from tenure.engine.planners.handoff_transcript import OPENING
+from tenure.engine.planners.handoff.brief import brief, parsed
+from tenure.engine.planners.handoff.facts import facts_of
+from tenure.engine.planners.handoff.sections import Refusal
+from tenure.engine.planners.handoff.sections import read as read_brief
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Entry, Origin, Role, Text, ToolCall

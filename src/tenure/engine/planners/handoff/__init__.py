@@ -1,9 +1,8 @@
 """Where history is cut when it is handed off, and what the summariser is asked.
 
-A handoff puts one synthetic brief in the user role in place of the entries before a cut. This file answers two questions as values: where
-(`cut`), and with what words (`ask`); when it is due without being asked says `handoff_due`. What comes back is read in `handoff_sections`,
-what code adds to it is gathered in `handoff_facts`, and what the model then reads is written in `handoff_brief`. The source is the account of
-the agent efferent: one cumulative brief, made from a flat transcript.
+A handoff puts one synthetic brief in the user role in place of the entries before a cut (`cut`), written by a model from a flat transcript (`ask`). Beside
+this stand when it is due without being asked (`due`), the transcript, the sections that a reply must have, the facts that code adds, and the brief as the
+model reads it. The source is the account of the agent efferent: one cumulative brief, made from a flat transcript.
 """
 
 from bisect import bisect_left
@@ -13,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.handoff_brief import parsed
-from tenure.engine.planners.handoff_sections import BRIEF_WORDS, END, SECTIONS, titled
-from tenure.engine.planners.handoff_transcript import MARK, Transcript, ends, transcript
+from tenure.engine.planners.handoff.brief import parsed
+from tenure.engine.planners.handoff.sections import BRIEF_WORDS, END, SECTIONS, titled
+from tenure.engine.planners.handoff.transcript import MARK, Transcript, ends, transcript
 from tenure.engine.policies.situation import Count
 from tenure.engine.record.entry import Entry, Origin, Role
 from tenure.engine.record.index import NONE, Index
@@ -31,7 +30,7 @@ class HandoffRequest(Struct, frozen=True, kw_only=True):
 
     system: str
     user: str
-    transcript: Transcript  # what `user` quotes; `handoff_sections.read` holds the reply against it
+    transcript: Transcript  # what `user` quotes; `handoff.sections.read` holds the reply against it
     output_tokens: int = OUTPUT_TOKENS
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.handoff_facts import Facts, Failure, Quoted, Touched
-from tenure.engine.planners.handoff_sections import SECTIONS, Sections, settled, titled
-from tenure.engine.planners.handoff_transcript import OPENING, is_brief
+from tenure.engine.planners.handoff.facts import Facts, Failure, Quoted, Touched
+from tenure.engine.planners.handoff.sections import SECTIONS, Sections, settled, titled
+from tenure.engine.planners.handoff.transcript import OPENING, is_brief
 from tenure.engine.record.entry import Entry
 from tenure.engine.record.quotation import without_marks
 

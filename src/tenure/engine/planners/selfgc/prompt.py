@@ -8,7 +8,7 @@ contract, Table 5 and Table 7; the examples are our own, one for each of its six
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from tenure.engine.planners.objects import WHY, ContextObject, Why
+from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why
 from tenure.engine.policies.situation import Count
 
 OPENING: Final = """\

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.handoff_transcript import MARK
+from tenure.engine.planners.handoff.transcript import MARK
 
 END: Final = "[end of brief]"
 NONE: Final = "none"

@@ -13,9 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.objects import WHY, At, ContextObject, Read, objects_in, one_line
-from tenure.engine.planners.selfgc_prompt import prompt
-from tenure.engine.planners.selfgc_reply import ACTIONS, PlanAction, Proposed, Target, Unread, read
+from tenure.engine.planners.selfgc.objects import WHY, At, ContextObject, Read, objects_in, one_line
+from tenure.engine.planners.selfgc.prompt import prompt
+from tenure.engine.planners.selfgc.reply import ACTIONS, PlanAction, Proposed, Target, Unread, read
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.quotation import cited, enclosed, in_quotes
 

@@ -2,7 +2,7 @@
 
 The contract asks for tags (Self-GC paper, Listing 2). Models answer with fences, prose, JSON, half a plan or two of them; all of that is
 forgiven. A target is not guessed: what is no object's name, what was cut off in the middle and what stands in prose is kept apart, with a
-reason. Of several plans the last whole one counts that is no quotation (`planners.quotation`).
+reason. Of several plans the last whole one counts that is no quotation (`selfgc.quotation`).
 """
 
 import re
@@ -14,8 +14,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tenure.engine.planners.loose_json import Loose, Node, Value, loose, straight
-from tenure.engine.planners.objects import one_line
-from tenure.engine.planners.quotation import apart, unquoted
+from tenure.engine.planners.selfgc.objects import one_line
+from tenure.engine.planners.selfgc.quotation import apart, unquoted
 from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
 

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from tenure.engine.planners.selfgc_prompt import EXAMPLES, REPLY
+from tenure.engine.planners.selfgc.prompt import EXAMPLES, REPLY
 
 _TAG: Final = r"<\s*+(?P<close>/?)\s*+gc[_\- ]?plan\b(?P<rest>[^<>]*+)>"
 _EVENT: Final = re.compile(
