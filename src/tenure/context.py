@@ -398,7 +398,7 @@ class Context:
     def release(self, object_: str, kind: HoldKind = "pin") -> bool:
         """Let go of what is held; False when it was not."""
         released = self.store.release(self.conversation, Hold(kind=kind, object=object_))
-        self.session.holds = tuple(hold for hold in self.session.holds if (hold.object, hold.kind) != (object_, kind))
+        self.session.release(object_, kind)
         return released
 
     def undo(self, number: int) -> Commit:
@@ -635,6 +635,7 @@ class Context:
             index.own.update(taken)
         else:
             index.again(taken, self.store.entries(self.conversation))
+            self.session.holds = self.session.holds  # under the names that objects have now
 
     def _offered(self, offer: Offer) -> dict[str, Any]:
         """One of our tools as it is declared; under another name where the host has a tool of its own."""

@@ -11,6 +11,7 @@ from tenure.engine.lifecycle.held import Holders
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.policy import Policy
+from tenure.engine.policies.situation import survey
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.guard import Hold
 from tenure.engine.view.rules import Rules
@@ -19,6 +20,7 @@ from work import growth
 
 RULES = Rules(provider="t", dialect="openai-chat")
 SEALED = replace(RULES, thinking="open_loop", reasoning_unit=True)
+EVERY = 10**6
 LONG = " ".join(["line"] * 30)
 
 
@@ -57,6 +59,7 @@ def play(
         kept.append(draft)
         if n < holds:
             kept.hold(Hold(object=f"entry:{n}"))
+            kept.hold(Hold(object=f"user:{len(kept.index.turns) // 2 or 1}", kind="handle"))  # one that was summed up
         decision = kept.decide()
         proposal = decision
         if isinstance(decision, Unmet):
@@ -67,7 +70,7 @@ def play(
 
 
 @pytest.mark.parametrize("policy", [Cwl(), None], ids=["cwl", "no-policy"])
-@pytest.mark.parametrize("holds", [0, 40])
+@pytest.mark.parametrize("holds", [0, 40, EVERY])
 def test_human_text_above_a_ceiling_is_told_in_linear_steps(policy: Policy | None, holds: int) -> None:
     def told(turns: int) -> int:
         return sum(1 for _ in play(talk(turns), policy, holds=holds))
@@ -79,11 +82,12 @@ def test_human_text_above_a_ceiling_is_told_in_linear_steps(policy: Policy | Non
 @pytest.mark.parametrize("rules", [RULES, SEALED], ids=["plain", "sealed"])
 @pytest.mark.parametrize("policy", [Cwl(), Cwl.paper(), None], ids=["cwl", "paper", "no-policy"])
 @pytest.mark.parametrize("drafts", [talk, mixed])
+@pytest.mark.parametrize("holds", [7, EVERY])
 def test_what_is_summed_up_once_is_what_a_look_at_the_whole_view_finds(
-    drafts: object, policy: Policy | None, rules: Rules
+    drafts: object, policy: Policy | None, rules: Rules, holds: int
 ) -> None:
     seen = 0
-    for kept, decision in play(drafts(40), policy, holds=7, rules=rules):  # type: ignore[operator]
+    for kept, decision in play(drafts(40), policy, holds=holds, rules=rules):  # type: ignore[operator]
         at_once = kept._held(decision.proposal)
         kept._holders, used = Holders(), kept._holders
         assert kept._held(decision.proposal) == at_once
@@ -91,6 +95,23 @@ def test_what_is_summed_up_once_is_what_a_look_at_the_whole_view_finds(
         assert sum(decision.held_by.values()) == decision.tokens
         seen += 1
     assert seen > 50
+
+
+@pytest.mark.parametrize("drafts", [talk, mixed])
+def test_releasing_what_was_summed_up_as_held_is_seen(drafts: object) -> None:
+    for kept, _ in play(drafts(20), Cwl(), holds=EVERY):  # type: ignore[operator]
+        held = kept.holds[len(kept.holds) // 2]
+        kept.release(held.object, held.kind)
+        at_once = kept._held()
+        kept._holders = Holders()
+        assert kept._held() == at_once
+        kept.hold(held)
+        assert kept._held() == Holders().held_by(
+            kept.view,
+            kept.guard(),
+            len(kept.commits),
+            lambda rows, kept=kept: survey(kept.index, kept.view, RULES, kept.guard(), by_words, rows=rows),
+        )
 
 
 def test_a_ceiling_is_met_as_soon_as_what_left_the_tail_is_enough_to_meet_it() -> None:

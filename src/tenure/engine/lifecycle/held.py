@@ -46,8 +46,16 @@ class Holders:
         self._key: object = None
         self._until = 0  # rows of older entries are settled, but for those in `_loose`
         self._settled: Counter[str] = Counter()
+        self._rows: dict[int, dict[str, int]] = {}  # what of it is of each entry
         self._loose: list[int] = []
         self._unanswered: set[int] = set()  # settled calls without a result
+
+    def look_again(self, entries: Iterable[int]) -> None:
+        """Of these entries more is held than was."""
+        for entry in entries:
+            if (settled := self._rows.pop(entry, None)) is not None:
+                self._settled.subtract(settled)
+                self._loose.append(entry)
 
     def held_by(self, view: Projection, guard: Guard, commits: int, survey: Survey) -> dict[str, int]:
         """O200k tokens by holder, in the order of `HOLDERS`; they add up to the view. O(rows that are not settled)."""
@@ -64,12 +72,16 @@ class Holders:
         held = dict.fromkeys(HOLDERS, 0)
         for row in rows:
             settled = row.entry < self._until and not self._is_loose(index, situation.rules, row)
-            into = self._settled if settled else held
+            into = dict[str, int]() if settled else held
             if row.entry < self._until and not settled:
                 self._loose.append(row.entry)
             bound = _bound(situation, row)
             for block in row.blocks:
-                into[_holder(situation, (row.entry, block), bound) or POLICY] += view.weight(row.entry, block)
+                holder = _holder(situation, (row.entry, block), bound) or POLICY
+                into[holder] = into.get(holder, 0) + view.weight(row.entry, block)
+            if settled:
+                self._rows[row.entry] = into
+                self._settled.update(into)
         for holder, tokens in self._settled.items():
             held[holder] += tokens
         held[RESIDUES] = sum(insert.tokens for insert in view.inserts)

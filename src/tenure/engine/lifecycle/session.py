@@ -37,10 +37,12 @@ from tenure.engine.view.edit import Act, Commit, Drop, Edit, Moment, Price
 from tenure.engine.view.guard import (
     Guard,
     Hold,
+    HoldKind,
+    Holds,
     active_of,
+    entries_under,
     faithful_guard,
     fresh_recalls,
-    held_keys,
     loop_start,
     opening_of,
     tail_of,
@@ -84,7 +86,7 @@ class _Spent(Struct, frozen=True, kw_only=True, gc=False):
     length: int  # of the record
     tokens: int  # of the record
     commits: int  # once what it had offered was committed
-    holds: tuple[Hold, ...]
+    releases: int  # of holds
     price: Price | None = None  # of what it offered and was not worth it then
     deferred: int = 0  # o200k tokens that it offered to a limit that forces, and that were too few
     free: int = 0  # o200k tokens that nothing but its own rule kept then
@@ -143,7 +145,7 @@ class Session:
         self.index = Index(kinds)
         self.view = Projection(self.index)
         self.commits: CommitLog = [] if log is None else log
-        self.holds: tuple[Hold, ...] = ()
+        self._holds = Holds()
         self.ratio = 1.0
         self.calls = Calls()
         self._chain = Chain(setup.tenant)
@@ -162,6 +164,15 @@ class Session:
     def length(self) -> int:
         """Entries in the record."""
         return len(self.index)
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """What the host holds, in the order in which it was held."""
+        return tuple(self._holds)
+
+    @holds.setter
+    def holds(self, holds: Iterable[Hold]) -> None:
+        self._holds.put(self.index, holds)
 
     @property
     def waiting(self) -> Planned | None:
@@ -255,8 +266,15 @@ class Session:
 
     def hold(self, hold: Hold) -> None:
         """Keep an object from being touched. Raises InputError when the record has no such object."""
-        held_keys(self.index, hold)
-        self.holds = (*(each for each in self.holds if (each.object, each.kind) != (hold.object, hold.kind)), hold)
+        entries = {entry for key in self._holds.add(self.index, hold) for entry in entries_under(self.index, key)}
+        self._holders.look_again(entries)
+        if self._spent is not None:  # what it kept free is less by this
+            rows = [row for row in map(self.view.row, entries) if row is not None]
+            self._spent = replace(self._spent, free=max(0, self._spent.free - sum(row.tokens for row in rows)))
+
+    def release(self, object_: str, kind: HoldKind = "pin") -> None:
+        """Let go of what is held."""
+        self.holds = tuple(hold for hold in self._holds if (hold.object, hold.kind) != (object_, kind))
 
     def send(self, *, head: str = "", head_tokens: int = 0, at: str = "") -> None:
         """Learn that the view goes out now, behind a head (anything that tells heads apart)."""
@@ -280,12 +298,12 @@ class Session:
         limit = int(self.setup.budget.limit / self.ratio)
         tail, opening = tail_of(self.index, self.view, limit, exchanges), opening_of(self.index, self.view)
         if not exchanges:  # the paper knows no recall, and an open episode stays whole
-            return Guard(self.index, tail=tail, opening=opening, holds=self.holds, before_marks=before_marks)
+            return Guard(self.index, tail=tail, opening=opening, holds=self._holds, before_marks=before_marks)
         return Guard(
             self.index,
             tail=tail,
             opening=opening,
-            holds=self.holds,
+            holds=self._holds,
             recalled=fresh_recalls(self.index, self.view, limit),
             before_marks=before_marks,
             active_from=active_of(self.index, self.view, limit),
@@ -425,7 +443,7 @@ class Session:
 
     def _touched(self, after: Projection) -> str:
         """A held object of which a view would show less, or otherwise, than this one does; empty when there is none. O(what is held)."""
-        for hold in self.holds if not self.setup.faithful else ():
+        for hold in self._holds if not self.setup.faithful else ():
             for at in blocks_of(self.index, parse_handle(hold.object)):
                 if self.view.shows(*at) and not (after.shows(*at) and self.view.instead(*at) == after.instead(*at)):
                     is_reasoning = self.index.block(at).kind == "thinking"
@@ -519,7 +537,7 @@ class Session:
         What it offered and was not worth it then is looked at again when by a first look it is worth it now.
         """
         spent = self._spent
-        if spent is None or spent.commits != len(self.commits) or spent.holds != self.holds:
+        if spent is None or spent.commits != len(self.commits) or spent.releases != self._holds.releases:
             return False
         if forced and spent.price is not None:
             return False
@@ -550,7 +568,7 @@ class Session:
             length=self.length,
             tokens=self.index.tokens,
             commits=commits,
-            holds=self.holds,
+            releases=self._holds.releases,
             price=price,
             deferred=deferred,
             free=free_of(self._held()) if commits == len(self.commits) else 0,

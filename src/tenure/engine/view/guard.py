@@ -1,6 +1,6 @@
 """What no policy may touch, and why."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -30,6 +30,54 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""
 
 
+Key = tuple[str, int]
+_RENAMED: Final = frozenset({"episode", "skill", "spill"})  # objects whose names a later one may bear
+
+
+class Holds:
+    """What the host holds, in the order in which it was held. Mutable: what a hold stands for is looked up once, as long as its name is its own."""
+
+    def __init__(self) -> None:
+        self.releases = 0  # how often something was let go
+        self._holds: dict[tuple[str, HoldKind], Hold] = {}
+        self._standing: dict[Key, Reason] = {}
+        self._named: list[Hold] = []  # those looked up each time
+
+    def __iter__(self) -> Iterator[Hold]:
+        return iter(self._holds.values())
+
+    def add(self, index: Index, hold: Hold) -> tuple[Key, ...]:
+        """Hold an object; what it is known by. Raises InputError when the record has no such object. O(1)."""
+        keys = held_keys(index, hold)
+        if self._holds.pop((hold.object, hold.kind), None) is not None:
+            self._named = [each for each in self._named if (each.object, each.kind) != (hold.object, hold.kind)]
+        self._holds[hold.object, hold.kind] = hold
+        if parse_handle(hold.object).kind in _RENAMED:
+            self._named.append(hold)
+        else:
+            self._standing.update(dict.fromkeys(keys, _reason(hold)))
+        return keys
+
+    def put(self, index: Index, holds: Iterable[Hold]) -> None:
+        """Hold these instead."""
+        held, self.releases = tuple(holds), self.releases + 1
+        self._holds, self._standing, self._named = {}, {}, []
+        for hold in held:
+            self.add(index, hold)
+
+    def standing(self) -> Mapping[Key, Reason]:
+        """What is held under names that stay, by key; it grows as more is held."""
+        return self._standing
+
+    def named(self, index: Index) -> Mapping[Key, Reason]:
+        """What is held now under names that may be borne by another object later."""
+        return {key: _reason(hold) for hold in self._named for key in held_keys(index, hold)}
+
+
+def _reason(hold: Hold) -> Reason:
+    return "pin" if hold.kind == "pin" else "hold"
+
+
 class Guard:
     """Which blocks no policy touches, and why. O(1) a question; made once per decision.
 
@@ -43,7 +91,7 @@ class Guard:
         *,
         tail: frozenset[int],
         opening: frozenset[int] = frozenset(),
-        holds: Iterable[Hold] = (),
+        holds: Holds | None = None,
         recalled: frozenset[int] = frozenset(),
         before_marks: bool = False,
         waived: bool = False,
@@ -56,16 +104,22 @@ class Guard:
         self._recalled = recalled
         self._opening = opening
         self._prologue: At = (index.first_delimiter if before_marks else None) or (0, 0)  # what lies before it stays
-        self._held: dict[tuple[str, int], Reason] = {}
-        for hold in holds:
-            for key in held_keys(index, hold):
-                self._held[key] = "pin" if hold.kind == "pin" else "hold"
+        self._holds = holds or Holds()
+        self._held, self._named = self._holds.standing(), self._holds.named(index)
 
     @property
     def standing(self) -> object:
-        """What it holds beside the record's end: equal as long as nothing older has changed hands. O(what is held)."""
+        """What it holds beside the record's end: equal as long as nothing older has changed hands, but for holds that came."""
         index = self.index
-        return self._opening, self._prologue, self._held, len(index.references), index.notes.span, self.waived
+        return (
+            self._opening,
+            self._prologue,
+            self._named,
+            self._holds.releases,
+            len(index.references),
+            index.notes.span,
+            self.waived,
+        )
 
     @property
     def settled_until(self) -> int:
@@ -78,7 +132,7 @@ class Guard:
 
     def tied(self) -> Container[int]:
         """The entries of which more may be held than human text and the open episode: anything that asks for `why`."""
-        if self._held:
+        if self._held or self._named:
             return range(len(self.index))
         notes = () if self.index.notes.span is None else (self.index.notes.span,)
         spans = [self.index.spans[ordinal] for ordinal in (*self._recalled, *notes, *self.index.references)]
@@ -103,7 +157,7 @@ class Guard:
             return "hold"  # tools stand and fall with the result that declared them
         if facts.span == index.notes.span:
             return "notes"  # they are the agent's own, and hold whatever is waived
-        if self._held:
+        if self._held or self._named:
             return self._held_why(at, facts.span, facts.episode, facts.turn)
         return None
 
@@ -121,7 +175,8 @@ class Guard:
 
     def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
         keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]), (f"block {at[1]}", at[0]))
-        return next((self._held[key] for key in keys if key in self._held), None)
+        found = (self._named.get(key) or self._held.get(key) for key in keys)
+        return next((reason for reason in found if reason is not None), None)
 
 
 def faithful_guard(index: Index, view: Projection) -> Guard:
@@ -234,7 +289,28 @@ def loop_start(index: Index) -> int:
     return index.loop if index.in_loop else len(index)
 
 
-def held_keys(index: Index, hold: Hold) -> tuple[tuple[str, int], ...]:
+def entries_under(index: Index, key: Key) -> set[int]:
+    """The entries with blocks that a key stands for, and those of the calls and results that these go with."""
+    kind, number = key
+    if kind == "span":
+        spans, entries = [index.spans[number]], set[int]()
+    else:
+        entries = set(_range_of(index, kind, number))
+        spans = [index.spans[facts.span] for entry in entries for facts in index.entries[entry].blocks if facts.span != NONE]
+    return entries.union(at[0] for span in spans for at in (span.call, span.result) if at is not None)
+
+
+def _range_of(index: Index, kind: str, number: int) -> range:
+    if kind == "turn":
+        start, stop = (
+            index.turns[number - 1].start[0],
+            index.turns[number].start[0] + 1 if number < len(index.turns) else len(index),
+        )
+        return range(start, stop)
+    return index.entries_of(index.episodes[number]) if kind == "episode" else range(number, number + 1)
+
+
+def held_keys(index: Index, hold: Hold) -> tuple[Key, ...]:
     """What a hold is known by in the index. Raises InputError when the record has no such object."""
     handle = parse_handle(hold.object)
     places = blocks_of(index, handle)
