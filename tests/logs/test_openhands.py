@@ -215,3 +215,18 @@ def test_an_event_of_another_shape_costs_that_event() -> None:
     assert "Shall I go on?" in texts(found)
     assert any("damaged event" in event.reason for event in skipped(found))
     assert calls(found) == ["c1", "c2", "c3"]
+
+
+def test_the_resolvers_output_is_read_however_long_the_issue() -> None:
+    data = (FIXTURES / "openhands_resolver.jsonl").read_bytes()
+    assert data.index(b'"history"') > 64 * 2**10
+    assert read([data])[0].name == "openhands"
+    found = events("openhands_resolver.jsonl")
+    assert [(kind, text) for kind, text in said(found) if kind == "Text"] == [
+        ("Text", "Please fix the issue."),
+        ("Text", "I look."),
+        ("Text", "Fixed."),
+        ("Text", "Second."),
+    ]
+    assert calls(found) == results(found) == ["t1"]
+    assert [(each.reason, each.drop_before) for each in rewritten(found)] == [("new sample", 4)]

@@ -4,7 +4,6 @@ A new format is one file with its reader and one name in `READERS`; readers that
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Final
 
 from tenure.engine.record.entry import Draft
@@ -14,9 +13,11 @@ from tenure.logs.atif.reader import Atif
 from tenure.logs.claude_code import ClaudeCode
 from tenure.logs.cline import Cline
 from tenure.logs.codex import Codex
+from tenure.logs.copilot_cli import CopilotCli
 from tenure.logs.gemini_cli import GeminiCli
 from tenure.logs.goose import Goose
 from tenure.logs.inspect_log.reader import InspectLog
+from tenure.logs.json_files import HEAD, opened
 from tenure.logs.messages import READERS as MESSAGES
 from tenure.logs.mini_swe_agent import MiniSweAgent
 from tenure.logs.opencode import OpenCode
@@ -29,11 +30,10 @@ from tenure.logs.swe_agent.reader import SweAgent
 from tenure.logs.tau_bench.reader import TauBench
 from tenure.logs.who_and_when import WhoAndWhen
 
-HEAD: Final = 64 * 2**10  # bytes
-
 READERS: Final[tuple[Reader, ...]] = (
     ClaudeCode(),
     Codex(),
+    CopilotCli(),
     Pi(),
     OpenCode(),
     GeminiCli(),
@@ -63,17 +63,11 @@ def read(chunks: Iterable[bytes], where: str = "session", agent: str = "") -> tu
     Raises InputError, naming `where`, when no reader fits; its events raise it when the file does not hold the sub-agent.
     """
     damage: list[InputError] = []
-    rest = _until_damage(chunks, damage)
-    start, size = list[bytes](), 0
-    while size < HEAD and (chunk := next(rest, None)) is not None:
-        start.append(chunk)
-        size += len(chunk)
-    head = b"".join(start)
+    head, whole = opened(_until_damage(chunks, damage))
     reader = detect(head[:HEAD])
     if reader is None:
         found = f"found {_shown(head)}" if opening(head) else "found an empty file"
         raise InputError(where, found, "one of the formats " + ", ".join(reader.name for reader in READERS))
-    whole = chain((head,), rest)
     return reader, _with_damage(_of_agent(reader, whole, where, agent) if agent else reader.read(whole), damage)
 
 

@@ -51,6 +51,11 @@ def text_of(raw: Raw | bytes) -> str:
     return compact(raw) if text is None else text
 
 
+def texts(*words: tuple[str | None, Origin]) -> tuple[Text, ...]:
+    """Blocks of those of the words that are not empty."""
+    return tuple(Text(text=text, origin=origin) for text, origin in words if text)
+
+
 def from_base64(data: str, media_type: str, origin: Origin) -> Media:
     """The media whose bytes are `data`."""
     return media_of(Source(media_type=media_type, data=data, image=media_type.startswith("image/")), origin)

@@ -45,6 +45,7 @@ class Transcript:
         self._stayed: list[int] = []  # drafts before `_since` that are in the window, in order
         self._since = 0
         self._work = 0
+        self._prompts: set[int] = set()
 
     # What the reader says.
 
@@ -101,6 +102,8 @@ class Transcript:
     def draft(self, draft: Draft) -> int:
         """The number of one more draft."""
         self._events.append(draft)
+        if draft.role is Role.SYSTEM:
+            self._prompts.add(self.count)
         self.calls.update((block.call_id, self.count) for block in draft.blocks if isinstance(block, ToolCall))
         self.count += 1
         return self.count - 1
@@ -219,6 +222,11 @@ class Transcript:
         place = bisect_left(self._stayed, number)
         return place < len(self._stayed) and self._stayed[place] == number
 
+    def oldest(self, most: int) -> list[int]:
+        """The oldest drafts in the window that are no system prompts."""
+        window = (number for numbers in (self._stayed, range(self._since, self.count)) for number in numbers)
+        return [number for number, _ in zip((each for each in window if each not in self._prompts), range(most), strict=False)]
+
     # What is handed on.
 
     def take(self) -> Iterator[Event]:
@@ -228,6 +236,18 @@ class Transcript:
             ready, self._events = self._events[:end], self._events[end:]
             self._open = 0 if self._open > 0 else -1
             yield from ready
+
+    def run(
+        self,
+        items: Iterable[tuple[Element, T] | Skipped],
+        read: Callable[[Element, T], object],
+        what: str = "event",
+        agent: str = "",
+    ) -> Iterator[Event]:
+        """All events that `read` makes of the items; of an `agent`'s conversation only those."""
+        yield from self.each(items, read, what)
+        self.close()
+        yield from self.take() if agent else self.end()
 
     def end(self) -> Iterator[Event]:
         """All events that are left, what was skipped, and the sub-agents."""

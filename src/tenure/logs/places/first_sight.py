@@ -120,6 +120,7 @@ def _member(name: str) -> "re.Pattern[bytes]":
 _SAYS: Final[Mapping[str, "re.Pattern[bytes]"]] = {
     "claude-code": _member("cwd"),
     "codex": _member("cwd"),
+    "copilot-cli": _member("cwd"),
     "pi": _member("cwd"),
     "opencode": _member("directory"),
     "goose": _member("working_dir"),

@@ -119,6 +119,10 @@ PLACES: Final = (
     Place(tool="codex", folders=_below(_CODEX, "sessions"), files="**/rollout-*.jsonl.zst"),
     Place(tool="codex", folders=_below(_CODEX, "archived_sessions"), files="rollout-*.jsonl"),
     Place(tool="codex", folders=_below(_CODEX, "archived_sessions"), files="rollout-*.jsonl.zst"),
+    Place(
+        tool="copilot-cli", folders=("$XDG_STATE_HOME/.copilot/session-state", "~/.copilot/session-state"), files="*/events.jsonl"
+    ),
+    Place(tool="copilot-cli", folders=("~/.copilot/session-state",), files="*.jsonl"),
     Place(tool="opencode", folders=("$OPENCODE_DB",), files="", store="opencode"),
     Place(tool="opencode", folders=_below(_LOCAL, "opencode"), files="opencode*.db", store="opencode"),
     Place(tool="opencode", folders=_below(_LOCAL, "kilo"), files="*.db", store="opencode"),  # Kilo's CLI is built on OpenCode
