@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.session import Propose, Session, Setup, Stay
+from tenure.engine.lifecycle.decision import Propose, Stay
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import weigh
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft

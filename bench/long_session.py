@@ -15,7 +15,7 @@ from typing import Any
 
 from tenure.context import Context
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.session import Stay, Unmet
+from tenure.engine.lifecycle.decision import Stay, Unmet
 
 CEILING = 80_000
 HUMAN_EVERY = 600  # steps

@@ -21,7 +21,7 @@ from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle import planning
 from tenure.engine.lifecycle.automatic import GROWN
 from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
-from tenure.engine.lifecycle.digesting import ABOVE
+from tenure.engine.lifecycle.digest import ABOVE
 from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
 from tenure.engine.planners import digest, handoff, selfgc
 from tenure.engine.planners.handoff import due as handoff_due

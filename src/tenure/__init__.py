@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tenure.context import Context as Context
     from tenure.engine.lifecycle.budget import Budget as Budget
-    from tenure.engine.lifecycle.session import Propose as Propose
-    from tenure.engine.lifecycle.session import Stay as Stay
-    from tenure.engine.lifecycle.session import Unmet as Unmet
+    from tenure.engine.lifecycle.decision import Propose as Propose
+    from tenure.engine.lifecycle.decision import Stay as Stay
+    from tenure.engine.lifecycle.decision import Unmet as Unmet
     from tenure.engine.policies.cwl import Cwl as Cwl
     from tenure.engine.record.tools import ToolKind as ToolKind
     from tenure.errors import Conflict as Conflict
@@ -34,13 +34,13 @@ _PLACES = {
     "Context": "tenure.context",
     "Cwl": "tenure.engine.policies.cwl",
     "InputError": "tenure.errors",
-    "Propose": "tenure.engine.lifecycle.session",
-    "Stay": "tenure.engine.lifecycle.session",
+    "Propose": "tenure.engine.lifecycle.decision",
+    "Stay": "tenure.engine.lifecycle.decision",
     "Store": "tenure.store.store",
     "StoreError": "tenure.errors",
     "TenureError": "tenure.errors",
     "ToolKind": "tenure.engine.record.tools",
-    "Unmet": "tenure.engine.lifecycle.session",
+    "Unmet": "tenure.engine.lifecycle.decision",
 }
 
 __all__ = [

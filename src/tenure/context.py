@@ -36,6 +36,7 @@ from tenure.engine.lifecycle.decision import Decision, Propose, Stay, Unmet
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.terms import Terms
+from tenure.engine.lifecycle.undo import restored, undone
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger, Spent
 from tenure.engine.meter.price import prices_for
@@ -66,7 +67,6 @@ from tenure.engine.view.project import View, project
 from tenure.engine.view.request import Messages
 from tenure.engine.view.shared import Difference, difference
 from tenure.errors import InputError
-from tenure.lab.pi_filter import weigh_like_pi
 from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
@@ -172,7 +172,7 @@ class Context:
             self._sheet = self.store.create(replace(sheet, budget=encoded(budget or USUAL_BUDGET), terms=encoded(terms)))
         dialect, model, provider = self._sheet.dialect or USUAL, self._sheet.model, terms.provider
         self._api = _named(APIS, "dialect", dialect)
-        budget = budget or Budget.kept(self._sheet.budget)
+        budget = budget or Budget.stored(self._sheet.budget)
         self._model, self.rules = model, rules_for(provider, model, dialect)
         setup = Setup(
             budget=budget,
@@ -184,7 +184,9 @@ class Context:
             clip=Clip(above=terms.clip, room=terms.clip) if terms.clip else None,
             tenant=self._sheet.tenant,
         )
-        weigher = weigh_like_pi if terms.compat == "pi-cwl" else partial(weigh, tokenizer=self._count, media=self.rules.media)
+        weigher = partial(weigh, tokenizer=self._count, media=self.rules.media)
+        if terms.compat == "pi-cwl":
+            from tenure.lab.pi_filter import weigh_like_pi as weigher
         log = StoredLog(self.store, self._sheet.id)
         self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
         self.decision: Decision | None = None  # what came of the newest request; its text is one line for people
@@ -403,7 +405,7 @@ class Context:
 
     def undo(self, number: int) -> Commit:
         """Put back what commit `number` changed, by a new commit. Raises InputError for a commit that does not exist."""
-        commit = self.session.undone(number)
+        commit = undone(self.session, number)
         self._commit(commit)
         return commit
 
@@ -412,7 +414,7 @@ class Context:
 
         Raises InputError when the record has no such object.
         """
-        commit = self.session.restored(object_)
+        commit = restored(self.session, object_)
         if commit is not None:
             self._commit(commit)
         return commit

@@ -108,7 +108,7 @@ def test_the_commands_that_are_printed_work(
     assert capsys.readouterr().out == "Yes: all four tests pass.\n"
     with Store(f"sqlite:///{context[2]}") as store:
         (sheet,) = store.conversations(None)
-    assert (Terms.stored(sheet.terms).policy, Budget.kept(sheet.budget)) == (tour.POLICY, tour.BUDGET), (
+    assert (Terms.stored(sheet.terms).policy, Budget.stored(sheet.budget)) == (tour.POLICY, tour.BUDGET), (
         "it went on as it was held"
     )
 

@@ -72,7 +72,7 @@ def test_a_session_goes_on_under_its_own_policy_and_budget(at: Callable[..., int
     def held() -> tuple[str, int | None]:
         with Store(f"sqlite:///{tmp_path}/state/tenure/sessions.db") as store:
             (sheet,) = store.conversations(None)
-        return Terms.stored(sheet.terms).policy, Budget.kept(sheet.budget).ceiling
+        return Terms.stored(sheet.terms).policy, Budget.stored(sheet.budget).ceiling
 
     assert at("Go.", "--policy", "cwl", "--ceiling", "20k", replies=[{"text": "Done."}] * 4) == 0
     assert held() == ("cwl", 20_000)

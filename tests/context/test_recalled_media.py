@@ -12,7 +12,7 @@ from pictures import png
 from tenure import Budget, Context
 from tenure.apis.media import medium_bytes
 from tenure.cli.main import main
-from tenure.engine.lifecycle.session import Propose
+from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.record.recall import raw
 from tenure.errors import InputError
 from tenure.testing.model import ScriptedModel

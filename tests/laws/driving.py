@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.session import Decision, Propose, Session, Setup, Unmet
+from tenure.engine.lifecycle.decision import Decision, Propose, Unmet
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import COMPAT, PEERS, POLICIES, chain
 from tenure.engine.policies.policy import Policy
 from tenure.engine.policies.tiered import Tiered

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from provider_order import disorder
 
 from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.lifecycle.undo import undone
 from tenure.engine.policies import PEERS
 from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
 from tenure.engine.policies.peers.discard import Discard
 from tenure.engine.policies.peers.observation_masking import ObservationMasking
 from tenure.engine.policies.peers.opencode_prune import OpencodePrune
 from tenure.engine.policies.policy import Policy
-from tenure.engine.view.guard import loop_start
 from tenure.engine.view.laws import never_larger, reasoning_is_valid, recoverable, stable, structural
 from tenure.engine.view.project import project
 from tenure.testing.builders import by_words, weigh_words
@@ -48,11 +48,11 @@ def test_a_view_without_protection_is_well_formed(policy: Policy, case: Case) ->
     run = FaithfulRun(case, policy)
     for decision in run.decisions():
         index = run.session.index
-        assert not list(structural(run.session.freeze(), index, case.rules, loop_start(index)))
+        assert not list(structural(run.session.freeze(), index, case.rules))
         assert not list(disorder(run.pieces()))
         if proposal := proposal_of(decision):
             run.session.commit(proposal.commit)
-            assert not list(structural(run.session.freeze(), index, case.rules, loop_start(index)))
+            assert not list(structural(run.session.freeze(), index, case.rules))
             assert not list(disorder(run.pieces()))
             assert run.session.freeze().lines
             if case.rules.thinking == "prefix_bound":
@@ -71,6 +71,6 @@ def test_what_left_without_protection_is_in_the_record_and_can_be_undone(policy:
         assert not list(stable(partial(project, run.session.index, run.session.length, again), after))
     assert not list(recoverable(run.entries))
     if len(run.session.commits):
-        run.session.commit(run.session.undone(data.draw(st.integers(0, len(run.session.commits) - 1))))
-        assert not list(structural(run.session.freeze(), run.session.index, case.rules, loop_start(run.session.index)))
+        run.session.commit(undone(run.session, data.draw(st.integers(0, len(run.session.commits) - 1))))
+        assert not list(structural(run.session.freeze(), run.session.index, case.rules))
         assert not list(disorder(run.pieces()))

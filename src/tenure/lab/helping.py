@@ -18,8 +18,7 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.planners.handoff.due import OfWindow, Threshold
 from tenure.engine.planners.handoff.transcript import MARK
 from tenure.engine.planners.selfgc import Refused
-from tenure.engine.policies.situation import Read
-from tenure.engine.record.entry import Usage
+from tenure.engine.record.entry import Read, Usage
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.project import View

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.books import Books, reopen
-from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.ledger import Ledger
 from tenure.engine.meter.tokens import Tokenizer, weigh
@@ -193,7 +193,7 @@ def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
     if found is None:
         return None
     with own_store(*found) as (store, held):
-        session = _session(held.model, tokenizer, Budget.stored(held.budget), held.tenant)
+        session = _session(held.model, tokenizer, Budget.stored(held.budget, otherwise=USUAL), held.tenant)
         books = Books(session, model=held.model)
         reports = {each.n: each.spent for each in store.usages(held.id)}
         commits, helped = store.commits(held.id), store.asides(held.id)

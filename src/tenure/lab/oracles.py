@@ -13,10 +13,9 @@ from msgspec import Struct
 
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.entry import Origin
+from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.index import NONE
 from tenure.engine.view.edit import Drop, Edit, Replace
-from tenure.engine.view.guard import At
 from tenure.lab.harm.cut import Uses
 from tenure.lab.harm.passage import plain
 

@@ -18,22 +18,22 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
+from tenure.engine.lifecycle.fit import shortens
 from tenure.engine.lifecycle.gate import Rule
-from tenure.engine.lifecycle.session import Propose, Session, Setup, Stay, Unmet
-from tenure.engine.lifecycle.taking import shortens
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.cache import Call, PrefixCache
 from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.engine.planners.handoff.due import Threshold
 from tenure.engine.planners.selfgc import Refused
-from tenure.engine.policies.planned import Planned
-from tenure.engine.policies.policy import Policy
+from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.chain import neutral_payload
 from tenure.engine.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
 from tenure.engine.record.index import NONE, kind_of
 from tenure.engine.view.action import Action, Shorten, Take
-from tenure.engine.view.edit import Commit, Drop, Replace
+from tenure.engine.view.edit import Commit, Drop, Replace, edits_v2_to_v1
 from tenure.engine.view.laws import never_larger, protection, structural, touched
 from tenure.engine.view.project import View
 from tenure.engine.view.rules import Rules
@@ -384,7 +384,7 @@ class _Run:
         found = chain(
             protection(before, after, index, guard, self.rules),
             never_larger(before, after, commit),
-            structural(after, index, self.rules, self.session.situation().loop_start),
+            structural(after, index, self.rules),
         )
         self._violations += [f"commit {commit.n}: {wrong}" for wrong in found]
         yield from self._settled(commit)
@@ -430,7 +430,7 @@ class _Run:
             tokens_after=commit.tokens_after,
             ratio=commit.ratio,
             actions=commit.actions,
-            edits=commit.edits,
+            edits=edits_v2_to_v1(commit.edits),
         )
 
     def _protect(self) -> Iterator[Line]:
@@ -641,7 +641,16 @@ def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | Non
     if policy is None:
         return {}
     own = structs.asdict(policy) if isinstance(policy, Struct) else {}
-    every = {**own, **structs.asdict(policy.conduct)}
+    conduct = policy.conduct
+    every = own | {
+        "batch": conduct.amount != "limit",
+        "escalates": not conduct.by_level,
+        "lines": conduct.naming == "lines",
+        "whole": conduct.amount == "all",
+        "descriptions": conduct.naming != "nothing",
+        "tail_exchanges": conduct.tail_exchanges,
+        "before_marks": conduct.before_marks,
+    }
     return {name: value for name, value in every.items() if name != "name" and isinstance(value, str | int | float | bool)}
 
 

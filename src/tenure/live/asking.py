@@ -14,8 +14,7 @@ from tenure.engine.lifecycle.session import Placed, Session
 from tenure.engine.meter.figures import first_line
 from tenure.engine.meter.ledger import CallRole, Spent
 from tenure.engine.meter.price import prices_for
-from tenure.engine.policies.situation import Count, Read
-from tenure.engine.record.entry import Usage
+from tenure.engine.record.entry import Count, Read, Usage
 from tenure.engine.view.edit import Moment
 from tenure.errors import Failure, InputError, ModelError
 
@@ -131,7 +130,7 @@ class Asking:
         """The messages with a digest beside each clip that a model gives one for. A model that fails leaves the plain clip."""
         if self._helpers.digest is None:
             return placed
-        from tenure.engine.lifecycle.digesting import answer_digest, ask_digests
+        from tenure.engine.lifecycle.digest import answer_digest, ask_digests
         from tenure.models.question import Question
 
         above = self._helpers.digest_above

@@ -8,8 +8,7 @@ from tenure.apis.api import Api
 from tenure.apis.media import Source, source_in
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.media import MediaKind, media_tokens
-from tenure.engine.policies.situation import Count
-from tenure.engine.record.entry import Entry, ToolCall
+from tenure.engine.record.entry import Count, Entry, ToolCall
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.medium import described

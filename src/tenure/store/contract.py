@@ -9,7 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tenure.apis.rules import rules_for
-from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.record.chain import genesis
 from tenure.engine.record.entry import Entry
 from tenure.engine.record.index import Index
@@ -73,7 +73,7 @@ def forked(
         index = Index()
         for entry in store.entries(source.id, 0, at):
             index.grow(entry)
-        limit = Budget.stored(source.budget).limit
+        limit = Budget.stored(source.budget, otherwise=USUAL).limit
         return Shared(index=index, rules=rules_for("", source.model, source.dialect), limit=limit)
 
     try:

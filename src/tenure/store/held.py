@@ -37,7 +37,7 @@ def held_to(
             sheet,
             dialect=dialect or sheet.dialect,
             model=model or sheet.model,
-            budget=encoded(budget or Budget.kept(sheet.budget)),
+            budget=encoded(budget or Budget.stored(sheet.budget)),
             terms=encoded(terms := asked(Terms.stored(sheet.terms), sheet)),
         )
     except InputError as error:

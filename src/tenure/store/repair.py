@@ -17,7 +17,6 @@ from tenure.engine.record.chain import Chain, payload_wrong
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit
-from tenure.engine.view.guard import loop_start
 from tenure.engine.view.laws import structural
 from tenure.engine.view.project import Projection
 from tenure.errors import InputError, LawBroken, StoreError
@@ -76,7 +75,7 @@ def _saved(source: Store, target: Store, sheet: Conversation) -> Saved:
         head=chain.head,
         length=chain.length,
         commits=len(commits),
-        budget=_readable(Budget.kept, sheet.budget),
+        budget=_readable(Budget.stored, sheet.budget),
         terms=_readable(Terms.stored, sheet.terms),
     )
     reports, asides, holds = _rows(lambda: source.salvaged_rest(sheet), ([], [], []))
@@ -134,15 +133,14 @@ def _commits(found: Iterable[Commit | Lost], sheet: Conversation, index: Index, 
         commit = each if isinstance(each, Commit) else _nothing(each, commits)
         after = view.copy()
         try:
-            while after.length < min(commit.entries, len(index)):
-                after.grow(after.length)
+            after.grow_to(min(commit.entries, len(index)))
             after.apply(commit.edits)
         except (LawBroken, IndexError):
             commit = _nothing(Lost(n=commit.n, what=f"commit {commit.n} cannot be carried out"), commits)
         else:
             view = after
         commits.append(replace(commit, entries=min(commit.entries, len(index))))
-        if not lost or not any(structural(view.freeze(), index, rules, loop_start(index))):
+        if not lost or not any(structural(view.freeze(), index, rules)):
             lawful = len(commits)
     if lawful < len(commits):
         lost.append(f"commits {lawful} to {len(commits) - 1} give no valid view without what is lost")

@@ -9,7 +9,7 @@ import msgspec
 
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Block, Entry, Role
-from tenure.engine.view.edit import Commit
+from tenure.engine.view.edit import Commit, edits_v1_to_v2
 from tenure.engine.view.guard import Hold
 from tenure.errors import Damaged, InputError
 from tenure.store.contract import commit_id
@@ -21,7 +21,6 @@ Values = dict[str, Any]
 _encode = msgspec.json.encode
 _blocks = msgspec.json.Decoder(tuple[Block, ...])
 _tokens = msgspec.json.Decoder(tuple[int, ...])
-_commit = msgspec.json.Decoder(Commit)
 _roles = {str(role): role for role in Role}
 _ENTRY: Final = (
     *((int,), (str,), (str,), (str,), (str,), (str,), (str,), (str,), (int,), (int,)),
@@ -99,11 +98,31 @@ def _weights(tokens: bytes, blocks: int) -> tuple[int, ...]:
     return weights
 
 
+class _StoredCommit(Commit, frozen=True, kw_only=True):
+    """A commit as it is stored. Version 1 carries no number, and keeps what an insert stands for in the first letter of its key."""
+
+    version: int = 1
+
+
+_commit = msgspec.json.Decoder(_StoredCommit)
+
+
+def _fields(commit: Commit) -> Values:
+    return {name: getattr(commit, name) for name in Commit.__struct_fields__}
+
+
+def _unversioned(stored: _StoredCommit) -> Commit:
+    values = _fields(stored)
+    if stored.version == 1:
+        values["edits"] = edits_v1_to_v2(stored.edits)
+    return Commit(**values)
+
+
 def commit_values(conversation_id: str, commits: Iterable[Commit], parent: str) -> list[Values]:
     """The rows of commits that follow the one whose hash is `parent`."""
     values: list[Values] = []
     for commit in commits:
-        body = _encode(commit)
+        body = _encode(_StoredCommit(version=2, **_fields(commit)))
         parent = commit_id(parent, body)
         values.append({"conversation": conversation_id, "n": commit.n, "body": body, "id": parent})
     return values
@@ -118,7 +137,7 @@ def commit_of(row: Row, parent: str | None) -> Commit:
         commit = _commit.decode(body)
         if commit.n != n:
             raise ValueError(f"it says that it is commit {commit.n}")
-        return commit
+        return _unversioned(commit)
 
 
 def observed_values(conversation_id: str, observed: Observed) -> Values:

@@ -87,7 +87,7 @@ def is_held(index: Index, hold: Hold) -> bool:
 
 
 def _sheet(sheet: Conversation) -> Iterator[str]:
-    for read, text in ((Budget.kept, sheet.budget), (Terms.stored, sheet.terms)):
+    for read, text in ((Budget.stored, sheet.budget), (Terms.stored, sheet.terms)):
         try:
             read(text)
         except InputError as error:
@@ -105,8 +105,7 @@ def _commits(sheet: Conversation, index: Index, commits: Iterable[Commit | Lost]
         if not readable or isinstance(commit, Lost):
             continue
         try:
-            while view.length < commit.entries:
-                view.grow(view.length)
+            view.grow_to(commit.entries)
             view.apply(commit.edits)
         except (LawBroken, IndexError) as error:
             yield f"commit {commit.n} cannot be carried out ({error})"

@@ -167,7 +167,7 @@ def test_what_is_built_is_held_to_the_budget_and_terms_of_its_source() -> None:
         count=by_words,
         dialect="openai-chat",
     )
-    assert (sheet.model, sheet.dialect, Budget.kept(sheet.budget)) == ("llama", "openai-chat", budget)
+    assert (sheet.model, sheet.dialect, Budget.stored(sheet.budget)) == ("llama", "openai-chat", budget)
     assert Terms.stored(sheet.terms) == replace(terms, tools={"recall": 2})
     context = Context(store=store, conversation=sheet.id, tokenizer=by_words)
     assert (context.session.setup.budget, context.base_url) == (budget, terms.base_url)

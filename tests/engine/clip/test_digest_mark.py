@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.engine.clip.clip import clip, sign_of
-from tenure.engine.clip.digest import digested
 from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.digest import digested
 from tenure.engine.meter.tokens import o200k
 
 COUNT = o200k()

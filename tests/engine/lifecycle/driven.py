@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Decision, Propose
 from tenure.engine.lifecycle.planning import answer_handoff, answer_selfgc, ask_handoff, ask_selfgc
-from tenure.engine.lifecycle.session import Decision, Propose, Session, Setup
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.planners.selfgc import Refused
@@ -16,8 +17,8 @@ from tenure.engine.record.recall import answer, raw
 from tenure.engine.view.action import Action
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.laws import never_larger, protection, structural
-from tenure.engine.view.pointers import is_pointer
 from tenure.engine.view.project import project
+from tenure.engine.view.residue import is_pointer
 from tenure.engine.view.rules import Rules
 from tenure.testing.builders import call, human, reply, result
 
@@ -78,7 +79,7 @@ class Driven(Session):
         self.commit(proposal.commit)
         after = self.freeze()
         wrong = [*protection(before, after, self.index, guard, self.setup.rules), *never_larger(before, after, proposal.commit)]
-        wrong += structural(after, self.index, self.setup.rules, self.situation().loop_start)
+        wrong += structural(after, self.index, self.setup.rules)
         assert not wrong
         assert project(self.index, self.length, list(self.commits)) == after
         return proposal

@@ -3,6 +3,7 @@
 import pytest
 from driven import Driven, folded
 
+from tenure.engine.lifecycle.undo import restored
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.guard import Hold
 from tenure.engine.view.rules import Rules
@@ -63,7 +64,7 @@ def test_what_is_masked_can_still_be_folded_and_comes_back_whole() -> None:
     assert why(session, mask=["bash:1"])["bash:1"] == "is shortened already"
     folded(session, "bash:1")
     assert session.raw("bash:1") == LONG
-    back = session.restored("bash:1")
+    back = restored(session, "bash:1")
     assert back is not None
     session.commit(back)
     assert not session.view.inserts

@@ -3,6 +3,7 @@
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.lifecycle.undo import undone
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.edit import Replace
@@ -76,5 +77,5 @@ def test_recall_output_is_not_clipped_again_and_neither_is_anything_without_a_cl
 
 def test_undoing_a_clip_shows_the_result_whole() -> None:
     session = opened(human("Go."), reply(call("bash", "c1")), result(LONG, "c1"))
-    session.commit(session.undone(0))
+    session.commit(undone(session, 0))
     assert session.view.weight(2, 0) == COUNT(LONG) + 4

@@ -2,7 +2,7 @@
 
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.digesting import AskDigest, answer_digest, ask_digests
+from tenure.engine.lifecycle.digest import AskDigest, answer_digest, ask_digests
 from tenure.engine.lifecycle.session import Placed, Session, Setup
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Entry

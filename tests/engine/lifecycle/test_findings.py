@@ -5,7 +5,7 @@ import re
 from driven import Driven
 
 from tenure.engine.lifecycle.decision import Propose, Unmet
-from tenure.engine.lifecycle.fit import RESIDUE_SHARE
+from tenure.engine.lifecycle.residues import RESIDUE_SHARE
 from tenure.engine.record.episodes import Episode
 from tenure.engine.view.residue import DESCRIPTION_SHARE, NAME_SHARE
 from tenure.testing.builders import call, end_act, end_expl, human, reply, result, start_act, start_expl

@@ -5,14 +5,15 @@ from driven import BRIEF, CEILING, Driven, foldable, folded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.lifecycle.fit import RESIDUE_SHARE
+from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.lifecycle.planning import answer_handoff, ask_handoff
-from tenure.engine.lifecycle.session import Propose
+from tenure.engine.lifecycle.residues import RESIDUE_SHARE
+from tenure.engine.lifecycle.undo import restored, undone
 from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.inherit import Shared, inherited
-from tenure.engine.view.pointers import NAMED, is_stretch, turn_line
+from tenure.engine.view.residue import NAMED, is_stretch, turn_line
 from tenure.testing.builders import human, system
 
 BUDGET = int(CEILING * RESIDUE_SHARE)
@@ -96,21 +97,21 @@ def test_a_line_of_very_many_names_the_oldest_the_newest_and_how_many_there_are(
 def test_an_object_that_is_folded_restored_and_folded_again_has_one_pointer() -> None:
     session = Driven().turn(calls=5).turn()
     folded(session, "bash:1", "bash:2")
-    back = session.restored("bash:1")
+    back = restored(session, "bash:1")
     assert back is not None
     session.commit(back)
     assert next(route for insert in session.pointers for route in insert.routes).startswith("bash:2@")
     assert session.view.shows(*session.index.spans[0].call)
     folded(session, "bash:1")
     assert sorted(insert.routes[0].partition("@")[0] for insert in session.pointers) == ["bash:1", "bash:2"]
-    session.commit(session.undone(2))
+    session.commit(undone(session, 2))
     assert [insert.routes[0].partition("@")[0] for insert in session.pointers] == ["bash:2"]
 
 
 def test_what_came_back_is_named_no_more_when_lines_are_merged_again() -> None:
     session = Driven(ceiling=8_000).turn(calls=8).turn(calls=5)
     folded(session, *[f"bash:{number}" for number in range(1, 9)])
-    back = session.restored("bash:4")
+    back = restored(session, "bash:4")
     assert back is not None
     session.commit(back)
     session.turn(calls=5)

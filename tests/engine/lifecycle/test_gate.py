@@ -9,13 +9,11 @@ from tenure.engine.lifecycle.gate import (
     Outlook,
     Round,
     Rule,
-    Step,
     expected_calls,
     miss_rate,
     pays,
     price,
     repriced,
-    selfgc_paper_rule,
 )
 
 WARM = Outlook(calls=40, warm=1.0, write=3.75e-6, read=3e-7)
@@ -103,18 +101,16 @@ def test_recalls_that_were_seen_raise_the_rate_and_none_do_not_lower_it() -> Non
 
 
 @pytest.mark.parametrize(
-    ("given_", "step"),
+    ("removed", "now", "paid"),
     [
-        ({"tokens": 29, "window": 100}, Step.REST),
-        ({"tokens": 30, "window": 100}, Step.ASK),
-        ({"tokens": 10**9, "window": 0}, Step.REST),
-        ({"tokens": 30, "window": 100, "pruning": 0.31}, Step.COMMIT),
-        ({"tokens": 30, "window": 100, "pruning": 0.3}, Step.WAIT),
-        ({"tokens": 30, "window": 100, "pruning": 0.3, "is_cold": True}, Step.COMMIT),
-        ({"tokens": 30, "window": 100, "pruning": 0.05, "at_boundary": True}, Step.COMMIT),
-        ({"tokens": 99, "window": 100, "pruning": 0.0, "at_boundary": True}, Step.REST),
-        ({"tokens": 10, "window": 100, "pruning": 0.4}, Step.COMMIT),
+        (31, Round(tokens=100), True),
+        (30, Round(tokens=100), False),
+        (30, Round(tokens=100, is_cold=True), True),
+        (5, Round(tokens=100, at_boundary=True), True),
+        (0, Round(tokens=100, at_boundary=True), False),
+        (4, Round(tokens=10), True),
     ],
 )
-def test_the_papers_operating_rule(given_: dict[str, float], step: Step) -> None:
-    assert selfgc_paper_rule(**given_) is step  # type: ignore[arg-type]
+def test_the_papers_operating_rule(removed: int, now: Round, paid: bool) -> None:
+    plan = price(Outlook(calls=4, warm=1, write=1, read=0.1), removed=removed, suffix=10**6)
+    assert pays(Rule.SELFGC_PAPER, plan, now) is paid

@@ -28,7 +28,7 @@ class Idle(Struct, frozen=True, kw_only=True):
 
     name: str = "idle"
     offers: int = 0
-    conduct: Conduct = Conduct(lines=False, descriptions=False)
+    conduct: Conduct = Conduct(naming="nothing")
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         for span in situation.index.spans[: self.offers]:

@@ -2,8 +2,10 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
 from tenure.engine.lifecycle.gate import Rule
-from tenure.engine.lifecycle.session import Propose, Session, Setup, Stay, Unmet
+from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.lifecycle.undo import restored, undone
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft, Usage
 from tenure.engine.view.guard import Guard, Hold
@@ -271,19 +273,19 @@ def test_undo_of_undo_is_what_was_undone() -> None:
     kept = opened(Budget(ceiling=400), *steps(12))
     committed(kept)
     evicted = shown(kept)
-    kept.commit(kept.undone(0))
+    kept.commit(undone(kept, 0))
     assert shown(kept) == list(range(25))
-    kept.commit(kept.undone(1))
+    kept.commit(undone(kept, 1))
     assert shown(kept) == evicted
     with pytest.raises(InputError, match="undo: commit 9, expected one of 0 to 2"):
-        kept.undone(9)
+        undone(kept, 9)
 
 
 def test_undoing_brings_a_late_result_back_with_its_call() -> None:
     kept = opened(Budget(ceiling=400), reply(call("read", "slow", path="a.py")), human("go on meanwhile"), *steps(12))
     committed(kept)
     kept.append(results(returned("at last", "slow")))
-    kept.commit(kept.undone(0))
+    kept.commit(undone(kept, 0))
     assert kept.view.shows(1, 0)
     assert kept.view.shows(kept.length - 1, 0)
 
@@ -313,22 +315,22 @@ def test_what_left_or_was_shortened_comes_back_where_it_stood_on_the_users_word(
     started = opened(Budget(ceiling=400), *steps(12))
     committed(started)
     assert not started.view.shows(1, 0)
-    commit = started.restored("read:1")
+    commit = restored(started, "read:1")
     assert commit is not None
     assert (commit.policy, commit.moment) == ("restore", "manual")
     assert commit.tokens_after > commit.tokens_before
     started.commit(commit)
     assert started.view.shows(1, 0)
     assert started.view.shows(2, 0)
-    assert started.restored("read:1") is None
+    assert restored(started, "read:1") is None
     with pytest.raises(InputError, match="read:99"):
-        started.restored("read:99")
+        restored(started, "read:99")
 
 
 def test_what_was_restored_and_pinned_stays_through_the_next_commit() -> None:
     started = opened(Budget(ceiling=600), *steps(12))
     committed(started)
-    commit = started.restored("read:1")
+    commit = restored(started, "read:1")
     assert commit is not None
     started.commit(commit)
     started.hold(Hold(object="read:1"))

@@ -88,10 +88,11 @@ def test_what_is_summed_up_once_is_what_a_look_at_the_whole_view_finds(
 ) -> None:
     seen = 0
     for kept, decision in play(drafts(40), policy, holds=holds, rules=rules):  # type: ignore[operator]
-        at_once = kept._held(decision.proposal)
-        kept._holders, used = Holders(), kept._holders
-        assert kept._held(decision.proposal) == at_once
-        kept._holders = used
+        decisions = kept._decisions
+        at_once = decisions._held(decision.proposal)
+        decisions._holders, used = Holders(), decisions._holders
+        assert decisions._held(decision.proposal) == at_once
+        decisions._holders = used
         assert sum(decision.held_by.values()) == decision.tokens
         seen += 1
     assert seen > 50
@@ -102,11 +103,12 @@ def test_releasing_what_was_summed_up_as_held_is_seen(drafts: object) -> None:
     for kept, _ in play(drafts(20), Cwl(), holds=EVERY):  # type: ignore[operator]
         held = kept.holds[len(kept.holds) // 2]
         kept.release(held.object, held.kind)
-        at_once = kept._held()
-        kept._holders = Holders()
-        assert kept._held() == at_once
+        decisions = kept._decisions
+        at_once = decisions._held()
+        decisions._holders = Holders()
+        assert decisions._held() == at_once
         kept.hold(held)
-        assert kept._held() == Holders().held_by(
+        assert decisions._held() == Holders().held_by(
             kept.view,
             kept.guard(),
             len(kept.commits),

@@ -4,8 +4,9 @@ import pytest
 from msgspec import structs
 
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Propose, Unmet
 from tenure.engine.lifecycle.fit import Rehearsal
-from tenure.engine.lifecycle.session import Propose, Session, Setup, Unmet
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import policy_named
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text

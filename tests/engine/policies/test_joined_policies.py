@@ -45,7 +45,7 @@ def test_policies_are_joined_by_name() -> None:
     found = policy_named("tool-mask-prune+cwl")
     assert found is not None
     assert found.name == "tool-mask-prune+cwl"
-    assert found.conduct.lines
+    assert found.conduct.naming == "lines"
     assert policy_named("tool-mask-prune") == ToolMaskPrune()
     with pytest.raises(InputError, match="'nonsense'"):
         policy_named("cwl+nonsense")

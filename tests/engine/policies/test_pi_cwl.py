@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.decision import Propose, Unmet
 from tenure.engine.lifecycle.fit import Rehearsal
-from tenure.engine.lifecycle.session import Propose, Session, Setup, Unmet
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies.pi_cwl import PiCwl
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.index import NONE
@@ -413,7 +414,7 @@ def test_every_view_of_the_policy_keeps_the_laws(messages: list[Message], target
     before, situation = made.freeze(), made.situation()
     made.view.apply(made.rehearse(PiCwl(), target).edits)
     after = made.freeze()
-    assert list(structural(after, made.index, made.setup.rules, situation.loop_start)) == []
+    assert list(structural(after, made.index, made.setup.rules)) == []
     assert list(protection(before, after, made.index, situation.guard)) == []
     assert after.tokens <= before.tokens
 
@@ -433,7 +434,7 @@ def test_calls_beside_a_delimiter_stay_pairs() -> None:
     made = session(messages)
     made.view.apply(made.rehearse(PiCwl(), 0).edits)
     assert [line.entry for line in made.freeze().lines if isinstance(line, Row)] == [0, 1, 2, 5, 7, 8]
-    assert list(structural(made.freeze(), made.index, made.setup.rules, 0)) == []
+    assert list(structural(made.freeze(), made.index, made.setup.rules)) == []
 
 
 def test_nothing_stands_for_what_left() -> None:

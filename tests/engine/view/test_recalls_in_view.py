@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.session import Propose, Session, Setup
+from tenure.engine.lifecycle.decision import Propose
+from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.record.entry import Draft
 from tenure.engine.record.tools import Kinds, ToolKind
 from tenure.engine.view.edit import Commit, Insert

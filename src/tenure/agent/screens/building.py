@@ -23,9 +23,9 @@ from tenure.engine.lifecycle.budget import USUAL
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import Tokenizer, weigh
-from tenure.engine.record.entry import NEUTRAL, Draft, Origin, Role, Text
+from tenure.engine.record.entry import NEUTRAL, At, Draft, Origin, Role, Text
 from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Replace
-from tenure.engine.view.kept import At, Kept, kept
+from tenure.engine.view.kept import Kept, kept
 from tenure.engine.view.thinking import invalidated
 from tenure.errors import InputError
 from tenure.store.held import encoded

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from tenure.engine.meter.price import Prices
+from tenure.engine.record.entry import At
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit, Drop, Insert, Remove, Replace, Restore
 from tenure.engine.view.project import Projection
-
-At = tuple[int, int]  # (entry, block)
 
 
 class Carried(Struct, frozen=True, kw_only=True, gc=False):

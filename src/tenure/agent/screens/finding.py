@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.agent.screens import clean
-from tenure.agent.screens.carried import At
 from tenure.agent.screens.history import History
+from tenure.engine.record.entry import At
 
 MOST: Final = 500
 _BEFORE: Final = 40  # characters shown before a match

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from tenure.apis.rules import rules_for
-from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.record.entry import Draft, Entry, Usage
@@ -119,7 +119,7 @@ def of_records(store: "Records", conversation: str) -> History:
         commits=store.commits(conversation),
         usages={each.n: each.usage for each in store.usages(conversation)},
         holds=store.holds(conversation),
-        limit=Budget.stored(sheet.budget).limit,
+        limit=Budget.stored(sheet.budget, otherwise=USUAL).limit,
         sheet=sheet,
     )
 

@@ -6,9 +6,9 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.agent.screens.carried import At, Carried, Lifetime, lifetime
+from tenure.agent.screens.carried import Carried, Lifetime, lifetime
 from tenure.agent.screens.history import History
-from tenure.engine.record.entry import Entry, Origin
+from tenure.engine.record.entry import At, Entry, Origin
 from tenure.engine.record.index import NONE
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
@@ -98,8 +98,8 @@ def words_of(entry: Entry, start: int = 0, origin: Origin = Origin.HUMAN) -> str
 
 
 def is_brief(insert: Insert) -> bool:
-    """Whether an inserted entry is a brief: of all that stands for folded objects it alone names no routes."""
-    return insert.key.startswith("p") and not insert.routes
+    """Whether an inserted entry is a brief."""
+    return insert.stands_for == "history"
 
 
 def _segments(history: History, life: Lifetime) -> Iterator[Segment]:

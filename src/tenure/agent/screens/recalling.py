@@ -13,14 +13,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Label
 
 from tenure.agent.screens import clean
-from tenure.agent.screens.carried import At
 from tenure.agent.screens.history import History
 from tenure.agent.screens.listing import State
 from tenure.agent.screens.rows import Column, Row, RowList, Tone
 from tenure.agent.screens.showing import object_content
 from tenure.agent.screens.text import Text
 from tenure.engine.meter import figures
-from tenure.engine.record.entry import Role
+from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.query import Query

@@ -7,12 +7,11 @@ from msgspec import Struct
 from textual.content import Content
 
 from tenure.agent.screens import clean
-from tenure.agent.screens.carried import At
 from tenure.agent.screens.history import History
 from tenure.agent.screens.listing import is_brief, places
 from tenure.engine.lifecycle.decision import account
 from tenure.engine.meter import figures
-from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import At, Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.index import NONE
 from tenure.engine.view.edit import Commit, Insert
 from tenure.engine.view.project import View

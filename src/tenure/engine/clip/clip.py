@@ -20,9 +20,10 @@ from tenure.engine.clip.listing import Listing
 from tenure.engine.clip.log import Log
 from tenure.engine.clip.search import Search
 from tenure.engine.clip.setting import Clip
-from tenure.engine.clip.shape import Count, Keep, Piece, Place, Shape, place, weight
+from tenure.engine.clip.shape import Keep, Piece, Place, Shape, place, weight
 from tenure.engine.clip.table import Table
 from tenure.engine.clip.wrapped import Inner, inner_texts, outside
+from tenure.engine.record.entry import Count
 
 # Those that ask for more stand first; the last one takes anything.
 SHAPES: Final[tuple[Shape, ...]] = (Diff(), Search(), JsonShape(), Html(), Table(), Log(), Listing(), HeadTail())

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Final
 
-from tenure.engine.clip.shape import Count
+from tenure.engine.record.entry import Count
 
 _LONGEST_TOKEN: Final = 32  # characters per token that a cut looks for at most; only runs of one character have longer ones
 _SEEK: Final = 48  # characters that a cut moves to reach a word's end

@@ -14,7 +14,8 @@ from msgspec import Struct
 from tenure.engine.clip.filling import GAP_ABOUT, NOTE_ABOUT, fair, fitted, plural
 from tenure.engine.clip.naming import Names
 from tenure.engine.clip.selection import Selection, gaps, woven
-from tenure.engine.clip.shape import Count, Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.record.entry import Count
 
 NAME: Final = "diff"
 WHY: Final = "files with their counts and hunks first, then changed lines"

@@ -7,7 +7,8 @@ once, and made again with what that count taught; each count reads no more than 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from tenure.engine.clip.shape import Count, Keep, Note, Piece, Place, laid_out, place
+from tenure.engine.clip.shape import Keep, Note, Piece, Place, laid_out, place
+from tenure.engine.record.entry import Count
 
 HEAVY_SIGN: Final = "a1b2"  # four tokens; one sign in twenty weighs more
 NOTE: Final = 9  # the most o200k tokens before each line of a note, over all signs of four digits

@@ -12,7 +12,8 @@ from tenure.engine.clip.filling import fitted
 from tenure.engine.clip.log import Ranked, failure_lines, failure_traces, notes, ranked, source_share
 from tenure.engine.clip.log_failures import Reading, read
 from tenure.engine.clip.selection import Selection, woven
-from tenure.engine.clip.shape import Count, Piece, Shaped
+from tenure.engine.clip.shape import Piece, Shaped
+from tenure.engine.record.entry import Count
 
 HEAD: Final = 500  # o200k tokens of a room of 2,000; other rooms keep the proportion
 TAIL: Final = 1_500

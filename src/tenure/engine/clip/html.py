@@ -17,7 +17,8 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tenure.engine.clip.filling import GAP_ABOUT, NOTE, fitted, plural
-from tenure.engine.clip.shape import Count, Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.record.entry import Count
 
 LEAST: Final = 24  # tokens; a smaller room holds no page, and a page of less text is a shell for a script
 HEADERS: Final = 60  # lines of HTTP headers, or of blanks and comments, that may precede a page

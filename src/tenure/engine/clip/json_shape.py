@@ -13,7 +13,8 @@ from typing import Final
 from tenure.engine.clip.filling import fitted, plural
 from tenure.engine.clip.json_described import Told, briefly, described, names_of, telling
 from tenure.engine.clip.json_items import Items, Page, documents_of, items_of, prelude
-from tenure.engine.clip.shape import Count, Keep, Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import Keep, Note, Piece, Shaped, weight
+from tenure.engine.record.entry import Count
 
 DEPTH: Final = 12  # levels that are opened; each is scanned again, and deeper ones are too small to matter
 LEAST: Final = 16  # tokens; with less, a value is only named

@@ -17,7 +17,8 @@ from tenure.engine.clip.filling import fitted, plural
 from tenure.engine.clip.log_failures import Block, Reading, indented, read
 from tenure.engine.clip.log_lines import ERROR, FAILED_NAME, LONGEST, PASSED, PROGRESS, TRACE, WARNING, bare, plain_start
 from tenure.engine.clip.selection import Selection, gaps, woven
-from tenure.engine.clip.shape import Count, Note, Piece, Shaped
+from tenure.engine.clip.shape import Note, Piece, Shaped
+from tenure.engine.record.entry import Count
 
 NAME: Final = "log"
 WHY: Final = "failures with their traces, summaries, distinct warnings, both ends"

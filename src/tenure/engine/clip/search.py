@@ -18,7 +18,8 @@ from msgspec import Struct
 from tenure.engine.clip.filling import GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
 from tenure.engine.clip.log import distinct_errors
 from tenure.engine.clip.naming import Names, name_weight, parted
-from tenure.engine.clip.shape import Count, Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.record.entry import Count
 
 SAMPLE: Final = 200  # lines in a row, at the beginning, the middle and the end, by which a text is recognised
 FEWEST: Final = 6  # lines that are hits, context or headings

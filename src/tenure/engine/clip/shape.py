@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-Count = Callable[[str], int]  # o200k tokens of a text
+from tenure.engine.record.entry import Count
 
 
 class Keep(Struct, frozen=True, gc=False):

@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from tenure.engine.clip.filling import NOTE_ABOUT, fitted, plural, runs
 from tenure.engine.clip.naming import name_weight
-from tenure.engine.clip.shape import Count, Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.record.entry import Count
 
 SAMPLE: Final = 300  # lines by which a table is recognised
 FEWEST: Final = 8  # rows

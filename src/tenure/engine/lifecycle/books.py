@@ -5,7 +5,6 @@ They follow from what is stored - entries, commits, reports, calls of helper mod
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -127,8 +126,7 @@ def reopen(
 def standing(view: Projection, commit: Commit) -> int:
     """o200k tokens at the start of a view that a commit leaves as they are, by whole entries. O(view)."""
     first = changed_from(view, commit.edits)
-    kept = sum(row.tokens for row in takewhile(lambda row: row.entry < first, view.rows()))
-    return kept + sum(insert.tokens for insert in view.inserts if insert.before_entry < first)
+    return view.tokens_before(first) + sum(insert.tokens for insert in view.inserts if insert.before_entry < first)
 
 
 def _carry_out(session: Session, books: Books, waiting: list[Commit], length: int | None) -> None:

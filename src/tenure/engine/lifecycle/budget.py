@@ -66,20 +66,14 @@ class Budget(Struct, frozen=True, kw_only=True):
         return cls(**limits, floor=None if floor is None else parse_tokens("floor", floor, of=limit), window=size)
 
     @classmethod
-    def kept(cls, text: str) -> "Budget":
-        """The budget that a store keeps as JSON; the usual one where it keeps none. Raises InputError when it cannot be read."""
+    def stored(cls, text: str, *, otherwise: "Budget | None" = None) -> "Budget":
+        """The budget that a store keeps as JSON; the usual one where it keeps none. Raises InputError for one that cannot be read, unless there is an `otherwise`."""
         try:
             return msgspec.json.decode(text, type=cls) if text else USUAL
         except (msgspec.MsgspecError, UnicodeError, InputError) as error:
+            if otherwise is not None:
+                return otherwise
             raise InputError("budget", f"the stored one cannot be read ({error})", "limits in tokens; or hand one in") from error
-
-    @classmethod
-    def stored(cls, text: str) -> "Budget":
-        """The same to look at it; the usual one where none can be read."""
-        try:
-            return cls.kept(text)
-        except InputError:
-            return USUAL
 
     @property
     def limit(self) -> int:

@@ -79,9 +79,8 @@ def pays(rule: Rule, priced: Price, now: Round) -> bool:
         return False
     if rule is Rule.PRICED:
         return priced.gain_usd > 0
-    pruning = priced.d / max(now.tokens, priced.d)
-    step = selfgc_paper_rule(tokens=now.tokens, window=0, pruning=pruning, is_cold=now.is_cold, at_boundary=now.at_boundary)
-    return step is Step.COMMIT
+    # Of the share that leaves more than AT_ONCE_SHARE is committed at once, less when the cache has expired or a task ends, whichever is first.
+    return priced.d / max(now.tokens, priced.d) > AT_ONCE_SHARE or now.is_cold or now.at_boundary
 
 
 def expected_calls(made: int, earlier: Sequence[int] = ()) -> float:
@@ -100,28 +99,3 @@ def expected_calls(made: int, earlier: Sequence[int] = ()) -> float:
 def miss_rate(recalls: int, removed: int) -> float:
     """How many recalls an object that leaves will cost: what was assumed, or more where this conversation asked for more."""
     return max(MISS_RATE, recalls / removed) if removed else MISS_RATE
-
-
-class Step(StrEnum):
-    """What the paper's operating rule says to do."""
-
-    REST = "rest"  # below the trigger, and nothing is planned
-    ASK = "ask"
-    COMMIT = "commit"
-    WAIT = "wait"  # a plan is there, and its time is not
-
-
-def selfgc_paper_rule(
-    *, tokens: int, window: int, pruning: float | None = None, is_cold: bool = False, at_boundary: bool = False
-) -> Step:
-    """When to ask and when to commit, as the Self-GC paper operates it; a baseline beside our own gate.
-
-    `tokens` and `window` in one unit. `pruning` is the share of the view (0 to 1) that the pending plan is expected to remove, None without
-    a plan. A governance round starts at 30 % of the window; more than 0.3 is committed at once, less when the cache has expired
-    (`is_cold`) or a task ends (`at_boundary`), whichever is first. A window of 0 is unknown and never full.
-    """
-    if pruning is None:
-        return Step.ASK if window > 0 and tokens >= TRIGGER_SHARE * window else Step.REST
-    if pruning > AT_ONCE_SHARE or (pruning > 0 and (is_cold or at_boundary)):
-        return Step.COMMIT
-    return Step.WAIT if pruning > 0 else Step.REST

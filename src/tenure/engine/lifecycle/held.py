@@ -5,11 +5,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from tenure.engine.policies.situation import Situation
+from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Index
-from tenure.engine.view.guard import At, Guard, Reason, loop_start
+from tenure.engine.view.guard import Guard, Reason
 from tenure.engine.view.project import Projection, Row
 from tenure.engine.view.rules import Rules
-from tenure.engine.view.thinking import bond, settle
+from tenure.engine.view.thinking import droppable
 
 Survey = Callable[[Iterable[Row]], Situation]
 
@@ -89,7 +90,7 @@ class Holders:
 
     def _is_loose(self, index: Index, rules: Rules, row: Row) -> bool:
         """Whether what holds a row may still change; a call that will get no result is remembered, in case one comes all the same."""
-        in_loop = rules.thinking == "open_loop" and row.entry >= loop_start(index)
+        in_loop = rules.thinking == "open_loop" and row.entry >= index.loop_start
         for facts in (index.entries[row.entry].blocks[block] for block in row.blocks):
             if in_loop and facts.kind == "thinking":
                 return True
@@ -134,7 +135,4 @@ def _holder(situation: Situation, at: At, bound: Collection[int]) -> str | None:
 def _bound(situation: Situation, row: Row) -> frozenset[int]:
     """The blocks of an entry that may leave by themselves and cannot without others that may not."""
     free = {block for block in row.blocks if situation.is_free((row.entry, block))}
-    if len(free) in (0, len(row.blocks)):
-        return frozenset()
-    tie = bond(situation.index, situation.rules, situation.loop_start, row.entry)
-    return frozenset(free - settle(situation.index, row.entry, row.blocks, free, tie))
+    return frozenset(free.difference(droppable(situation.index, situation.rules, row, sorted(free))))

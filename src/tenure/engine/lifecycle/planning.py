@@ -13,7 +13,8 @@ from msgspec import Struct
 from tenure.engine.clip.cut import cut as cut_text
 from tenure.engine.clip.diff import Diff
 from tenure.engine.clip.table import Table
-from tenure.engine.lifecycle.session import Decision, Session, Stay
+from tenure.engine.lifecycle.decision import Decision, Stay
+from tenure.engine.lifecycle.session import Session
 from tenure.engine.planners import handoff
 from tenure.engine.planners.handoff.brief import brief, parsed
 from tenure.engine.planners.handoff.facts import Quoted, facts_of

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from tenure.engine.policies.policy import Conduct, Policy, marks_of
 from tenure.engine.policies.situation import Situation
@@ -46,17 +46,5 @@ class Chain(Struct, frozen=True, kw_only=True):
 def chain(first: Policy, *others: Policy) -> Chain:
     """The policies in this order: `chain(Tiered(), Cwl())`. What any of them leaves alone of the tail, all do."""
     policies = (first, *others)
-    conduct = reduce(_both, (policy.conduct for policy in policies))
+    conduct = reduce(Conduct.joined, (policy.conduct for policy in policies))
     return Chain(name="+".join(policy.name for policy in policies), policies=policies, conduct=conduct)
-
-
-def _both(one: Conduct, other: Conduct) -> Conduct:
-    return structs.replace(
-        one,
-        batch=one.batch and other.batch,
-        lines=one.lines or other.lines,
-        descriptions=one.descriptions or other.descriptions,
-        whole=one.whole and other.whole,
-        tail_exchanges=max(one.tail_exchanges, other.tail_exchanges),
-        before_marks=one.before_marks or other.before_marks,
-    )

@@ -35,7 +35,7 @@ class Cwl(Struct, frozen=True, kw_only=True):
             name="cwl-paper",
             unused_last=False,
             yields=False,
-            conduct=Conduct(batch=False, lines=False, tail_exchanges=0, before_marks=True),
+            conduct=Conduct(amount="limit", naming="descriptions", tail_exchanges=0, before_marks=True),
         )
 
     @property

@@ -60,11 +60,11 @@ def _staying(conduct: Conduct) -> str:
 
 def _standing(conduct: Conduct) -> str:
     """What is left in the place of an episode."""
-    if conduct.lines:
+    if conduct.naming == "lines":
         return (
             f"Of an expl that has left your description stays; when all descriptions take more than {DESCRIPTION_SHARE:.0%} of the budget, "
             f"of the oldest only the names stay, and of those at most {NAME_SHARE:.0%}. recall brings back each by its name, or finds it by words."
         )
-    if conduct.descriptions:
+    if conduct.naming == "descriptions":
         return "Of an expl that has left your description stays for good, and nothing of an act."
     return "Nothing is left in the place of an episode, not even your description: recall finds it by its name."

@@ -35,7 +35,7 @@ class PiCwl(Struct, frozen=True, kw_only=True):
     """
 
     name: str = "pi-cwl"
-    conduct: Conduct = Conduct(batch=False, lines=False, descriptions=False, tail_exchanges=0)
+    conduct: Conduct = Conduct(amount="limit", naming="nothing", tail_exchanges=0)
 
     @property
     def marks(self) -> str:

@@ -1,25 +1,45 @@
 """What a policy is: a pure callable from a situation to actions, cheapest loss first. One loop, shared by all, decides how many."""
 
-from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.engine.policies.situation import Situation
-from tenure.engine.view.action import Action
+from tenure.engine.record.entry import At
+from tenure.engine.record.index import NONE, Index
+from tenure.engine.view.action import Action, Shorten, Strip, Take, Unstrip
 from tenure.engine.view.guard import TAIL_EXCHANGES
+from tenure.errors import InputError, TenureError
+
+# How much goes at once: just what a limit asks for, down to the budget's floor, or all that the policy's own rule says.
+Amount = Literal["limit", "floor", "all"]
+AMOUNTS: Final[tuple[Amount, ...]] = ("limit", "floor", "all")
+
+# What names what left: no words, the description of an expl (the CWL paper), or bounded lines that merge.
+Naming = Literal["nothing", "descriptions", "lines"]
+NAMINGS: Final[tuple[Naming, ...]] = ("nothing", "descriptions", "lines")
 
 
 class Conduct(Struct, frozen=True, kw_only=True):
     """How the shared loop is to carry out a policy's actions."""
 
-    batch: bool = True  # down to the budget's floor at once, not just under the limit
-    escalates: bool = True  # an episode all of which would have to go goes in one action, not level by level
-    lines: bool = True  # what leaves is named by bounded, merging residues; without, an expl leaves its description only
-    whole: bool = False  # the policy's own rule says how much goes: all of it is carried out, whatever the target
-    descriptions: bool = True  # without these and without lines, nothing stands for what left
+    amount: Amount = "floor"
+    by_level: bool = False  # also of an episode all of which would have to go, one level goes after the other
+    naming: Naming = "lines"
     tail_exchanges: int = TAIL_EXCHANGES  # newest completed exchanges left alone
     before_marks: bool = False  # what precedes the first mark stays for good (CWL paper, section 4.3)
+
+    def joined(self, other: "Conduct") -> "Conduct":
+        """Of two policies, the second of which acts when the first was not enough: what either leaves alone, both do."""
+        return replace(
+            self,
+            amount=min(self.amount, other.amount, key=AMOUNTS.index),
+            naming=max(self.naming, other.naming, key=NAMINGS.index),
+            tail_exchanges=max(self.tail_exchanges, other.tail_exchanges),
+            before_marks=self.before_marks or other.before_marks,
+        )
 
 
 class Policy(Protocol):
@@ -53,3 +73,52 @@ class Marked(Protocol):
 def marks_of(policy: Policy | None) -> str:
     """What an agent is told of its marks under a policy; empty under one that does not read them."""
     return policy.marks if isinstance(policy, Marked) else ""
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """A plan that was made elsewhere, as a policy: its actions in order; what may not be done by now is left out by the loop."""
+
+    name: str
+    actions: tuple[Action, ...]
+    conduct: Conduct = Conduct(amount="all", naming="nothing")
+
+    def __call__(self, _: Situation, /) -> Iterator[Action]:
+        """All of them."""
+        yield from self.actions
+
+
+def offered(policy: Policy, situation: Situation) -> Iterator[Action]:
+    """The actions of a policy. Raises InputError for one that raises, or that names what the record does not have. O(places named)."""
+    try:
+        for action in policy(situation):
+            if wrong := _wrong(situation.index, action):
+                raise InputError(f"policy {policy.name!r}", wrong, "an action on what the record has (tenure.engine.view.action)")
+            yield action
+    except TenureError:
+        raise
+    except Exception as error:
+        raise InputError(f"policy {policy.name!r}", f"{type(error).__name__}: {error}", "actions") from error
+
+
+def _wrong(index: Index, action: object) -> str:
+    """What is wrong with an action; empty when nothing is."""
+    match action:
+        case Strip(episode=ordinal) | Unstrip(episode=ordinal):
+            return "" if 0 <= ordinal < len(index.episodes) else f"episode {ordinal} of {len(index.episodes)}"
+        case Shorten(text=str(), span=span, at=at):
+            if at is not None:
+                return _missing(index, (at,))
+            return "" if NONE < span < len(index.spans) else f"span {span} of {len(index.spans)}"
+        case Take(pointer=str(), places=places, before_entry=entry):
+            return _missing(index, places) or (
+                "" if 0 <= entry <= len(index) else f"a pointer before entry {entry} of {len(index)}"
+            )
+        case _:
+            return repr(action)[:80]
+
+
+def _missing(index: Index, places: Iterable[At]) -> str:
+    def is_there(at: At) -> bool:
+        return 0 <= at[0] < len(index) and 0 <= at[1] < len(index.entries[at[0]].blocks)
+
+    return next((f"block {at[1]} of entry {at[0]}" for at in places if not is_there(at)), "")

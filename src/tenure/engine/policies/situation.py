@@ -1,19 +1,16 @@
 """What a policy is shown."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tenure.engine.record.entry import Entry, Origin
+from tenure.engine.record.entry import At, Count, Entry, Origin, Read
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.view.action import Level
-from tenure.engine.view.guard import At, Guard, loop_start
+from tenure.engine.view.guard import Guard
 from tenure.engine.view.levels import layers
 from tenure.engine.view.project import Projection, Row
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
-
-Count = Callable[[str], int]  # o200k tokens of a text
-Read = Callable[[int], Entry]  # a record entry by its number, one that is in the view
 
 
 def no_texts(entry: int) -> Entry:
@@ -30,7 +27,6 @@ class Situation:
     rules: Rules
     guard: Guard
     count: Count
-    loop_start: int  # first entry of the open call/result loop, the record's length when none is open
     free: dict[int, list[At]] = field(default_factory=dict[int, list[At]])  # episode -> shown blocks that may go, in order
     held: dict[int, list[At]] = field(
         default_factory=dict[int, list[At]]
@@ -109,7 +105,6 @@ def survey(
         rules=rules,
         guard=guard,
         count=count,
-        loop_start=loop_start(index),
         free=free,
         held=held,
         alive=frozenset(free.keys() | held.keys()),

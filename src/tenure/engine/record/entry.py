@@ -5,12 +5,16 @@ The original bytes travel along as `payload`, so that what was not edited goes o
 Unicode: a lone surrogate becomes U+FFFD there, and stays as it was in the payload.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
 SPILL_CHARS: Final = 12  # hex digits of a spill's handle
+
+At = tuple[int, int]  # (entry, block): a block's place in the record
+Count = Callable[[str], int]  # o200k tokens of a text
 
 
 class Role(StrEnum):
@@ -169,3 +173,6 @@ class Entry(Struct, frozen=True, kw_only=True):
     model: str = ""
     source: int = 0
     line: int = 0
+
+
+Read = Callable[[int], Entry]  # a record entry by its number

@@ -4,14 +4,13 @@ Lines end at a line feed and count from 1. One that is too long for any room is 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from tenure.engine.record.entry import Count
 from tenure.errors import InputError
-
-Count = Callable[[str], int]  # o200k tokens of a text
 
 _TOKEN_CHARS: Final = 128  # no token of o200k is longer, so that a longer text need not be counted
 _RANGE: Final = re.compile(r"\s*(\d{1,9})(?:@(\d{1,12}))?\s*(?:(?P<to>-|–|:|,|\.\.)\s*(\d{1,9})?)?\s*")

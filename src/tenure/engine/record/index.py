@@ -120,7 +120,7 @@ class Index:
         self._by_number: dict[str, list[int]] = {}
         self.reply = 0  # the entry where the newest reply starts
         self.spoken = 0  # the entry where the newest reply starts that says or calls anything
-        self.loop = 0  # the entry where the open call/result loop starts: after the newest reply that made no calls
+        self._loop = 0  # the entry where the open call/result loop starts: after the newest reply that made no calls
         self._reply_calls = 0  # calls of the newest reply
         self._said = True  # whether it says or calls anything
         self._was_in_loop = False  # before it
@@ -183,6 +183,11 @@ class Index:
         ordinals = self._by_number.get(tool, ())
         return self.spans[ordinals[number - 1]] if 0 < number <= len(ordinals) else None
 
+    def span_of(self, object_: str) -> Span | None:
+        """The call that is an object, such as `read:12`; None for other objects."""
+        tool, _, number = object_.rpartition(":")
+        return self.span(tool, int(number)) if number.isdecimal() else None
+
     def sources(self, span: Span) -> Iterator[Span]:
         """The calls that a call stands for: itself, or of a recall the calls whose results it brought back."""
         recalled = self.recalls.get(span.ordinal)
@@ -190,9 +195,7 @@ class Index:
             yield span
             return
         for object_ in recalled.sources:
-            tool, _, number = object_.rpartition(":")
-            found = self.span(tool, int(number)) if number.isdecimal() else None
-            yield from [found] if found else []
+            yield from [source] if (source := self.span_of(object_)) else []
 
     def entries_of(self, episode: Episode) -> range:
         """The entries in which blocks of an episode may lie: from its start to the last result of a call made in it."""
@@ -273,6 +276,14 @@ class Index:
         """
         return self._reply_calls > 0 or (not self._said and self._was_in_loop)
 
+    @property
+    def loop_start(self) -> int:
+        """Where the open call/result loop starts: after the newest reply that made no calls; the record's end when no loop is open.
+
+        Human words among results do not end a loop: they reach the provider in the same message.
+        """
+        return self._loop if self.in_loop else len(self)
+
     def answers_in(self, entries: Iterable[Entry]) -> Iterator["Answering"]:
         """The results in entries that are to follow, each with the call that it answers, in the record or among them."""
         waiting: dict[str, list[tuple[int, int]]] = {}
@@ -309,7 +320,7 @@ class Index:
         self._was_in_loop = self.in_loop
         self.skills.replied()
         if not self._was_in_loop:
-            self.loop = entry
+            self._loop = entry
         self.reply, self._reply_calls, self._unanswered, self._said = entry, 0, 0, False
         self.notes.begin()
 
@@ -416,8 +427,7 @@ class Index:
         sources: dict[str, None] = {}
         for handle in query.named:
             object_ = handle.object
-            tool, _, number = object_.rpartition(":")
-            named = self.span(tool, int(number)) if number.isdecimal() else None
+            named = self.span_of(object_)
             if (
                 named is not None
                 and handle.hash

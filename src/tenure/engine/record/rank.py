@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-At = tuple[int, int]
+from tenure.engine.record.entry import At
 
 K1: Final = 1.2
 B: Final = 0.75

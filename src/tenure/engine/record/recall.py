@@ -15,19 +15,17 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from tenure.engine.record.entry import SPILL_CHARS, Entry, Media, Spill, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import SPILL_CHARS, At, Count, Entry, Media, Read, Spill, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.episodes import Answer, Episode
-from tenure.engine.record.excerpt import Count, Lines, excerpt, lines_of
+from tenure.engine.record.excerpt import Lines, excerpt, lines_of
 from tenure.engine.record.index import HASH_BYTES, NONE, Index, Span
 from tenure.engine.record.medium import Medium, addressed, described, media_in
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.query import CAP, Query
 from tenure.engine.record.quotation import enclosed, in_quotes
-from tenure.engine.record.search import Hit, Hits, Now, Read, search
+from tenure.engine.record.search import Hit, Hits, Now, search
 from tenure.engine.record.spill import Open, nowhere, part
 from tenure.errors import InputError
-
-At = tuple[int, int]
 
 _LEAST_HASH: Final = 4  # hex digits of a spill's hash
 LEAST: Final = 200  # tokens: below it, an answer could not even say what it leaves out

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
-from tenure.engine.record.entry import Block, Entry, Spill, ToolCall, ToolResult
+from tenure.engine.record.entry import At, Block, Entry, Read, Spill, ToolCall, ToolResult
 from tenure.engine.record.excerpt import Lines
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.query import LONGEST, Query
-from tenure.engine.record.rank import At, Matcher, ranked, terms_of
+from tenure.engine.record.rank import Matcher, ranked, terms_of
 from tenure.engine.record.spill import Open, harmless, nowhere, stretches
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
     from regex import Pattern
 
-Read = Callable[[int], Entry]
 Now = Callable[[], float]  # seconds of a clock that only goes forward
 
 MATCHES: Final = 20  # that one answer shows

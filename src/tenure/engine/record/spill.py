@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.record.entry import Spill
-from tenure.engine.record.excerpt import Count, Excerpt, Lines, excerpt
+from tenure.engine.record.entry import Count, Spill
+from tenure.engine.record.excerpt import Excerpt, Lines, excerpt
 from tenure.errors import InputError
 
 Open = Callable[

@@ -4,9 +4,11 @@ An edit names record entries by their place in the append-only chain, so it mean
 that shares those entries. A commit is the only thing that changes a view.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from tenure.engine.record.entry import Role
 
@@ -28,6 +30,9 @@ class Replace(Struct, frozen=True, kw_only=True, tag="replace", tag_field="op"):
     routes: tuple[str, ...] = ()
 
 
+Standing = Literal["episodes", "object", "turn", "stretch", "history"]
+
+
 class Insert(Struct, frozen=True, kw_only=True, tag="insert", tag_field="op"):
     """Add an entry of one block before record entry `before_entry`; several at one place stand by `order`, then by `key`."""
 
@@ -37,10 +42,11 @@ class Insert(Struct, frozen=True, kw_only=True, tag="insert", tag_field="op"):
     role: Role
     text: str
     tokens: int  # framing included
-    kind: Literal["text", "tool_call", "tool_result"] = "text"
+    kind: Literal["text"] = "text"  # this and the next two are of version 1 of REPLAY.md, which could hold calls
     call_id: str = ""
     name: str = ""
     routes: tuple[str, ...] = ()
+    stands_for: Standing | UnsetType = UNSET  # what left: episodes, a folded object, those of a turn or stretch, history
 
 
 class Remove(Struct, frozen=True, kw_only=True, gc=False, tag="remove", tag_field="op"):
@@ -109,3 +115,23 @@ class Commit(Struct, frozen=True, kw_only=True):
     actions: tuple[Act, ...] = ()
     edits: tuple[Edit, ...] = ()
     price: Price | None = None
+
+
+# The first letter of an insert's key, in which version 1 kept what it stands for.
+LETTERS: Final[dict[Standing, str]] = {"episodes": "r", "object": "p", "turn": "t", "stretch": "s", "history": "p"}
+_KINDS: Final = {letter: kind for kind, letter in LETTERS.items()}
+
+
+def edits_v1_to_v2(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Edits as version 1 wrote them: of what a key with a `p` stands for, a brief alone names no routes."""
+
+    def upgraded(insert: Insert) -> Insert:
+        kind = _KINDS.get(insert.key[:1], UNSET)
+        return replace(insert, stands_for="object" if kind == "history" and insert.routes else kind)
+
+    return tuple(upgraded(edit) if isinstance(edit, Insert) and edit.stands_for is UNSET else edit for edit in edits)
+
+
+def edits_v2_to_v1(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """The inverse, for the lines of REPLAY.md."""
+    return tuple(replace(edit, stands_for=UNSET) if isinstance(edit, Insert) else edit for edit in edits)

@@ -5,13 +5,12 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.record.entry import Origin, Role
+from tenure.engine.record.entry import At, Origin, Role
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
 from tenure.engine.view.project import Projection
 
-At = tuple[int, int]  # (entry, block)
 HoldKind = Literal["pin", "approval", "handle"]
 Reason = Literal["human", "prologue", "tail", "pin", "hold", "episode", "recall", "notes"]
 
@@ -175,8 +174,7 @@ class Guard:
 
     def _held_why(self, at: At, span: int, episode: int, turn: int) -> Reason | None:
         keys = (("span", span), ("episode", episode), ("turn", turn), ("entry", at[0]), (f"block {at[1]}", at[0]))
-        found = (self._named.get(key) or self._held.get(key) for key in keys)
-        return next((reason for reason in found if reason is not None), None)
+        return next((held[key] for key in keys for held in (self._named, self._held) if key in held), None)
 
 
 def faithful_guard(index: Index, view: Projection) -> Guard:
@@ -279,14 +277,6 @@ def opening_of(index: Index, view: Projection) -> frozenset[int]:
             return frozenset()
         first = row.entry if first is None and facts.role is Role.USER else first
     return frozenset(() if first is None else (first,))
-
-
-def loop_start(index: Index) -> int:
-    """Where the open call/result loop starts: after the newest reply that made no calls; the record's end when no loop is open.
-
-    Human words among results do not end a loop: they reach the provider in the same message.
-    """
-    return index.loop if index.in_loop else len(index)
 
 
 def entries_under(index: Index, key: Key) -> set[int]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.engine.view.guard import Guard, active_of, fresh_recalls, loop_start, opening_of, tail_of
+from tenure.engine.view.guard import Guard, active_of, fresh_recalls, opening_of, tail_of
 from tenure.engine.view.laws import protection, reasoning_is_valid, structural
 from tenure.engine.view.project import Projection
 from tenure.engine.view.rules import Rules
@@ -63,14 +63,14 @@ def _lawful(
 ) -> tuple[Commit, ...]:
     """The longest prefix of the later commits after which the view is lawful."""
     index, view = shared.index, _projection(shared.index, at, earlier)
-    start, before, guard = loop_start(index), view.freeze(), _guard(shared, view)
+    before, guard = view.freeze(), _guard(shared, view)
     today = _projection(index, at, [_cut(commit, at) for commit in commits])  # of the shared entries, in the source
     kept = 0
     for number, commit in enumerate(later, start=1):
         view.apply(commit.edits)
         frozen = view.freeze()
         wrong = (
-            *structural(frozen, index, shared.rules, start),
+            *structural(frozen, index, shared.rules),
             *protection(before, frozen, index, guard, shared.rules),
             *(reasoning_is_valid(frozen, index, (*earlier, *later[:number])) if shared.rules.thinking == "prefix_bound" else ()),
         )
@@ -82,11 +82,9 @@ def _lawful(
 def _projection(index: Index, at: int, commits: Sequence[Commit]) -> Projection:
     view = Projection(index)
     for commit in commits:
-        while view.length < min(commit.entries, at):
-            view.grow(view.length)
+        view.grow_to(min(commit.entries, at))
         view.apply(commit.edits)
-    while view.length < at:
-        view.grow(view.length)
+    view.grow_to(at)
     return view
 
 

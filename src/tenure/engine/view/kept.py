@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
+from tenure.engine.record.entry import At
 from tenure.engine.view.edit import Commit, Drop, Insert
 from tenure.engine.view.project import Projection, Shown, Weights
-
-At = tuple[int, int]  # (entry, block)
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -32,12 +31,10 @@ def kept(weights: Weights, length: int, commits: Sequence[Commit], is_brief: Cal
     view = Projection(weights)
     before: dict[At, Shown | None] = {}
     for commit in commits:
-        while view.length < commit.entries:
-            view.grow(view.length)
+        view.grow_to(commit.entries)
         briefs = commit.moment == "recorded" or any(isinstance(edit, Insert) and is_brief(edit) for edit in commit.edits)
         taken = [(edit.entry, edit.block) for edit in commit.edits if isinstance(edit, Drop)] if briefs else []
         before |= {at: view.instead(*at) for at in taken if view.shows(*at)}
         view.apply(commit.edits)
-    while view.length < length:
-        view.grow(view.length)
+    view.grow_to(length)
     return Kept(view=view, before=before)

@@ -16,11 +16,11 @@ from tenure.engine.view.rules import Rules
 from tenure.engine.view.thinking import bond, led_to, settle
 
 
-def structural(view: View, index: Index, rules: Rules, loop_start: int) -> Iterator[str]:
+def structural(view: View, index: Index, rules: Rules) -> Iterator[str]:
     """Order, nothing empty, pairing, nothing between a call and its result, reasoning with what it led to, a user first."""
     yield from _order(view)
     yield from _pairing(view, index)
-    yield from _units(view, index, rules, loop_start)
+    yield from _units(view, index, rules)
     if rules.first_user:
         yield from _user_first(view, index)
 
@@ -155,7 +155,7 @@ def _pairing(view: View, index: Index) -> Iterator[str]:
                     yield f"entry {line.entry} shows {span.object} without its result"
 
 
-def _units(view: View, index: Index, rules: Rules, loop_start: int) -> Iterator[str]:
+def _units(view: View, index: Index, rules: Rules) -> Iterator[str]:
     for line in view.lines:
         if not isinstance(line, Row) or len(line.blocks) == len(index.entries[line.entry].blocks):
             continue
@@ -163,7 +163,7 @@ def _units(view: View, index: Index, rules: Rules, loop_start: int) -> Iterator[
             continue
         every = range(len(index.entries[line.entry].blocks))
         gone = {block for block in every if block not in line.blocks}
-        if settle(index, line.entry, tuple(every), gone, bond(index, rules, loop_start, line.entry)) != gone:
+        if settle(index, line.entry, tuple(every), gone, bond(index, rules, line.entry)) != gone:
             yield f"entry {line.entry} shows blocks {line.blocks}: reasoning is torn from what it led to"
 
 

@@ -6,7 +6,7 @@ of each entry is shown. An entry of which nothing is shown is not in it at all, 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import itemgetter
 from typing import Final, Protocol, TypeVar, assert_never
 
@@ -96,6 +96,11 @@ class Projection:
             row = Row(entry, tuple(range(len(weights))), sum(weights))
             self._rows[entry] = row
             self.tokens += row.tokens
+
+    def grow_to(self, length: int) -> None:
+        """Show record entries whole until `length` are taken in."""
+        while self.length < length:
+            self.grow(self.length)
 
     def apply(self, edits: Iterable[Edit]) -> None:
         """Carry out edits in order. An edit of what is not shown, or of an entry not yet taken in, raises LawBroken."""
@@ -187,6 +192,10 @@ class Projection:
                 return
             yield self._rows[number]
 
+    def tokens_before(self, entry: int) -> int:
+        """The tokens of the shown record entries before `entry`. O(view)."""
+        return sum(row.tokens for row in takewhile(lambda row: row.entry < entry, self.rows()))
+
     def freeze(self) -> View:
         """The view. O(view)."""
         if not self._inserts:
@@ -239,16 +248,19 @@ class Projection:
             self._unsorted = False
 
 
-def project(weights: Weights, length: int, commits: Sequence[Commit]) -> View:
+def projection_of(weights: Weights, length: int, commits: Iterable[Commit]) -> Projection:
     """The view of the first `length` entries after `commits`: a pure fold, the definition that `Projection` is held to."""
     projection = Projection(weights)
     for commit in commits:
-        while projection.length < commit.entries:
-            projection.grow(projection.length)
+        projection.grow_to(commit.entries)
         projection.apply(commit.edits)
-    while projection.length < length:
-        projection.grow(projection.length)
-    return projection.freeze()
+    projection.grow_to(length)
+    return projection
+
+
+def project(weights: Weights, length: int, commits: Iterable[Commit]) -> View:
+    """The same, frozen."""
+    return projection_of(weights, length, commits).freeze()
 
 
 def changed_from(view: Projection, edits: Iterable[Edit]) -> int:

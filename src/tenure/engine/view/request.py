@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from msgspec import structs
 
-from tenure.engine.record.entry import Block, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import Block, Entry, Media, Opaque, Origin, Read, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.piece import Piece
@@ -19,7 +19,6 @@ from tenure.engine.view.project import Line, Row, View
 
 INTERRUPTED: Final = "[no result: the call was interrupted]"
 LATE: Final = "[late result of {}]"
-Read = Callable[[int], Entry]  # a record entry by its number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +77,7 @@ class Messages:
         known = self._made.get(key)
         if known is None or known[0] != line:
             made = (
-                (_inserted(line),)
+                (_Message(piece=Piece(role=line.role, blocks=(Text(text=line.text, origin=Origin.HARNESS),))),)
                 if isinstance(line, Insert)
                 else tuple(map(self._lighter, _lines(line, self._index, self._read)))
             )
@@ -148,20 +147,6 @@ def _shown(row: Row, entry: Entry, blocks: Mapping[int, Block], index: Index) ->
 def _late(result: ToolResult, object_: str) -> Piece:
     words = Text(text=f"{LATE.format(object_)}\n{result.text}", origin=Origin.HARNESS)
     return Piece(role=Role.USER, blocks=(words, *result.media))
-
-
-def _inserted(insert: Insert) -> _Message:
-    block: Block
-    match insert.kind:
-        case "text":
-            block = Text(text=insert.text, origin=Origin.HARNESS)
-        case "tool_call":
-            block = ToolCall(call_id=insert.call_id, name=insert.name, arguments=insert.text)
-        case "tool_result":
-            block = ToolResult(call_id=insert.call_id, text=insert.text)
-        case _:
-            assert_never(insert.kind)
-    return _Message(piece=Piece(role=insert.role, blocks=(block,)))
 
 
 class _Exchanges:

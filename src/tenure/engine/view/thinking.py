@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tenure.engine.record.entry import Role
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Drop
-from tenure.engine.view.project import Projection
+from tenure.engine.view.project import Projection, Row
 from tenure.engine.view.rules import Rules
 
 
@@ -21,11 +21,11 @@ class Bond(NamedTuple):
     calls: bool = False  # any reasoning stays while the entry makes calls
 
 
-def bond(index: Index, rules: Rules, loop_start: int, entry: int) -> Bond:
+def bond(index: Index, rules: Rules, entry: int) -> Bond:
     """What ties the reasoning of an entry now. A tie may end as the record grows; none is ever added."""
     if rules.thinking == "prefix_bound":
         return Bond()
-    in_loop = rules.thinking == "open_loop" and entry >= loop_start
+    in_loop = rules.thinking == "open_loop" and entry >= index.loop_start
     is_last = rules.thinking == "last_message" and entry >= index.spoken
     return Bond(unit=rules.reasoning_unit or in_loop or is_last, calls=rules.call_reasoning)
 
@@ -46,6 +46,13 @@ def settle(index: Index, entry: int, shown: Sequence[int], drop: Iterable[int], 
     while left and len(left) < len(shown) and facts[left[-1]].kind == "thinking":
         settled.add(left.pop())  # reasoning that leads to nothing: no provider takes it at a message's end
     return settled
+
+
+def droppable(index: Index, rules: Rules, row: Row, chosen: Sequence[int]) -> Sequence[int]:
+    """The blocks of an entry that go when a policy wants these shown ones to, in order: with what cannot stay, without what cannot go alone."""
+    if not 0 < len(chosen) < len(row.blocks):
+        return chosen
+    return sorted(settle(index, row.entry, row.blocks, chosen, bond(index, rules, row.entry)))
 
 
 def led_to(index: Index, entry: int, block: int) -> list[int]:

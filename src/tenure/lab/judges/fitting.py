@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.planners.handoff.transcript import ends
-from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Count
 from tenure.lab.judges.case import INSERTED, Kind, Piece
 from tenure.lab.judges.telling import NOTHING, Telling
 from tenure.lab.judges.telling import excerpts as tells_of

@@ -8,8 +8,7 @@ from typing import Final
 
 from tenure.engine.lifecycle.fit import Rehearsal
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.engine.policies.planned import Planned
-from tenure.engine.policies.policy import Policy
+from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.entry import Entry
 from tenure.lab.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
 from tenure.lab.events import HarmLine, spelled

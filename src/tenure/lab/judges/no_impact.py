@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Count
 from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
 from tenure.lab.events import Category

@@ -3,8 +3,20 @@
 from collections.abc import Iterable, Iterator
 from typing import Final, assert_never
 
-from tenure.engine.policies.situation import Count, Read
-from tenure.engine.record.entry import Block, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import (
+    Block,
+    Count,
+    Entry,
+    Media,
+    Opaque,
+    Origin,
+    Read,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Drop, Edit, Insert, Replace
 from tenure.engine.view.project import Projection, View

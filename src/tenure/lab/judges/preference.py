@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Count
 from tenure.lab.judges.case import Case
 from tenure.lab.judges.contracts import AB, PREFERENCES
 from tenure.lab.judges.reply import Unusable, answer_in

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.planners.handoff.transcript import ends
-from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Count
 from tenure.engine.view.edit import Act
 from tenure.lab.harm.passage import plain as spelled
 from tenure.lab.judges.case import Case, Need

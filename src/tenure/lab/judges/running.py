@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Count
 from tenure.errors import Failure
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.asking import Failed, Spent, tell

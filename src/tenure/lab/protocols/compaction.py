@@ -69,7 +69,7 @@ class Compaction(Struct, frozen=True, kw_only=True):
     says: Says
     size: int
     name: str = "compaction"
-    conduct: Conduct = Conduct(lines=False, descriptions=False, whole=True)
+    conduct: Conduct = Conduct(amount="all", naming="nothing")
 
     def __call__(self, situation: Situation, /) -> Iterator[Take]:
         """The one action, where there is anything to replace."""

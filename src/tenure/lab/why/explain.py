@@ -11,13 +11,14 @@ from typing import Final
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
 from tenure.engine.policies.provenance.why import names_in
+from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.recall import blocks_of
 from tenure.engine.view.edit import Commit, Drop, Insert, Replace, Restore
-from tenure.engine.view.guard import At, Hold
+from tenure.engine.view.guard import Hold
 from tenure.engine.view.levels import LEVELS, at_level
-from tenure.engine.view.pointers import start_of
+from tenure.engine.view.residue import start_of
 from tenure.errors import InputError
 from tenure.lab.why.account import Later, Now, Protection, Residue, Standing, Thing, Touch, Why, Within
 from tenure.lab.why.opinion import kept_lines, need_of, order_of

@@ -8,10 +8,10 @@ from tenure.engine.lifecycle.session import Session
 from tenure.engine.policies.provenance.policy import Provenance
 from tenure.engine.policies.provenance.why import Judged, names_in, verdicts
 from tenure.engine.policies.situation import Situation
+from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE
 from tenure.engine.view.action import Action, Level, Shorten, Strip, Take, Unstrip
 from tenure.engine.view.edit import Drop, Replace, Restore
-from tenure.engine.view.guard import At
 from tenure.engine.view.levels import at_level
 from tenure.lab.why.account import Because, Coming, Need, Order
 from tenure.lab.why.past import Moment

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from tenure.apis.rules import rules_for
-from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.record.index import Index
 from tenure.engine.record.medium import media_in
-from tenure.engine.view.edit import Commit
+from tenure.engine.view.edit import Commit, edits_v1_to_v2
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
@@ -89,7 +89,7 @@ def kept(store: Records, conversation: Conversation, policy: Policy | None, budg
         entries=entries,
         commits=commits,
         needs=_needs(entries, commits),
-        budget=budget or Budget.stored(conversation.budget),
+        budget=budget or Budget.stored(conversation.budget, otherwise=USUAL),
         policy=policy,
         model=conversation.model,
         tenant=conversation.tenant,
@@ -185,6 +185,6 @@ def _commit(line: CommitLine) -> Commit:
         tokens_after=line.tokens_after,
         ratio=line.ratio,
         actions=line.actions,
-        edits=line.edits,
+        edits=edits_v1_to_v2(line.edits),
         price=line.price,
     )

@@ -15,8 +15,7 @@ from msgspec import Struct
 from tenure.engine.planners.handoff.brief import parsed
 from tenure.engine.planners.handoff.sections import BRIEF_WORDS, END, SECTIONS, titled
 from tenure.engine.planners.handoff.transcript import MARK, Transcript, ends, transcript
-from tenure.engine.policies.situation import Count
-from tenure.engine.record.entry import Entry, Origin, Role
+from tenure.engine.record.entry import Count, Entry, Origin, Role
 from tenure.engine.record.index import NONE, Index
 
 KEEP_REPLIES: Final = 2  # newest replies that stay as they are, each with its results

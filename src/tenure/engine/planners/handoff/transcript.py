@@ -10,8 +10,7 @@ from typing import Final, Literal, assert_never
 
 from msgspec import Struct
 
-from tenure.engine.policies.situation import Count
-from tenure.engine.record.entry import Block, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import Block, Count, Entry, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Index
 
 MARK: Final = "§§"

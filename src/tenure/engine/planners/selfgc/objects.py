@@ -6,7 +6,7 @@ model is asked; what only judgement can see (exact evidence, the one locator) is
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal, TypeVar
@@ -14,15 +14,12 @@ from typing import Final, Literal, TypeVar
 from msgspec import Struct
 
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.entry import Entry, Origin, Role, Text
+from tenure.engine.record.entry import At, Origin, Read, Role, Text
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import tool_key
 from tenure.engine.record.skills import READ_TOOLS
 from tenure.engine.record.tools import ToolKind, is_delimiter, is_recall
 from tenure.engine.view.residue import place_of
-
-At = tuple[int, int]  # (entry, block)
-Read = Callable[[int], Entry]  # a record entry by its number
 
 Kind = Literal["turn", "call", "skill"]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why
-from tenure.engine.policies.situation import Count
+from tenure.engine.record.entry import Count
 
 OPENING: Final = """\
 [context planning: a request of the harness, not of the user]

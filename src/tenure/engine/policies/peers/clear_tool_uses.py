@@ -24,7 +24,7 @@ class ClearToolUses(Struct, frozen=True, kw_only=True):
     at_least: int = 0
     exclude: frozenset[str] = frozenset()
     placeholder: str = "[Tool result cleared to save context]"
-    conduct: Conduct = Conduct(lines=False, whole=True)
+    conduct: Conduct = Conduct(amount="all", naming="descriptions")
 
     @classmethod
     def langchain(cls) -> "ClearToolUses":

@@ -30,7 +30,7 @@ class Cline(Struct, frozen=True, kw_only=True):
 
     name: str = "cline"
     enough: float = 0.3  # of the view: duplicates that save as much are all that goes
-    conduct: Conduct = Conduct(lines=False, whole=True)
+    conduct: Conduct = Conduct(amount="all", naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Duplicate reads, then perhaps the oldest half or three quarters."""

@@ -19,7 +19,7 @@ class Discard(Struct, frozen=True, kw_only=True):
 
     name: str = "discard-75"
     share: float = 0.75
-    conduct: Conduct = Conduct(lines=False, whole=True)
+    conduct: Conduct = Conduct(amount="all", naming="descriptions")
 
     @classmethod
     def every(cls) -> "Discard":

@@ -20,7 +20,7 @@ class ObservationMasking(Struct, frozen=True, kw_only=True):
 
     name: str = "observation-masking"
     window: int = 10  # newest observations that stay
-    conduct: Conduct = Conduct(lines=False, whole=True)
+    conduct: Conduct = Conduct(amount="all", naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Shorten]:
         """Oldest first."""

@@ -17,7 +17,7 @@ class OldestTurn(Struct, frozen=True, kw_only=True):
     """Turn after turn, all but what its human said."""
 
     name: str = "oldest-turn"
-    conduct: Conduct = Conduct(lines=False)
+    conduct: Conduct = Conduct(naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Take]:
         """Oldest first; the latest turn never."""

@@ -27,7 +27,7 @@ class OpencodePrune(Struct, frozen=True, kw_only=True):
     protect: int = 40_000
     minimum: int = 20_000
     turns: int = 2
-    conduct: Conduct = Conduct(lines=False, whole=True)
+    conduct: Conduct = Conduct(amount="all", naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Shorten]:
         """All that is old enough, or nothing."""

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from tenure.engine.policies.situation import Situation
+from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Span
-
-At = tuple[int, int]
 
 
 def results(situation: Situation) -> list[Span]:

@@ -17,7 +17,7 @@ class SlidingWindow(Struct, frozen=True, kw_only=True):
     """One reply with its results at a time."""
 
     name: str = "sliding-window"
-    conduct: Conduct = Conduct(lines=False)
+    conduct: Conduct = Conduct(naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Take]:
         """Oldest first."""

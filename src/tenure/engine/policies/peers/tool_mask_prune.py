@@ -24,7 +24,7 @@ class ToolMaskPrune(Struct, frozen=True, kw_only=True):
     """Masks, then prunes."""
 
     name: str = "tool-mask-prune"
-    conduct: Conduct = Conduct(lines=False)
+    conduct: Conduct = Conduct(naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Searches and listings first, then every call, oldest first."""
@@ -38,7 +38,7 @@ class Hybrid(Struct, frozen=True, kw_only=True):
     """Prunes tool outputs, then takes the oldest turns."""
 
     name: str = "hybrid"
-    conduct: Conduct = Conduct(lines=False)
+    conduct: Conduct = Conduct(naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Oldest first in both."""

@@ -17,7 +17,7 @@ class ToolPrune(Struct, frozen=True, kw_only=True):
     """One call with its result at a time."""
 
     name: str = "tool-prune"
-    conduct: Conduct = Conduct(lines=False)
+    conduct: Conduct = Conduct(naming="descriptions")
 
     def __call__(self, situation: Situation, /) -> Iterator[Take]:
         """Oldest first."""

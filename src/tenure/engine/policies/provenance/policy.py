@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.placeholder import hint
 from tenure.engine.policies.policy import Conduct
@@ -25,7 +26,6 @@ from tenure.engine.view.action import Action, Level, Shorten, Strip
 TRIES: Final = 4  # at meeting a goal to the token
 SHARES: Final = (0.4, 0.1)  # of the results' tokens, where no goal is known
 SKELETON: Final = 0.8  # of what room there is: what calls, words and placeholders may take before whole steps go
-FRAMING: Final = 4
 
 
 class Provenance(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     name: str = "provenance"
     weights: Weights = LEARNED
     skeleton: float = SKELETON
-    conduct: Conduct = Conduct(escalates=False)  # parts of results go before any whole step
+    conduct: Conduct = Conduct(by_level=True)  # parts of results go before any whole step
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Old reasoning, then parts of results, those that are least likely to be asked for; whole steps where they outweigh the rest; then as `cwl`.

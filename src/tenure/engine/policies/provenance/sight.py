@@ -16,11 +16,10 @@ from msgspec import Struct
 from tenure.engine.policies.placeholder import is_note
 from tenure.engine.policies.provenance.anchors import Anchors, files, unlisted
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.entry import Origin
+from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.index import NONE, BlockFacts
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import ToolKind, is_delimiter
-from tenure.engine.view.guard import At
 
 LEAST: Final = 80  # tokens: less is not worth shortening
 AGAIN: Final = 160  # tokens of what was shortened before

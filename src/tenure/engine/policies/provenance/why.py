@@ -16,7 +16,7 @@ from tenure.engine.policies.provenance.keeping import Keeping
 from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight, Source
 from tenure.engine.policies.provenance.weights import LEARNED, LINE_FEATURES, Weights, chance
 from tenure.engine.policies.situation import Situation
-from tenure.engine.view.guard import At
+from tenure.engine.record.entry import At
 
 _Columns = Mapping[str, Sequence[float]]  # of each feature its value in every line
 

@@ -1,6 +1,6 @@
 """A session's calls as the measures see them: what each was about, what it changed, what it gave back."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -10,12 +10,11 @@ from msgspec import Struct
 
 from tenure.agent.tools.shell.judge import judged
 from tenure.agent.workspace import Workspace
-from tenure.engine.record.entry import Entry, Role, Text, ToolCall, ToolResult
+from tenure.engine.record.entry import Entry, Read, Role, Text, ToolCall, ToolResult
 from tenure.engine.record.index import Index, Span
 from tenure.engine.record.tools import ToolKind, is_delimiter, is_notes, is_recall
 from tenure.lab.audit.deeds import Deed, deed_of
 
-Read = Callable[[int], Entry]
 # Whether a call changed anything outside the conversation; "perhaps" of a command whose words do not tell.
 Changed = Literal["yes", "perhaps", "no"]
 _COMMANDS: Final = ("command", "cmd")

@@ -1,16 +1,65 @@
-"""Undoing a commit with another one."""
+"""What a person does to a view by hand: undo a commit, restore an object. Both are new commits; the log is only appended to."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from tenure.engine.record.entry import Role
+from msgspec.structs import replace
+
+from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index
-from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.engine.view.project import Projection, Row, Weights, changed_from
+from tenure.engine.record.objects import parse_handle
+from tenure.engine.record.recall import blocks_of
+from tenure.engine.view.edit import Act, Commit, Drop, Edit, Insert, Remove, Replace, Restore
+from tenure.engine.view.project import Projection, Row, Weights, changed_from, projection_of
+from tenure.engine.view.residue import needless
 from tenure.engine.view.rules import Rules
 from tenure.engine.view.thinking import bond, invalidated, settle
 from tenure.errors import InputError
 
-At = tuple[int, int]  # (entry, block)
+if TYPE_CHECKING:
+    from tenure.engine.lifecycle.session import Session
+
+
+def undone(session: "Session", number: int) -> Commit:
+    """The commit that puts back what commit `number` changed, not yet taken in. Raises InputError for a commit that does not exist."""
+    edits = undo(tuple(session.commits), number, session.length, session.index)
+    return _by_hand(session, "undo", f"undo of commit {number}", edits)
+
+
+def restored(session: "Session", object_: str) -> Commit | None:
+    """The commit that shows an object whole again where it stood, not yet taken in; None when it is shown whole.
+
+    On the user's word: the view may become larger, and the next limit that is passed may take it again unless it is held. Raises InputError
+    when the record has no such object.
+    """
+    view = session.view
+    places = blocks_of(session.index, parse_handle(object_))
+    edits: list[Edit] = [Restore(entry=n, block=b) for n, b in places if not view.shows(n, b) or view.instead(n, b) is not None]
+    if not edits:
+        return None
+    after = view.copy()
+    after.apply(edits)
+    edits += needless(session.index, after)
+    return _by_hand(session, "restore", f"restore of {object_}", edits, (Act(kind="restore", object=object_),))
+
+
+def _by_hand(session: "Session", name: str, reason: str, edits: Sequence[Edit], actions: tuple[Act, ...] = ()) -> Commit:
+    view, index = session.view, session.index
+    every = lawful(edits, view, index, session.setup.rules)
+    after = view.copy()
+    after.apply(every)
+    return Commit(
+        n=len(session.commits),
+        entries=session.length,
+        policy=name,
+        moment="manual",
+        reason=reason,
+        tokens_before=view.tokens,
+        tokens_after=after.tokens,
+        ratio=session.ratio,
+        actions=actions,
+        edits=every,
+    )
 
 
 def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) -> tuple[Edit, ...]:
@@ -23,8 +72,8 @@ def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) 
         raise InputError(
             "undo", f"commit {number}", f"one of 0 to {len(commits) - 1}" if commits else "a commit, of which there are none"
         )
-    before = _state(commits[:number], commits[number].entries, weights)
-    now = _state(commits, length, weights)
+    before = projection_of(weights, commits[number].entries, commits[:number])
+    now = projection_of(weights, length, commits)
     edits: list[Edit] = []
     for place in dict.fromkeys(_touched(commits[number])):
         edits += _back(place, before, now)
@@ -32,21 +81,11 @@ def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) 
         if isinstance(edit, Insert) and now.insert(edit.key):
             edits.append(Remove(key=edit.key))
         if isinstance(edit, Remove) and (gone := before.insert(edit.key)):
-            edits.append(_again(gone, len(commits)))
+            edits.append(replace(gone, key=f"{gone.key}~{len(commits)}"))  # keys are never used twice
     return tuple(edits)
 
 
-def restored(places: Iterable[At], view: Projection) -> tuple[Edit, ...]:
-    """The edits that show blocks as the record has them: those that left, and those that something stands for."""
-    found: list[Edit] = []
-    for entry, block in places:
-        row = view.row(entry)
-        if row is None or not row.shows(block) or row.instead(block) is not None:
-            found.append(Restore(entry=entry, block=block))
-    return tuple(found)
-
-
-def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules, loop_start: int) -> tuple[Edit, ...]:
+def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules) -> tuple[Edit, ...]:
     """Edits that bring something back, and what has to come or go with it so that the view stays valid.
 
     A call comes with its result, reasoning only with what it led to, and under `prefix_bound` no later signed reasoning stays.
@@ -67,7 +106,7 @@ def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules, 
             also([Restore(entry=partner[0], block=partner[1])])
     for entry in touched:
         if row := after.row(entry):
-            also(_settled(index, rules, loop_start, row))
+            also(_settled(index, rules, row))
     if rules.thinking == "prefix_bound" and done:
         also(invalidated(index, after, changed_from(view, done)))
     return tuple(done)
@@ -83,27 +122,16 @@ def _partners(index: Index, view: Projection, entry: int) -> Iterator[At]:
             yield from (at for at in (span.call, span.result) if at is not None and not view.shows(*at))
 
 
-def _settled(index: Index, rules: Rules, loop_start: int, row: Row) -> Iterator[Edit]:
+def _settled(index: Index, rules: Rules, row: Row) -> Iterator[Edit]:
     """What makes an entry whole again where reasoning was torn from what it led to: it comes back if it may, else it goes."""
     facts = index.entries[row.entry].blocks
     if index.entries[row.entry].role is not Role.ASSISTANT or row.whole:
         return
     every = range(len(facts))
     gone = {number for number in every if number not in row.blocks}
-    settled = settle(index, row.entry, every, gone, bond(index, rules, loop_start, row.entry))
+    settled = settle(index, row.entry, every, gone, bond(index, rules, row.entry))
     yield from (Restore(entry=row.entry, block=number) for number in sorted(gone - settled))
     yield from (Drop(entry=row.entry, block=number) for number in sorted(settled - gone))
-
-
-def _state(commits: Sequence[Commit], length: int, weights: Weights) -> Projection:
-    state = Projection(weights)
-    for commit in commits:
-        while state.length < commit.entries:
-            state.grow(state.length)
-        state.apply(commit.edits)
-    while state.length < length:
-        state.grow(state.length)
-    return state
 
 
 def _touched(commit: Commit) -> list[tuple[int, int]]:
@@ -123,19 +151,3 @@ def _back(place: tuple[int, int], before: Projection, now: Projection) -> list[E
     if was is not None:
         back.append(Replace(entry=entry, block=block, text=was.text, tokens=was.tokens, routes=was.routes))
     return back
-
-
-def _again(insert: Insert, commit: int) -> Insert:
-    """The same inserted entry under a new key: keys are never used twice."""
-    return Insert(
-        before_entry=insert.before_entry,
-        order=insert.order,
-        key=f"{insert.key}~{commit}",
-        role=insert.role,
-        text=insert.text,
-        tokens=insert.tokens,
-        kind=insert.kind,
-        call_id=insert.call_id,
-        name=insert.name,
-        routes=insert.routes,
-    )
