@@ -4,43 +4,49 @@ Nothing leaves in these replays. Money is of prompts, at list prices; answers ar
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.events import Caching, Compared, relative
+from tenure.lab.events import Billed
+from tenure.lab.evidence.corpus import Corpus
+from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
-from tenure.lab.validation import CAUSES, compare, places, together
+from tenure.lab.report.template import asking
+from tenure.lab.validation import compare, places
 from tenure.logs.reader import Agent
 
-GROUPS: dict[Caching, str] = {
-    Caching.WRITES: "report what is written (Anthropic)",
-    Caching.READS: "report only what is read (OpenAI, Gemini)",
-    Caching.NONE: "report no caching at all",
-}
 WORST = 12  # calls shown of one session
+CELLS = """c.calls as 'calls|count', c.ratio as 'ratio|decimal', c.head as 'head|count', off_by(prompt(c.simulated), prompt(c.reported)) as 'prompt|error',
+    off_by(fresh(c.simulated), fresh(c.reported)) as 'new|error', off_by(c.simulated.cache_read, c.reported.cache_read) as 'read|error', c.reported.usd as 'USD reported|usd',
+    c.simulated.usd as 'simulated|usd', off_by(c.simulated.usd, c.reported.usd) as 'error|error', c.off.usd / nullif(c.reported.usd, 0) as 'by call|percent1',
+    off_by(c.by_cache.usd, c.reported.usd) as 'cache alone|error', off_by(c.plain.usd, c.reported.usd) as 'no head|error'"""
+SESSIONS = f"select c.caching as 'reports|text', c.name as 'session|text', {CELLS} from (select n, compared as c from bills) order by c.caching, n"
+SPREAD = """
+    select c.caching as 'reports|text', count(*) as 'sessions|count', quantile_disc(abs(off_by(c.simulated.usd, c.reported.usd)), 0.5) as 'half are within|percent1',
+        quantile_disc(abs(off_by(c.simulated.usd, c.reported.usd)), 0.9) as 'nine in ten|percent1'
+    from (select compared as c from bills) group by c.caching"""
+MODELS = """
+    select c.model as 'model|text', count(*) as 'sessions|count', sum(c.calls) as 'calls|count', sum(c.reported.usd) as 'USD reported|usd',
+        off_by(sum(c.simulated.usd), sum(c.reported.usd)) as 'error|error', off_by(sum(c.by_cache.usd), sum(c.reported.usd)) as 'cache alone|error',
+        sum(c.reported.cache_read) / nullif(sum(c.by_cache.cache_read), 0) as 'read of what the rules foresee|percent'
+    from (select compared as c from bills) group by c.model order by c.model"""
 
 
 def main() -> None:
-    """Print a table per way of reporting, the errors in total, and what they come from."""
+    """Print every session, the errors in total and by model, and what they come from."""
     if sys.argv[1:2] == ["--calls"]:
         for path in sys.argv[2:]:
             show_calls(path)
         return
-    tokenizer = o200k()
-    found: list[Compared] = []
-    for each in sources(Path(sys.argv[1] if len(sys.argv) > 1 else "sessions")):
-        compared = compare(each, tokenizer)
-        if compared is not None:
-            found.append(compared)
-    for caching, said in GROUPS.items():
-        group = [each for each in found if each.caching == caching]
-        if group:
-            print(f"\n## {len(group)} sessions that {said}\n")
-            print("\n".join((*table(group), "", spread(group), "", *causes(together("", group)))))
-    print("\n".join(("\n## By model\n", *models(found))))
+    compared = (compare(each, o200k()) for each in sources(Path(sys.argv[1] if len(sys.argv) > 1 else "sessions")))
+    lines = tuple(Billed(compared=each) for each in compared if each is not None)
+    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
+        table = asking(events)["table"]
+        print("\n\n".join((table(SESSIONS), table(SPREAD), table(MODELS), *(each.text for each in sections(events, ["bill"])))))
 
 
 def sources(folder: Path) -> Iterator[Source]:
@@ -55,64 +61,6 @@ def sources(folder: Path) -> Iterator[Source]:
             yield from (source(f"{path}#{agent}") for agent in agents)
         except InputError:
             continue
-
-
-def table(group: Sequence[Compared]) -> Iterator[str]:
-    """A row per session and the sum of all, as Markdown."""
-    yield "| session | calls | ratio | head | prompt | new | read | USD reported | simulated | error | by call | cache alone | no head |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
-    for each in (*group, together(f"**{len(group)} sessions**", group)):
-        reported, simulated = each.reported, each.simulated
-        cells = (
-            short(each.name),
-            f"{each.calls:,}" + (f" (+{each.unreported})" if each.unreported else ""),
-            f"{each.ratio:.2f}" if each.ratio else "",
-            f"{each.head:,}" if each.ratio else "",
-            f"{relative(simulated.prompt, reported.prompt):+.1%}",
-            f"{relative(simulated.new, reported.new):+.1%}",
-            f"{relative(simulated.cache_read, reported.cache_read):+.1%}",
-            f"{reported.usd:.2f}",
-            f"{simulated.usd:.2f}",
-            f"{each.error:+.1%}",
-            f"{each.off.usd / reported.usd:.1%}" if reported.usd else "",
-            f"{relative(each.by_cache.usd, reported.usd):+.1%}",
-            f"{relative(each.plain.usd, reported.usd):+.1%}",
-        )
-        yield f"| {' | '.join(cells)} |"
-
-
-def short(name: str) -> str:
-    """A session's name without its folder and endings."""
-    path, _, agent = name.partition("#")
-    return Path(path).name.split(".", 1)[0] + (f"#{agent[:8]}" if agent else "")
-
-
-def spread(group: Sequence[Compared]) -> str:
-    """How far off single sessions are."""
-    errors = sorted(abs(each.error) for each in group)
-    half, most = errors[len(errors) // 2], errors[int(len(errors) * 0.9)]
-    return f"Of the sessions half are within {half:.1%}, nine in ten within {most:.1%}."
-
-
-def models(found: Sequence[Compared]) -> Iterator[str]:
-    """A row per model. The last column: of what the rules would have read of the reported prompts, what was read."""
-    yield "| model | sessions | calls | USD reported | error | cache alone | read of what the rules foresee |"
-    yield "|---|---|---|---|---|---|---|"
-    for model in sorted({each.model for each in found}):
-        one = together(model, [each for each in found if each.model == model])
-        read = f"{one.reported.cache_read / one.by_cache.cache_read:.1%}" if one.by_cache.cache_read else ""
-        alone = f"{relative(one.by_cache.usd, one.reported.usd):+.1%}"
-        yield f"| {model} | {one.sessions} | {one.calls:,} | {one.reported.usd:.2f} | {one.error:+.1%} | {alone} | {read} |"
-
-
-def causes(whole: Compared) -> Iterator[str]:
-    """What the errors come from, in money."""
-    yield "| cause | calls | USD | of what was reported | |"
-    yield "|---|---|---|---|---|"
-    for cause, said in CAUSES.items():
-        if cause in whole.causes:
-            usd = whole.causes[cause]
-            yield f"| {cause} | {whole.times.get(cause, '')} | {usd:+.2f} | {usd / (whole.reported.usd or 1):+.1%} | {said} |"
 
 
 def show_calls(path: str) -> None:

@@ -10,11 +10,19 @@ from pathlib import Path
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.lab.cuts import cuts, outcomes
+from tenure.lab.cuts import cuts
 from tenure.lab.events import CutLine
+from tenure.lab.evidence.corpus import Corpus
+from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
+from tenure.lab.report.template import asking
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
+ROWS = """
+    select policy as 'policy|text', cuts as 'cuts|count', pruned as 'pruned|percent1', short as 'short|count', needs as 'needs|count', routed as 'routed|count',
+        lost as 'lost|count', missed as 'missed/cut|decimal', no_impact as 'no impact|percent1'
+    from cut_outcomes where g = '' order by first"""
 
 
 def main() -> None:
@@ -33,15 +41,8 @@ def main() -> None:
             lines += cuts(source(str(path)), chosen, o200k(), prune=given.prune)
         except InputError as error:
             print(error)
-    print(
-        f"{'policy':20} {'cuts':>5} {'pruned':>7} {'short':>6} {'needs':>6} {'routed':>7} {'lost':>6} {'missed/cut':>10} {'no impact':>10}"
-    )
-    for found in outcomes(lines):
-        missed = (found.routed + found.lost) / found.cuts
-        print(
-            f"{found.policy:20} {found.cuts:5} {found.pruned:7.1%} {found.short:6} {found.needs:6} {found.routed:7} {found.lost:6}"
-            f" {missed:10.2f} {found.no_impact:10.1%}"
-        )
+    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=tuple(lines))) as events:
+        print(asking(events)["table"](ROWS))
     print(f"{len({line.source for line in lines})} sessions in {time.perf_counter() - started:.0f} s")
 
 

@@ -1,14 +1,18 @@
 """A bill held against what a provider reported: made sessions whose provider does what it is told to."""
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from reported_sessions import HEAD, cold, made, told, worked
 
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Usage
-from tenure.lab.events import Caching, Compared
+from tenure.lab.events import Amounts, Billed, Caching, Compared
+from tenure.lab.evidence.corpus import Corpus
+from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.pages import events_of
 from tenure.lab.replay import Source
-from tenure.lab.validation import CAUSES, Place, compare, places, together
+from tenure.lab.validation import CAUSES, Place, compare, places
 
 
 def compared(source: Source) -> Compared:
@@ -141,9 +145,9 @@ def test_errors_that_cancel_in_a_sum_are_seen_call_by_call() -> None:
 
 def test_several_sessions_together_are_their_sums() -> None:
     one, two = compared(told(worked())), compared(told(worked(8), cold))
-    both = together("both", [one, two])
-    assert (both.sessions, both.calls) == (2, 20)
-    assert both.reported == one.reported + two.reported
-    assert both.off.usd == one.off.usd + two.off.usd
-    assert both.causes["not found"] == two.causes["not found"]
-    assert together("none", []).error == 0.0
+    lines = (Billed(compared=one), Billed(compared=two))
+    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
+        (both,) = events.ask("select sessions, calls, reported, off from billed where what = 'all'").dicts
+        assert events.ask("select sum(compared.causes['not found']) from bills").rows == ((two.causes["not found"],),)
+    assert (both["sessions"], both["calls"], both["off"]) == (2, 20, one.off.usd + two.off.usd)
+    assert msgspec.convert(both["reported"], Amounts) == one.reported + two.reported

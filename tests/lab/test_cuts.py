@@ -7,7 +7,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.engine.policies.policy import Conduct, Policy
 from tenure.engine.policies.situation import Situation
-from tenure.lab.cuts import cuts, outcomes
+from tenure.lab.cuts import cuts
 from tenure.lab.events import CutLine
 from tenure.lab.loading import source
 
@@ -68,8 +68,7 @@ def test_all_policies_are_cut_at_the_same_places_and_take_what_they_are_to_take(
     }
     assert by_policy["cwl"] == by_policy["tool-prune"]
     assert all(line.pruned >= 0.4 for line in lines if line.policy == "cwl")
-    (first, second) = outcomes(lines)
-    assert (first.policy, first.no_impact, second.cuts) == ("cwl", 1.0, first.cuts)
+    assert not any(line.missed for line in lines if line.policy == "cwl")
 
 
 def test_a_session_too_short_to_be_cut_has_no_lines(tmp_path: Path) -> None:

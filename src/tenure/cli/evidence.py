@@ -14,8 +14,7 @@ from tenure.cli.asked import Quiet
 from tenure.errors import InputError
 
 if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
-    from tenure.lab.evidence.gathered import Gathered
-    from tenure.lab.evidence.sections.detector import Label
+    from tenure.lab.evidence.measure import Gathered, Label
 
 SECTIONS: Final = ("cuts", "whole", "accumulating", "sweep", "bounds", "bill", "detector", "sessions")
 OUT: Final = "docs/evidence"
@@ -44,18 +43,16 @@ def evidence(
     The same sessions and code give the same files, to the byte, whoever does the work. Exit codes: 0 done, 1 some work failed or a file
     could not be written, 2 bad input, 130 interrupted.
     """
-    from tenure.lab.evidence.contents import KINDS, NAMES
+    if wrong := [name for name in only or () if name not in SECTIONS]:
+        raise InputError("--only", repr(wrong[0]), "one of " + ", ".join(SECTIONS))
+    from tenure.lab.evidence import pages
     from tenure.lab.evidence.corpus import corpus_of
-    from tenure.lab.evidence.gathered import EVERYTHING, gathered
-    from tenure.lab.evidence.written import files_of, write
+    from tenure.lab.evidence.measure import EVERYTHING, gathered
     from tenure.lab.spread import Keep, engine_named
 
-    wanted = tuple(dict.fromkeys(only or NAMES))
-    if wrong := [name for name in wanted if name not in NAMES]:
-        raise InputError("--only", repr(wrong[0]), "one of " + ", ".join(NAMES))
     runner = engine_named(engine, workers)
-    kinds = [kind for kind in KINDS if kind.name in wanted]
-    needed = {need for kind in kinds for need in kind.needs}
+    names = [name for name in SECTIONS if name in (only or SECTIONS)]
+    needed = {need for name in names for need in pages.SECTIONS[name][0]}
     console = words.screen(stderr=True, quiet=quiet)
     corpus = corpus_of(folder)
     kept = Keep(Path(keep) if keep else _cache(), reads=resume)
@@ -73,9 +70,8 @@ def evidence(
         console.print("interrupted; what was finished is kept: go on with --resume", style="yellow")
         raise typer.Exit(INTERRUPTED) from None
     kept.prune()
-    made = [section for kind in kinds if (section := kind.made(found)) is not None]
-    files = files_of(found, made, is_whole=not only)
-    write(out, files, is_whole=not only)
+    files = pages.files_of(found, names, is_whole=not only)
+    pages.write(out, files, is_whole=not only)
     _say(found, out, len(files), console)
     if any(failed.kind != InputError.__name__ for failed in found.failed):
         raise typer.Exit(FAILED)
@@ -83,7 +79,7 @@ def evidence(
 
 def _labels(out: Path) -> "tuple[Label, ...]":
     """What was read by hand and lies beside the pages. Raises InputError for a line that is none."""
-    from tenure.lab.evidence.sections.detector import labels_of
+    from tenure.lab.evidence.measure import labels_of
 
     path = out / LABELS
     return labels_of(path.read_bytes(), str(path)) if path.is_file() else ()

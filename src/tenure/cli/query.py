@@ -14,7 +14,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of, visible_json
 
-TABLES: Final = 'select view_name as "table" from duckdb_views() where not internal order by 1'
+TABLES: Final = "select table_name as \"table\" from information_schema.tables where table_name <> 'raw' order by 1"
 _OPENING: Final = b'{"type":"'  # of a file of events
 
 

@@ -34,24 +34,6 @@ LEAST_TOKENS: Final = 8_000  # of a view at a cut: below there is little to choo
 _NOBODY: Final[Mapping[str, Policy]] = MappingProxyType({})
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """A policy over many cuts."""
-
-    policy: str
-    cuts: int
-    pruned: float  # mean share
-    short: int  # cuts at which it took less than nine tenths of what it was to take
-    needs: int
-    routed: int
-    lost: int
-    untouched: int  # cuts after which nothing was missed
-
-    @property
-    def no_impact(self) -> float:
-        """Share of cuts after which nothing was missed."""
-        return self.untouched / self.cuts if self.cuts else 1.0
-
-
 class Ground(Struct, frozen=True):
     """A session at a cut, and all that is known of its future. `session` moves on with the next cut: use it at once."""
 
@@ -107,26 +89,6 @@ def cuts(
         if oracles:
             for name, edits in oracle_edits(ground.session, ground.uses, int(ground.session.view.tokens * (1 - prune))):
                 yield _judged(ground, name, prune, edits, ground.session.view.tokens)
-
-
-def outcomes(lines: Iterable[CutLine]) -> tuple[Outcome, ...]:
-    """The lines of many sessions, by policy, in the order in which policies first appear."""
-    by_policy: dict[str, list[CutLine]] = {}
-    for line in lines:
-        by_policy.setdefault(line.policy, []).append(line)
-    return tuple(
-        Outcome(
-            policy=policy,
-            cuts=len(found),
-            pruned=sum(line.pruned for line in found) / len(found),
-            short=sum(line.pruned < 0.9 * line.target for line in found),
-            needs=sum(line.visible + line.missed for line in found),
-            routed=sum(line.routed for line in found),
-            lost=sum(line.lost for line in found),
-            untouched=sum(not line.missed for line in found),
-        )
-        for policy, found in by_policy.items()
-    )
 
 
 def places(entries: Iterable[Entry], points: int = POINTS) -> dict[int, int]:

@@ -61,7 +61,7 @@ class Events:
         for view, event in EVENTS.items():
             tag = event.__struct_config__.tag
             structure = json_of(columns_of(event)).decode().replace("'", "''")
-            self._run(f"create view {view} as select unnest(from_json(json, '{structure}')), n from raw where type = '{tag}'")
+            self._run(f"create table {view} as select unnest(from_json(json, '{structure}')), n from raw where type = '{tag}'")
         for view, made in _UNFOLDED.items():
             self._run(f"create view {view} as select * exclude (b), unnest(b) from ({made})")
 
@@ -116,7 +116,7 @@ def write(file: Path, events: Iterable[object]) -> None:
 def tables() -> dict[str, tuple[str, ...]]:
     """Every view with its columns."""
     with Events([]) as nothing:
-        views = nothing.ask("select view_name from duckdb_views() where not internal order by all").rows
+        views = nothing.ask("select table_name from information_schema.tables where table_name <> 'raw' order by all").rows
         return {view: nothing.ask(f"select * from {view}").columns for (view,) in views}
 
 

@@ -63,33 +63,6 @@ def places(source: Source, tokenizer: Tokenizer) -> tuple[Place, ...]:
     return tuple(sorted(found[1], key=lambda each: -abs(each.simulated.usd - each.reported.usd))) if found else ()
 
 
-def together(name: str, compared: Iterable[Compared]) -> Compared:
-    """Several sessions as one; of none, all zero."""
-    every, none = tuple(compared), Caching.NONE
-    causes: dict[Cause, float] = {}
-    times: dict[Cause, int] = {}
-    for cause in CAUSES:
-        if usd := sum(each.causes.get(cause, 0.0) for each in every):
-            causes[cause] = usd
-        if count := sum(each.times.get(cause, 0) for each in every):
-            times[cause] = count
-    return Compared(
-        name=name,
-        sessions=len(every),
-        assumed=sum(each.assumed for each in every),
-        calls=sum(each.calls for each in every),
-        unreported=sum(each.unreported for each in every),
-        caching=next((each.caching for each in every), none),
-        reported=_sum(each.reported for each in every),
-        simulated=_sum(each.simulated for each in every),
-        by_cache=_sum(each.by_cache for each in every),
-        plain=_sum(each.plain for each in every),
-        off=sum((each.off for each in every), Off()),
-        causes=causes,
-        times=times,
-    )
-
-
 def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Place, ...]] | None:
     alone = Options(budget=Budget(window=_VAST), policy=None)
     first, learned = _played(source, tokenizer, alone)

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from made_up_corpus import ROW_TOKENS, corpus, session
@@ -11,14 +11,12 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.events import CutLine, IsolatedRun, Needed
-from tenure.lab.evidence import jobs
-from tenure.lab.evidence.contents import KINDS, NAMES
+from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, Needed
+from tenure.lab.evidence import measure
 from tenure.lab.evidence.corpus import Member, corpus_of, source_of
-from tenure.lab.evidence.gathered import Gathered, gathered
+from tenure.lab.evidence.measure import Gathered, gathered, work
 from tenure.lab.evidence.origins import ALL
-from tenure.lab.evidence.work import work
-from tenure.lab.evidence.written import MADE, files_of, write
+from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
 from tenure.lab.protocols.conditions import budget_of
 from tenure.lab.protocols.isolated import isolated
 from tenure.lab.spread import Engine, Keep, engine_named
@@ -26,11 +24,15 @@ from tenure.lab.spread.engines import Processes, one_process
 from tenure.lab.spread.task import Answer, Task
 
 TOKENIZER = o200k()
+L = TypeVar("L")
 
 
 def files(found: Gathered) -> dict[str, bytes]:
-    made = [section for kind in KINDS if (section := kind.made(found)) is not None]
-    return files_of(found, made, is_whole=True)
+    return files_of(found, tuple(SECTIONS), is_whole=True)
+
+
+def lines(found: Gathered, kind: type[L]) -> list[L]:
+    return [line for line in found.lines if isinstance(line, kind)]
 
 
 def ran(folder: Path, *whats: str, engine: Engine = one_process, keep: Keep | None = None) -> Gathered:
@@ -64,12 +66,12 @@ def test_the_whole_bake_off_runs_everything_and_says_nothing_of_the_machine_or_o
     found = ran(corpus(tmp_path / "sessions"), "alone", "cuts", "needs", "billed", "together")
     made = files(found)
     assert found.failed == ()
-    assert {run.policy for run in found.alone} == {"none", *ALL}
-    assert {run.source for run in found.alone if run.measured.commits} == {"observatory/long.json"}
-    assert {line.policy for line in found.cuts if not line.matched} == {*ALL, "oracle-objects", "oracle-lines"}
-    assert {line.matched for line in found.cuts} > {""}
-    assert {run.policy for run in found.together} == {"none", "compaction", *ALL}
-    pages = {*NAMES} - {"bill", "detector"}  # no usage is reported, and nothing was read by hand
+    assert {run.policy for run in lines(found, IsolatedRun)} == {"none", *ALL}
+    assert {run.source for run in lines(found, IsolatedRun) if run.measured.commits} == {"observatory/long.json"}
+    assert {line.policy for line in lines(found, CutLine) if not line.matched} == {*ALL, "oracle-objects", "oracle-lines"}
+    assert {line.matched for line in lines(found, CutLine)} > {""}
+    assert {run.policy for run in lines(found, AccumulatingRun)} == {"none", "compaction", *ALL}
+    pages = {*SECTIONS} - {"bill", "detector"}  # no usage is reported, and nothing was read by hand
     assert {name for name in made if name.endswith(".md")} == {"README.md", *(f"{name}.md" for name in pages)}
     for body in made.values():
         assert str(tmp_path).encode() not in body
@@ -104,8 +106,10 @@ def test_a_session_that_cannot_be_read_is_told_under_its_name_and_the_rest_is_ru
     (tmp_path / "sessions" / "site" / "middling.json").unlink()
     found = gathered(members, ("needs", "together"), one_process)
     assert [failed.name for failed in found.failed] == ["profile: site/middling.json"]
-    assert list(found.needs) == ["observatory/long.json", "observatory/short.json"]
-    assert {task.source for run in found.together for task in run.tasks} == set(found.needs)
+    assert [line.source for line in lines(found, Needed)] == ["observatory/long.json", "observatory/short.json"]
+    assert {task.source for run in lines(found, AccumulatingRun) for task in run.tasks} == {
+        line.source for line in lines(found, Needed)
+    }
     index = files(found)["README.md"].decode()
     assert "| profile: site/middling.json | InputError: site/middling.json: no such file" in index
     assert str(tmp_path) not in index
@@ -114,7 +118,7 @@ def test_a_session_that_cannot_be_read_is_told_under_its_name_and_the_rest_is_ru
 def test_a_session_below_every_limit_is_as_if_it_had_been_run_under_each(tmp_path: Path) -> None:
     path = session(tmp_path / "short.json", reads=5)
     found = corpus_of(tmp_path)
-    (job,) = jobs.of_sessions(found, ("alone",))
+    (job,) = measure.of_sessions(found, ("alone",))
     runs = [line for line in work(job).lines if isinstance(line, IsolatedRun)]
     for name in ("cwl", "cline", "clear-tool-uses", "discard-all"):
         copied = next(run for run in runs if run.policy == name and run.budget.ceiling == 80_000)
@@ -124,22 +128,22 @@ def test_a_session_below_every_limit_is_as_if_it_had_been_run_under_each(tmp_pat
 
 def test_what_a_job_depends_on_is_not_where_the_corpus_lies(tmp_path: Path) -> None:
     member = Member(name="a.json", tool="messages", sha256="00")
-    job = jobs.OfSession(what="cuts", folder="/home/ada/sessions", member=member)
+    job = measure.Job(what="cuts", folder="/home/ada/sessions", members=(member,))
     assert job.identity == replace(job, folder="/mnt/sessions").identity
-    assert job.identity != replace(job, member=replace(member, sha256="01")).identity
+    assert job.identity != replace(job, members=(replace(member, sha256="01"),)).identity
     assert job.identity != replace(job, what="needs").identity
 
 
 def test_every_policy_is_run_under_the_common_ceiling() -> None:
-    assert all(jobs.CEILING in jobs.ceilings_of(name) for name in ALL)
-    assert set(jobs.SWEPT) <= set(ALL)
-    assert set(jobs.TARGETED) <= set(ALL)
-    assert set(jobs.BESIDE) <= set(ALL)
+    assert all(measure.CEILING in measure.ceilings_of(name) for name in ALL)
+    assert set(measure.SWEPT) <= set(ALL)
+    assert set(measure.TARGETED) <= set(ALL)
+    assert set(measure.BESIDE) <= set(ALL)
 
 
 def test_needs_carry_the_name_of_their_session(tmp_path: Path) -> None:
     session(tmp_path / "short.json", reads=5)
-    (job,) = jobs.of_sessions(corpus_of(tmp_path), ("needs",))
+    (job,) = measure.of_sessions(corpus_of(tmp_path), ("needs",))
     (line,) = work(job).lines
     assert isinstance(line, Needed)
     assert line.source == "short.json"
@@ -147,9 +151,9 @@ def test_needs_carry_the_name_of_their_session(tmp_path: Path) -> None:
 
 def test_cuts_are_made_at_every_share(tmp_path: Path) -> None:
     session(tmp_path / "middling.json", reads=12)
-    (job,) = jobs.of_sessions(corpus_of(tmp_path), ("cuts",))
+    (job,) = measure.of_sessions(corpus_of(tmp_path), ("cuts",))
     lines = [line for line in work(job).lines if isinstance(line, CutLine) and not line.matched]
-    assert {line.target for line in lines} == set(jobs.PRUNES)
+    assert {line.target for line in lines} == set(measure.PRUNES)
 
 
 def test_a_later_run_takes_its_own_leavings_away_and_nothing_else(tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ def test_rows_too_large_to_be_kept_are_not_and_the_page_says_so(tmp_path: Path, 
     session(tmp_path / "middling.json", reads=12)
     found = ran(tmp_path, "cuts")
     assert "cuts.jsonl" in files(found)
-    monkeypatch.setattr("tenure.lab.evidence.written.ROWS_MOST", 10)
+    monkeypatch.setattr("tenure.lab.evidence.pages.ROWS_MOST", 10)
     small = files(found)
     assert "cuts.jsonl" not in small
     assert b"are not kept here" in small["cuts.md"]

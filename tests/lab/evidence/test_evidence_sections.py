@@ -1,25 +1,38 @@
 """Sections made of rows that were never measured: what tables and goals say follows from the rows, and pages look as they did."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 from made_up_corpus import alone, cut, together
+from msgspec.structs import replace
 
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 from tenure.errors import InputError
-from tenure.lab.events import AgeBand, Amounts, Caching, Compared, Curves, KindRow, Off, Profile, Reach, Workload
-from tenure.lab.evidence.contents import KINDS, NAMES, tables
-from tenure.lab.evidence.origins import ALL, SUBJECT, origin
-from tenure.lab.evidence.page import Section, Table, cell, change, page, percent, shared, tokens
-from tenure.lab.evidence.sections import accumulating, bill, bounds, cuts, detector, sessions, sweep, whole
-from tenure.lab.evidence.sections.detector import labels_of
-from tenure.lab.evidence.sections.matched import duels
+from tenure.lab.events import (
+    AgeBand,
+    Amounts,
+    Billed,
+    Caching,
+    Compared,
+    Curves,
+    KindRow,
+    Measured,
+    Needed,
+    Off,
+    Profile,
+    Reach,
+    Workload,
+)
+from tenure.lab.evidence.corpus import Corpus, Member
+from tenure.lab.evidence.measure import SUBJECT, Gathered, Line, labels_of
+from tenure.lab.evidence.origins import ALL, KNOWN
+from tenure.lab.evidence.pages import SECTIONS, Section, events_of, page, sections
 from tenure.lab.protocols import claims
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS
-from tenure.lab.protocols.sweep import SweepRow, accumulated_row, isolated_row
+from tenure.lab.report.template import FILTERS, cell, table
 
-GROUPS = {"coding with edits": frozenset({"a.json"}), "hard": frozenset({"a.json"})}
 CUTS = [
     *(cut("oracle-lines", n, pruned=0.46) for n in range(4)),
     *(cut("provenance", n, missed=2 * (n == 0)) for n in range(4)),
@@ -137,118 +150,154 @@ PROFILE = Profile(
 )
 
 
-def swept() -> list[SweepRow]:
-    runs = [
-        [alone("a.json", "none", 10.0)],
-        *(
-            [alone("a.json", policy, usd * factor, ceiling=ceiling, lost=lost)]
-            for policy, factor in (("cwl", 1.0), ("sliding-window", 1.1))
-            for ceiling, usd, lost in (
-                (50_000, 4.0, 20),
-                (80_000, 5.0, 9),
-                (120_000, 6.0, 5),
-                (160_000, 9.0, 3),
-                (267_000, 10.0, 1),
-            )
-        ),
-    ]
-    rows = [isolated_row(found, found[0].budget.ceiling) for found in runs]
-    return [*rows, *(accumulated_row([run]) for run in TOGETHER)]
-
-
-MADE = {
-    "cuts": lambda: cuts.section(CUTS, GROUPS),
-    "whole": lambda: whole.section(ALONE, GROUPS),
-    "accumulating": lambda: accumulating.section(TOGETHER, [run for run in ALONE if run.policy == "none"]),
-    "sweep": lambda: sweep.section(swept(), CLAIMS, ("cwl", "sliding-window")),
-    "bounds": lambda: bounds.section({"a.json": NEEDS}, GROUPS),
-    "bill": lambda: bill.section([COMPARED], {"a.json": "claude-code"}),
-    "detector": lambda: detector.section(LABELS),
-    "sessions": lambda: sessions.section([PROFILE], {"a.json": "claude-code"}),
+SWEPT = [
+    alone("a.json", "none", 10.0),
+    *(
+        alone("a.json", policy, usd * factor, ceiling=ceiling, lost=lost)
+        for policy, factor in (("cwl", 1.0), ("sliding-window", 1.1))
+        for ceiling, usd, lost in (
+            (50_000, 4.0, 20),
+            (80_000, 5.0, 9),
+            (120_000, 6.0, 5),
+            (160_000, 9.0, 3),
+            (267_000, 10.0, 1),
+        )
+    ),
+]
+LINES: dict[str, list[Line]] = {
+    "cuts": [*CUTS],
+    "whole": [*ALONE],
+    "accumulating": [*TOGETHER, *ALONE],
+    "sweep": [*SWEPT, *TOGETHER],
+    "bounds": [Needed(source="a.json", curves=NEEDS)],
+    "bill": [Billed(compared=COMPARED)],
+    "detector": [],
+    "sessions": [],
 }
 
 
-def row(section: Section, title: str, first: str) -> dict[str, str]:
-    table = next(each for each in tables(section) if each.title == title)
-    found = next(line for line in table.rows if line[0] == first)
-    return {name.removeprefix(":"): words for name, words in zip(table.head, found, strict=True)}
+def section(name: str, lines: Sequence[Line]) -> Section:
+    """A section of these lines; of the sweep with claims that were never tested."""
+    corpus = Corpus(folder="", members=(Member(name="a.json", tool="claude-code", sha256=""),))
+    with events_of(Gathered(corpus=corpus, code="", profiles=(PROFILE,), lines=tuple(lines), labels=LABELS)) as events:
+        events.script("delete from claims; delete from ceilings where policy not in ('cwl', 'sliding-window')")
+        columns = dict.fromkeys(("claim", "says", "origin", "protocol", "policy", "verdict", "because"), "varchar")
+        events.add(
+            "made_up",
+            {"n": "int", **columns, "figures": "varchar", "line": "varchar"},
+            [claim(*each) for each in enumerate(CLAIMS)],
+        )
+        events.script("insert into claims select * from made_up")
+        (made,) = sections(events, [name])
+        return made
 
 
-@pytest.mark.parametrize("name", MADE)
+def claim(number: int, each: claims.Tested) -> tuple[object, ...]:
+    plain = (each.claim, each.says, each.origin, each.protocol, each.policy, each.verdict, each.because)
+    return number, *plain, msgspec.json.encode(each.figures).decode(), msgspec.json.encode(each).decode()
+
+
+def row(section: Section, title: str, first: str = "") -> dict[str, str]:
+    """The row of a table that begins with `first`; without it the last one."""
+    lines = section.text.partition(f"### {title}\n\n")[2].partition("\n\n")[0].splitlines()
+    head, _, *rows = ([each.strip() for each in line.strip("| ").split(" | ")] for line in lines)
+    return dict(zip(head, next((each for each in rows if each[0] == first), rows[-1]), strict=True))
+
+
+@pytest.mark.parametrize("name", LINES)
 def test_a_page_looks_as_it_did(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"evidence-{name}.md", page(MADE[name](), f"tenure evidence FOLDER --only {name}"))
+    golden(f"evidence-{name}.md", page(section(name, LINES[name])).replace(" --out docs/evidence", ""))
 
 
 def test_every_section_is_tried_here() -> None:
-    assert tuple(MADE) == NAMES == tuple(kind.name for kind in KINDS)
+    assert tuple(LINES) == tuple(SECTIONS)
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_rows_are_objects_a_line_and_tables_have_a_cell_for_each_head(name: str) -> None:
-    section = MADE[name]()
-    assert all(isinstance(json.loads(line), dict) for line in section.rows.splitlines())
-    assert {len(line) - len(table.head) for table in tables(section) for line in table.rows} == {0}
+@pytest.mark.parametrize("name", LINES)
+def test_rows_are_objects_a_line_and_every_figure_is_drawn(name: str) -> None:
+    made = section(name, LINES[name])
+    assert all(isinstance(json.loads(line), dict) for line in made.rows.splitlines())
+    assert made.text.count("](" + name) >= len(made.figures)
+    assert all(drawn.chart["description"] for drawn in made.figures)
 
 
 def test_every_policy_cites_its_source_and_no_two_share_a_name() -> None:
     assert len(ALL) == len({**POLICIES}) + len({**PEERS}) + len({**COMPAT})
     assert {name: policy.name for name, policy in ALL.items()} == {name: name for name in ALL}
-    assert [name for name in ALL if origin(name).source == "knows the future"] == []
-    assert {name for name in ALL if origin(name).whose == "ours"} == set(POLICIES)
+    assert KNOWN.keys() >= ALL.keys()
+    assert {name for name in ALL if KNOWN[name].whose == "ours"} == set(POLICIES)
     assert SUBJECT in POLICIES
-    assert origin("oracle-objects").whose == "bound"
-    assert origin("compaction at 80k, brief").whose == "peer"
+
+
+def test_an_oracle_is_a_bound_and_a_compaction_is_somebodys() -> None:
+    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="")) as events:
+        assert events.ask("select whose('oracle-objects'), whose('compaction at 80k, brief'), whose('cwl')").rows == (
+            ("bound", "peer", "ours"),
+        )
 
 
 def test_goals_at_the_cut_are_counted_against_the_best_of_those_that_took_their_share() -> None:
-    section = cuts.section(CUTS, GROUPS)
-    half, near, same, lost, matched = section.goals
-    assert half.found == "0.50 a cut against 2.00 of tool-prune"  # not opencode-prune, which took nothing
-    assert (half.is_met, near.is_met, same.is_met, lost.is_met) == (True, False, False, False)
-    assert same.found == "75 % against 100 %"
-    assert lost.found == "10.0 %"  # 1 of 2 a cut visible, 4 times, and 2
-    assert (matched.found, matched.is_met) == ("worst of 1 other: 0.25 times those of tool-prune", True)
+    half, near, same, lost, matched = section("cuts", CUTS).goals
+    assert half[1] == "0.50 a cut against 2.00 of tool-prune"  # not opencode-prune, which took nothing
+    assert (half[2], near[2], same[2], lost[2]) == (True, False, False, False)
+    assert same[1] == "75 % against 100 %"
+    assert lost[1] == "10.0 %"  # 1 of 2 a cut visible, 4 times, and 2
+    assert matched[1:] == ("worst of 1 other: 0.25 times those of tool-prune", True)
 
 
 def test_a_policy_is_compared_at_the_very_share_that_another_took() -> None:
-    (duel,) = duels(CUTS)
-    assert (duel.policy, duel.other, duel.cuts) == ("provenance", "tool-prune", 4)
-    assert (duel.own_missed, duel.other_missed) == (2, 8)
-    assert (duel.own_untouched, duel.other_untouched) == (2, 0)
-    assert (duel.better, duel.worse) == (4, 0)
+    found = row(section("cuts", CUTS), "provenance at the shares that others took", "tool-prune")
+    assert (found["cuts"], found["other missed per cut"], found["provenance missed per cut"]) == ("4", "2.00", "0.50")
+    assert (found["fewer at"], found["more at"], found["other nothing missed (95 %)"][:3]) == ("4", "0", "0 %")
 
 
 def test_matched_cuts_do_not_count_among_those_at_the_same_target() -> None:
-    found = row(cuts.section(CUTS, GROUPS), "45 % to be pruned", "provenance")
+    found = row(section("cuts", CUTS), "45 % to be pruned", "provenance")
     assert (found["cuts"], found["routed"], found["lost"], found["missed per cut"]) == ("4", "1", "1", "0.50")
 
 
 def test_only_sessions_that_the_ceiling_touches_are_added_up() -> None:
-    section = whole.section(ALONE, GROUPS)
-    assert section.lead.startswith("1 of 2 sessions pass 80k tokens")
-    found = row(section, "All sessions that pass it", "provenance")
+    whole = section("whole", ALONE)
+    assert whole.lead.startswith("1 of 2 sessions pass 80k tokens")
+    found = row(whole, "All sessions that pass it", "provenance")
     assert (found["bill"], found["against none"], found["routed"]) == ("$7.02", "−30 %", "2")
 
 
 def test_with_a_target_a_session_that_costs_more_is_seen_and_judged() -> None:
-    section = whole.section(ALONE, GROUPS)
-    assert [goal.is_met for goal in section.goals] == [True]
-    assert row(section, "With a target and no ceiling: every session, short ones too", "provenance")["dearest session"] == "±0 %"
-    dear = whole.section([*ALONE[:-1], alone("b.json", "provenance", 1.02, target=80_000)], GROUPS)
-    assert [goal.is_met for goal in dear.goals] == [False]
+    whole = section("whole", ALONE)
+    assert [is_met for _, _, is_met in whole.goals] == [True]
+    assert row(whole, "With a target and no ceiling: every session, short ones too", "provenance")["dearest session"] == "±0 %"
+    dear = section("whole", [*ALONE[:-1], alone("b.json", "provenance", 1.02, target=80_000)])
+    assert [is_met for _, _, is_met in dear.goals] == [False]
 
 
 def test_who_does_not_keep_the_ceiling_comes_last() -> None:
-    for section in (MADE["whole"](), MADE["accumulating"]()):
-        assert tables(section)[0].rows[-1][0] in ("opencode-prune", "pi-cwl")
+    assert row(section("whole", ALONE), "All sessions that pass it")["policy"] == "opencode-prune"
+    assert row(section("accumulating", LINES["accumulating"]), "Bills")["policy"] == "pi-cwl"
 
 
 def test_goals_of_the_accumulating_session_weigh_bill_and_misses_against_compaction() -> None:
-    half, stretched = accumulating.section(TOGETHER, []).goals
-    assert half.found == "bill 0.97 times, misses 0.45 times"
-    assert stretched.found == "bill 0.97 times, misses 1.00 times"
-    assert half.is_met
-    assert stretched.is_met
+    half, stretched = section("accumulating", TOGETHER).goals
+    assert half[1:] == ("bill 0.97 times, misses 0.45 times", True)
+    assert stretched[1:] == ("bill 0.97 times, misses 1.00 times", True)
+
+
+def test_measures_add_up_kind_by_kind_and_in_order() -> None:
+    one, other = alone("a.json", "cwl", 1.0), alone("b.json", "cwl", 2.0)
+    kinds = replace(
+        other.measured,
+        evicted_by_kind={"thinking": 70_000, "results of bulk tools": 1},
+        violations=("a law",),
+        peak_view_tokens=95_000,
+    )
+    with events_of(
+        Gathered(corpus=Corpus(folder="", members=()), code="", lines=(one, replace(other, measured=kinds)))
+    ) as events:
+        ((added,),) = events.ask("select added(measured) from runs").rows
+    both = msgspec.convert(added, Measured)
+    assert list(both.evicted_by_kind.items()) == [("thinking", 70_000), ("results of bulk tools", 60_001)]
+    assert (both.sessions, both.calls, both.peak_view_tokens, both.violations) == (2, 400, 95_000, ("a law",))
+    assert both.bill.total_usd == pytest.approx(one.measured.bill.total_usd + other.measured.bill.total_usd)
 
 
 def test_a_label_that_is_none_is_told_with_its_line() -> None:
@@ -257,24 +306,29 @@ def test_a_label_that_is_none_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("kind", "value", "written"),
     [
-        (percent(0.1234, 1), "12.3 %"),
-        (percent(-0.5), "−50 %"),
-        (change(9.0, 10.0), "−10 %"),
-        (change(10.0, 10.01), "±0 %"),
-        (change(1.0, 0.0), "–"),
-        (tokens(267_000), "267k"),
-        (tokens(None), "uncapped"),
-        (shared(0, 0), "–"),
-        (shared(3, 4), "75 % (30–95)"),
-        (cell("a|b<c>\x1b[2J\n"), "a\\|b&lt;c>\ufffd[2J\ufffd"),
+        ("percent1", 0.1234, "12.3 %"),
+        ("percent", -0.5, "−50 %"),
+        ("change", 0.9, "−10 %"),
+        ("change", 10 / 10.01, "±0 %"),
+        ("limit", 267_000, "267k"),
+        ("limit", None, "uncapped"),
+        ("usd", None, "–"),
+        ("shared", {"hits": 0, "of": 0}, "–"),
+        ("shared", {"hits": 3, "of": 4}, "75 % (30–95)"),
+        ("decimal·percent", {"missed": 1.5, "share": None}, "1.50 · –"),
+        ("error", -0.0001, "±0.0 %"),
     ],
 )
-def test_numbers_and_names_are_written_one_way(said: str, expected: str) -> None:
-    assert said == expected
+def test_numbers_are_written_one_way(kind: str, value: object, written: str) -> None:
+    assert table([f"a|{kind}"], [(value,)]).splitlines()[-1] == f"| {written} |"
+    assert set(kind.split("·")) <= FILTERS.keys()
+
+
+def test_names_end_no_cell_and_are_no_markup() -> None:
+    assert cell("a|b<c>\x1b[2J\n") == "a\\|b&lt;c>\ufffd[2J\ufffd"
 
 
 def test_a_table_that_is_empty_is_still_a_table() -> None:
-    section = Section(name="x", title="X", lead="", shows="", parts=(Table(title="None", head=(":a", "b"), rows=()),))
-    assert "| a | b |\n| --- | ---: |\n" in page(section, "make x")
+    assert table(["a|text", "b|count"], []) == "| a | b |\n| --- | ---: |"

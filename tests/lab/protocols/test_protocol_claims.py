@@ -1,25 +1,11 @@
-"""Claims on made-up rows, and rows on small recordings."""
-
-from pathlib import Path
+"""Claims on made-up rows."""
 
 import pytest
-from logged import bulk, read, recording
-from msgspec.structs import replace
 
-from tenure.engine.meter.tokens import o200k
-from tenure.engine.policies import policy_named
-from tenure.lab.events import Bill, Limits, Misses, Part
-from tenure.lab.loading import source
 from tenure.lab.protocols import claims  # what it holds is named like tests
-from tenure.lab.protocols.compaction import Compacting
-from tenure.lab.protocols.conditions import USUAL, budget_of
-from tenure.lab.protocols.isolated import isolated
-from tenure.lab.protocols.measured import added
-from tenure.lab.protocols.sweep import WINDOW, PartRow, Protocol, SweepRow, sweep_accumulating, sweep_isolated
-from tenure.lab.protocols.tasks import laid_out
+from tenure.lab.protocols.claims import PartRow, Protocol, SweepRow
+from tenure.lab.protocols.conditions import WINDOW
 
-TOKENIZER = o200k()
-CONDITIONS = replace(USUAL, head_tokens=1_000)
 SAVING, FREE, TIMES, JUMP, COMPACTION, ISOLATED = (claim.key for claim in claims.CLAIMS)
 
 
@@ -32,14 +18,14 @@ def row(
     missing: int = 0,
 ) -> SweepRow:
     part = PartRow(name="one", calls=9, record_tokens=9, peak_view_tokens=9, usd=usd, missed=0, calls_missing=0)
-    measured = replace(added([]), bill=Bill(output=Part(tokens=1, usd=usd)), misses=Misses(calls=missing))
     return SweepRow(
         protocol=protocol,
         policy=policy if ceiling is not None else "none",
         variant=variant,
         ceiling=ceiling,
-        budget=Limits(ceiling=ceiling),
-        measured=measured,
+        usd=usd,
+        usd_again=usd,
+        calls_missing=missing,
         parts=(part,),
     )
 
@@ -137,39 +123,3 @@ def test_claims_are_tested_for_each_policy_and_protocol() -> None:
         (name, protocol) for name in ("a", "b") for protocol in ("isolated", "accumulating")
     }
     assert all(each.origin and each.says for each in found)
-
-
-@pytest.fixture
-def address(tmp_path: Path) -> str:
-    rows = (read(f"part_{number}.txt", bulk(80, f"part {number}")) for number in range(8))
-    return recording(tmp_path / "s.jsonl", ("human", "Look."), *rows, read("part_0.txt", "again"), ("say", "Ok."))
-
-
-def test_a_sweep_has_a_row_without_limit_and_one_for_each_policy_and_ceiling(address: str) -> None:
-    policies = {name: policy for name in ("cwl", "sliding-window") if (policy := policy_named(name)) is not None}
-    conversations = laid_out([address], TOKENIZER)
-    compactions = [Compacting(trigger=8_000, keep=2_000, size=800)]
-    rows = list(
-        sweep_accumulating(
-            conversations, policies, TOKENIZER, ceilings=(6_000, 9_000, None), compactions=compactions, conditions=CONDITIONS
-        )
-    )
-    assert [(each.policy, each.ceiling) for each in rows] == [
-        ("none", None),
-        ("cwl", 6_000),
-        ("cwl", 9_000),
-        ("sliding-window", 6_000),
-        ("sliding-window", 9_000),
-        ("compaction", 8_000),
-    ]
-    assert all(part.usd == pytest.approx(each.measured.bill.total_usd) for each in rows for part in each.parts)
-
-
-def test_a_session_below_a_ceiling_is_not_run_again_and_comes_out_the_same(address: str) -> None:
-    policy = policy_named("cwl")
-    assert policy is not None
-    rows = list(sweep_isolated([address], {"cwl": policy}, TOKENIZER, ceilings=(6_000, 90_000), conditions=CONDITIONS))
-    for found in rows[1:]:
-        run = isolated(source(address), policy, budget_of(found.ceiling), TOKENIZER, conditions=CONDITIONS)
-        assert (found.measured, found.budget.ceiling) == (run.measured, found.ceiling)
-    assert rows[1].measured.commits > 0 == rows[2].measured.commits

@@ -10,9 +10,12 @@ from logged import START, Turn, bulk, read, recording, run
 
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.record.entry import Draft
-from tenure.lab.events import Curves, KindRow
+from tenure.lab.events import Curves, KindRow, Needed
+from tenure.lab.evidence.corpus import Corpus
+from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
-from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves, merged
+from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves
 from tenure.lab.replay import Source
 from tenure.testing.builders import by_words, call, human, reply, result, thinking
 
@@ -150,18 +153,16 @@ def test_token_steps_are_what_each_reply_saw_of_each_age(sizes: list[int]) -> No
     assert {band.start: band.token_steps for band in found.by_steps} == by_steps
 
 
-def test_curves_of_several_sessions_add_up(tmp_path: Path) -> None:
+def test_curves_of_several_sessions_add_up_in_the_tables_of_the_evidence(tmp_path: Path) -> None:
     one = of(tmp_path / "1", ("human", "Go on."), read("notes.md", f"see {TICKET}"), read(TICKET, "stuck"), ("say", "Ok."))
     two = of(tmp_path / "2", ("human", "Go on."), run("ls", bulk(300)), read("notes.md", f"see {TICKET}"), read(TICKET, "stuck"))
-    both = merged([one, two])
-    assert (both.sessions, both.needs, both.tokens) == (2, one.needs + two.needs, one.tokens + two.tokens)
-    assert missed(both) == {kept: missed(one)[kept] + missed(two)[kept] for kept in KEPT}
-    assert kind(both, "results: read").tokens == kind(one, "results: read").tokens + kind(two, "results: read").tokens
-    assert sum(row.share_of_tokens for row in both.by_kind) == pytest.approx(1.0)
-    assert both == merged([two, one])
-
-
-def test_one_session_merged_is_itself_and_none_is_a_row_of_zeros(tmp_path: Path) -> None:
-    one = of(tmp_path, ("human", "Go on."), read("notes.md", f"see {TICKET}"), read(TICKET, "stuck"))
-    assert merged([one]) == one
-    assert (merged([]).needs, [reach.share for reach in merged([]).reach]) == (0, [0.0] * len(KEPT))
+    lines = (Needed(source="1", curves=one), Needed(source="2", curves=two))
+    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
+        both = events.ask("select sessions, needs, tokens from needed where g = ''").rows
+        reach = dict(events.ask("select kept, missed from reach where g = ''").rows)
+        kinds = events.ask("select tokens from needed_kinds where kind = 'results: read'").rows
+        shares = events.ask("select sum(share_of_tokens) from needed_kinds").rows
+    assert both == ((2, one.needs + two.needs, one.tokens + two.tokens),)
+    assert reach == {kept: missed(one)[kept] + missed(two)[kept] for kept in KEPT}
+    assert kinds == ((kind(one, "results: read").tokens + kind(two, "results: read").tokens,),)
+    assert shares[0][0] == pytest.approx(1.0)

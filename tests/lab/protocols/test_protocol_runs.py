@@ -15,14 +15,13 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, policy_named
 from tenure.engine.record.entry import Draft
 from tenure.lab.bill import bill_of
-from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line, Measured
+from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line
 from tenure.lab.loading import source
-from tenure.lab.protocols.accumulating import accumulating, together
+from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.conditions import USUAL, budget_of, options, told
-from tenure.lab.protocols.isolated import by_class, isolated, pooled
-from tenure.lab.protocols.measured import added, measured
+from tenure.lab.protocols.isolated import isolated
+from tenure.lab.protocols.measured import measured
 from tenure.lab.protocols.tasks import Task, laid_out
-from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.replay import Source, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result, system
@@ -122,22 +121,6 @@ def test_a_conversation_of_one_task_is_that_task_alone(tasks: tuple[Task, ...], 
     assert ran((task,), name, budget).measured == alone(task, name, budget).measured
 
 
-def test_conversations_add_up(tasks: tuple[Task, ...]) -> None:
-    one, two = ran(tasks[:1]), ran(tasks[1:])
-    both = together([one, two])
-    assert both.measured.bill.total_usd == pytest.approx(one.measured.bill.total_usd + two.measured.bill.total_usd)
-    assert both.measured.misses == one.measured.misses + two.measured.misses
-    assert both.measured.peak_view_tokens == max(one.measured.peak_view_tokens, two.measured.peak_view_tokens)
-    assert both.tasks == one.tasks + two.tasks
-    assert together([one]) == one
-
-
-def test_nothing_added_up_is_nothing_and_one_is_itself(tasks: tuple[Task, ...]) -> None:
-    one = alone(tasks[0]).measured
-    assert added([]).bill.total_usd == added([]).calls == added([]).peak_view_tokens == 0
-    assert added([one, added([])]) == one
-
-
 def test_the_same_run_twice_is_the_same_to_the_byte(tasks: tuple[Task, ...]) -> None:
     assert msgspec.json.encode(ran(tasks, "cwl")) == msgspec.json.encode(ran(tasks, "cwl"))
 
@@ -151,21 +134,3 @@ def test_system_prompts_and_what_the_recorded_agent_did_to_its_window_are_left_o
     events: list[Event] = [system("You are."), human("Hi."), reply(call("read", path="a")), result("x"), Rewritten(reason="r")]
     _, left = told(Source("s", lambda: ("made up", iter(events)))).events()
     assert list(left) == [event for event in events if isinstance(event, Draft) and event.role != "system"]
-
-
-def test_sessions_are_added_up_by_policy_and_by_class_of_work(tasks: tuple[Task, ...]) -> None:
-    runs = [alone(task, name) for task in tasks for name in ("cwl", "sliding-window")]
-    by_policy = pooled(runs)
-    assert [name for name, _ in by_policy] == ["cwl", "sliding-window"]
-    assert by_policy["cwl", runs[0].budget] == added(run.measured for run in runs if run.policy == "cwl")
-    profiles = hard_set(profile(source(task.source), TOKENIZER) for task in tasks)
-    rows = {(row.group, row.policy): row.measured for row in by_class(runs, profiles)}
-    assert set(rows) == {
-        (group, name) for group in ("exploration and reading", "hard set", "all") for name in ("cwl", "sliding-window")
-    }
-    assert rows["all", "cwl"] == by_policy["cwl", runs[0].budget]
-
-
-def test_a_row_of_zeros_divides_by_nothing() -> None:
-    nothing: Measured = added([])
-    assert (nothing.mean_view_tokens, nothing.usd_again) == (0.0, 0.0)

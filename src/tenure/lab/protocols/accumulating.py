@@ -11,7 +11,7 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.lab.events import AccumulatingRun, CallLine, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
 from tenure.lab.protocols.conditions import USUAL, Conditions, limits, options
-from tenure.lab.protocols.measured import Measuring, Tally, added
+from tenure.lab.protocols.measured import Measuring, Tally
 from tenure.lab.protocols.tasks import Task
 from tenure.lab.replay import replay
 
@@ -48,22 +48,6 @@ def told_apart(
         across=sum((task.across for task in every), Misses()),
         dependent=sum((task.dependent for task in every), Misses()),
         tasks=every,
-    )
-
-
-def together(runs: Sequence[AccumulatingRun]) -> AccumulatingRun:
-    """The conversations of one corpus under one policy and budget, added up; at least one."""
-    first = runs[0]
-    return AccumulatingRun(
-        policy=first.policy,
-        variant=first.variant,
-        budget=first.budget,
-        head_tokens=first.head_tokens,
-        measured=added(run.measured for run in runs),
-        own=sum((run.own for run in runs), Misses()),
-        across=sum((run.across for run in runs), Misses()),
-        dependent=sum((run.dependent for run in runs), Misses()),
-        tasks=tuple(task for run in runs for task in run.tasks),
     )
 
 

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import Final, Literal
 
+import msgspec
 from msgspec import Struct
 
-from tenure.lab.protocols.sweep import WINDOW, PartRow, Protocol, SweepRow, by_ceiling
+from tenure.lab.protocols.conditions import WINDOW
+from tenure.lab.query import Events
 
+Protocol = Literal["isolated", "accumulating"]
 Verdict = Literal["holds", "partly", "does not hold", "cannot be tested"]
 Unit = Literal["share", "times", "usd", "tokens", "count"]
 
@@ -23,6 +26,31 @@ JUMP: Final = 2.0  # a sharp increase: as a share of the ceiling's growth, cost 
 SLIGHT: Final = 1.1  # below that it grows alike
 CHEAPER: Final = 0.23  # section 6.5
 ALIKE: Final = 0.1  # a difference that is "little to no difference"
+
+
+class PartRow(Struct, frozen=True, kw_only=True):
+    """A session or a conversation of a row."""
+
+    name: str
+    calls: int
+    record_tokens: int
+    peak_view_tokens: int
+    usd: float
+    missed: int
+    calls_missing: int
+
+
+class SweepRow(Struct, frozen=True, kw_only=True):
+    """One policy at one ceiling under one protocol, all parts added up; `policy` is `none` without eviction, `compaction` for summaries."""
+
+    protocol: Protocol
+    policy: str
+    variant: str = ""  # of a compaction: what its summaries say
+    ceiling: int | None  # provider tokens; None: no limit
+    usd: float
+    usd_again: float  # had what was lost been read or run again
+    calls_missing: int
+    parts: tuple[PartRow, ...]
 
 
 class Figure(Struct, frozen=True, kw_only=True):
@@ -65,6 +93,25 @@ class Claim(Struct, frozen=True, kw_only=True):
     origin: str
     protocols: tuple[Protocol, ...]
     test: Callable[[Rows], Finding]
+
+
+_SWEPT: Final = """
+    select protocol, policy, variant, ceiling, total_usd(measured.bill) as usd, total_usd(measured.bill) + measured.bill.fetched_again.usd as usd_again,
+        measured.misses.calls as calls_missing, list_transform(parts, lambda p: {
+            'name': p.name, 'calls': p.m.calls, 'record_tokens': p.m.record_tokens, 'peak_view_tokens': p.m.peak_view_tokens, 'usd': total_usd(p.m.bill),
+            'missed': missed(p.m), 'calls_missing': p.m.misses.calls
+        }) as parts
+    from swept order by first"""
+
+
+def rows_of(events: Events) -> tuple[SweepRow, ...]:
+    """The rows of events that have the views of the evidence."""
+    return msgspec.convert(events.ask(_SWEPT).dicts, tuple[SweepRow, ...])
+
+
+def by_ceiling(rows: Iterable[SweepRow], protocol: Protocol, policy: str) -> dict[int | None, SweepRow]:
+    """The rows of one policy; where nothing is evicted there is only the one without a ceiling."""
+    return {row.ceiling: row for row in rows if row.protocol == protocol and row.policy in (policy, "none")}
 
 
 def tested(rows: Iterable[SweepRow]) -> Iterator[Tested]:
@@ -193,7 +240,7 @@ def _as_isolated(rows: Rows) -> Finding:
     more = _times(capped, alone) - 1
     figures = (
         Figure(name="one session at 80k over isolated sessions", value=1 + more, unit="times"),
-        Figure(name="isolated sessions", value=_usd(alone), unit="usd"),
+        Figure(name="isolated sessions", value=alone.usd, unit="usd"),
     )
     if abs(more) <= ALIKE:
         return "holds", f"{more:+.0%}", figures
@@ -252,18 +299,14 @@ def _missing(*ceilings: int | None) -> Finding:
     return "cannot be tested", "needs rows at " + ", ".join(map(_k, ceilings)), ()
 
 
-def _usd(row: SweepRow) -> float:
-    return row.measured.bill.total_usd
-
-
 def _times(one: SweepRow, other: SweepRow) -> float:
     """The cost of one as a multiple of the other's; of nothing, 1."""
-    return _usd(one) / _usd(other) if _usd(other) else 1.0
+    return one.usd / other.usd if other.usd else 1.0
 
 
 def _times_again(one: SweepRow, other: SweepRow) -> float:
     """The same, had everything that was missed been read or run again."""
-    return one.measured.usd_again / other.measured.usd_again if other.measured.usd_again else 1.0
+    return one.usd_again / other.usd_again if other.usd_again else 1.0
 
 
 def _growth(less: SweepRow, more: SweepRow) -> float:
@@ -272,12 +315,14 @@ def _growth(less: SweepRow, more: SweepRow) -> float:
 
 
 def _over(low: SweepRow, high: SweepRow) -> float:
-    return low.measured.misses.calls / max(1, high.measured.misses.calls)
+    return low.calls_missing / max(1, high.calls_missing)
 
 
 def _touched(low: SweepRow, high: SweepRow) -> Iterator[tuple[PartRow, PartRow]]:
     """The parts in which the lower of two ceilings changed anything."""
-    return ((now, then) for now, then in zip(low.parts, high.parts, strict=True) if now != then)
+    others = {part.name: part for part in high.parts}
+    pairs = ((now, others[now.name]) for now in low.parts if now.name in others)
+    return ((now, then) for now, then in pairs if now != then)
 
 
 def _k(ceiling: int | None) -> str:

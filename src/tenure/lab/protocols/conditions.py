@@ -14,6 +14,8 @@ from tenure.lab.replay import Options, Source
 from tenure.logs.reader import Event, Rewritten
 
 UNBOUNDED: Final = 10**9  # tokens: a window that nothing fills
+WINDOW: Final = 267_000  # of which 80,000 are "approximately 30 %" (CWL paper, section 5): where its uncapped sessions end
+CEILINGS: Final[tuple[int | None, ...]] = (50_000, 80_000, 120_000, 160_000, WINDOW, None)
 
 
 class Conditions(Struct, frozen=True, kw_only=True):

@@ -36,38 +36,6 @@ def curves(source: Source, tokenizer: Tokenizer) -> Curves:
     return session.curves([use for use in found.found if use.part != "thinking"])
 
 
-def merged(several: Iterable[Curves]) -> Curves:
-    """Several sessions' curves as one; none is a row of zeros."""
-    every = tuple(several)
-    tokens = sum(each.tokens for each in every)
-    needs = sum(each.needs for each in every)
-    missed: Counter[int] = Counter()
-    kinds: dict[str, list[KindRow]] = {}
-    for each in every:
-        missed.update({reach.kept: reach.missed for reach in each.reach})
-        for row in each.by_kind:
-            kinds.setdefault(row.kind, []).append(row)
-    return Curves(
-        sessions=sum(each.sessions for each in every),
-        steps=sum(each.steps for each in every),
-        tokens=tokens,
-        needs=needs,
-        reach=_reach(missed, needs),
-        by_tokens=_merged_bands([each.by_tokens for each in every], TOKEN_BANDS),
-        by_steps=_merged_bands([each.by_steps for each in every], STEP_BANDS),
-        by_kind=_ordered(
-            _kind_row(
-                kind,
-                (sum(row.tokens for row in rows), tokens),
-                (sum(row.needs for row in rows), needs),
-                sum(row.sole for row in rows),
-                _merged_bands([row.bands for row in rows], STEP_BANDS),
-            )
-            for kind, rows in kinds.items()
-        ),
-    )
-
-
 class _Session:
     """Where everything of a session stands: tokens before each block, replies before each entry. Mutable while it is read."""
 
@@ -196,13 +164,6 @@ def _band(edges: Sequence[int], number: int, needs: int, token_steps: int) -> Ag
         needs=needs,
         token_steps=token_steps,
         per_million=needs / token_steps * 1_000_000 if token_steps else 0.0,
-    )
-
-
-def _merged_bands(several: Sequence[Sequence[AgeBand]], edges: Sequence[int]) -> tuple[AgeBand, ...]:
-    return tuple(
-        _band(edges, number, sum(each[number].needs for each in several), sum(each[number].token_steps for each in several))
-        for number in range(len(edges))
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.lab.bill import Billing
-from tenure.lab.events import Bill, CallLine, CommitLine, HarmLine, Limits, Line, Measured, Misses, SummaryLine
+from tenure.lab.events import CallLine, CommitLine, HarmLine, Limits, Line, Measured, Misses, SummaryLine
 from tenure.lab.harm.live import Watch
 
 _NO_SUMMARY = "a replay that ended without its summary"
@@ -98,30 +98,6 @@ def measured(lines: Iterable[Line]) -> Measured:
         for _ in measuring.take(line):
             pass
     return measuring.measured
-
-
-def added(several: Iterable[Measured]) -> Measured:
-    """Several replays as one row: sums, and the largest peak. Nothing added up is a row of zeros."""
-    every = tuple(several)
-    kinds: Counter[str] = Counter()
-    for each in every:
-        kinds.update(each.evicted_by_kind)
-    return Measured(
-        sessions=sum(each.sessions for each in every),
-        entries=sum(each.entries for each in every),
-        calls=sum(each.calls for each in every),
-        record_tokens=sum(each.record_tokens for each in every),
-        view_tokens=sum(each.view_tokens for each in every),
-        peak_view_tokens=max((each.peak_view_tokens for each in every), default=0),
-        commits=sum(each.commits for each in every),
-        prefix_breaks=sum(each.prefix_breaks for each in every),
-        bill=sum((each.bill for each in every), Bill()),
-        misses=sum((each.misses for each in every), Misses()),
-        evicted_tokens=sum(each.evicted_tokens for each in every),
-        evicted_by_kind=dict(sorted(kinds.items(), key=lambda item: (-item[1], item[0]))),
-        unmet=sum(each.unmet for each in every),
-        violations=tuple(wrong for each in every for wrong in each.violations),
-    )
 
 
 def limits_of(budget: Budget, *, unbounded: int) -> Limits:

@@ -4,6 +4,7 @@ In a query of `table` the name of a column says how it is written: `"bill|usd"` 
 aligned left, all others right; what is null is a dash.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -15,7 +16,8 @@ from tenure.engine.meter.figures import NOTHING
 from tenure.lab.intervals import sign_test, wilson
 from tenure.lab.query import Events
 
-TEXT: Final = "text"  # the filter of a column of words
+TEXT: Final = "text"
+WORDS: Final = (TEXT, "answer", "figures")  # the filters of columns of words
 
 
 def cell(text: str) -> str:
@@ -38,6 +40,14 @@ def chance(split: Mapping[str, int]) -> str:
     return figures.decimal(sign_test(split["first"], split["second"]), 3)
 
 
+def basis(named: str) -> str:
+    """The numbers that a verdict rests on: JSON of `name`, `value` and `unit` each."""
+    units: dict[str, Callable[[float], str]] = {"share": figures.percent, "times": "{:.2f}".format, "usd": figures.usd}
+    return cell(
+        "; ".join(f"{each['name']} {units.get(each['unit'], '{:,.0f}'.format)(each['value'])}" for each in json.loads(named))
+    )
+
+
 def error(share: float) -> str:
     """A signed share with one decimal."""
     text = f"{share * 100:+.1f} %"
@@ -52,6 +62,8 @@ FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
         "short": figures.short,
         "limit": figures.limit,
         "usd": figures.usd,
+        "assumed": lambda money: figures.usd(money["usd"], assumed=money["assumed"]),
+        "figures": basis,
         "dollars": lambda value: f"{value:,.0f}",
         "money": figures.money,
         "balance": lambda value: figures.signed(f"{value:+,.2f}"),
@@ -70,14 +82,17 @@ FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table; `head` has for each column its name, a `|` and the filter that writes its cells."""
-    columns = [name.rpartition("|") for name in head]
-    rule = ["---" if kind == TEXT else "---:" for _, _, kind in columns]
-    written = [[_written(value, kind) for value, (_, _, kind) in zip(row, columns, strict=True)] for row in rows]
-    names = [cell(name) for name, _, _ in columns]
+    columns = [(name.strip(), kind) for name, _, kind in (each.rpartition("|") for each in head)]
+    rule = ["---" if kind in WORDS else "---:" for _, kind in columns]
+    written = [[_written(value, kind) for value, (_, kind) in zip(row, columns, strict=True)] for row in rows]
+    names = [cell(name) for name, _ in columns]
     return "\n".join("| " + " | ".join(line) + " |" for line in (names, rule, *written))
 
 
-def _written(value: object, kind: str) -> str:
+def _written(value: Any, kind: str) -> str:
+    """A value by its filter; by several with dots between, a struct of as many values."""
+    if "·" in kind and value is not None:
+        return " · ".join(_written(each, one) for each, one in zip(value.values(), kind.split("·"), strict=True))
     return FILTERS[kind](value) if value is not None or kind == "limit" else NOTHING
 
 
@@ -85,7 +100,7 @@ def environment(package: str, folder: str = "templates", *, html: bool = False) 
     """The templates of a package's folder; with `html` what they write is escaped."""
     loader = PackageLoader(package, folder)
     made = Environment(loader=loader, autoescape=html, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - Markdown
-    cast("dict[str, Callable[[Any], str]]", made.filters).update(FILTERS)  # pyright: ignore[reportUnknownMemberType]
+    cast("dict[str, Callable[..., str]]", made.filters).update(FILTERS | {"several": figures.several})  # pyright: ignore[reportUnknownMemberType]
     return made
 
 
