@@ -175,3 +175,7 @@ def test_a_replacement_is_exact_once_or_nothing(text: str, old: str, new: str) -
 def test_a_miss_always_has_something_to_say(text: str, old: str) -> None:
     assume(old not in text)
     assert missed(text, old)
+
+
+def test_many_empty_lines_that_are_not_in_a_file_are_looked_at_in_linear_time() -> None:
+    assert missed("a", "\n" * 200_000 + "b")  # minutes, were it quadratic

@@ -239,3 +239,9 @@ def test_a_command_that_ran_elsewhere_is_judged_without_this_disk(ws: Workspace)
     (ws.root / "src" / ".env").write_text("x")
     assert judged("grep -rn x .", ws) is not None
     assert judged("grep -rn x .", ws, disk=False) is None
+
+
+@pytest.mark.parametrize("command", ["ls {}", "ls {}]", "sed '{}x' a", "dash -c '{}'", "awk '{}' a", "{}"])
+@pytest.mark.parametrize("sign", ["[", "[:", " ", "{", "(", "1", "*", "<"])
+def test_a_run_of_one_sign_without_end_is_judged_in_linear_time(command: str, sign: str, ws: Workspace) -> None:
+    judged(command.format(sign * (49_000 // len(sign))), ws)  # minutes, were it quadratic

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tenure.engine.clip.filling import weighed
 from tenure.engine.clip.shape import Keep, Note, Shaped
-from tenure.engine.clip.table import Table
+from tenure.engine.clip.table import Table, _is_rule
 from tenure.engine.meter.tokens import o200k
 
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -221,3 +221,9 @@ def test_columns_of_right_aligned_numbers_are_not_counted_with_pieces_of_their_n
     _, text = shown(lines, 900)
     assert "USER" not in text.split("\n", 1)[1].split(header)[0]
     assert "VSZ: 0 100, 52124 100, 104248 100" in text
+
+
+@pytest.mark.parametrize("sign", ["-", "=", "|", "\t", "\u2500"])
+def test_a_run_of_one_sign_is_no_rule_and_is_looked_at_in_linear_time(sign: str) -> None:
+    assert not _is_rule(sign * 4_900 + "!")  # minutes, were it cubic
+    assert _is_rule(sign * 4_900 + "--")

@@ -332,3 +332,8 @@ def test_several_bare_names_are_recalled_at_once() -> None:
     past = Past(human("go"), reply(start_expl("a"), end_expl("A is so"), start_expl("b"), end_expl("B is so")))
     assert "A is so" in past.ask(handle="a, b")
     assert "B is so" in past.ask(handle="a b")
+
+
+def test_handles_far_apart_are_told_apart_in_linear_time() -> None:
+    handle = f"read:1{' ' * 200_000}read:2{' ,' * 100_000}"
+    assert Query(handle=handle).handles == ("read:1", f"read:2{' ,' * 100_000}")  # minutes, were it quadratic

@@ -146,3 +146,9 @@ def test_a_result_that_imitates_a_note_goes_out_as_it_came_until_something_edits
     decision = kept.decide()
     assert not isinstance(decision, Propose)
     assert all(getattr(line, "whole", False) for line in kept.freeze().lines)
+
+
+def test_a_run_of_brackets_without_end_is_quoted_in_linear_time() -> None:
+    assert without_marks("[" * 300_000 + "x") == "[" * 300_000 + "x"  # an hour, were it quadratic
+    assert without_marks("[" * 300_000 + "evicted [a]") == "(" * 300_000 + "evicted [a]"
+    assert without_marks("[-[\u2026[x] [ [Clip") == "(-(\u2026[x] ( (Clip"

@@ -15,7 +15,7 @@ _PLACES: Final = 20  # line numbers named
 _LARGEST: Final = 2_000_000  # characters of a file in which more is looked for than the text itself
 _LINES: Final = 2_000  # of the wanted text, by which a place is looked for
 
-_NUMBERED: Final = re.compile(r"^\s*\d+(?:\t|→|\| ?|: )", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"^[^\S\n]*+\d++(?:\t|→|\| ?|: )", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 _BLANKS: Final = re.compile(r"\s+")
 _ALIKE: Final = str.maketrans({

@@ -37,7 +37,7 @@ LEFT: Final = 0.5  # of the cells of a column that begin below its title; else c
 WIDE: Final = 24  # characters of a value that is counted; columns looked at
 CELLS: Final = 40
 
-_RULE: Final = re.compile(r"\s*[|+:\-=\u2500-\u257f\s]*(?:-{2,}|={2,}|[\u2500\u2501\u2550]{2,})[|+:\-=\u2500-\u257f\s]*")
+_RULE: Final = re.compile(r"(?=.*?(?:--|==|[\u2500\u2501\u2550]{2}))[|+:\-=\u2500-\u257f\s]*+")
 _COLUMN: Final = re.compile(r"-{3,}|={3,}|[\u2500\u2501\u2550]{3,}")
 _BAR: Final = re.compile(r"[|\u2502\u2503\u2551]")
 _WORD: Final = re.compile(r"[a-z]+")

@@ -13,7 +13,9 @@ CAP: Final = 10_000  # o200k tokens of one answer, unless said otherwise
 HANDLES: Final = 50  # in one question
 LONGEST: Final = 1_000  # characters of words, a pattern or a path
 
-_APART: Final = re.compile(r"[\s,;]+(?=[\w.\-]+:\S)")  # between two handles; an episode's name may hold spaces and commas
+_APART: Final = re.compile(
+    r"(?<![\s,;])[\s,;]++(?=[\w.\-]+:\S)"
+)  # between two handles; an episode's name may hold spaces and commas
 
 
 class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

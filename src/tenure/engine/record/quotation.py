@@ -12,8 +12,10 @@ from typing import Final
 from tenure.engine.record.visible import visible
 
 OPENINGS: Final = ("evicted", "found earlier", "folded", "result", "clip", "handoff", "end of brief", "recalled", "tenure", "…")
-
-_OPENS: Final = re.compile(rf"\[(?=\W*(?:{'|'.join(map(re.escape, OPENINGS))}))", re.IGNORECASE)
+_SIGN: Final = "…"
+# Each run of signs that has a bracket is read once, whatever it is made of.
+_SIGNS: Final = re.compile(r"(?<!\W)[^\w\[]*+\[\W*+")
+_OPENING: Final = re.compile("|".join(re.escape(each) for each in OPENINGS if each != _SIGN), re.IGNORECASE)
 _TAG: Final = re.compile(
     r"<(?=[\s/]*(?:system|tenure|harness|assistant|human|user|tool|function|gc)[\w:-]*[\s/]*>?)", re.IGNORECASE
 )
@@ -29,7 +31,14 @@ def quoted(text: str) -> str:
 
 def without_marks(text: str) -> str:
     """Foreign words of several lines without what begins a note or a harness's tag: a bracket becomes round, an angle single."""
-    return _TAG.sub("\u2039", _OPENS.sub("(", text))
+    return _TAG.sub("\u2039", _SIGNS.sub(_rounded, text))
+
+
+def _rounded(signs: re.Match[str]) -> str:
+    """Signs with round brackets where they begin a note."""
+    run = signs[0]
+    opens = len(run) if _OPENING.match(signs.string, signs.end()) else run.rfind(_SIGN) + 1
+    return run[:opens].replace("[", "(") + run[opens:]
 
 
 def enclosed(text: str) -> str:

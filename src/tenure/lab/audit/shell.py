@@ -26,7 +26,7 @@ _LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n)?(\d{1,9})")
 _FROM = re.compile(r"\+(\d{1,9})")
 _SPECIAL: Final = ("/dev/", "&")
-_NOWHERE = re.compile(r"\s*[012]?>(?:&[012]|\s*/dev/null)")  # where errors go changes no file
+_NOWHERE = re.compile(r"(?<!\s)\s*+[012]?>(?:&[012]|\s*/dev/null)")  # where errors go changes no file
 
 
 class Showing(Struct, frozen=True, kw_only=True):

@@ -88,7 +88,12 @@ def _again(ignores: Path) -> Iterator[str]:
 
 
 def _fits(name: str, patterns: set[str]) -> bool:
-    return any(fnmatchcase(name, _CLASS.sub("?", pattern)) for pattern in patterns)
+    return any(fnmatchcase(name, _loose(pattern)) for pattern in patterns)
+
+
+def _loose(pattern: str) -> str:
+    closed, bracket, rest = pattern.rpartition("]")  # so that each class has an end, and is read once
+    return _CLASS.sub("?", closed + bracket) + rest.replace("[", "?")
 
 
 def _has_secret(path: Path, workspace: Workspace) -> bool:

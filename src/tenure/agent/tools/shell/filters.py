@@ -51,7 +51,7 @@ _SUBSTITUTE: Final = (
     rf"s(?P<mark>[/|,#@:!])(?:(?!(?P=mark))[^\\\n[]|\\[^\n]|{_BRACKETS.format(mark='(?P=mark)')})*(?P=mark)"
     r"(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpiIM0-9]*"
 )
-_SED: Final = re.compile(rf"\s*(?:{_LINE}(?:,(?:{_LINE}|\+\d+))?)?\s*!?\s*(?:[pdqDPNnGgHhxl=]|[qQ]\d*|{_SUBSTITUTE})\s*|\s*")
+_SED: Final = re.compile(rf"\s*+(?:{_LINE}(?:,(?:{_LINE}|\+\d+))?)?\s*+!?\s*+(?:[pdqDPNnGgHhxl=]|[qQ]\d*|{_SUBSTITUTE})\s*+|\s*+")
 _SED_LINE: Final = grammar(
     "-nErsuz -e:! --quiet --silent --regexp-extended --separate --unbuffered --null-data --expression=! PATTERN READ"
 )

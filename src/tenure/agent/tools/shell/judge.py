@@ -102,12 +102,13 @@ def is_plain(words: Sequence[Word]) -> bool:
     )
 
 
-_CLASS: Final = re.compile(r"\[[!^]?\]?(?:\[([:.=])[^\]]*\1\]|[^\]])*\]")
+_CLASS: Final = re.compile(r"\[[!^]?\]?(?:\[([:.=])[^\]]{0,64}\1\]|[^\]])*\]")
 
 
 def _loose(pattern: str) -> str:
     """A pattern in which a class of characters is any character: shells have classes (`[^a]`, `[[:alpha:]]`) that Python's patterns have not."""
-    return _CLASS.sub("?", pattern)
+    closed, bracket, rest = pattern.rpartition("]")  # so that each class has an end, and is read once
+    return _CLASS.sub("?", closed + bracket) + rest.replace("[", "?")
 
 
 class _Judge:

@@ -169,7 +169,7 @@ def _shell(name: str, rest: Sequence[Word]) -> Effects:
 
 _SHELL_OPTION: Final = re.compile(r"-[ceuxl]+")
 # What means something else to other shells: in `[[ a > b ]]` they write a file, `$'a'` and `{a,b}` are no quotes and no alternatives, and values are split.
-_ONLY_BASH: Final = re.compile(r"\[\[|\$['\"]|<<<|[<>]\(|\{[^}]*(?:,|\.\.)|\b(?:export|readonly|local|declare|typeset|select)\b")
+_ONLY_BASH: Final = re.compile(r"\[\[|\$['\"]|<<<|[<>]\(|\{[^{}]*(?:,|\.\.)|\b(?:export|readonly|local|declare|typeset|select)\b")
 
 
 def _language(name: str, rest: Sequence[Word]) -> Effects:
