@@ -10,15 +10,15 @@ from driving import NAMED, Case, Run, cases, proposal_of, quick
 from hypothesis import given
 from msgspec.structs import replace
 
-from tenure.apis import APIS
+from tenure.apis import APIS as DIALECTS
 from tenure.apis.api import Head
 from tenure.apis.rules import rules_for
+from tenure.apis.seals import seal, sealed_call_id
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.chain import Pairing
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
-from tenure.testing.seals import seal, sealed_call_id
 from tenure.testing.validity import violations
 
 Body = dict[str, Any]
@@ -28,7 +28,7 @@ HEAD = Head(fields={"model": "m", "max_tokens": 100})
 
 def body_of(run: Run, dialect: str) -> Body:
     """The request as it goes out."""
-    return json.loads(APIS[dialect].join(HEAD, APIS[dialect].render(run.pieces())))
+    return json.loads(DIALECTS[dialect].join(HEAD, DIALECTS[dialect].render(run.pieces())))
 
 
 def carry_out(run: Run) -> None:
@@ -37,7 +37,7 @@ def carry_out(run: Run) -> None:
 
 
 @every_policy
-@pytest.mark.parametrize("dialect", sorted(APIS))
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
 @given(case=cases(longest=16))
 @quick
 def test_a_record_of_no_provider_makes_valid_requests_in_every_dialect(dialect: str, policy: Policy, case: Case) -> None:
@@ -130,4 +130,4 @@ def test_signed_reasoning_is_sent_as_its_provider_wants_it(thinking: Any, policy
             request = body_of(run, "anthropic")
             assert not violations(request, rules)
         message = speaker.spoken(draft, request)
-        run.entries += run.session.append(*APIS["anthropic"].parse([message])).entries
+        run.entries += run.session.append(*DIALECTS["anthropic"].parse([message])).entries

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from tenure.apis.rules import rules_for
+from tenure.apis.seals import seal, sealed_call_id
 from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
-from tenure.testing.seals import seal, sealed_call_id
 from tenure.testing.validity import violations
 
 CLAUDE = rules_for("anthropic", "claude-opus-5", "anthropic")

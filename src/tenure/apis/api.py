@@ -6,7 +6,7 @@ edited is the payload with only the edited parts changed, so unknown fields surv
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Struct
 
@@ -21,6 +21,9 @@ from tenure.engine.record.entry import Draft, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
+
+if TYPE_CHECKING:  # for tests only
+    from tenure.apis.server import Server
 
 Part = dict[str, Any]  # a part of a message's content
 OWN_HISTORY: Final = "none: the conversation's own messages are sent; `extend` takes in more"
@@ -93,6 +96,10 @@ class Api(Protocol):
     def reply(self) -> ReplyStream:
         """What puts a streamed reply together."""
         return self.speech.stream(self.parse_usage)
+
+    def server(self) -> "Server":
+        """The other end of the API, for tests."""
+        ...
 
     # --- Messages that hosts write
 

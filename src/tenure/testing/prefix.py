@@ -6,37 +6,19 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching and https:/
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from tenure.apis.json_text import Json, dump, load, object_of
+from tenure.apis import APIS
+from tenure.apis.server import Unit, units_of
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.rules import Rules
 
 LOOKBACK: Final = 20  # units before a marker in which an earlier prefix is looked for
-_HEADS: Final = {"anthropic": ("tools", "system"), "openai-responses": ("tools", "instructions"), "openai-chat": ("tools",)}
-
-
-class Unit(NamedTuple):
-    """The smallest piece of a prompt that a prefix may end at."""
-
-    text: str  # canonical: spelling and markers left out
-    ttl_s: int = 0  # of the marker it carries; 0 without one
 
 
 def units(body: Mapping[str, Any], rules: Rules) -> tuple[Unit, ...]:
     """The prompt of a request in the order the model reads it."""
-    fields = object_of(load(dump(body)), "request")
-    found: list[Unit] = []
-    for key in _HEADS[rules.dialect]:
-        value = fields.get(key)
-        found += [_unit(key, part, rules) for part in (value if isinstance(value, list) else [] if value is None else [value])]
-    key = "input" if rules.dialect == "openai-responses" else "messages"
-    messages = fields.get(key)
-    for message in messages if isinstance(messages, list) else [messages]:
-        found += _message(message, rules)
-    if "cache_control" in fields and found:  # the request asks for a marker on its last unit
-        found[-1] = found[-1]._replace(ttl_s=_unit("", fields, rules).ttl_s)
-    return tuple(found)
+    return units_of(APIS[rules.dialect].server(), body, rules)
 
 
 class PrefixCache:
@@ -69,30 +51,3 @@ def _digests(model: str, prompt: tuple[Unit, ...]) -> list[str]:
         digest = sha256((digest + unit.text).encode("utf-8", "surrogatepass")).hexdigest()
         found.append(digest)
     return found
-
-
-def _message(message: Json, rules: Rules) -> list[Unit]:
-    if not isinstance(message, dict) or rules.dialect != "anthropic":
-        return [_unit("", message, rules)]
-    content = message.get("content")
-    parts: list[Json] = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
-    return [_unit(str(message.get("role")), part, rules) for part in parts]
-
-
-def _unit(place: str, value: Json, rules: Rules) -> Unit:
-    marks = list[Json]()
-    text = f"{place}:{dump(_without_markers(value, marks))}"
-    long = any(isinstance(mark, dict) and mark.get("ttl") == "1h" for mark in marks)
-    return Unit(text, (3600 if long else rules.cache_ttl_s) if marks else 0)
-
-
-def _without_markers(value: Json, marks: list[Json]) -> Json:
-    """`value` without the markers of its parts, which are added to `marks`; what a tool was given is left alone."""
-    if isinstance(value, list):
-        return [_without_markers(part, marks) for part in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get("cache_control") is not None:
-        marks.append(value["cache_control"])
-    rest = {key: part for key, part in value.items() if key != "cache_control"}
-    return {key: _without_markers(part, marks) if key == "content" else part for key, part in rest.items()}

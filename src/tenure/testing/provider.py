@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from tenure.apis import APIS
 from tenure.apis.json_text import load, object_of
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Usage
@@ -28,17 +29,12 @@ from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 from tenure.testing.prefix import PrefixCache
 from tenure.testing.script import Broken, Fault, Reply, Script, output_text, wire, wire_error
-from tenure.testing.streams import error_event, events, malformed
+from tenure.testing.streams import events
 from tenure.testing.validity import violations
 
 __all__ = ["FakeProvider", "Seen", "serve", "violations"]
 
-_PATHS: Final = {
-    "/v1/chat/completions": "openai-chat",
-    "/v1/responses": "openai-responses",
-    "/v1/messages": "anthropic",
-}
-_PROVIDERS: Final = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
+_PATHS: Final = {api.server().path: api.name for api in APIS.values()}
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -80,9 +76,9 @@ class FakeProvider:
             body: dict[str, Any] = dict(object_of(load(raw.decode("utf-8", "surrogatepass"), "body"), "body"))
         except (InputError, UnicodeError) as error:
             return self._refuse(dialect, raw, (f"We could not parse the JSON body of your request: {error}",))
-        if isinstance(body.get("input"), str):
-            body["input"] = [{"role": "user", "content": body["input"]}]
-        rules = self._rules.get(dialect) or rules_for(_PROVIDERS[dialect], str(body.get("model", "")), dialect)
+        server = APIS[dialect].server()
+        body = server.read(body)
+        rules = self._rules.get(dialect) or rules_for(server.provider, str(body.get("model", "")), dialect)
         if found := violations(body, rules):
             return self._refuse(dialect, raw, found, headers=request.headers)
         if self._answered >= len(self._script.replies):
@@ -124,11 +120,7 @@ class FakeProvider:
     ) -> Response:
         self.seen.append(Seen(dialect=dialect, body=raw, violations=found, status=status, headers=dict(headers or {})))
         kind = "invalid_request_error" if status == 400 else "api_error"
-        if dialect == "anthropic":
-            error = {"type": "error", "error": {"type": kind, "message": found[0]}, "request_id": f"req_{len(self.seen)}"}
-        else:
-            param = "input" if dialect == "openai-responses" else "messages"
-            error = {"error": {"message": found[0], "type": kind, "param": param, "code": None}}
+        error = APIS[dialect].server().error(kind, found[0], len(self.seen), at_messages=True)
         return JSONResponse(error, status_code=status)
 
 
@@ -145,12 +137,13 @@ async def _broken(stream: Iterator[bytes], turn: Broken, dialect: str) -> AsyncI
                 case "end":
                     return
                 case "error":
-                    yield error_event(dialect)
+                    server = APIS[dialect].server()
+                    yield server.error_event(wire_error(Fault(status=server.overloaded), dialect, 0))
                     return
                 case "stall":
                     await asyncio.Event().wait()  # until the client leaves
                 case "malformed":
-                    yield malformed(dialect)
+                    yield APIS[dialect].server().malformed()
         yield event
 
 

@@ -5,7 +5,7 @@ https://platform.claude.com/docs/en/api/messages
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tenure.apis.anthropic.markers import mark_request, strip_markers
 from tenure.apis.anthropic.messages import NAME, carries, draft_of, medium, rendered, source_in, system_draft
@@ -34,6 +34,9 @@ from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
+
+if TYPE_CHECKING:  # for tests only
+    from tenure.apis.server import Server
 
 _RESULTS = b'{"role":"user","content":[{"type":"tool_result"'  # how a message of results begins that we made
 _END = b"]}"
@@ -84,6 +87,12 @@ class Anthropic(Api):
             cache_read=number_of(usage, "cache_read_input_tokens"),
             output=number_of(usage, "output_tokens"),
         )
+
+    def server(self) -> "Server":
+        """The other end of the API, for tests."""
+        from tenure.apis.anthropic.server import AnthropicServer
+
+        return AnthropicServer()
 
     def source_of(self, part: Part) -> Source | None:
         """The source of an `image` or `document`."""

@@ -5,7 +5,7 @@ https://platform.openai.com/docs/api-reference/chat/create
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
 from tenure.apis.json_text import (
@@ -32,6 +32,9 @@ from tenure.apis.openai_chat.speech import SPEECH
 from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
+
+if TYPE_CHECKING:  # for tests only
+    from tenure.apis.server import Server
 
 
 class OpenAIChat(Api):
@@ -81,6 +84,12 @@ class OpenAIChat(Api):
             cache_read=read,
             output=number_of(usage, "completion_tokens"),
         )
+
+    def server(self) -> "Server":
+        """The other end of the API, for tests."""
+        from tenure.apis.openai_chat.server import OpenAIChatServer
+
+        return OpenAIChatServer()
 
     def source_of(self, part: Part) -> Source | None:
         """The source of an `image_url`, `file` or `input_audio`."""

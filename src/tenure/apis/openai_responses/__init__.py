@@ -6,7 +6,7 @@ https://platform.openai.com/docs/api-reference/responses/create
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
 from tenure.apis.json_text import (
@@ -32,6 +32,9 @@ from tenure.apis.openai_responses.speech import SPEECH
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
+
+if TYPE_CHECKING:  # for tests only
+    from tenure.apis.server import Server
 
 _OF_THE_SERVER: Final = "none: the whole history is sent with every request, and the server would put its own before it"
 # Models that reason, whose sealed reasoning has to be asked for: platform.openai.com/docs/guides/reasoning
@@ -90,6 +93,12 @@ class OpenAIResponses(Api):
             cache_read=read,
             output=number_of(usage, "output_tokens"),
         )
+
+    def server(self) -> "Server":
+        """The other end of the API, for tests."""
+        from tenure.apis.openai_responses.server import OpenAIResponsesServer
+
+        return OpenAIResponsesServer()
 
     def source_of(self, part: Part) -> Source | None:
         """The source of an `input_image`, a `computer_screenshot` or an `input_file`."""

@@ -1,0 +1,182 @@
+"""The Responses API as its provider has it.
+
+https://platform.openai.com/docs/guides/error-codes https://platform.openai.com/docs/api-reference/responses-streaming
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from tenure.apis.json_text import optional_string
+from tenure.apis.openai_chat.server import ERRORS
+from tenure.apis.seals import is_ours, reasoning_of, seal, seals_text
+from tenure.apis.server import Event, Fields, Reply, Server, halves, named_event, objects
+from tenure.engine.record.entry import Usage
+from tenure.engine.view.rules import Rules
+
+
+class OpenAIResponsesServer(Server):
+    """The Responses API."""
+
+    path = "/v1/responses"
+    provider = "openai"
+    head = ("tools", "instructions")
+    body_key = "input"
+    roles = ("system", "developer", "user", "assistant")
+    errors = ERRORS
+
+    def read(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A string as input is one user message."""
+        given = body.get("input")
+        return {**body, "input": [{"role": "user", "content": given}]} if isinstance(given, str) else body
+
+    def roles_of(self, messages: Sequence[Fields]) -> list[str]:
+        """Only messages have roles, other items none."""
+        return [optional_string(message, "role") for message in messages if "role" in message]
+
+    def violations(self, fields: Fields, messages: Sequence[Fields], rules: Rules) -> Iterator[str]:
+        """Pairs of calls and outputs, contents, and reasoning with what it led to."""
+        calls: list[str] = []
+        answered: set[str] = set()
+        for n, item in enumerate(messages):
+            kind, call = optional_string(item, "type"), optional_string(item, "call_id")
+            if kind in ("function_call", "custom_tool_call"):
+                calls.append(call)
+            elif kind in ("function_call_output", "custom_tool_call_output"):
+                if call not in calls or call in answered:
+                    yield f"No tool call found for function call output with call_id {call}."
+                answered.add(call)
+            elif "role" in item and item.get("content") in (None, []):
+                yield f"Missing required parameter: 'input[{n}].content'."
+        yield from (f"No tool output found for function call {call}." for call in calls if call not in answered)
+        if rules.reasoning_unit:
+            yield from _reasoning_units(messages)
+
+    def reply(self, reply: Reply, n: int, body: Mapping[str, Any], rules: Rules, usage: Usage) -> dict[str, Any]:
+        """A response with its output items."""
+        unit = f"r{n}" if reply.thinking and rules.reasoning_unit else str(n)
+        output: list[dict[str, Any]] = []
+        if reply.thinking:
+            summary = [{"type": "summary_text", "text": reply.thinking}]
+            output.append(
+                {"id": f"rs_{unit}", "type": "reasoning", "summary": summary, "encrypted_content": seal(reply.thinking)}
+            )
+        if reply.text:
+            part: dict[str, Any] = {"type": "output_text", "text": reply.text, "annotations": []}
+            part = {"type": "refusal", "refusal": reply.text} if reply.stop == "refusal" else part
+            output.append(
+                {"id": f"msg_{unit}_0", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+            )
+        for m, call in enumerate(reply.calls, 1):
+            said = {"call_id": f"call_{n}_{m}", "name": call.name, "arguments": call.arguments, "status": "completed"}
+            output.append({"id": f"fc_{unit}_{m}", "type": "function_call", **said})
+        reason = {"length": "max_output_tokens", "filter": "content_filter"}.get(reply.stop)
+        return {
+            "id": f"resp_{n}",
+            "object": "response",
+            "created_at": 1_700_000_000 + n,
+            "status": "incomplete" if reason else "completed",
+            "error": None,
+            "incomplete_details": {"reason": reason} if reason else None,
+            "instructions": None,
+            "metadata": {},
+            "output": output,
+            "parallel_tool_calls": True,
+            "temperature": 1.0,
+            "tool_choice": "auto",
+            "tools": list[Any](),
+            "top_p": 1.0,
+            "usage": _usage(usage),
+        }
+
+    def events(self, response: Mapping[str, Any], *, include_usage: bool) -> Iterator[bytes]:
+        """Named and numbered events."""
+        numbers = count()
+        return (named_event({**event, "sequence_number": next(numbers)}) for event in _events(response))
+
+    def error_event(self, error: dict[str, Any]) -> bytes:
+        """An event of that type, whose fields are the error's."""
+        told = error["error"]
+        event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"]}
+        return named_event({**event, "param": None, "sequence_number": 0})
+
+
+def _reasoning_units(items: Sequence[Fields]) -> Iterator[str]:
+    seen: set[str] = set()
+    for n, item in enumerate(items):
+        kind, item_id = optional_string(item, "type"), optional_string(item, "id")
+        needed = reasoning_of(item_id)
+        if needed and needed not in seen:
+            yield f"Item '{item_id}' of type '{kind}' was provided without its required 'reasoning' item: '{needed}'."
+        if item_id and item_id in seen:
+            yield f"Duplicate item found with id {item_id}. Remove duplicate items from your input and try again."
+        seen.add(item_id)
+        if kind != "reasoning":
+            continue
+        follower = items[n + 1] if n + 1 < len(items) else {}
+        if not _is_model_made(follower) or reasoning_of(optional_string(follower, "id")) not in ("", item_id):
+            yield f"Item '{item_id}' of type 'reasoning' was provided without its required following item."
+        sealed = optional_string(item, "encrypted_content")
+        text = "".join(optional_string(part, "text") for part in objects(item.get("summary")))
+        if is_ours(sealed) and not seals_text(sealed, text):
+            yield f"The encrypted content for item {item_id} could not be verified."
+
+
+def _is_model_made(item: Fields) -> bool:
+    kind = optional_string(item, "type") or "message"
+    return bool(item) and not kind.endswith("_output") and (kind != "message" or item.get("role") == "assistant")
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.prompt,
+        "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.prompt + usage.output,
+    }
+
+
+def _events(response: Mapping[str, Any]) -> Iterator[Event]:
+    begun: Event = {**response, "status": "in_progress", "output": [], "usage": None}
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
+    for n, item in enumerate(response["output"]):
+        yield {"type": "response.output_item.added", "output_index": n, "item": _begun(item)}
+        yield from _item({"output_index": n, "item_id": item["id"]}, item)
+        yield {"type": "response.output_item.done", "output_index": n, "item": item}
+    yield {"type": f"response.{response['status']}", "response": dict(response)}
+
+
+def _begun(item: Event) -> Event:
+    empty: Mapping[str, Event] = {
+        "message": {"content": [], "status": "in_progress"},
+        "reasoning": {"summary": [], "encrypted_content": ""},
+        "function_call": {"arguments": "", "status": "in_progress"},
+    }
+    return item | empty[item["type"]]
+
+
+def _item(place: Event, item: Event) -> Iterator[Event]:
+    match item["type"]:
+        case "message":
+            yield from _part(place | {"content_index": 0}, item["content"][0])
+        case "reasoning":
+            part = item["summary"][0]
+            at = place | {"summary_index": 0}
+            yield at | {"type": "response.reasoning_summary_part.added", "part": part | {"text": ""}}
+            yield from (at | {"type": "response.reasoning_summary_text.delta", "delta": text} for text in halves(part["text"]))
+            yield at | {"type": "response.reasoning_summary_text.done", "text": part["text"]}
+            yield at | {"type": "response.reasoning_summary_part.done", "part": part}
+        case _:
+            said = item["arguments"]
+            yield from (place | {"type": "response.function_call_arguments.delta", "delta": text} for text in halves(said))
+            yield place | {"type": "response.function_call_arguments.done", "name": item["name"], "arguments": said}
+
+
+def _part(at: Event, part: Event) -> Iterator[Event]:
+    key, more = ("text", {"logprobs": list[Any]()}) if part["type"] == "output_text" else ("refusal", {})
+    yield at | {"type": "response.content_part.added", "part": part | {key: ""}}
+    yield from (at | {"type": f"response.{part['type']}.delta", "delta": text, **more} for text in halves(part[key]))
+    yield at | {"type": f"response.{part['type']}.done", key: part[key], **more}
+    yield at | {"type": "response.content_part.done", "part": part}
