@@ -30,11 +30,7 @@ from tenure.engine.planners.handoff import sections as handoff_sections
 from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.planners.selfgc.objects import RECALL_CALLS as PLANNED_AFTER
 from tenure.engine.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
-from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
-from tenure.engine.policies.peers.cline import Cline
-from tenure.engine.policies.peers.discard import Discard
-from tenure.engine.policies.peers.observation_masking import ObservationMasking
-from tenure.engine.policies.peers.opencode_prune import CLEARED, OpencodePrune
+from tenure.engine.policies.peers import CLEARED, ClearToolUses, Cline, Discard, ObservationMasking, OpencodePrune
 from tenure.engine.policies.tiered import Tiered
 from tenure.engine.record import notes, query, search
 from tenure.engine.record import recall as recalling

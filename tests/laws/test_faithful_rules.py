@@ -12,10 +12,7 @@ from provider_order import disorder
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.undo import undone
 from tenure.engine.policies import PEERS
-from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
-from tenure.engine.policies.peers.discard import Discard
-from tenure.engine.policies.peers.observation_masking import ObservationMasking
-from tenure.engine.policies.peers.opencode_prune import OpencodePrune
+from tenure.engine.policies.peers import ClearToolUses, Discard, ObservationMasking, OpencodePrune
 from tenure.engine.policies.policy import Policy
 from tenure.engine.view.laws import never_larger, reasoning_is_valid, recoverable, stable, structural
 from tenure.engine.view.project import project

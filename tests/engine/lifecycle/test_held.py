@@ -10,7 +10,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Unmet
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.policies.peers.opencode_prune import OpencodePrune
+from tenure.engine.policies.peers import OpencodePrune
 from tenure.engine.policies.policy import Conduct, Policy
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Draft

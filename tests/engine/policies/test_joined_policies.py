@@ -4,7 +4,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import chain, policy_named
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.policies.peers.tool_mask_prune import ToolMaskPrune
+from tenure.engine.policies.peers import ToolMaskPrune
 from tenure.engine.policies.tiered import Tiered
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.rules import Rules

@@ -7,14 +7,19 @@ import pytest
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import PEERS, policy_named
-from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
-from tenure.engine.policies.peers.cline import DUPLICATE, Cline
-from tenure.engine.policies.peers.discard import Discard
-from tenure.engine.policies.peers.observation_masking import ObservationMasking
-from tenure.engine.policies.peers.oldest_turn import OldestTurn
-from tenure.engine.policies.peers.opencode_prune import CLEARED, OpencodePrune
-from tenure.engine.policies.peers.sliding_window import SlidingWindow
-from tenure.engine.policies.peers.tool_mask_prune import Hybrid, ToolMaskPrune
+from tenure.engine.policies.peers import (
+    CLEARED,
+    DUPLICATE,
+    ClearToolUses,
+    Cline,
+    Discard,
+    Hybrid,
+    ObservationMasking,
+    OldestTurn,
+    OpencodePrune,
+    SlidingWindow,
+    ToolMaskPrune,
+)
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.action import Shorten, Take

@@ -82,7 +82,7 @@ def test_a_loop_lasts_until_a_reply_without_calls() -> None:
         human("go"), reply(call("read")), human(returned("x"), "hurry"), reply("done"), human("more"), reply(call("ls"))
     ):
         index.grow(entry)
-        loops.append((index.loop, index.in_loop))
+        loops.append((index._loop, index.in_loop))
     assert loops == [(0, False), (1, True), (1, True), (1, False), (1, False), (5, True)]
 
 

@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tenure.engine.record.entry import Draft
+from tenure.engine.record.entry import Draft, Role, ToolCall
 from tenure.engine.record.index import Index
 from tenure.engine.record.notes import NOTES_TOKENS, Notes, fits
 from tenure.testing.builders import call, human, placed, reply, result, results, returned
@@ -18,19 +19,21 @@ class Pad:
     """An agent that takes notes and gets its answers at once."""
 
     def __init__(self) -> None:
-        self.notes = Notes()
-        self.calls = 0
+        self.index = Index()
+        self.notes: Notes = self.index.notes
 
     def __call__(self, **arguments: object) -> str:
         return self.said(json.dumps(arguments))
 
     def said(self, arguments: str) -> str:
-        self.notes.begin()
-        self.notes.call(self.calls, arguments)
-        told = self.notes.answer(self.calls)
-        self.notes.result(self.calls, told.text)
-        self.calls += 1
-        return told.text
+        self._grow(Draft(role=Role.ASSISTANT, blocks=(ToolCall(call_id="n", name="notes", arguments=arguments),)))
+        answer = self.notes.answer(len(self.index.spans) - 1)
+        self._grow(result(answer.text, "n"))
+        return answer.text
+
+    def _grow(self, draft: Draft) -> None:
+        (entry,) = placed(draft)
+        self.index.grow(replace(entry, n=len(self.index)))
 
 
 def test_each_answer_is_the_whole_text() -> None:
@@ -120,4 +123,4 @@ def test_only_the_answers_to_the_newest_reply_are_kept() -> None:
     for n in range(50):
         pad(add=f"line {n}")
     assert pad.notes.text.count("\n") == 49
-    assert len(pad.notes._told) == 1
+    assert len(pad.notes._answers) == 1

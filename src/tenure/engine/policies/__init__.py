@@ -6,15 +6,18 @@ from typing import Final
 
 from tenure.engine.policies.chain import chain
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.policies.peers.clear_tool_uses import ClearToolUses
-from tenure.engine.policies.peers.cline import Cline
-from tenure.engine.policies.peers.discard import Discard
-from tenure.engine.policies.peers.observation_masking import ObservationMasking
-from tenure.engine.policies.peers.oldest_turn import OldestTurn
-from tenure.engine.policies.peers.opencode_prune import OpencodePrune
-from tenure.engine.policies.peers.sliding_window import SlidingWindow
-from tenure.engine.policies.peers.tool_mask_prune import Hybrid, ToolMaskPrune
-from tenure.engine.policies.peers.tool_prune import ToolPrune
+from tenure.engine.policies.peers import (
+    ClearToolUses,
+    Cline,
+    Discard,
+    Hybrid,
+    ObservationMasking,
+    OldestTurn,
+    OpencodePrune,
+    SlidingWindow,
+    ToolMaskPrune,
+    ToolPrune,
+)
 from tenure.engine.policies.pi_cwl import PiCwl
 from tenure.engine.policies.policy import Policy
 from tenure.engine.policies.provenance import Provenance

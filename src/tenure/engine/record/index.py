@@ -10,13 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.record.entry import Block, Entry, Origin, Role, Spill, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import At, Block, Entry, Origin, Role, Spill, Thinking, ToolCall, ToolResult
 from tenure.engine.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
+from tenure.engine.record.listener import Listener
 from tenure.engine.record.notes import Notes
 from tenure.engine.record.objects import HASH_CHARS, tool_key
-from tenure.engine.record.query import asked
+from tenure.engine.record.recalls import Recalls
 from tenure.engine.record.skills import Skills
-from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_notes, is_recall, is_reference
+from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_reference
 
 HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
 NONE: Final = -1  # no span, no episode
@@ -54,9 +55,9 @@ class Span(Struct, gc=False):
     number: int  # the how-manieth call of its tool, from 1
     kind: ToolKind
     cue: str
-    call: tuple[int, int]  # (entry, block)
+    call: At  # (entry, block)
     episode: int
-    result: tuple[int, int] | None = None
+    result: At | None = None
     error: bool = False
 
     @property
@@ -64,19 +65,17 @@ class Span(Struct, gc=False):
         """Its object id."""
         return f"{tool_key(self.tool)}:{self.number}"
 
-
-class Recalled(Struct, frozen=True, gc=False):
-    """What a recall's result stands for. It is a copy: it may leave at no loss, and is named by what it is a copy of."""
-
-    key: str  # the same for two recalls that ask the same
-    sources: tuple[str, ...]  # objects; none of a search
+    @property
+    def blocks(self) -> tuple[At, ...]:
+        """The call and its result."""
+        return (self.call,) if self.result is None else (self.call, self.result)
 
 
 class Answering(Struct, frozen=True, kw_only=True, gc=False):
     """A result that is about to be taken in, and the call that it answers."""
 
-    result: tuple[int, int]  # (entry, block)
-    call: tuple[int, int]
+    result: At  # (entry, block)
+    call: At
     tool: str
     handle: str  # of the call
 
@@ -85,7 +84,7 @@ class Turn(Struct, frozen=True, gc=False):
     """A human turn: where it starts. It lasts until the next one does."""
 
     number: int
-    start: tuple[int, int]
+    start: At
 
 
 class Step(Struct, gc=False):
@@ -108,13 +107,12 @@ class Index:
         self.steps: list[Step] = []
         self.episodes: list[Episode] = []
         self.graph = EpisodeGraph(self.episodes)
-        self.answers: dict[tuple[int, int], Answer] = {}  # of delimiter calls, by (entry, block)
-        self.recalls: dict[int, Recalled] = {}  # by ordinal of the span, ascending
-        self.skills = Skills()
-        self.notes = Notes()  # of the agent
+        self.answers: dict[At, Answer] = {}  # of delimiter calls, by (entry, block)
+        self.recalls, self.skills, self.notes = Recalls(), Skills(), Notes()
+        self._listeners: tuple[Listener, ...] = (self.recalls, self.skills, self.notes)
         self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
         self.system: set[int] = set()  # entries of the system's role
-        self.spills: dict[str, tuple[int, int]] = {}  # by the hash of the file: the result that refers to it
+        self.spills: dict[str, At] = {}  # by the hash of the file: the result that refers to it
         self.tokens = 0  # of the whole record
         self._numbers: dict[str, int] = {}
         self._by_number: dict[str, list[int]] = {}
@@ -174,7 +172,7 @@ class Index:
         """Tokens of one block of an entry."""
         return self.entries[entry].blocks[block].tokens
 
-    def block(self, at: tuple[int, int]) -> BlockFacts:
+    def block(self, at: At) -> BlockFacts:
         """The facts of one block."""
         return self.entries[at[0]].blocks[at[1]]
 
@@ -222,7 +220,7 @@ class Index:
         """The tools called so far, as objects name them."""
         return self._by_number.keys()
 
-    def calls_between(self, tool: str, start: tuple[int, int], stop: tuple[int, int]) -> int:
+    def calls_between(self, tool: str, start: At, stop: At) -> int:
         """How many calls of a tool were made from one block on and before another. O(log calls)."""
         ordinals = self._by_number.get(tool, [])
         first, last = (bisect_left(ordinals, at, key=lambda ordinal: self.spans[ordinal].call) for at in (start, stop))
@@ -244,11 +242,15 @@ class Index:
         """The hash part of a handle whose object starts in `entry`."""
         return self.entries[entry].hash.hex()[:HASH_CHARS]
 
+    def is_hash(self, entry: int, start: str) -> bool:
+        """Whether an entry's hash starts so, as far as it is known here."""
+        return self.entries[entry].hash.hex().startswith(start[: 2 * HASH_BYTES])
+
     def handle(self, object_: str, entry: int) -> str:
         """How an object that starts in `entry` is printed."""
         return f"{object_}@{self.hash_of(entry)}"
 
-    def objects_of(self, at: tuple[int, int]) -> Iterator[str]:
+    def objects_of(self, at: At) -> Iterator[str]:
         """The ids of the objects a block is part of: its tool span, its episode, its turn."""
         facts = self.block(at)
         if facts.span != NONE:
@@ -259,7 +261,7 @@ class Index:
             yield f"user:{facts.turn}"
 
     @property
-    def first_delimiter(self) -> tuple[int, int] | None:
+    def first_delimiter(self) -> At | None:
         """The block of the first accepted delimiter start."""
         return self.graph.first_start
 
@@ -286,9 +288,9 @@ class Index:
 
     def answers_in(self, entries: Iterable[Entry]) -> Iterator["Answering"]:
         """The results in entries that are to follow, each with the call that it answers, in the record or among them."""
-        waiting: dict[str, list[tuple[int, int]]] = {}
+        waiting: dict[str, list[At]] = {}
         numbers: dict[str, int] = {}
-        made: dict[tuple[int, int], tuple[str, str]] = {}  # calls among the entries: tool and handle
+        made: dict[At, tuple[str, str]] = {}  # calls among the entries: tool and handle
         for entry in entries:
             for number, block in enumerate(entry.blocks):
                 if not isinstance(block, ToolCall | ToolResult):
@@ -307,7 +309,7 @@ class Index:
                     tool, handle = made.get(call) or self._called(call)
                     yield Answering(result=(entry.n, number), call=call, tool=tool, handle=handle)
 
-    def _called(self, call: tuple[int, int]) -> tuple[str, str]:
+    def _called(self, call: At) -> tuple[str, str]:
         span = self.spans[self.block(call).span]
         return span.tool, self.handle(span.object, call[0])
 
@@ -318,13 +320,13 @@ class Index:
     def _begin_reply(self, entry: int) -> None:
         """The model speaks again: what has no result by now was interrupted."""
         self._was_in_loop = self.in_loop
-        self.skills.replied()
+        for listener in self._listeners:
+            listener.replied()
         if not self._was_in_loop:
             self._loop = entry
         self.reply, self._reply_calls, self._unanswered, self._said = entry, 0, 0, False
-        self.notes.begin()
 
-    def _facts(self, block: Block, at: tuple[int, int], tokens: int, role: Role) -> BlockFacts:
+    def _facts(self, block: Block, at: At, tokens: int, role: Role) -> BlockFacts:
         span, episode = NONE, NONE
         signed = False
         if block.origin is Origin.HUMAN and role is Role.USER:
@@ -344,10 +346,11 @@ class Index:
             case _:
                 episode = self._current(at, block.origin, role)
                 if block.origin is Origin.HARNESS:
-                    self.skills.heard(at, block.text)
+                    for listener in self._listeners:
+                        listener.reminded(at, block.text)
         return BlockFacts(kind_of(block), block.origin, tokens, span, episode, len(self.turns), signed)
 
-    def _human(self, at: tuple[int, int]) -> None:
+    def _human(self, at: At) -> None:
         last = self.turns[-1] if self.turns else None
         if last is None or self._model_spoke_since(last):
             self.turns.append(Turn(len(self.turns) + 1, at))
@@ -355,7 +358,7 @@ class Index:
     def _model_spoke_since(self, turn: Turn) -> bool:
         return bool(self.steps) and self.steps[-1].entry >= turn.start[0]
 
-    def _call_episode(self, call: ToolCall, at: tuple[int, int]) -> int:
+    def _call_episode(self, call: ToolCall, at: At) -> int:
         if not is_delimiter(self.tool(call.name, at[0])):
             return self._current(at, call.origin, Role.ASSISTANT)
         before = self.graph.open
@@ -366,14 +369,14 @@ class Index:
         """An episode's handle; without its hash while the message is taken in that it starts in."""
         return self.handle(episode.object, episode.start[0]) if episode.start[0] < len(self) else episode.object
 
-    def _current(self, at: tuple[int, int], origin: Origin, role: Role) -> int:
+    def _current(self, at: At, origin: Origin, role: Role) -> int:
         if self.graph.open is not None:
             return self.graph.open.ordinal
         if role is Role.SYSTEM or origin is Origin.HUMAN:
             return NONE
         return self._step_episode(at)
 
-    def _step_episode(self, at: tuple[int, int]) -> int:
+    def _step_episode(self, at: At) -> int:
         """The implicit episode of the present step, made when its first unannotated block comes."""
         place = (len(self.steps), len(self.turns))
         present = self._implicit
@@ -397,7 +400,7 @@ class Index:
         ordinal = self._newest_calls.get(call_id)
         return None if ordinal is None else self.spans[ordinal]
 
-    def _open_span(self, call: ToolCall, at: tuple[int, int], episode: int) -> int:
+    def _open_span(self, call: ToolCall, at: At, episode: int) -> int:
         tool = self.tool(call.name, at[0])
         key = tool_key(tool)
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
@@ -405,12 +408,8 @@ class Index:
         span = Span(len(self.spans), tool, number, kind, cue_of(call.arguments), at, episode)
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
-        if is_recall(tool):
-            self._recall(span, call.arguments)
-        elif is_notes(tool):
-            self.notes.call(span.ordinal, call.arguments)
-        else:
-            self.skills.called(span.ordinal, tool, kind, call.arguments)
+        for listener in self._listeners:
+            listener.called(self, span, call.arguments)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
         self._newest_calls[call.call_id] = span.ordinal
         self._reply_calls += 1
@@ -419,29 +418,7 @@ class Index:
             self.steps[-1].calls += 1
         return span.ordinal
 
-    def _recall(self, span: Span, arguments: str) -> None:
-        """Tie a recall to its sources; one of a recall is tied to that one's. A call of a host's own that asks otherwise is none."""
-        query = asked(arguments)
-        if query is None:
-            return
-        sources: dict[str, None] = {}
-        for handle in query.named:
-            object_ = handle.object
-            named = self.span_of(object_)
-            if (
-                named is not None
-                and handle.hash
-                and not self.entries[named.call[0]].hash.hex().startswith(handle.hash[: 2 * HASH_BYTES])
-            ):
-                named, object_ = None, str(handle)  # of the conversation that this one was built from
-            if object_.startswith("skill:") and (loads := self.skills.loads(object_.removeprefix("skill:"))):
-                named = self.spans[loads[-1].span]
-                object_ = named.object
-            again = self.recalls.get(named.ordinal) if named is not None else None
-            sources |= dict.fromkeys(again.sources if again is not None else (object_,))
-        self.recalls[span.ordinal] = Recalled(query.key, tuple(sources))
-
-    def _close_span(self, result: ToolResult, at: tuple[int, int]) -> int:
+    def _close_span(self, result: ToolResult, at: At) -> int:
         waiting = self._waiting.get(result.call_id)
         if not waiting:
             return NONE
@@ -449,8 +426,8 @@ class Index:
         if not waiting:
             del self._waiting[result.call_id]
         span.result, span.error = at, result.error
-        self.skills.answered(span.ordinal, at[0], result)
-        self.notes.result(span.ordinal, result.text)
+        for listener in self._listeners:
+            listener.answered(span, at, result)
         if is_reference(result.text):
             self.references.add(span.ordinal)
         if span.call[0] >= self.reply:
@@ -458,7 +435,7 @@ class Index:
         return span.ordinal
 
 
-def _answered(calls: list[tuple[int, int]]) -> int:
+def _answered(calls: list[At]) -> int:
     """Which of several unanswered calls of one id a result answers: the oldest of the newest message, as `chain.Pairing` has it."""
     place = len(calls) - 1
     while place and calls[place - 1][0] == calls[-1][0]:

@@ -5,12 +5,18 @@ file: each answer is the whole text, so the newest answer carries everything, an
 newest answer in the record says; a call that was interrupted has changed nothing. So they are the same after a restart and in a fork.
 """
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
 
+from tenure.engine.record.entry import At, ToolResult
 from tenure.engine.record.episodes import Answer
+from tenure.engine.record.listener import Listener
+from tenure.engine.record.tools import is_notes
+
+if TYPE_CHECKING:
+    from tenure.engine.record.index import Index, Span
 
 NOTES_TOKENS: Final = 2_000  # about, at most
 CHARS_PER_TOKEN: Final = 4  # in UTF-8 bytes: a bound that holds for the same record whatever counts its tokens
@@ -41,40 +47,44 @@ class _Call(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replace: str | None = None
 
 
-class Notes:
+class Notes(Listener):
     """The notes so far. Grown only by the index; it holds the text of the present notes and the answers to the newest reply, no others."""
 
     def __init__(self) -> None:
         self.text = ""  # as the newest answer in the record has it
         self.span: int | None = None  # ordinal of the call whose result holds it
         self.spans: set[int] = set()  # of all calls that ever did
-        self._told: dict[int, tuple[Answer, str]] = {}  # of the newest reply's calls: the answer, and the text once it is given
+        self._answers: dict[
+            int, tuple[Answer, str]
+        ] = {}  # of the newest reply's calls: the answer, and the text once it is given
         self._next = ""  # the text once all of them are answered
 
-    def begin(self) -> None:
-        """The model speaks again: what has no answer by now was interrupted."""
-        self._told.clear()
+    def replied(self) -> None:
+        """Forget calls that have no answer by now: they were interrupted."""
+        self._answers.clear()
         self._next = self.text
 
-    def call(self, span: int, arguments: str) -> None:
+    def called(self, index: "Index", span: "Span", arguments: str) -> None:  # noqa: ARG002 - a listener's
         """Take in a call; what comes of it is known, and takes effect with its result."""
-        found = _after(self._next, arguments)
-        if isinstance(found, Answer):
-            self._told[span] = found, self._next
+        if not is_notes(span.tool):
             return
-        self._next = found
-        self._told[span] = Answer(text=_shown(found)), found
+        after = _after(self._next, arguments)
+        if isinstance(after, Answer):
+            self._answers[span.ordinal] = after, self._next
+            return
+        self._next = after
+        self._answers[span.ordinal] = Answer(text=_shown(after)), after
 
-    def result(self, span: int, text: str) -> None:
+    def answered(self, span: "Span", at: At, result: ToolResult) -> None:  # noqa: ARG002 - a listener's
         """Take in what a call was answered. Words that are not ours, of a host with a tool of that name, are not notes."""
-        answer, after = self._told.get(span, (_NO_CALL, ""))
-        if not answer.error and answer.text == text and span > (-1 if self.span is None else self.span):
-            self.text, self.span = after, span
-            self.spans.add(span)
+        answer, after = self._answers.get(span.ordinal, (_NO_CALL, ""))
+        if not answer.error and answer.text == result.text and span.ordinal > (-1 if self.span is None else self.span):
+            self.text, self.span = after, span.ordinal
+            self.spans.add(span.ordinal)
 
     def answer(self, span: int) -> Answer:
         """What a call of the newest reply is to be answered."""
-        return self._told.get(span, (_NO_CALL, ""))[0]
+        return self._answers.get(span, (_NO_CALL, ""))[0]
 
 
 def fits(text: str) -> bool:

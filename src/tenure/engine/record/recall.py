@@ -18,7 +18,7 @@ from msgspec import Struct
 from tenure.engine.record.entry import SPILL_CHARS, At, Count, Entry, Media, Read, Spill, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.episodes import Answer, Episode
 from tenure.engine.record.excerpt import Lines, excerpt, lines_of
-from tenure.engine.record.index import HASH_BYTES, NONE, Index, Span
+from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.medium import Medium, addressed, described, media_in
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.query import CAP, Query
@@ -82,7 +82,7 @@ def blocks_of(index: Index, handle: Handle) -> tuple[At, ...]:
     places = tuple(_places(index, handle))
     if not places:
         raise InputError("handle", f"no object {handle.object!r} in this record", _near(index, handle))
-    if handle.hash and not any(index.entries[entry].hash.hex().startswith(handle.hash[: 2 * HASH_BYTES]) for entry, _ in places):
+    if handle.hash and not any(index.is_hash(entry, handle.hash) for entry, _ in places):
         right = index.handle(handle.object, places[0][0])
         raise InputError(
             "handle", f"{str(handle)!r} has the hash of another record", f"{right} for this record's {handle.object}"
@@ -432,11 +432,8 @@ def _places(index: Index, handle: Handle) -> Iterator[At]:
             found = [at for sha256, at in index.spills.items() if sha256.startswith(handle.name)]
             yield from found if len(handle.name) >= _LEAST_HASH else []
         case _:
-            tool, _, number = handle.object.rpartition(":")
-            span = index.span(tool, int(number)) if number.isdecimal() else None
-            if span is not None:
-                yield span.call
-                yield from [span.result] if span.result else []
+            if (span := index.span_of(handle.object)) is not None:
+                yield from span.blocks
 
 
 def _skill(index: Index, handle: Handle) -> Iterator[At]:
@@ -444,13 +441,9 @@ def _skill(index: Index, handle: Handle) -> Iterator[At]:
     loads = index.skills.loads(handle.name)
     if not loads:
         return
-    wanted = handle.hash[: 2 * HASH_BYTES]
-    named = (load for load in reversed(loads) if index.entries[index.spans[load.span].call[0]].hash.hex().startswith(wanted))
+    named = (load for load in reversed(loads) if index.is_hash(index.spans[load.span].call[0], handle.hash))
     load = next(named, loads[-1])
-    span = index.spans[load.span]
-    yield span.call
-    yield from [span.result] if span.result else []
-    yield from load.said
+    yield from (*index.spans[load.span].blocks, *load.said)
 
 
 def _turn(index: Index, name: str) -> Iterator[At]:

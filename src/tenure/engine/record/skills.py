@@ -7,14 +7,18 @@ such a call with one line and says the skill itself in a message of the harness 
 import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 from msgspec import Struct
 
-from tenure.engine.record.entry import ToolResult
+from tenure.engine.record.entry import At, ToolResult
+from tenure.engine.record.listener import Listener
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.tools import ToolKind
+from tenure.engine.record.tools import ToolKind, is_notes, is_recall
+
+if TYPE_CHECKING:
+    from tenure.engine.record.index import Index, Span
 
 # Names in `tool_name` form.
 SKILL_TOOLS: Final = frozenset(
@@ -55,38 +59,38 @@ class Load(Struct, gc=False):
     said: tuple[tuple[int, int], ...] = ()  # (entry, block)
 
 
-class Skills:
+class Skills(Listener):
     """The loads of every skill that did not fail, in the order of their results. Grown by the index, O(1) a block."""
 
     def __init__(self) -> None:
         self._loads: dict[str, list[Load]] = {}
         self._by_span: dict[int, Load] = {}
         self._asked: dict[int, str] = {}  # calls that have no result yet
-        self._said: dict[tuple[int, int], int] = {}  # blocks of the harness, by the span they belong to
+        self._said: dict[At, int] = {}  # blocks of the harness, by the span they belong to
         self._newest: list[
             tuple[int, Load, bool]
         ] = []  # those of the newest reply; the entry of the result, whether it announced more
 
-    def called(self, span: int, tool: str, kind: ToolKind, arguments: str) -> None:
+    def called(self, index: "Index", span: "Span", arguments: str) -> None:  # noqa: ARG002 - a listener's
         """Note a call that may turn out to load a skill."""
-        if name := skill_of(tool, kind, arguments):
-            self._asked[span] = name
+        if not (is_recall(span.tool) or is_notes(span.tool)) and (name := skill_of(span.tool, span.kind, arguments)):
+            self._asked[span.ordinal] = name
 
-    def answered(self, span: int, entry: int, result: ToolResult) -> None:
+    def answered(self, span: "Span", at: At, result: ToolResult) -> None:
         """Note the result of a call."""
-        name = self._asked.pop(span, "")
+        name = self._asked.pop(span.ordinal, "")
         if not name or result.error:
             return
-        load = Load(name, span)
+        load = Load(name, span.ordinal)
         self._loads.setdefault(name.casefold(), []).append(load)
-        self._by_span[span] = load
-        self._newest.append((entry, load, result.text.startswith(_ANNOUNCES)))
+        self._by_span[span.ordinal] = load
+        self._newest.append((at[0], load, result.text.startswith(_ANNOUNCES)))
 
     def replied(self) -> None:
         """Note that the model speaks again: what the harness says from here on belongs to no load before."""
         self._newest.clear()
 
-    def heard(self, at: tuple[int, int], text: str) -> None:
+    def reminded(self, at: At, text: str) -> None:
         """Note words of the harness, which may be what a skill says: beside its result, or opening as Claude Code opens them."""
         if not self._newest:
             return

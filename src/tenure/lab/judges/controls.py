@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.peers.shown import is_free as may_go
-from tenure.engine.policies.peers.shown import results
+from tenure.engine.policies.peers import is_free as may_go
+from tenure.engine.policies.peers import results
 from tenure.engine.policies.policy import Planned
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Entry, Role, Thinking
