@@ -23,11 +23,13 @@ from tenure.engine.lifecycle.automatic import GROWN
 from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
 from tenure.engine.lifecycle.digest import ABOVE
 from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
-from tenure.engine.planners import digest, handoff, selfgc
+from tenure.engine.planners import digest
 from tenure.engine.planners.handoff import due as handoff_due
 from tenure.engine.planners.handoff import facts as handoff_facts
+from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff import sections as handoff_sections
 from tenure.engine.planners.handoff.transcript import OPENING
+from tenure.engine.planners.selfgc import plan as selfgc
 from tenure.engine.planners.selfgc.objects import RECALL_CALLS as PLANNED_AFTER
 from tenure.engine.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.engine.policies.peers import CLEARED, ClearToolUses, Cline, Discard, ObservationMasking, OpencodePrune
@@ -36,8 +38,9 @@ from tenure.engine.record import notes, query, search
 from tenure.engine.record import recall as recalling
 from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE, TAIL_EXCHANGES
 from tenure.errors import Failure
-from tenure.live import asking, recalls
+from tenure.live import recalls
 from tenure.models import Patience
+from tenure.models import helpers as asking
 from tenure.models.blocking import POLL_S
 from tenure.models.hosts import PROVIDERS
 from tenure.models.model import MOST_RETRIES

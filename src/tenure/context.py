@@ -67,9 +67,9 @@ from tenure.engine.view.project import View, project
 from tenure.engine.view.request import Messages
 from tenure.engine.view.shared import Difference, difference
 from tenure.errors import InputError
-from tenure.live.asking import Asking, Helpers
 from tenure.live.log import StoredLog
 from tenure.live.recalls import Recalls
+from tenure.models.helpers import HelperModels, Helpers
 from tenure.models.hosts import public_url
 from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
@@ -207,7 +207,7 @@ class Context:
         )
         helpers = Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above)
         automatic = Automatic(threshold=threshold_of(handoff_at))
-        self._asking = Asking(
+        self._helpers = HelperModels(
             self.session, helpers, automatic, rules=instructions, read=self._read, count=self._count, note=self._note, clock=clock
         )
         self._books = Books(self.session, model=model, provider=provider, life=terms.cache_life)
@@ -280,7 +280,7 @@ class Context:
             self._take((draft,), spent)
             self.store.observe(self.conversation, self.session.length - 1, draft.usage, spent.model, at, spent.usd)
         self.session.observe(at=at, ratio=ratio, usage=usage)
-        self._asking.reported(usage.prompt if usage is not None else self.gauge.tokens if draft.usage is not None else 0)
+        self._helpers.reported(usage.prompt if usage is not None else self.gauge.tokens if draft.usage is not None else 0)
 
     def request(
         self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, notes: str = "", **fields: Any
@@ -317,7 +317,7 @@ class Context:
         `refused`. Raises ModelError when the model fails; nothing has changed then.
         """
         request = self._request or self._made_now({}, "")
-        return self._carried_out(self._asking.collect(model, request.plain(), aim=aim))
+        return self._carried_out(self._helpers.collect(model, request.plain(), aim=aim))
 
     def handoff(
         self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
@@ -327,7 +327,7 @@ class Context:
         Human words stay as they are, and so do pins; `rules` (by where they come from) go with this brief and all later ones word for word. A
         reply that is no brief leaves everything as it was, and so does a model that fails (ModelError).
         """
-        return self._carried_out(self._asking.handoff(model, focus=focus, room=room, rules=rules))
+        return self._carried_out(self._helpers.handoff(model, focus=focus, room=room, rules=rules))
 
     def bill(self, spent: Spent) -> None:
         """Enter what a helper model cost that the host asked for this conversation's sake, such as for its title."""
@@ -459,7 +459,7 @@ class Context:
         self._books.helped(spent)
 
     def _take(self, drafts: Iterable[Draft], spent: Spent | None = None) -> None:
-        placed = self._asking.digested(self.session.propose(drafts))
+        placed = self._helpers.digested(self.session.propose(drafts))
         self.store.append(self.conversation, placed.entries, placed.commits)
         if spent is not None:
             self._books.heard(spent, placed.entries[0].blocks, head=self._head[1] if self._sent else None)
@@ -530,7 +530,7 @@ class Context:
         own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._terms.notes
         head = fields | {"tools": self._api.tools(own + (virtual if annotate else virtual[-1:]))}
         head_tokens = self._head_tokens(head)
-        for came in self._asking.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
+        for came in self._helpers.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
             self._told(came if isinstance(came, Stay) else self._done(came.decision))
         self._decide(head_tokens + beside)
         if not annotate and not len(self.session.commits):

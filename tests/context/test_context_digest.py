@@ -74,7 +74,7 @@ def test_a_model_that_fails_leaves_the_plain_clip(model: Any) -> None:
 
 
 def test_a_model_that_never_answers_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure.live.asking.DIGEST_S", 0.0)
+    monkeypatch.setattr("tenure.models.helpers.DIGEST_S", 0.0)
     model = ScriptedModel(then="slow", wait=lambda _: None)
     assert shown(ran(model, LONG)) == shown(ran(None, LONG))
 

@@ -8,7 +8,7 @@ from tenure.engine.lifecycle.planning import ask_handoff, ask_selfgc
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.planners.handoff.sections import SECTIONS, Sections
 from tenure.engine.planners.handoff.sections import read as read_brief
-from tenure.engine.planners.selfgc import read as read_plan
+from tenure.engine.planners.selfgc.reply import read as read_plan
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.rules import Rules
 from tenure.lab.helping import in_words

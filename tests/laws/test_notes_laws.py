@@ -13,7 +13,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose, Unmet
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.undo import undone
-from tenure.engine.planners.handoff import cut
+from tenure.engine.planners.handoff.request import cut
 from tenure.engine.policies import PEERS
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Entry, Role, ToolCall

@@ -14,7 +14,7 @@ def helper_of(parts: Parts) -> Model:
     """The session's own model, as one that takes questions. Raises InputError or ModelError when there is none."""
     if is_scripted(parts.choice.spec) or parts.world.speaker is not None:
         return SpeakerModel(parts.speaker)
-    return _asked(parts.choice, parts)
+    return _model(parts.choice, parts)
 
 
 def helper_named(parts: Parts, spec: str) -> Model:
@@ -36,10 +36,10 @@ def helper_named(parts: Parts, spec: str) -> Model:
                 wait=world.wait,
             )[1]
         )
-    return _asked(choice, parts)
+    return _model(choice, parts)
 
 
-def _asked(choice: Chosen, parts: Parts) -> Model:
+def _model(choice: Chosen, parts: Parts) -> Model:
     world = parts.world
     key = key_for(choice, world.environment, configuration_folder(world.environment, world.home))
     return model_named(f"{choice.api}:{choice.name}", base_url=choice.base_url or None, api_key=key, provider=choice.provider)
@@ -48,7 +48,7 @@ def _asked(choice: Chosen, parts: Parts) -> Model:
 def stoppable(helper: Model, stop: Event) -> Model:
     """The same model; every question ends when `stop` is set."""
 
-    def asked(question: Question, *, cancel: Cancel | None = None) -> Answer:  # noqa: ARG001 - there is one who stops it
+    def stopped(question: Question, *, cancel: Cancel | None = None) -> Answer:  # noqa: ARG001 - there is one who stops it
         return helper(question, cancel=stop)
 
-    return asked
+    return stopped

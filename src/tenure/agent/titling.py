@@ -16,8 +16,9 @@ from tenure.agent.catalogue import is_scripted
 from tenure.agent.helping import helper_named, helper_of
 from tenure.agent.tools.harmless import plain
 from tenure.engine.meter.ledger import Spent
-from tenure.engine.record.entry import Entry, Origin, Role, Text, Usage
+from tenure.engine.record.entry import Entry, Origin, Role, Text
 from tenure.errors import ModelError, TenureError
+from tenure.models.helpers import paid_answer
 from tenure.models.question import Model, Question
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ async def _entitled(agent: "Agent") -> str:
         messages=(f"The person:\n{said}\n\nThe agent:\n{answered or '(no words)'}",), system=_SYSTEM, max_output=_OUTPUT
     )
     text, spent = await _asked(helper, question)
-    if spent is not None:
+    for each in spent:
         async with agent.helping:
-            context.bill(spent)
+            context.bill(each)
     title = shortened(text)
     return title if title and context.store.entitle(conversation, title) else ""
 
@@ -82,18 +83,18 @@ def _helper(agent: "Agent") -> Model | None:
     return None if is_scripted(agent.choice.spec) or agent.parts.world.speaker is not None else helper_of(agent.parts)
 
 
-async def _asked(helper: Model, question: Question) -> tuple[str, Spent | None]:
+async def _asked(helper: Model, question: Question) -> tuple[str, list[Spent]]:
     """The answer, and what it cost, as far as that is known. Whoever cancels this ends the call too."""
-    stop, latest = Event(), monotonic() + PATIENCE_S
+    stop, latest, spent = Event(), monotonic() + PATIENCE_S, list[Spent]()
     try:
-        answer = await asyncio.to_thread(helper, question, cancel=lambda: stop.is_set() or monotonic() > latest)
-    except ModelError as failed:
-        if failed.usage is None and failed.cost_usd is None:
-            return "", None
-        return "", Spent(role="title", model=getattr(helper, "name", ""), usage=failed.usage or Usage(), usd=failed.cost_usd)
+        answer = await asyncio.to_thread(
+            paid_answer, "title", helper, question, spent.append, cancel=lambda: stop.is_set() or monotonic() > latest
+        )
+    except ModelError:
+        return "", spent
     finally:
         stop.set()
-    return answer.text, Spent(role="title", model=answer.model, usage=answer.usage or Usage(), usd=answer.cost_usd)
+    return answer.text, spent
 
 
 def _first_turn(entries: Iterator[Entry]) -> tuple[str, str]:

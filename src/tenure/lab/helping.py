@@ -17,7 +17,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.planners.handoff.due import OfWindow, Threshold
 from tenure.engine.planners.handoff.transcript import MARK
-from tenure.engine.planners.selfgc import Refused
+from tenure.engine.planners.selfgc.plan import Refused
 from tenure.engine.record.entry import Read, Usage
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Insert

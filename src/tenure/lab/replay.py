@@ -27,7 +27,7 @@ from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.engine.planners.handoff.due import Threshold
-from tenure.engine.planners.selfgc import Refused
+from tenure.engine.planners.selfgc.plan import Refused
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.chain import neutral_payload
 from tenure.engine.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage

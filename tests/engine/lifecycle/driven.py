@@ -9,8 +9,8 @@ from tenure.engine.lifecycle.planning import answer_handoff, answer_selfgc, ask_
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff.sections import SECTIONS
-from tenure.engine.planners.selfgc import Refused
 from tenure.engine.planners.selfgc.objects import objects_in
+from tenure.engine.planners.selfgc.plan import Refused
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.record.query import Query
 from tenure.engine.record.recall import answer, raw

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.handoff import ask, cut
 from tenure.engine.planners.handoff.brief import brief
 from tenure.engine.planners.handoff.due import Absolute, OfWindow, Reason, Threshold, due
 from tenure.engine.planners.handoff.facts import Facts, Failure, Quoted, Touched, facts_of
+from tenure.engine.planners.handoff.request import ask, cut
 from tenure.engine.planners.handoff.sections import Sections, read
 from tenure.engine.record.entry import Draft, Role
 from tenure.engine.record.index import Index

@@ -68,7 +68,6 @@ def test_an_object_knows_what_it_weighs_what_it_was_about_and_how_old_it_is() ->
     assert first.tokens == 5 + 1 + 4 + 151  # words of call and result, each with its framing
     assert found["user:1"].tokens == 2 * first.tokens + 1 + 5
     assert (found["user:1"].calls, found["user:1"].age) == (2, 0)
-    assert (first.long, found["user:1"].long) == ("function:read:1", "conversation:user:1")
 
 
 def test_a_turn_has_the_persons_words_for_a_cue_when_the_record_can_be_read() -> None:

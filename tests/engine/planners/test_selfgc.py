@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.selfgc import (
+from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why, objects_in
+from tenure.engine.planners.selfgc.plan import (
     Fold,
     Mask,
     Prune,
     Screened,
     ask,
     pointer_to,
-    read,
     screened,
 )
-from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why, objects_in
 from tenure.engine.planners.selfgc.prompt import prompt
+from tenure.engine.planners.selfgc.reply import read
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.rules import Rules

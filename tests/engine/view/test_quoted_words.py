@@ -14,8 +14,8 @@ from tenure.engine.lifecycle.session import Setup
 from tenure.engine.planners.handoff.brief import brief, parsed
 from tenure.engine.planners.handoff.facts import Facts
 from tenure.engine.planners.handoff.sections import Sections
-from tenure.engine.planners.selfgc import pointer_to
 from tenure.engine.planners.selfgc.objects import ContextObject
+from tenure.engine.planners.selfgc.plan import pointer_to
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.placeholder import cleared, superseded
 from tenure.engine.record.quotation import OPENINGS, enclosed, quoted, without_marks

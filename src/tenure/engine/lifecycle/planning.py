@@ -15,14 +15,15 @@ from tenure.engine.clip.diff import Diff
 from tenure.engine.clip.table import Table
 from tenure.engine.lifecycle.decision import Decision, Stay
 from tenure.engine.lifecycle.session import Session
-from tenure.engine.planners import handoff
+from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff.brief import brief, parsed
 from tenure.engine.planners.handoff.facts import Quoted, facts_of
 from tenure.engine.planners.handoff.sections import Refusal
 from tenure.engine.planners.handoff.sections import read as read_brief
 from tenure.engine.planners.handoff.transcript import OPENING
-from tenure.engine.planners.selfgc import Fold, Mask, Planned, Refused, ask, read, screened
 from tenure.engine.planners.selfgc.objects import objects_in
+from tenure.engine.planners.selfgc.plan import Fold, Mask, Planned, Refused, ask, screened
+from tenure.engine.planners.selfgc.reply import read
 from tenure.engine.policies.placeholder import trimmed
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Entry, ToolResult

@@ -15,7 +15,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.cache import Call, PrefixCache
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.engine.planners import handoff
+from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff.brief import brief, parsed
 from tenure.engine.planners.handoff.facts import facts_of
 from tenure.engine.planners.handoff.sections import Refusal

@@ -7,7 +7,6 @@ model is asked; what only judgement can see (exact evidence, the one locator) is
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal, TypeVar
 
@@ -107,13 +106,6 @@ class ContextObject(Struct, frozen=True, kw_only=True):
     loads: tuple[str, ...] = ()  # of a skill: its calls, oldest first
     why: Why | None = None
 
-    @property
-    def long(self) -> str:
-        """Its id as the Self-GC paper writes it: conversation:user:3, function:read:12."""
-        if self.kind == "skill" or self.id.startswith("function:"):
-            return self.id
-        return f"conversation:{self.id}" if self.kind == "turn" else f"function:{self.id}"
-
 
 def objects_in(situation: Situation, /, *, read: Read | None = None, within_cut: bool = False) -> tuple[ContextObject, ...]:
     """The objects of which something is shown, in record order, a turn before its calls.
@@ -144,14 +136,6 @@ def one_line(text: str, chars: int = CUE_CHARS) -> str:
     return line if len(line) <= chars else line[: chars - 1] + "…"
 
 
-@dataclass(slots=True)
-class _Loads:
-    """The shown loads of one skill, oldest first."""
-
-    name: str
-    spans: list[Span] = field(default_factory=list[Span])
-
-
 class _Census:
     """One walk over the view, then one over the calls and turns that it shows."""
 
@@ -166,20 +150,20 @@ class _Census:
         self._walk(situation)
         self._spans = [self._index.spans[ordinal] for ordinal in sorted(self._shown)]
         self._cues = {span.ordinal: self._whole_cue(span) for span in self._spans}
-        self._skills: dict[str, _Loads] = {}
+        self._skills: dict[str, list[Span]] = {}  # shown loads by the skill's name in lower case, oldest first
         self._in_force: set[int] = set()  # newest reads of contract files, newest states
         self._newest: dict[tuple[str, str], Span] = {}
         self._attach: dict[int, int] = {}
         self._survey()
 
     def objects(self) -> Iterator[ContextObject]:
-        loads = {span.ordinal for skill in self._skills.values() for span in skill.spans}
+        loads = {span.ordinal for each in self._skills.values() for span in each}
         whys = {span.ordinal: self._why(span) for span in self._spans}
-        newest = {skill.spans[-1].ordinal for skill in self._skills.values()}
+        newest = {each[-1].ordinal for each in self._skills.values()}
         for ordinal in newest:
             whys[ordinal] = whys[ordinal] or Why.SKILL
         calls = [self._call(span, whys[span.ordinal]) for span in self._spans if span.ordinal not in loads]
-        skills = [self._skill(skill, whys) for skill in self._skills.values()]
+        skills = [self._skill(each, whys) for each in self._skills.values()]
         turns = list(self._turn_objects(whys))
         yield from sorted([*turns, *calls, *skills], key=lambda each: each.start)
 
@@ -218,7 +202,7 @@ class _Census:
             if span.kind is ToolKind.DURABLE:
                 continue
             if (load := self._index.skills.of(span.ordinal)) is not None:
-                self._skills.setdefault(load.name.casefold(), _Loads(load.name)).spans.append(span)
+                self._skills.setdefault(load.name.casefold(), []).append(span)
                 continue
             for path in filter(_is_contract, self._paths(span)):
                 latest[f"file {path}"] = span.ordinal
@@ -282,16 +266,17 @@ class _Census:
             why=why,
         )
 
-    def _skill(self, skill: _Loads, whys: Mapping[int, Why | None]) -> ContextObject:
+    def _skill(self, loads: list[Span], whys: Mapping[int, Why | None]) -> ContextObject:
         """A skill as an object: what would leave are its older loads, while the newest stays in force."""
-        newest = skill.spans[-1]
-        old = [span for span in skill.spans if whys[span.ordinal] is None]
-        held = [whys[span.ordinal] for span in skill.spans[:-1] if whys[span.ordinal] is not None]
+        newest, load = loads[-1], self._index.skills.of(loads[0].ordinal)
+        name = load.name if load is not None else ""
+        old = [span for span in loads if whys[span.ordinal] is None]
+        held = [whys[span.ordinal] for span in loads[:-1] if whys[span.ordinal] is not None]
         shown = tuple(at for span in old for at in self._shown[span.ordinal])
         named = old[-1] if old else newest
         turn = self._index.block(named.call).turn
         return ContextObject(
-            id=f"skill:{skill.name}",
+            id=f"skill:{name}",
             kind="skill",
             handle=self._index.handle(named.object, named.call[0]),
             handles=tuple(self._index.handle(span.object, span.call[0]) for span in old),
@@ -300,11 +285,11 @@ class _Census:
             start=named.call,
             turn=turn,
             attach=self._attach_of(turn, named),
-            cue=f"older loads of the skill {skill.name}" if old else f"the skill {skill.name}",
+            cue=f"older loads of the skill {name}" if old else f"the skill {name}",
             places=shown,
             later=newest.object if old else "",
-            spared=tuple(span.object for span in skill.spans if whys[span.ordinal] is not None),
-            loads=tuple(span.object for span in skill.spans),
+            spared=tuple(span.object for span in loads if whys[span.ordinal] is not None),
+            loads=tuple(span.object for span in loads),
             why=None if old else (held[-1] if held else whys[newest.ordinal]),
         )
 

@@ -1,4 +1,4 @@
-"""The models that help a conversation: planner, summariser, digest (an edge: they are called)."""
+"""The models that help a conversation: planner, summariser, digest."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -17,10 +17,11 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Count, Read, Usage
 from tenure.engine.view.edit import Moment
 from tenure.errors import Failure, InputError, ModelError
+from tenure.models.question import Answer, Model, Question
+from tenure.models.request import forked
 
-if TYPE_CHECKING:  # wanted only by those who hand in a model
+if TYPE_CHECKING:  # loaded when a model is asked: their patterns take longer than all the rest
     from tenure.engine.lifecycle.planning import Answered, Ask
-    from tenure.models.question import Answer, Model, Question
 
 DIGEST_S: Final = 60.0  # that one digest may take; a message is not stored before
 
@@ -28,13 +29,13 @@ DIGEST_S: Final = 60.0  # that one digest may take; a message is not stored befo
 class Helpers(Struct, frozen=True, kw_only=True):
     """Who is asked without anybody's word; None is not."""
 
-    planner: "Model | None" = None
-    summariser: "Model | None" = None
-    digest: "Model | None" = None
+    planner: Model | None = None
+    summariser: Model | None = None
+    digest: Model | None = None
     digest_above: int = 8_000  # o200k tokens of a clipped result
 
 
-class Asking:
+class HelperModels:
     """Asks, and says what became of it; what it cost is noted. Mutable: it knows when it asked last. The session is only read."""
 
     def __init__(
@@ -76,25 +77,23 @@ class Asking:
             self._automatic = self._automatic.planned(record)
             yield from self._tried(partial(self.collect, helpers.planner, prefix(), moment="before-call"), "planner")
 
-    def collect(self, model: "Model", prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
+    def collect(self, model: Model, prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
         """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
         from tenure.engine.lifecycle.planning import answer_selfgc, ask_selfgc
-        from tenure.models.question import Question
-        from tenure.models.request import forked
 
-        asked = ask_selfgc(self._session, aim=aim)
-        if asked is None:
+        request = ask_selfgc(self._session, aim=aim)
+        if request is None:
             return None
-        question = Question(messages=(asked.text,), max_output=asked.output_tokens, prefix=forked(prefix))
-        said = self._paid("planner", model, question)
-        usd, is_assumed = self._cost(model, said, asked, behind=self._session.view.tokens)
+        question = Question(messages=(request.text,), max_output=request.output_tokens, prefix=forked(prefix))
+        answer = paid_answer("planner", model, question, self._note)
+        usd, is_assumed = self._cost(model, answer, request, behind=self._session.view.tokens)
         return answer_selfgc(
-            self._session, asked, said.text, moment=moment, at=self._clock(), planning_usd=usd, is_assumed=is_assumed
+            self._session, request, answer.text, moment=moment, at=self._clock(), planning_usd=usd, is_assumed=is_assumed
         )
 
     def handoff(
         self,
-        model: "Model",
+        model: Model,
         *,
         focus: str = "",
         room: int = 100_000,
@@ -104,20 +103,19 @@ class Asking:
         """A brief of earlier history; `rules` are kept for the next one. Raises ModelError when the model fails."""
         from tenure.engine.lifecycle.planning import answer_handoff, ask_handoff
         from tenure.engine.planners.handoff.facts import Quoted
-        from tenure.models.question import Question
 
         self._rules = self._rules if rules is None else dict(rules)
-        asked = ask_handoff(self._session, room=room, focus=focus)
-        if asked is None:
+        request = ask_handoff(self._session, room=room, focus=focus)
+        if request is None:
             return None
-        question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
-        said = self._paid("summariser", model, question)
-        usd, is_assumed = self._cost(model, said, asked)
+        question = Question(messages=(request.text,), system=request.system, max_output=request.output_tokens)
+        answer = paid_answer("summariser", model, question, self._note)
+        usd, is_assumed = self._cost(model, answer, request)
         quoted = None if self._rules is None else [Quoted(label=label, text=text) for label, text in self._rules.items()]
         return answer_handoff(
             self._session,
-            asked,
-            said.text,
+            request,
+            answer.text,
             finished=True,
             rules=quoted,
             moment=moment,
@@ -131,22 +129,23 @@ class Asking:
         if self._helpers.digest is None:
             return placed
         from tenure.engine.lifecycle.digest import answer_digest, ask_digests
-        from tenure.models.question import Question
 
         above = self._helpers.digest_above
-        for asked in ask_digests(self._session.index, placed, self._read, self._count, above=above):
+        for request in ask_digests(self._session.index, placed, self._read, self._count, above=above):
             self._automatic, is_due = self._automatic.digest_is_due()
             if not is_due:
                 continue
             stop = monotonic() + DIGEST_S
-            question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
+            question = Question(messages=(request.text,), system=request.system, max_output=request.output_tokens)
             try:
-                said = self._paid("digest", self._helpers.digest, question, cancel=lambda stop=stop: monotonic() > stop)
+                answer = paid_answer(
+                    "digest", self._helpers.digest, question, self._note, cancel=lambda stop=stop: monotonic() > stop
+                )
             except (ModelError, InputError):
                 self._automatic = self._automatic.answered("digest", failed=True)
                 continue
             self._automatic = self._automatic.answered("digest", failed=False)
-            placed = answer_digest(placed, asked, said.text, self._count, by=said.model)
+            placed = answer_digest(placed, request, answer.text, self._count, by=answer.model)
         return placed
 
     def _tried(self, ask: "Callable[[], Answered | None]", role: Role) -> "Iterator[Answered | Stay]":
@@ -160,48 +159,52 @@ class Asking:
                 self._automatic = self._automatic.answered(role, failed=not answered.is_usable)
                 yield answered
 
-    def _cost(self, model: "Model", said: "Answer", asked: "Ask", *, behind: int = 0) -> tuple[float, bool]:
+    def _cost(self, model: Model, answer: Answer, request: "Ask", *, behind: int = 0) -> tuple[float, bool]:
         """What an answer cost in USD, and whether that is assumed: at list price, a mid-size model's where there is none, of usage as counted."""
-        if said.cost_usd is not None:
-            return said.cost_usd, False
-        usage = said.usage or Usage(
-            uncached=self._provider(self._count(asked.text) + self._count(asked.system)),
+        if answer.cost_usd is not None:
+            return answer.cost_usd, False
+        usage = answer.usage or Usage(
+            uncached=self._provider(self._count(request.text) + self._count(request.system)),
             cache_read=self._provider(behind),
-            output=self._provider(self._count(said.text)),
+            output=self._provider(self._count(answer.text)),
         )
-        return prices_for(said.model or _name_of(model)).cost_usd(usage), True
+        return prices_for(answer.model or _name_of(model)).cost_usd(usage), True
 
     def _provider(self, tokens: int) -> int:
         return int(tokens * self._session.ratio)
 
-    def _paid(
-        self, role: CallRole, model: "Model", question: "Question", *, cancel: Callable[[], bool] | None = None
-    ) -> "Answer":
-        """A helper model's answer, its cost noted; so is what a failure is known to have cost."""
-        try:
-            said = _called(model, question, cancel)
-        except ModelError as failed:
-            if failed.usage is not None or failed.cost_usd is not None:
-                self._note(Spent(role=role, model=_name_of(model), usage=failed.usage or Usage(), usd=failed.cost_usd))
-            raise
-        self._note(Spent(role=role, model=said.model or _name_of(model), usage=said.usage or Usage(), usd=said.cost_usd))
-        return said
 
-
-def _called(model: "Model", question: "Question", cancel: Callable[[], bool] | None) -> "Answer":
-    """What a callable of the host answers; whatever else it raises or returns is a ModelError."""
-    from tenure.models.question import Answer
-
+def paid_answer(
+    role: CallRole,
+    model: Model,
+    question: Question,
+    note: Callable[[Spent], None],
+    *,
+    cancel: Callable[[], bool] | None = None,
+) -> Answer:
+    """A helper model's answer, its cost noted; so is what a failure is known to have cost. Raises ModelError for whatever a host's callable does."""
     try:
-        said: object = model(question) if cancel is None else model(question, cancel=cancel)
+        answer = _called(model, question, cancel)
+    except ModelError as failure:
+        if failure.usage is not None or failure.cost_usd is not None:
+            note(Spent(role=role, model=_name_of(model), usage=failure.usage or Usage(), usd=failure.cost_usd))
+        raise
+    note(Spent(role=role, model=answer.model or _name_of(model), usage=answer.usage or Usage(), usd=answer.cost_usd))
+    return answer
+
+
+def _called(model: Model, question: Question, cancel: Callable[[], bool] | None) -> Answer:
+    """What a callable of the host answers; whatever else it raises or returns is a ModelError."""
+    try:
+        returned: object = model(question) if cancel is None else model(question, cancel=cancel)
     except (ModelError, InputError):
         raise
     except Exception as error:
         raise ModelError(Failure.UNAVAILABLE, first_line(f"{type(error).__name__}: {_words(error)}", 200)) from error
-    if not isinstance(said, Answer) or not isinstance(said.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host's own callable
-        raise ModelError(Failure.BAD_REPLY, f"it returned a {type(said).__name__}, expected an Answer with a text")
+    if not isinstance(returned, Answer) or not isinstance(returned.text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a host's own callable
+        raise ModelError(Failure.BAD_REPLY, f"it returned a {type(returned).__name__}, expected an Answer with a text")
     try:
-        answer = convert(to_builtins(said), Answer)
+        answer = convert(to_builtins(returned), Answer)
     except (MsgspecError, TypeError, ValueError) as error:
         raise ModelError(Failure.BAD_REPLY, f"it returned an Answer that is none: {_words(error)}") from error
     if answer.cost_usd is not None and not 0 <= answer.cost_usd < inf:
