@@ -1,16 +1,20 @@
 """JSON as models write it, read as far as it goes.
 
 Forgiven are single and curly quotes, unquoted words, trailing and missing commas, comments, a key without a value, and an end that never
-comes. What was cut off in the middle of a word is not given out as that word.
+comes. What was cut off in the middle of a word is not given out as that word. The library json-repair was tried (0.64): it completes cut-off words (`"exec:1`,
+which may have been exec:12), does not tell whether a value was whole or where it ends, raises RecursionError for deep nesting and takes ten times as long.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
 DEEPEST: Final = 40  # levels; what lies deeper ends the reading
+ATTEMPTS: Final = 64  # places where a value is looked for
+REREAD: Final = 4  # times its length that a text is read at most, so that looking stays linear
 
 _SKIP: Final = re.compile(r"(?:[\s,;]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?)*+")
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.|"(?![^\S\n]*+(?:[,:;=\]}/#\n]|\Z)))*+)("?)', re.DOTALL)
@@ -48,6 +52,23 @@ def straight(text: str) -> str:
 def loose(text: str, start: int = 0) -> Loose:
     """The value that begins at `start`; a missing one is an empty text. O(what is read); quotes have to be straight."""
     return _Reader(text, start).read()
+
+
+def last_value(text: str, is_wanted: Callable[[Value], bool], brackets: str = "{[") -> Loose | None:
+    """The last whole value of a text that is wanted, else the last one that was begun. Linear: what may be read over again is bounded."""
+    best: Loose | None = None
+    at, fuel = 0, REREAD * len(text)
+    for _ in range(ATTEMPTS):
+        at = min((place for bracket in brackets if (place := text.find(bracket, at)) >= 0), default=-1)
+        if at < 0 or fuel <= 0:
+            break
+        found = loose(text, at)
+        fuel -= found.end - at + 1
+        wanted = is_wanted(found.value)
+        if wanted and (best is None or found.whole or not best.whole):
+            best = found
+        at = found.end if found.whole or wanted else at + 1
+    return best
 
 
 class _Reader:

@@ -10,15 +10,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.loose_json import Node, Value, loose, straight
+from tenure.engine.planners.loose_json import Node, Value, last_value, straight
 from tenure.engine.planners.selfgc.objects import one_line
 
 LONGEST: Final = 262_144  # characters of a reply that are read: its end
 TEXT_CHARS: Final = 2_000
 ITEMS: Final = 40
 SHOWN_CHARS: Final = 60  # of what was found, in a problem
-_ATTEMPTS: Final = 64  # places where an object is looked for
-_REREAD: Final = 4  # times its length that a reply is read at most, so that looking stays linear
 _WRAPPED: Final = 2  # objects around the one that is wanted
 _TRUE: Final = frozenset({"true", "yes"})
 _FALSE: Final = frozenset({"false", "no"})
@@ -136,24 +134,14 @@ def answer_in(text: str, key: str) -> tuple[Reply, list[str]] | Unusable:
     said = straight(said[thought[-1].end() :] if thought else said)
     if not said.strip():
         return Unusable(problems=("the reply is empty",))
-    best: Node | None = None
-    is_whole = False
-    at, fuel = said.find("{"), _REREAD * len(said)
-    for _ in range(_ATTEMPTS):
-        if at < 0 or fuel <= 0:
-            break
-        found = loose(said, at)
-        fuel -= found.end - at + 1
-        node = _with(found.value, key)
-        if node is not None and (found.whole or not is_whole):
-            best, is_whole = node, found.whole
-        at = said.find("{", found.end if node is not None or found.whole else at + 1)
-    if best is None:
+    found = last_value(said, lambda value: _with(value, key) is not None, "{")
+    node = _with(found.value, key) if found is not None else None
+    if found is None or node is None:
         return Unusable(problems=(f"no JSON object with {key!r} in the reply",))
-    if not is_whole:
+    if not found.whole:
         return Unusable(problems=("the JSON object has no end",))
     problems: list[str] = []
-    return Reply(best, problems), problems
+    return Reply(node, problems), problems
 
 
 def _with(value: Value, key: str, depth: int = _WRAPPED) -> Node | None:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.planners.loose_json import Loose, Node, Value, loose, straight
+from tenure.engine.planners.loose_json import ATTEMPTS, REREAD, Loose, Node, Value, last_value, loose, straight
 from tenure.engine.planners.selfgc.objects import one_line
 from tenure.engine.planners.selfgc.quotation import apart, unquoted
 from tenure.engine.record.objects import parse_handle
@@ -28,8 +28,6 @@ RANGE: Final = 2_000  # objects that one range may name
 NAME_CHARS: Final = 200
 WORDS_CHARS: Final = 300
 SUMMARY_CHARS: Final = 600
-_ATTEMPTS: Final = 64  # places where a plan in JSON is looked for
-_REREAD: Final = 4  # times its length that a reply is read at most, so that looking stays linear
 
 
 class Target(Struct, frozen=True, kw_only=True, gc=False):
@@ -202,8 +200,8 @@ def _keyed(said: str) -> Loose | None:
     """The value of the last whole `"gc_plan":`, else of the last one that was begun."""
     keys = [key for key in _PLAN_KEY.finditer(said) if key["colon"] and said[key.end() : key.end() + 1] in set("{[\"'")]
     last: Loose | None = None
-    fuel = _REREAD * len(said)
-    for key in reversed(keys[-_ATTEMPTS:]):
+    fuel = REREAD * len(said)
+    for key in reversed(keys[-ATTEMPTS:]):
         found = loose(said, key.end())
         if found.whole:
             return found
@@ -228,7 +226,7 @@ def _read_marked(body: str, plan: _Plan, *, is_cut: bool, is_bare: bool = False)
     body = _MARKUP_COMMENT.sub("", body)
     if any(not tag["close"] for tag in _ACTION_TAG.finditer(body)):
         return _read_tags(body, plan, is_cut=is_cut or is_bare) and not is_cut
-    found = _json_plan(_FENCE.sub("", body))
+    found = last_value(_FENCE.sub("", body), lambda value: _plan_in(value) is not None)
     if found is None:
         return None
     _read_loose(found, plan)
@@ -287,23 +285,6 @@ def _as_line(tag: re.Match[str]) -> str:
 
 def _attributes(text: str) -> dict[str, str]:
     return {_key(found["key"]): found["a"] or found["b"] or "" for found in _ATTRIBUTE.finditer(text[:4_096])}
-
-
-def _json_plan(body: str) -> Loose | None:
-    """The last whole JSON value that holds a plan, else the last one that was begun. Linear: what may be read over again is bounded."""
-    best: Loose | None = None
-    at, fuel = 0, _REREAD * len(body)
-    for _ in range(_ATTEMPTS):
-        at = min((place for place in (body.find("{", at), body.find("[", at)) if place >= 0), default=-1)
-        if at < 0 or fuel <= 0:
-            break
-        found = loose(body, at)
-        fuel -= found.end - at
-        is_plan = _plan_in(found.value) is not None
-        if is_plan and (best is None or found.whole or not best.whole):
-            best = found
-        at = found.end if found.whole or is_plan else at + 1
-    return best
 
 
 def _plan_in(value: Value) -> Node | None:

@@ -117,6 +117,18 @@ def test_an_item_that_comes_whole_is_heard_with_and_without_its_deltas() -> None
         assert (found.answer, kind(found)) == ("Done.", None)
 
 
+def test_an_answer_that_comes_only_in_the_last_event_is_heard() -> None:
+    output = [message("Looking.", phase="commentary"), message("Done.")]
+    found = heard("openai-responses", [over("completed", output=output)])
+    assert (found.answer, kind(found)) == ("Done.", None)
+
+
+def test_a_stream_that_is_given_up_says_why_in_the_providers_terms() -> None:
+    found = heard("openai-chat", [{"choices": [{"delta": {"content": "a"}, "finish_reason": "insufficient_system_resource"}]}])
+    assert (found.whole(), found.shortfall) == (None, "the provider ran out of resources")
+    assert heard("openai-chat", []).shortfall == "the stream broke off"
+
+
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
