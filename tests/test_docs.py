@@ -18,12 +18,11 @@ from tenure.cli.main import made
 from tenure.engine.clip.clip import LEAST, SHAPES
 from tenure.engine.clip.head_tail import HEAD, TAIL
 from tenure.engine.clip.setting import Clip
-from tenure.engine.lifecycle import planning
+from tenure.engine.lifecycle import digest, planning
 from tenure.engine.lifecycle.automatic import GROWN
 from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
 from tenure.engine.lifecycle.digest import ABOVE
 from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
-from tenure.engine.planners import digest
 from tenure.engine.planners.handoff import due as handoff_due
 from tenure.engine.planners.handoff import facts as handoff_facts
 from tenure.engine.planners.handoff import request as handoff
