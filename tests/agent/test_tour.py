@@ -18,11 +18,13 @@ from tenure.agent.events import (
     Replied,
     TurnDone,
 )
-from tenure.agent.samples.tour import BUDGET, MORE, POLICY, SCRIPT, TASKS, lay_out
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
+from tenure.agent.tour import FILE, read_tour
 from tenure.models.scripted import read_script
 from tenure.testing.store import MemoryStore
+
+TOUR = read_tour()
 
 
 def toured(folder: Path, *tasks: str) -> list[Event]:
@@ -32,7 +34,9 @@ def toured(folder: Path, *tasks: str) -> list[Event]:
                 await asyncio.Event().wait()
 
         world = World(home=folder, store=MemoryStore(), wait=wait, today=None)
-        settings = Settings(folder=folder, model=f"scripted:{SCRIPT}", budget=BUDGET, policy=POLICY, mode=Mode.ALL, alone=True)
+        settings = Settings(
+            folder=folder, model=f"scripted:{FILE}", budget=TOUR.budget, policy=TOUR.policy, mode=Mode.ALL, alone=True
+        )
         agent = await Agent.open(settings, world)
         events = [event for task in tasks for event in [each async for each in agent.run(task)]]
         left = {each.name for each in agent.episodes if not _shown(agent, each.name)}
@@ -52,10 +56,10 @@ def _shown(agent: Agent, name: str) -> int:
 
 
 def test_the_tour_shows_episodes_that_open_close_and_leave_and_a_recall_that_brings_bytes_back(tmp_path: Path) -> None:
-    lay_out(tmp_path)
-    events = toured(tmp_path, *TASKS, MORE)
-    assert [event.reason for event in events if isinstance(event, TurnDone)] == ["done"] * (len(TASKS) + 1)
-    assert sum(isinstance(event, Replied) for event in events) == len(read_script(SCRIPT).replies)
+    TOUR.lay_out(tmp_path)
+    events = toured(tmp_path, *TOUR.tasks, TOUR.more)
+    assert [event.reason for event in events if isinstance(event, TurnDone)] == ["done"] * (len(TOUR.tasks) + 1)
+    assert sum(isinstance(event, Replied) for event in events) == len(read_script(FILE).replies)
     started = [event.name for event in events if isinstance(event, EpisodeStarted)]
     assert started[:2] == ["locate-settings", "refuse-unknown-keys"]
     assert [event.name for event in events if isinstance(event, EpisodeEnded)] == started
@@ -74,8 +78,8 @@ def test_the_tour_shows_episodes_that_open_close_and_leave_and_a_recall_that_bri
 
 
 def test_what_the_tour_changed_works(tmp_path: Path) -> None:
-    lay_out(tmp_path)
-    toured(tmp_path, *TASKS)
+    TOUR.lay_out(tmp_path)
+    toured(tmp_path, *TOUR.tasks)
     ran = subprocess.run([sys.executable, "-m", "unittest", "-q"], cwd=tmp_path, capture_output=True)
     assert ran.returncode == 0, ran.stderr.decode()
     assert b"Ran 4 tests" in ran.stderr

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent.samples import tour
+from tenure.agent import tour
 from tenure.agent.screens.history import of_address
 from tenure.cli.main import main
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import o200k
+from tenure.models.scripted import read_yaml
 from tenure.store.store import Store
 
 
@@ -61,7 +62,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def test_the_demo_plays_every_task_and_ends_well(played: Played) -> None:
     assert played.code == 0, played.told
     assert re.findall(r"━━ task (\d) of (\d)", played.told) == [
-        (str(n), str(len(tour.TASKS))) for n in range(1, len(tour.TASKS) + 1)
+        (str(n), str(len(tour.read_tour().tasks))) for n in range(1, len(tour.read_tour().tasks) + 1)
     ]
     assert "✗" not in played.told
     assert "Ran 4 tests" in played.told
@@ -100,7 +101,7 @@ def test_the_commands_that_are_printed_work(
     at_home(monkeypatch, played.home)
     context, audit, run = played.commands
     assert [command[1] for command in (context, audit, run)] == ["context", "audit", "run"]
-    assert len(of_address(context[2], o200k()).index.turns) == len(tour.TASKS)
+    assert len(of_address(context[2], o200k()).index.turns) == len(tour.read_tour().tasks)
     assert main([*audit[1:], "--keep", "no"]) == 0
     assert (played.folder / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     capsys.readouterr()
@@ -108,9 +109,10 @@ def test_the_commands_that_are_printed_work(
     assert capsys.readouterr().out == "Yes: all four tests pass.\n"
     with Store(f"sqlite:///{context[2]}") as store:
         (sheet,) = store.conversations(None)
-    assert (Terms.stored(sheet.terms).policy, Budget.stored(sheet.budget)) == (tour.POLICY, tour.BUDGET), (
-        "it went on as it was held"
-    )
+    assert (Terms.stored(sheet.terms).policy, Budget.stored(sheet.budget)) == (
+        tour.read_tour().policy,
+        tour.read_tour().budget,
+    ), "it went on as it was held"
 
 
 def test_the_readme_shows_what_the_demo_shows(played: Played) -> None:
@@ -129,7 +131,7 @@ def test_nothing_of_the_users_own_is_touched(played: Played) -> None:
         "demo.db.snapshots",
         "demo.db.spills",
         "project",
-        "script.json",
+        "script.yaml",
     ]
     assert [path.name for path in played.folder.parent.iterdir()] == ["demo"]
 
@@ -145,12 +147,12 @@ def test_a_demo_in_which_something_goes_wrong_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As it would where a tool fails, or the script says less than it should."""
-    script = json.loads(tour.SCRIPT.read_text(encoding="utf-8"))
+    script = read_yaml(tour.FILE)
+    script["tasks"] = script["tasks"][:2]
     script["replies"] = [{"text": "I look.", "calls": [{"name": "read", "arguments": {"path": "nowhere.py"}}]}, {"text": "Done."}]
-    changed = tmp_path / "tour.json"
+    changed = tmp_path / "tour.yaml"
     changed.write_text(json.dumps(script), encoding="utf-8")
-    monkeypatch.setattr(tour, "SCRIPT", changed)
-    monkeypatch.setattr(tour, "TASKS", tour.TASKS[:2])
+    monkeypatch.setattr(tour, "FILE", changed)
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["demo", "--folder", str(tmp_path / "demo")]) == 1
     told = capsys.readouterr().out

@@ -66,10 +66,10 @@ def sequences(
     The agent runs alone and every call of it is approved: with a real model use --sandbox, or a machine that may be lost.
     """
     from tenure.cli.bench_tables import Progress
-    from tenure.lab.bench.sequences.all import SEQUENCES, sequence_named
-    from tenure.lab.bench.sequences.running import run
+    from tenure.lab.bench.sequence import sequence_named, sequence_names
+    from tenure.lab.bench.sequence_run import run
 
-    chosen = [sequence_named(name) for name in names or SEQUENCES]
+    chosen = [sequence_named(name) for name in names or sequence_names()]
     if out.exists() and any(out.iterdir()):
         raise InputError("--out", f"{str(out)!r} is not empty", "a new folder")
     progress = Progress(sys.stderr)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tenure.lab.bench.measures.measured import Measured
     from tenure.lab.bench.outcome import Outcome
     from tenure.lab.bench.report import Report, Row
-    from tenure.lab.bench.sequences.running import Checked
-    from tenure.lab.bench.sequences.sequence import Step
+    from tenure.lab.bench.sequence import Step
+    from tenure.lab.bench.sequence_run import Checked
     from tenure.lab.bench.spread import Rate, Spread
 
 NONE: Final = "–"

@@ -78,7 +78,9 @@ def demo(
 async def _played(stage: "Stage", console: Console, *, slow: bool) -> "Seen":
     """All tasks, told, and what they came to."""
     from tenure.agent.events import Requested, Retrying
-    from tenure.agent.samples.tour import TASKS
+    from tenure.agent.tour import read_tour
+
+    tasks = read_tour().tasks
     from tenure.cli.demo_screen import Pace, Screen
     from tenure.cli.demo_stage import cast
 
@@ -88,8 +90,8 @@ async def _played(stage: "Stage", console: Console, *, slow: bool) -> "Seen":
     try:
         _introduce(screen, stage, console, model.name)
         await pace.rest(2 * pace.moment)
-        for number, task in enumerate(TASKS, start=1):
-            await screen.task(number, len(TASKS), task)
+        for number, task in enumerate(tasks, start=1):
+            await screen.task(number, len(tasks), task)
             async for event in agent.run(task):
                 await screen.tell(event)
                 if isinstance(event, Requested | Retrying):
@@ -102,12 +104,12 @@ async def _played(stage: "Stage", console: Console, *, slow: bool) -> "Seen":
 
 
 def _introduce(screen: "Screen", stage: "Stage", console: Console, model: str) -> None:
-    from tenure.agent.samples.tour import BUDGET, TASKS
+    from tenure.agent.tour import read_tour
 
     console.print(Text("Tenure: an agent whose window is managed", style="bold"))
     for paragraph in _INTRODUCED:
         console.print()
-        said = paragraph.format(tasks=len(TASKS), ceiling=BUDGET.limit, model=model)
+        said = paragraph.format(tasks=len(read_tour().tasks), ceiling=read_tour().ceiling, model=model)
         console.print("\n".join(wrap(said, screen.width)))
     console.print()
     console.print(f"It works in {stage.project}", soft_wrap=True)
@@ -145,9 +147,11 @@ def _summed(agent: "Agent", seen: "Seen", width: int, console: Console) -> None:
 
 def _limits(seen: "Seen") -> tuple[str, str, str]:
     """The session's ceiling and floor, and what stood before its view: with these an audit is of the same window."""
-    from tenure.agent.samples.tour import BUDGET
+    from tenure.agent.tour import read_tour
 
-    return str(BUDGET.limit), str(BUDGET.floor_of(BUDGET.limit)), str(seen.head)
+    budget = read_tour().budget
+
+    return str(budget.limit), str(budget.floor_of(budget.limit)), str(seen.head)
 
 
 def _audited(stage: "Stage", limits: tuple[str, str, str], console: Console) -> list[str]:
@@ -179,7 +183,7 @@ def _heading(text: str, width: int, console: Console) -> None:
 
 def _next(stage: "Stage", limits: tuple[str, str, str], console: Console) -> None:
     """What to try next, as it can be copied into a shell."""
-    from tenure.agent.samples.tour import MORE
+    from tenure.agent.tour import read_tour
     from tenure.cli.demo_screen import WIDEST
     from tenure.logs.places.tenure_store import sessions
 
@@ -200,7 +204,7 @@ def _next(stage: "Stage", limits: tuple[str, str, str], console: Console) -> Non
             [
                 tenure,
                 "run",
-                shlex.quote(MORE),
+                shlex.quote(read_tour().more),
                 f"--resume {conversation}",
                 f"--store {store}",
                 f"--model {model}",

@@ -12,8 +12,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.agent import tour
 from tenure.agent.approval import Mode
-from tenure.agent.samples import tour
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools import ripgrep
@@ -44,7 +44,7 @@ class Stage(Struct, frozen=True, kw_only=True):
     @property
     def script(self) -> Path:
         """What the model says."""
-        return self.folder / "script.json"
+        return self.folder / "script.yaml"
 
 
 def set_up(folder: Path | None) -> Stage:
@@ -57,8 +57,8 @@ def set_up(folder: Path | None) -> Stage:
     made = Path(tempfile.mkdtemp(prefix=PREFIX)) if folder is None else folder
     stage = Stage(folder=made.resolve())
     stage.project.mkdir(parents=True)
-    tour.lay_out(stage.project)
-    shutil.copyfile(tour.SCRIPT, stage.script)
+    tour.read_tour().lay_out(stage.project)
+    shutil.copyfile(tour.FILE, stage.script)
     return stage
 
 
@@ -92,14 +92,14 @@ class InStep:
 
 async def cast(stage: Stage) -> tuple[Agent, InStep]:
     """The agent of the demo, and its model. The script's own pace does not hold: whoever shows it, paces it."""
-    script = read_script(stage.script)
+    script, show = read_script(stage.script), tour.read_tour()
     model = InStep(ScriptedSpeaker(replace(script, playing=replace(script.playing, pace_s=0.0))))
     settings = Settings(
         folder=stage.project,
         model=f"scripted:{stage.script}",
         store=f"sqlite:///{stage.store}",
-        budget=tour.BUDGET,
-        policy=tour.POLICY,
+        budget=show.budget,
+        policy=show.policy,
         mode=Mode.ALL,
         alone=True,
     )

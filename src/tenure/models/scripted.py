@@ -65,6 +65,11 @@ def read_script(path: Path) -> Script:
     return script_of(_yaml(text, where), where) if path.suffix in (".yaml", ".yml") else parse_script(text, where)
 
 
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The object in a YAML file. Raises InputError for what is none."""
+    return object_of(_yaml(path.read_text("utf-8"), str(path)), str(path))
+
+
 def parse_script(text: str, where: str = "script") -> Script:
     """The script that a JSON text is: one object with `replies`, or one reply a line. Raises InputError naming the reply that is none."""
     try:

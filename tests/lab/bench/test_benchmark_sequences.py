@@ -14,8 +14,8 @@ from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.outcome import Outcome
 from tenure.lab.bench.play import Setup, Task, play
 from tenure.lab.bench.report import Run, report
-from tenure.lab.bench.sequences.all import SEQUENCES, sequence_named
-from tenure.lab.bench.sequences.running import checked_by, run
+from tenure.lab.bench.sequence import sequence_named, sequence_names
+from tenure.lab.bench.sequence_run import checked_by, run
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
@@ -31,17 +31,17 @@ def played(folder: Path, name: str, condition: str, ceiling: int = 0, heard: lis
     return asyncio.run(run(sequence, setup, folder / "run", world, heard=(heard.append if heard is not None else lambda _: None)))
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("name", sequence_names())
 def test_no_task_is_solved_before_anything_was_done(name: str, tmp_path: Path) -> None:
-    sequence = SEQUENCES[name]
+    sequence = sequence_named(name)
     sequence.lay_out(tmp_path)
-    assert [step.name for step in sequence.steps if checked_by(step.check, tmp_path).solved] == []
+    assert [step.name for step in sequence.steps if checked_by(sequence.check(step), tmp_path).solved] == []
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("name", sequence_names())
 def test_a_sequence_is_solved_under_cwl_while_episodes_leave(name: str, tmp_path: Path) -> None:
     outcomes = played(tmp_path, name, "cwl")
-    assert [(each.reason, each.solved) for each in outcomes] == [("done", True)] * len(SEQUENCES[name].steps)
+    assert [(each.reason, each.solved) for each in outcomes] == [("done", True)] * len(sequence_named(name).steps)
     assert sum(each.commits for each in outcomes) > 0
     assert [each.first for each in outcomes[1:]] == [each.last for each in outcomes[:-1]], "one session over all tasks"
 

@@ -1,0 +1,56 @@
+"""Line: A straight line from corner to corner."""
+
+from canvas.shapes.base import Shape, register, number
+
+
+@register("line")
+class Line(Shape):
+    """A straight line from corner to corner."""
+
+    def __init__(self, x, y, width, height, colour="#1e1e1e", stroke=2):
+        super().__init__(x, y, width, height, colour, stroke)
+
+    def bounds(self):
+        """Left, top, right and bottom, half the stroke included."""
+        half = self.stroke / 2
+        return (self.x - half, self.y - half, self.x + self.width + half, self.y + self.height + half)
+
+    def contains(self, x, y):
+        """Whether a point lies in the shape; the edge belongs to it."""
+        if not self.near(x, y):
+            return False
+        u = (x - self.x) / self.width if self.width else 0.5
+        v = (y - self.y) / self.height if self.height else 0.5
+        return abs(u - v) <= 0.1
+
+    def svg(self):
+        """The element as SVG."""
+        left, top = number(self.x), number(self.y)
+        width, height = number(self.width), number(self.height)
+        return (
+            f'<path d="M {left} {top} l {width} {height}" stroke="{self.colour}" stroke-width="{number(self.stroke)}" fill="none"/>'
+        )
+
+    def to_json(self):
+        """As it is stored in a file."""
+        return {
+            "type": "line",
+            "x": self.x,
+            "y": self.y,
+            "width": self.width,
+            "height": self.height,
+            "colour": self.colour,
+            "stroke": self.stroke,
+        }
+
+    @classmethod
+    def from_json(cls, stored):
+        """From what `to_json` gave. Unknown keys are left alone."""
+        return cls(
+            stored["x"],
+            stored["y"],
+            stored["width"],
+            stored["height"],
+            stored.get("colour", "#1e1e1e"),
+            stored.get("stroke", 2),
+        )
