@@ -3,8 +3,8 @@
 import gc
 from pathlib import Path
 
-from tenure.apis.lately import MOST, Lately
 from tenure.context import Context
+from tenure.context.stored import MOST, Lately
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.piece import Piece
 

@@ -12,6 +12,7 @@ from bill_reader import recalls_usd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tenure.context.recalls import CALL, LEAST
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.gate import RECALL_OUTPUT
 from tenure.engine.meter.tokens import o200k
@@ -41,7 +42,6 @@ from tenure.lab.heads import FIRST
 from tenure.lab.loading import source, store_drafts
 from tenure.lab.replay import Options, Source, replay
 from tenure.lab.sample import sample_session
-from tenure.live.recalls import CALL, LEAST
 
 # Prices of which every kind shows: a bill of 1,002,003,004 has 1 token of output, 2 written, 3 read and 4 uncached.
 PRICES = PricesLine(uncached=1.0, read=1e3, write=1e6, output=1e9, ttl_s=300, min_cache=100)

@@ -8,8 +8,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from tenure.apis import APIS
-from tenure.apis.lately import light
-from tenure.apis.rendering import Rendering
+from tenure.apis.rendering import Rendering, light
 from tenure.apis.rules import rules_for
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft

@@ -7,6 +7,7 @@ rendered, with what is known of each message.
 
 from collections.abc import Sequence
 from operator import is_
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,6 +15,8 @@ from tenure.apis.api import Api
 from tenure.apis.memo import Memo
 from tenure.engine.record.entry import Role, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
+
+LARGE: Final = 2**16  # bytes of a payload that is worth making anew as small as what is shown of it
 
 
 class Rendered(Struct, frozen=True, gc=False):
@@ -99,3 +102,17 @@ def _stands(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> bool:
 
 def _key(piece: Piece) -> int | Piece:
     return id(piece) if piece.payload else piece
+
+
+def light(piece: Piece, api: Api, large: int = LARGE) -> Piece:
+    """A piece that shows less than its large payload holds, with a payload of what it shows; rendered it gives the same bytes."""
+    if not piece.edited or piece.dialect != api.name or len(piece.payload) < large:
+        return piece
+    rendered = api.render((piece,))
+    drafts = api.parse(rendered) if len(rendered) == 1 else ()
+    if len(drafts) != 1 or [type(each) for each in drafts[0].blocks] != [type(each) for each in piece.blocks]:
+        return piece
+    made = Piece(
+        role=piece.role, blocks=piece.blocks, dialect=piece.dialect, payload=rendered[0], kept=tuple(range(len(piece.blocks)))
+    )
+    return made if api.render((made,)) == rendered else piece

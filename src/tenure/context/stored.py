@@ -1,14 +1,13 @@
-"""Entries read or appended lately, so that the store is not asked twice; large ones are read again rather than held (an edge)."""
+"""What a conversation reads of its store: entries, those asked for lately held, and the commit log."""
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, overload
 
-from tenure.apis.api import Api
 from tenure.engine.record.entry import Entry
-from tenure.engine.view.piece import Piece
+from tenure.engine.view.edit import Commit
+from tenure.store.records import Records
 
 MOST: Final = 2**24  # bytes of payloads: more than a window of a million tokens shows
-LARGE: Final = 2**16  # bytes of a payload that is worth making anew as small as what is shown of it
 
 
 class Lately:
@@ -49,15 +48,27 @@ class Lately:
         self.bytes -= len(gone.payload) if gone is not None else 0
 
 
-def light(piece: Piece, api: Api, large: int = LARGE) -> Piece:
-    """A piece that shows less than its large payload holds, with a payload of what it shows; rendered it gives the same bytes."""
-    if not piece.edited or piece.dialect != api.name or len(piece.payload) < large:
-        return piece
-    rendered = api.render((piece,))
-    drafts = api.parse(rendered) if len(rendered) == 1 else ()
-    if len(drafts) != 1 or [type(each) for each in drafts[0].blocks] != [type(each) for each in piece.blocks]:
-        return piece
-    made = Piece(
-        role=piece.role, blocks=piece.blocks, dialect=piece.dialect, payload=rendered[0], kept=tuple(range(len(piece.blocks)))
-    )
-    return made if api.render((made,)) == rendered else piece
+class StoredLog:
+    """The commit log as the store has it: in memory there is only how long it is."""
+
+    def __init__(self, store: Records, conversation: str) -> None:
+        self._store, self._conversation, self._length = store, conversation, 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Commit]:
+        return iter(self._store.commits(self._conversation)[: self._length])
+
+    @overload
+    def __getitem__(self, place: int, /) -> Commit: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> Sequence[Commit]: ...
+
+    def __getitem__(self, place: int | slice, /) -> Commit | Sequence[Commit]:
+        return tuple(self)[place]
+
+    def append(self, _commit: Commit, /) -> None:
+        """The store has it already."""
+        self._length += 1

@@ -23,10 +23,12 @@ from tenure.apis import APIS, USUAL
 from tenure.apis.foreign import refuse_foreign, refuse_stream
 from tenure.apis.json_text import Message, source
 from tenure.apis.json_text import encoded as utf8
-from tenure.apis.lately import Lately, light
+from tenure.apis.rendering import light
 from tenure.apis.request import Builder, Request
 from tenure.apis.rules import rules_for
 from tenure.apis.sdk import is_json, plain, reply_id, sendable, sendable_fields, storable, undeclared
+from tenure.context.recalls import Recalls
+from tenure.context.stored import Lately, StoredLog
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
 from tenure.engine.lifecycle.books import Books, reopen
@@ -67,8 +69,6 @@ from tenure.engine.view.project import View, project
 from tenure.engine.view.request import Messages
 from tenure.engine.view.shared import Difference, difference
 from tenure.errors import InputError
-from tenure.live.log import StoredLog
-from tenure.live.recalls import Recalls
 from tenure.models.helpers import HelperModels, Helpers
 from tenure.models.hosts import public_url
 from tenure.store.held import damage_in, encoded, held_to, sound_holds
