@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tenure.apis import APIS, COMMON
 from tenure.errors import InputError
-from tenure.models.hosts import NAMED, PROVIDERS, SERVICES, host_of
+from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, PROVIDERS, SERVICES, Service, host_of
 
 UNKNOWN_WINDOW: Final = 128_000  # provider tokens; most models of the last years take as much
 OUTPUT: Final = 16_384  # tokens of one reply, where the model allows as many
@@ -30,16 +30,9 @@ _OUTPUTS: Final = (
     (re.compile(r"gpt-3\.5"), 4_096),
     (re.compile(r"deepseek-chat"), 8_192),
 )
-# What may stand before the colon -> the API; where "openai" speaks depends on who is at the other end.
-_KINDS: Final = {
-    "openai": "",
-    "anthropic": "anthropic",
-    **{name: name for name in APIS},
-    "scripted": "",
-    **{name: COMMON for name in NAMED if name not in ("openai", "anthropic")},
-}
+_SCRIPTED: Final = "scripted"
+_KINDS: Final = tuple(dict.fromkeys((OPENAI.name, ANTHROPIC.name, *APIS, _SCRIPTED, *NAMED)))  # what may stand before the colon
 _FILE: Final = "file://"
-_OWN: Final = {name: NAMED[name].host for name in ("openai", "anthropic")}
 EXAMPLES: Final = ("anthropic:claude-opus-4-5", "openai:gpt-5", "ollama:qwen3", "scripted:FILE")
 
 
@@ -49,7 +42,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
     spec: str  # as `--model` takes it
     kind: str  # what stands before the colon: a service, an API of OpenAI's, or "scripted"
     name: str  # as the provider calls it; of a script the file
-    api: str  # "openai-chat", "openai-responses", "anthropic"; empty for a script, which says so itself
+    api: str  # its name; empty for a script, which says so itself
     base_url: str = ""  # empty: the provider's own
     provider: str = ""  # whose prices and rules hold; empty: not known
     window: int = UNKNOWN_WINDOW
@@ -63,17 +56,17 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     @property
     def family(self) -> str:
-        """The kind without the API: "openai" of "openai-chat"."""
-        return self.kind.partition("-")[0]
+        """The service, of an API its maker: "openai" of "openai-chat"."""
+        return _service(self.kind).name if self.kind != _SCRIPTED else _SCRIPTED
 
     @property
     def host(self) -> str:
         """Whom requests go to."""
-        return host_of(self.base_url) if self.base_url else _OWN.get(self.family, "")
+        return host_of(self.base_url) if self.base_url else _maker_host(self.kind)
 
     def url(self, folder: Path) -> str:
         """Where replies come from, as it is kept with a session: a base URL, or that of a script's file."""
-        if self.kind == "scripted":
+        if self.kind == _SCRIPTED:
             return (folder / Path(self.spec.partition(":")[2]).expanduser()).resolve().as_uri()
         return self.base_url or NAMED[self.family].url
 
@@ -82,14 +75,12 @@ def chosen(spec: str, *, base_url: str = "") -> Chosen:
     """The model of a name such as "openai:gpt-5". Raises InputError for another kind, or no name."""
     kind, colon, name = spec.partition(":")
     if not colon or kind not in _KINDS or not name.strip():
-        raise InputError(
-            "model", repr(spec), " or ".join(f"{each}:{'FILE' if each == 'scripted' else 'NAME'}" for each in _KINDS)
-        )
-    if kind == "scripted":
+        raise InputError("model", repr(spec), " or ".join(f"{each}:{'FILE' if each == _SCRIPTED else 'NAME'}" for each in _KINDS))
+    if kind == _SCRIPTED:
         return Chosen(spec=spec, kind=kind, name=name, api="")
-    if kind in NAMED and kind not in _OWN:
+    if not _service(kind).elsewhere:
         base_url = base_url or NAMED[kind].url
-    host = host_of(base_url) if base_url else _OWN[kind.partition("-")[0]]
+    host = host_of(base_url) if base_url else _service(kind).host
     provider = PROVIDERS.get(host, "")
     window = _window(name, provider)
     size = window or UNKNOWN_WINDOW
@@ -116,12 +107,25 @@ def spec_of(dialect: str, name: str, url: str) -> str:
 
 def url_elsewhere(spec: str, environment: Mapping[str, str]) -> str:
     """The base URL that the SDK of a model finds in the environment; empty where it looks for none."""
-    service = NAMED.get(spec.partition(":")[0].partition("-")[0])
+    kind = spec.partition(":")[0]
+    service = NAMED.get(kind) or MAKERS.get(kind)
     return environment.get(service.elsewhere, "") if service is not None and service.elsewhere else ""
 
 
+def _service(kind: str) -> Service:
+    return NAMED.get(kind) or MAKERS[kind]
+
+
+def _maker_host(kind: str) -> str:
+    """Where the SDK of a kind sends requests by itself; empty for services that are given by URL."""
+    return _service(kind).host if kind != _SCRIPTED and _service(kind).elsewhere else ""
+
+
 def _api(kind: str, host: str) -> str:
-    return _KINDS[kind] or ("openai-responses" if host == _OWN["openai"] else "openai-chat")
+    """The API of a kind: it is one, or it is a service's, whose maker may want agents to speak a newer one than the servers like it have."""
+    if kind in APIS or kind == _SCRIPTED:
+        return kind if kind in APIS else ""
+    return NAMED[kind].apis[-1 if host == NAMED[kind].host else 0]
 
 
 def is_scripted(spec: str) -> bool:
@@ -136,7 +140,7 @@ def script_path(choice: Chosen, folder: Path) -> Path:
 
 def fields_of(choice: Chosen, session: str = "") -> dict[str, Any]:
     """What requests to a model say beside the conversation. `session` tells a provider's cache which requests belong together."""
-    own = choice.host == _OWN["openai"]
+    own = choice.host == OPENAI.host
     return APIS[choice.api or COMMON].fields(choice.name, output=choice.output, own=own, session=session)
 
 
@@ -145,7 +149,7 @@ def listed(provider: str = "") -> Iterator[Chosen]:
     from genai_prices.data_snapshot import get_snapshot
 
     for each in get_snapshot().providers:
-        if each.id in _OWN and provider in ("", each.id):
+        if each.id in (OPENAI.name, ANTHROPIC.name) and provider in ("", each.id):
             for model in sorted(each.models, key=lambda model: model.id):
                 if not model.deprecated and model.context_window:
                     yield chosen(f"{each.id}:{model.id}")

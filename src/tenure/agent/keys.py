@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from tenure.agent.catalogue import Chosen
 from tenure.errors import InputError
-from tenure.models.hosts import ANTHROPIC, NAMED, OPENAI, is_loopback
+from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, is_loopback
 
 FILE: Final = "keys.toml"
 LARGEST: Final = 65_536  # bytes
@@ -48,9 +48,9 @@ def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path)
 
 def has_other_way(choice: Chosen, environment: Mapping[str, str], home: Path) -> bool:
     """Whether the SDK may find credentials that are no key."""
-    if choice.api != "anthropic":
+    if MAKERS.get(choice.api) is not ANTHROPIC:
         return False
-    return any(environment.get(name) for name in _OTHER_WAYS) or (home / ".config" / "anthropic").is_dir()
+    return any(environment.get(name) for name in _OTHER_WAYS) or (home / ".config" / ANTHROPIC.name).is_dir()
 
 
 def sought(choice: Chosen, configuration: Path) -> str:
@@ -61,7 +61,7 @@ def sought(choice: Chosen, configuration: Path) -> str:
 
 def _variable(choice: Chosen) -> str:
     """The variable with a model's key: its provider's, else that of the API."""
-    service = NAMED.get(choice.provider) or (ANTHROPIC if choice.api == "anthropic" else OPENAI)
+    service = NAMED.get(choice.provider) or MAKERS.get(choice.api) or OPENAI
     return service.variable
 
 

@@ -19,7 +19,7 @@ class Service(Struct, frozen=True, kw_only=True):
     title: str
     variable: str = ""  # of the environment, with its key; empty: it needs none
     elsewhere: str = ""  # of the environment, with another base URL, where its SDK looks for one
-    apis: tuple[str, ...] = ("openai-chat",)  # that it speaks; the first is the one for questions
+    apis: tuple[str, ...] = ("openai-chat",)  # that it speaks: the first for questions, the last for agents
 
     @property
     def host(self) -> str:
@@ -68,6 +68,8 @@ SERVICES: Final = (
     Service(name="vllm", url="http://127.0.0.1:8000/v1", title="vLLM"),
 )
 NAMED: Final[Mapping[str, Service]] = MappingProxyType({each.name: each for each in SERVICES})
+# The maker of an API, whose key counts at servers that are not known.
+MAKERS: Final[Mapping[str, Service]] = MappingProxyType({api: each for each in SERVICES if each.elsewhere for api in each.apis})
 LOCAL: Final = tuple(each for each in SERVICES if each.is_local)
 
 
