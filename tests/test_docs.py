@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from tenure import Budget, Context, Cwl
 from tenure.cli.main import made
+from tenure.context import recalls
 from tenure.engine.clip.clip import LEAST, SHAPES
 from tenure.engine.clip.head_tail import HEAD, TAIL
 from tenure.engine.clip.setting import Clip
@@ -37,7 +38,6 @@ from tenure.engine.record import notes, query, search
 from tenure.engine.record import recall as recalling
 from tenure.engine.view.guard import RECALL_CALLS, RECALL_SHARE, TAIL_EXCHANGES
 from tenure.errors import Failure
-from tenure.context import recalls
 from tenure.models import Patience
 from tenure.models import helpers as asking
 from tenure.models.blocking import POLL_S
@@ -367,7 +367,7 @@ def test_figures_that_are_written_as_words_are_the_codes() -> None:
     assert Clip().above == Clip().room
     assert default("digest_above") == ABOVE
     assert default("recall_cap") == query.CAP
-    assert helpers.DIGEST_S == 60  # clip.md
+    assert asking.DIGEST_S == 60  # clip.md
     assert recalls.LEAST == 1_000  # recall.md
     assert inspect.signature(Context.handoff).parameters["room"].default == 100_000  # handoff.md
     assert len(PROVIDERS) == 8  # models.md names them
