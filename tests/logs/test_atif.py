@@ -3,7 +3,7 @@ import json
 from session_reading import FIXTURES, blocks, calls, drafts, events, results, rewritten, said, skipped
 
 from tenure.engine.record.entry import Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.logs.atif.reader import Atif
+from tenure.logs.atif import Atif
 from tenure.logs.reader import Agent, Event, HasAgents
 
 

@@ -7,7 +7,7 @@ from tenure.apis.openai_chat import OpenAIChat
 from tenure.engine.record.entry import Origin, Role, Text, ToolResult, Usage
 from tenure.errors import InputError
 from tenure.logs.reader import Event
-from tenure.logs.tau_bench.reader import TauBench
+from tenure.logs.tau_bench import TauBench
 
 
 def read(sample: object) -> list[Event]:

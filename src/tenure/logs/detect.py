@@ -9,7 +9,7 @@ from typing import Final
 from tenure.engine.record.entry import Draft
 from tenure.errors import InputError
 from tenure.logs.aider.reader import Aider
-from tenure.logs.atif.reader import Atif
+from tenure.logs.atif import Atif
 from tenure.logs.claude_code import ClaudeCode
 from tenure.logs.cline import Cline
 from tenure.logs.codex import Codex
@@ -26,8 +26,8 @@ from tenure.logs.pi import Pi
 from tenure.logs.reader import Event, HasAgents, Reader, Skipped
 from tenure.logs.shape import opening
 from tenure.logs.specstory.reader import SpecStory
-from tenure.logs.swe_agent.reader import SweAgent
-from tenure.logs.tau_bench.reader import TauBench
+from tenure.logs.swe_agent import SweAgent
+from tenure.logs.tau_bench import TauBench
 from tenure.logs.who_and_when import WhoAndWhen
 
 READERS: Final[tuple[Reader, ...]] = (

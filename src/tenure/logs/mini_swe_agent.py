@@ -12,14 +12,13 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, Usage
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Text
 from tenure.logs.json_files import Element, decoded, document, elements
-from tenure.logs.parts import chat_message
+from tenure.logs.parts import Tokens, chat_message
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.shape import keys
 from tenure.logs.transcript import utc
 
-NAME: Final = "mini-swe-agent"
 ALLOWED: Final = "a mini-swe-agent trajectory: an object with `info` and `messages`"
 
 SENT: Final = ("role", "name", "content", "tool_calls", "tool_call_id")  # the fields of a message that go to the model
@@ -28,21 +27,10 @@ _FORMAT: Final = re.compile(rb'"trajectory_format"\s*:\s*"mini-swe-agent')
 _FINISHED: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"exit_status"\s*:[^{}\[\]]*"submission"\s*:')
 
 
-class _Details(Struct, frozen=True, gc=False):
-    cached_tokens: int | None = 0
-
-
-class _Usage(Struct, frozen=True, gc=False):
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
-    prompt_tokens_details: _Details | None = None
-    cache_creation_input_tokens: int | None = 0  # LiteLLM's, for Anthropic models
-
-
 class _Response(Struct, frozen=True, gc=False):
     model: str | None = None
     created: float | None = None
-    usage: _Usage | None = None
+    usage: Tokens | None = None
 
 
 class _Extra(Struct, frozen=True, gc=False):
@@ -67,7 +55,7 @@ _about: Final = msgspec.json.Decoder(_About)
 class MiniSweAgent:
     """Reads mini-swe-agent's trajectories."""
 
-    name = NAME
+    name = "mini-swe-agent"
 
     def recognises(self, head: bytes) -> bool:
         """Whether the document says so, or opens with the info that only this agent writes."""
@@ -100,19 +88,10 @@ def _event(element: Element, about: _About, asked: bool) -> Event:
         at=utc(about.timestamp or extra.timestamp or response.created),
         line=element.line,
         model=response.model or "",
-        usage=_usage(response.usage),
+        usage=response.usage and response.usage.usage,
     )
 
 
 def _by(block: Block, asked: bool) -> Block:
     """In the user's role only the first message is the human's; then it is what the commands printed."""
     return replace(block, origin=Origin.TOOL) if asked and isinstance(block, Text) else block
-
-
-def _usage(usage: _Usage | None) -> Usage | None:
-    if usage is None:
-        return None
-    read = (usage.prompt_tokens_details and usage.prompt_tokens_details.cached_tokens) or 0
-    write = usage.cache_creation_input_tokens or 0
-    uncached = max(0, (usage.prompt_tokens or 0) - read - write)
-    return Usage(uncached=uncached, cache_write=write, cache_read=read, output=usage.completion_tokens or 0)

@@ -37,6 +37,11 @@ def compact(raw: Raw | bytes) -> str:
         return plain(raw)
 
 
+def joined(fields: dict[str, bytes]) -> bytes:
+    """A JSON object of fields whose values are JSON."""
+    return b"{" + b",".join(b'"%s":%s' % (key.encode(), value) for key, value in fields.items()) + b"}"
+
+
 def string(raw: Raw | bytes) -> str | None:
     """The text that is a JSON string; None for anything else."""
     try:
@@ -99,8 +104,6 @@ class Call(Struct, frozen=True, gc=False):
         """The tool's name."""
         return self.function_name or self.name or (self.function.name if self.function else "")
 
-    called = tool
-
     @property
     def sent(self) -> str:
         """The arguments as JSON text; a text, in which hosts put the JSON, stays as it is."""
@@ -151,8 +154,7 @@ def chat_message(element: Element, sent: Sequence[str]) -> Draft | Skipped:
         fields = decode(element.source, _fields)
         message = element.faithful
         if not all(key in sent for key in fields):
-            parts = ((key, cut(bytes(fields[key]), element.source, element.faithful)) for key in sent if key in fields)
-            message = b"{" + b",".join(b'"%s":%s' % (key.encode(), part) for key, part in parts) + b"}"
+            message = joined({key: cut(bytes(fields[key]), element.source, element.faithful) for key in sent if key in fields})
         return _chat.parse([message])[0]
     except Damaged as damage:
         found = damage.found

@@ -12,13 +12,13 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
-from tenure.engine.record.entry import Draft, Origin, Role, Text
+from tenure.engine.record.entry import Origin, Role, Text
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.reader import Event, Rewritten, Skipped
+from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import Damaged, decode
 from tenure.logs.shape import opening
+from tenure.logs.transcript import Transcript
 
-NAME: Final = "who-and-when"
 ALLOWED: Final = "Who&When's log: an object with `history`, an array of them, or one on each line"
 
 
@@ -78,7 +78,7 @@ _task: Final = msgspec.json.Decoder(_Task)
 class WhoAndWhen:
     """Reads Who&When's logs."""
 
-    name = NAME
+    name = "who-and-when"
 
     def recognises(self, head: bytes) -> bool:
         """Whether the first task has a history beside its annotation, or one in which such a team speaks."""
@@ -89,42 +89,25 @@ class WhoAndWhen:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The prompts of the agents, then one draft per message, task by task."""
-        count = since = 0
-        for item in samples(chunks, _task, ALLOWED, "task"):
-            if isinstance(item, Skipped):
-                yield item
-                continue
-            if count > since:
-                yield Rewritten(reason="new sample", line=item[0].line, drop_before=count)
-                since = count
-            for event in _events(*item):
-                count += isinstance(event, Draft)
-                yield event
+        transcript = Transcript()
+        return transcript.run(samples(chunks, _task, ALLOWED, "task"), lambda place, task: _add(transcript, place, task))
 
 
-def _events(place: Element, task: _Task) -> Iterator[Event]:
-    yield from _prompts(task, place.line)
+def _add(transcript: Transcript, place: Element, task: _Task) -> None:
+    if not transcript.is_empty:
+        transcript.clear("new sample")
+    prompts = task.system_prompt  # an export may name agents of other tasks, without a text
+    texts = [prompts] if isinstance(prompts, str) else prompts.values() if isinstance(prompts, dict) else prompts or ()
+    for text in texts:
+        transcript.add(Role.SYSTEM, (Text(text=text, origin=Origin.HARNESS),) if text and text.strip() else ())
     asked = False
     for item in decoded(inside(task.history, place), _message, "message"):
         if isinstance(item, Skipped):
-            yield item
-            continue
-        element, message = item
-        text = _text(message)
-        if not text.strip():
-            continue
-        who = _who(message, text, asked)
-        asked = asked or who.role is not Role.SYSTEM
-        yield Draft(role=who.role, blocks=(Text(text=text, origin=who.origin),), line=element.line)
-
-
-def _prompts(task: _Task, line: int) -> Iterator[Draft]:
-    """What each agent was told to be, where the log says it; an export may name agents of other tasks, without a text."""
-    prompts = task.system_prompt
-    texts = [prompts] if isinstance(prompts, str) else prompts.values() if isinstance(prompts, dict) else prompts or ()
-    for text in texts:
-        if text and text.strip():
-            yield Draft(role=Role.SYSTEM, blocks=(Text(text=text, origin=Origin.HARNESS),), line=line)
+            transcript.event(item)
+        elif (text := _text(item[1])).strip():
+            role, origin = _who(item[1], text, asked)
+            asked = asked or role is not Role.SYSTEM
+            transcript.add(role, (Text(text=text, origin=origin),), line=item[0].line, model="")
 
 
 def _who(message: _Message, text: str, asked: bool) -> _As:

@@ -1,20 +1,236 @@
-"""One sample of an Inspect log: its messages, with what was moved to its attachments put back where it was.
+"""One sample of an Inspect log: its messages, with what was moved to its attachments put back, and what its events tell of the model calls.
 
-The same text can be referred to any number of times, so what is put back is bounded by the sample's own size.
+The events give usage and time of each call, whose it was, and where history was compacted. Every event of a call holds its whole input,
+in place or as ranges of a pool; inputs are left as they stand until somebody asks. The same text can be referred to any number of times, so
+what is put back is bounded by the sample's own size.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from tenure.logs.inspect_log.calls import Call, call_of, input_of, transcript
-from tenure.logs.inspect_log.message import Message
+from tenure.engine.record.entry import Usage
+from tenure.logs.inspect_log.messages import Message
 from tenure.logs.json_files import Element, elements
-from tenure.logs.salvage import Damaged, salvage
-from tenure.logs.tally import Tally
+from tenure.logs.salvage import Damaged, decode, salvage
+from tenure.logs.transcript import Transcript, utc
+
+# Spans, and the steps of 2024, whose calls may be another conversation than the sample's; calls for scoring are none at all.
+AGENTS: Final = frozenset({"agent", "subtask", "tool"})
+SCORERS: Final = frozenset({"scorer", "scorers"})
+
+DEEPEST: Final = 16  # events inside events, as tools and subtasks held theirs until 2025
+
+
+class _Usage(Struct, frozen=True, gc=False):
+    input_tokens: int | None = 0
+    output_tokens: int | None = 0
+    total_tokens: int | None = 0
+    input_tokens_cache_write: int | None = 0
+    input_tokens_cache_read: int | None = 0
+
+
+class _Choice(Struct, frozen=True, gc=False):
+    message: Raw = Raw()
+
+
+class _Output(Struct, frozen=True, gc=False):
+    model: str | None = None
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+
+
+class _Event(Struct, frozen=True, gc=False):
+    event: str = ""
+    type: str | None = None
+    action: str | None = None  # of a step: begin or end
+    id: str | None = None  # of a span, or of the call that a tool answered
+    parent_id: str | None = None
+    span_id: str | None = None
+    timestamp: str | float | None = None
+    completed: str | float | None = None
+    model: str | None = None
+    input: Raw = Raw(b"[]")
+    input_refs: list[tuple[int, int]] | None = None
+    output: Raw = Raw(b"null")
+    source: str | None = None
+    events: list[Raw] | None = None
+
+
+class _Named(Struct, frozen=True, gc=False):
+    id: str | None = None
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A model call that was answered."""
+
+    n: int  # its place among the sample's events
+    answer: Raw  # the message
+    id: str  # of the message, empty in old versions
+    model: str
+    usage: Usage | None
+    at: str = ""
+    owner: str = ""  # the innermost span that may hold another conversation, empty for the sample's own
+    scoring: bool = False
+    event: Raw = Raw()
+    input: Raw = Raw(b"[]")
+    refs: tuple[tuple[int, int], ...] = ()  # ranges of the pool, instead of `input`
+
+
+class Compaction(Struct, frozen=True, gc=False):
+    """The harness compacted the history here."""
+
+    n: int
+    reason: str
+    at: str
+    owner: str  # as of a call
+
+
+class Events(Struct, frozen=True):
+    """The events that matter, in order."""
+
+    calls: tuple[Call, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+    answered: dict[str, str] = {}  # when each tool call was answered, by its id
+
+
+class _Scope(Struct, frozen=True, gc=False):
+    owner: str = ""
+    scoring: bool = False
+
+    def inside(self, kind: str, id_: str) -> "_Scope":
+        return _Scope(id_ if kind in AGENTS else self.owner, self.scoring or kind in SCORERS)
+
+
+_event: Final = msgspec.json.Decoder(_Event)
+_array: Final = msgspec.json.Decoder(list[Raw])
+_output: Final = msgspec.json.Decoder(_Output | None)
+_named: Final = msgspec.json.Decoder(_Named)
+
+
+def events_of(events: Raw, notes: Transcript, line: int) -> Events:
+    """What matters of a sample's `events`."""
+    reading = _EventReader(notes, line)
+    try:
+        reading.take(decode(bytes(events), _array), _Scope(), 0)
+    except Damaged as damage:
+        notes.skip(f"damaged events: found {damage.found}, expected an array", len(bytes(events)), line)
+    return Events(tuple(reading.calls), tuple(reading.compactions), reading.answered)
+
+
+def call_of(output: Raw, n: int = 0) -> Call | None:
+    """The call that had this output; None when it was not answered. Raises Damaged."""
+    found = salvage(bytes(output), _output).value or _Output()
+    answer = next((choice.message for choice in found.choices or ()), Raw())
+    if not bytes(answer).startswith(b"{"):
+        return None
+    return Call(n=n, answer=answer, id=name_of(answer), model=found.model or "", usage=_counted(found.usage))
+
+
+def input_of(call: Call, pool: Sequence[Raw]) -> Iterator[Raw]:
+    """The messages that the model was sent. Ranges may name one of the pool any number of times: bound what you take."""
+    if call.refs:
+        for start, end in call.refs:
+            yield from (pool[n] for n in range(max(0, start), min(end, len(pool))))
+        return
+    try:
+        yield from decode(bytes(call.input), _array)
+    except Damaged:
+        return
+
+
+def name_of(message: Raw) -> str:
+    """The id of a message, empty when it has none."""
+    try:
+        return decode(bytes(message), _named).id or ""
+    except Damaged:
+        return ""
+
+
+def sent(calls: Iterable[Call], pool: Sequence[Raw]) -> set[str]:
+    """The ids of all messages that some call was sent."""
+    inline = (message for call in calls if not call.refs for message in input_of(call, pool))
+    return {name_of(message) for source in (pool, inline) for message in source} - {""}
+
+
+class _EventReader:
+    def __init__(self, notes: Transcript, line: int) -> None:
+        self.notes, self.line = notes, line
+        self.calls: list[Call] = []
+        self.compactions: list[Compaction] = []
+        self.answered: dict[str, str] = {}
+        self.spans: dict[str, _Scope] = {}
+        self.n = 0
+
+    def take(self, events: list[Raw], scope: _Scope, depth: int) -> None:
+        steps = [scope]
+        for raw in events:
+            self.n += 1
+            try:
+                self._take(raw, salvage(bytes(raw), _event).value, steps, depth)
+            except Damaged as damage:
+                self.notes.skip(f"damaged event: found {damage.found}", len(bytes(raw)), self.line)
+
+    def _take(self, raw: Raw, event: _Event, steps: list[_Scope], depth: int) -> None:
+        scope = self.spans.get(event.span_id or "", steps[-1])
+        match event.event:
+            case "model":
+                self._call(raw, event, scope)
+            case "span_begin" if event.id is not None:
+                outer = self.spans.get(event.parent_id or "", steps[-1])
+                self.spans[event.id] = outer.inside(event.type or "", event.id)
+            case "step" if event.action == "begin":
+                steps.append(steps[-1].inside(event.type or "", f"step-{self.n}"))
+            case "step" if len(steps) > 1:
+                steps.pop()
+            case "compaction":
+                by = f" by {event.source}" if event.source and event.source != "inspect" else ""
+                reason = f"compaction ({event.type or 'unknown'}){by}"
+                self.compactions.append(Compaction(self.n, reason, utc(event.timestamp), scope.owner))
+            case "tool" | "subtask":
+                if event.event == "tool" and event.id is not None:
+                    self.answered[event.id] = utc(event.completed or event.timestamp)
+                self._nested(raw, event, scope, depth)
+            case _:
+                pass  # notes of the harness, none of them for the model
+
+    def _nested(self, raw: Raw, event: _Event, scope: _Scope, depth: int) -> None:
+        if event.events and depth < DEEPEST:
+            self.take(event.events, scope.inside(event.event, f"{event.event}-{self.n}"), depth + 1)
+        elif event.events:
+            self.notes.skip("events nested too deeply", len(bytes(raw)), self.line)
+
+    def _call(self, raw: Raw, event: _Event, scope: _Scope) -> None:
+        if (call := call_of(event.output, self.n)) is not None:  # else it failed, or was still under way
+            self.calls.append(
+                replace(
+                    call,
+                    owner=scope.owner,
+                    scoring=scope.scoring,
+                    event=raw,
+                    input=event.input,
+                    refs=tuple(event.input_refs or ()),
+                    model=call.model or event.model or "",
+                    at=utc(event.completed or event.timestamp),
+                )
+            )
+
+
+def _counted(usage: _Usage | None) -> Usage | None:
+    """Inspect counts cached tokens beside the input; some of its providers of 2024 and 2025 did so inside: the total tells."""
+    if usage is None:
+        return None
+    fresh, output = usage.input_tokens or 0, usage.output_tokens or 0
+    read, write = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+    total = usage.total_tokens or 0
+    if total and total < fresh + read + write + output:
+        fresh = max(0, fresh - read - write)
+    return Usage(uncached=fresh, cache_write=write, cache_read=read, output=output)
+
 
 T = TypeVar("T")
 
@@ -31,7 +247,7 @@ class _Pools(Struct, frozen=True, gc=False):
     messages: Raw = Raw(b"[]")
 
 
-class _Events(Struct, frozen=True, gc=False):
+class _Old(Struct, frozen=True, gc=False):
     events: Raw = Raw(b"[]")
     content: Raw = Raw(b"{}")
 
@@ -57,7 +273,7 @@ class Said(Struct, frozen=True):
 
 _sample: Final = msgspec.json.Decoder(_Sample)
 _pools: Final = msgspec.json.Decoder(_Pools | None)
-_events: Final = msgspec.json.Decoder(_Events)
+_old: Final = msgspec.json.Decoder(_Old)
 _list: Final = msgspec.json.Decoder(list[Raw] | None)
 _texts: Final = msgspec.json.Decoder(dict[str, Raw] | None)
 _message: Final = msgspec.json.Decoder(Message)
@@ -66,8 +282,8 @@ _message: Final = msgspec.json.Decoder(Message)
 class Sample:
     """A sample that is being read. Raises Damaged when it is no object."""
 
-    def __init__(self, element: Element, tally: Tally) -> None:
-        self.element, self.tally = element, tally
+    def __init__(self, element: Element, notes: Transcript) -> None:
+        self.element, self.notes = element, notes
         self._at, self._line = 0, element.line
         self._left = _ALWAYS + _TIMES * len(element.source)
         self._parts = salvage(element.source, _sample).value
@@ -76,11 +292,11 @@ class Sample:
         self._attached: dict[str, Raw] = texts or {}
         pools = self._decoded(self._parts.events_data, _pools, "pools")
         self.pool: list[Raw] = (self._decoded(pools.messages, _list, "message pool") or []) if pools else []
-        self.transcript = transcript(old.events if old else self._parts.events, tally, element.line)
-        self.calls = self.transcript.calls or self._lone_call()
+        self.events = events_of(old.events if old else self._parts.events, notes, element.line)
+        self.calls = self.events.calls or self._lone_call()
         retries = bytes(self._parts.error_retries)
         if b'"choices"' in retries:
-            tally.add("attempts that failed and were run again: no part of this one", element.line, len(retries))
+            notes.skip("attempts that failed and were run again: no part of this one", len(retries), element.line)
 
     def messages(self) -> list[Said]:
         """The sample's conversation as it was in the end; where the log has none, what the last call tells of it."""
@@ -88,7 +304,7 @@ class Sample:
         if (said := list(self._messages())) or not own:
             return said
         last = next(call for call in reversed(own) if call.owner == own[0].owner)
-        return self.conversation(last) if self.transcript.calls else [*self._asked(), *self._all((last.answer,))]
+        return self.conversation(last) if self.events.calls else [*self._asked(), *self._all((last.answer,))]
 
     def conversation(self, call: Call) -> list[Said]:
         """What a call was sent, and its answer."""
@@ -135,7 +351,7 @@ class Sample:
             part = bytes(raw)
             self._left -= max(_EACH, len(part))
             if self._left < 0:
-                self.tally.add("inputs of calls, too long to look at all of them", self.element.line, 0)
+                self.notes.skip("inputs of calls, too long to look at all of them", 0, self.element.line)
                 return
             yield from self._said(part, self.element.line)
 
@@ -143,10 +359,10 @@ class Sample:
         try:
             read = salvage(self._whole(raw), _message)
         except Damaged as damage:
-            self.tally.add(f"damaged message: found {damage.found}", line, len(raw))
+            self.notes.skip(f"damaged message: found {damage.found}", len(raw), line)
             return
         for reason in read.left_out:
-            self.tally.add(reason, line, 0)
+            self.notes.skip(reason, 0, line)
         yield Said(line, len(raw), read.value)
 
     def _whole(self, raw: bytes) -> bytes:
@@ -155,11 +371,13 @@ class Sample:
     def _attachment(self, reference: re.Match[bytes]) -> bytes:
         found = bytes(self._attached.get(reference[1].decode("ascii"), b""))
         if not found.startswith(b'"'):
-            self.tally.add("reference to an attachment that is not in the log", self.element.line, len(reference[0]))
+            self.notes.skip("reference to an attachment that is not in the log", len(reference[0]), self.element.line)
             return reference[0]
         self._left -= len(found)
         if self._left < 0:
-            self.tally.add("reference to an attachment, too often to put it back each time", self.element.line, len(reference[0]))
+            self.notes.skip(
+                "reference to an attachment, too often to put it back each time", len(reference[0]), self.element.line
+            )
             return reference[0]
         return found
 
@@ -171,14 +389,14 @@ class Sample:
             call = None
         return (call,) if call is not None else ()
 
-    def _old(self) -> _Events | None:
+    def _old(self) -> _Old | None:
         if bytes(self._parts.transcript) == b"null":
             return None
-        return self._decoded(self._parts.transcript, _events, "transcript")
+        return self._decoded(self._parts.transcript, _old, "transcript")
 
     def _decoded(self, raw: Raw, decoder: "msgspec.json.Decoder[T]", what: str) -> "T | None":
         try:
             return salvage(bytes(raw), decoder).value
         except Damaged as damage:
-            self.tally.add(f"damaged {what}: found {damage.found}", self.element.line, len(bytes(raw)))
+            self.notes.skip(f"damaged {what}: found {damage.found}", len(bytes(raw)), self.element.line)
             return None

@@ -12,11 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from tenure.engine.record.entry import Block, Text, ToolCall, ToolResult
-from tenure.logs.inspect_log.calls import Call, Compaction
-from tenure.logs.inspect_log.message import Message, blocks_of
-from tenure.logs.inspect_log.sample import Said, Sample
-from tenure.logs.reader import Rewritten
+from tenure.logs.inspect_log.messages import Message, blocks_of
+from tenure.logs.inspect_log.sample import Call, Compaction, Said, Sample
 from tenure.logs.salvage import Damaged, decode
+from tenure.logs.transcript import Transcript
 
 CLEARED: Final = "(Tool result removed)"  # what a compaction puts in place of a result
 
@@ -87,7 +86,8 @@ def windows(
 class Track:
     """Which drafts of a conversation are in the window."""
 
-    def __init__(self) -> None:
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
         self.numbers: dict[int, int] = {}  # of the drafts, by the index of their messages
         self.live: set[int] = set()
         self.results: set[str] = set()  # that can still be cleared
@@ -98,26 +98,22 @@ class Track:
         self.live.add(number)
         self.results.update(block.call_id for block in blocks if isinstance(block, ToolResult))
 
-    def rewritten(self, window: Window, line: int, yielded: int) -> Rewritten:
-        """What a compaction did to the drafts `yielded` until then."""
+    def rewrite(self, window: Window, line: int) -> None:
+        """Say what a compaction did to the drafts until then."""
+        say, at, end = self.transcript.rewrite, window.compaction.at, self.transcript.count
         if window.kept is None:
-            return Rewritten(reason=window.compaction.reason, line=line, at=window.compaction.at)
+            say(window.compaction.reason, line=line, at=at)
+            return
         kept = sorted(self.numbers[n] for n in window.kept if n in self.numbers)
         cleared = tuple(dict.fromkeys(id_ for id_ in window.cleared if id_ in self.results))
         self.results.difference_update(cleared)
         if self.live <= set(kept):
-            return Rewritten(reason=window.compaction.reason, line=line, at=window.compaction.at, cleared=cleared)
+            say(window.compaction.reason, cleared=cleared, line=line, at=at)
+            return
         self.live = set(kept)
-        while kept and kept[-1] == yielded - 1:  # what stayed at the end needs no naming
-            yielded = kept.pop()
-        return Rewritten(
-            reason=window.compaction.reason,
-            line=line,
-            at=window.compaction.at,
-            drop_before=yielded,
-            kept=tuple(kept),
-            cleared=cleared,
-        )
+        while kept and kept[-1] == end - 1:  # what stayed at the end needs no naming
+            end = kept.pop()
+        say(window.compaction.reason, end, kept, cleared, line=line, at=at)
 
 
 def _by_text(lines: Sequence[Line], alone: Sequence[int], calls: Sequence[Call], sample: Sample) -> dict[int, Call]:

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, Usage
+from tenure.engine.record.entry import Block, Opaque, Origin, Role, Text, Thinking, ToolCall, Usage
 from tenure.logs.claude_code import written_by
-from tenure.logs.parts import Call, from_base64, from_url
+from tenure.logs.parts import Call, from_base64, from_url, plain, string
 from tenure.logs.salvage import Damaged, decode
 
 # Messages that a converter wrote for a call without words. https://github.com/harbor-framework/harbor (harbor/agents/installed)
@@ -85,6 +85,8 @@ ROLES: Final = {
     "tool": Role.TOOL,
     "environment": Role.TOOL,
 }
+
+_WRITERS: Final = {Role.USER: Origin.HUMAN, Role.TOOL: Origin.TOOL, Role.SYSTEM: Origin.HARNESS, Role.ASSISTANT: Origin.HARNESS}
 
 REPLACES: Final = "replace"  # the boundary after which only the step's own content and what follows is in the window
 
@@ -186,6 +188,11 @@ class Step(Struct, frozen=True, gc=False):
     extra: _Extra | None = None
 
     @property
+    def words(self) -> str:
+        """The message, when it is one text."""
+        return string(self.message) or ""
+
+    @property
     def role(self) -> Role:
         """Whose turn it is; of an unknown source, the agent's where it holds what only an agent's may."""
         agents = self.tool_calls or self.reasoning_content or self.metrics
@@ -194,18 +201,8 @@ class Step(Struct, frozen=True, gc=False):
 
 _content: Final = msgspec.json.Decoder(str | list[Raw] | None)
 _part: Final = msgspec.json.Decoder(_Part | str)
-_text: Final = msgspec.json.Decoder(str)
 _counts: Final = msgspec.json.Decoder(dict[str, Raw])
 _count: Final = msgspec.json.Decoder(int)
-
-
-def words(step: Step) -> str:
-    """The message, when it is one text."""
-    raw = bytes(step.message)
-    try:
-        return decode(raw, _text) if raw.startswith(b'"') else ""
-    except Damaged:
-        return ""
 
 
 def compaction(step: Step) -> str:
@@ -214,31 +211,32 @@ def compaction(step: Step) -> str:
     managed = extra.context_management
     if managed is not None and (managed.boundary == REPLACES or (not managed.boundary and managed.type == "compaction")):
         return managed.type or "compaction"
-    told = (step.role is Role.SYSTEM and words(step).startswith(NOTICES)) or (
-        step.role is Role.USER and words(step).startswith(CONTINUED)
-    )
+    openings = {Role.SYSTEM: NOTICES, Role.USER: (CONTINUED,)}.get(step.role, ())
+    named = step.words.startswith(openings)
     recorded = extra.pi_event_type == "compaction" or bytes(extra.muse_compaction) != b"null"
-    return "compaction" if told or recorded else ""
+    return "compaction" if named or recorded else ""
 
 
 def is_notice(step: Step) -> bool:
     """Whether the message of a rewriting step describes it: then the observation or what follows is what the model saw."""
-    return step.role is Role.SYSTEM and (words(step).startswith(NOTICES) or any(_shows(result) for result in results(step)))
+    return step.role is Role.SYSTEM and (
+        step.words.startswith(NOTICES) or any(True for result in results(step) for _ in shown(result.content, Origin.HARNESS))
+    )
 
 
 def is_made_up(step: Step, agent: str) -> bool:
     """Whether the message only names the calls, or is a label of the agent's interface."""
     calls, labels = step.tool_calls or [], LABELS.get(agent, ())
-    if labels and (calls or step.role is Role.SYSTEM) and words(step).startswith(labels):
+    if labels and (calls or step.role is Role.SYSTEM) and step.words.startswith(labels):
         return True
     raw = bytes(step.message)
     if len(raw) > LONGEST_MADE_UP or not (raw.startswith(MADE_UP_SIGNS) or raw.endswith(MADE_UP_END)):
         return False
-    said = words(step)
+    said = step.words
     if not calls:
         return said in MADE_UP_PROMPTS or (_RESULT_OF.fullmatch(said) is not None and step.observation is not None)
-    names = ", ".join(call.called for call in calls)
-    spelled = {form.format(name=calls[0].called, id=calls[0].call_id) for form in MADE_UP}
+    names = ", ".join(call.tool for call in calls)
+    spelled = {form.format(name=calls[0].tool, id=calls[0].call_id) for form in MADE_UP}
     return said in spelled or said in {form.format(names=names) for form in MADE_UP_FOR_ANY}
 
 
@@ -253,20 +251,19 @@ def results(step: Step) -> list[Result]:
         return observed
     if observed.results is not None:
         return observed.results
-    named = _RESULT_OF.fullmatch(words(step))
+    answered = _RESULT_OF.fullmatch(step.words)
     failed = observed.result is not None and observed.result.success is False
-    return [Result(source_call_id=named and named[1], content=observed.content, extra=_ResultExtra(is_error=failed))]
+    return [Result(source_call_id=answered and answered[1], content=observed.content, extra=_ResultExtra(is_error=failed))]
 
 
-def told(step: Step) -> Iterator[Block]:
+def message(step: Step) -> Iterator[Block]:
     """The message of a step that is not the agent's."""
-    match step.role:
-        case Role.USER:
-            yield from (_typed(block) for block in shown(step.message, Origin.HUMAN))
-        case Role.TOOL:
-            yield from shown(step.message, Origin.TOOL)
-        case _:
-            yield from shown(step.message, Origin.HARNESS)
+    for block in shown(step.message, _WRITERS[step.role]):
+        if step.role is Role.USER and isinstance(block, Text):
+            by_harness = block.text.lstrip().startswith(HARNESS_OPENINGS)
+            yield replace(block, origin=Origin.HARNESS if by_harness else written_by(block.text))
+        else:
+            yield block
 
 
 def answered(step: Step, call_ids: Iterable[str], *, noted: bool) -> Iterator[Block]:
@@ -277,7 +274,7 @@ def answered(step: Step, call_ids: Iterable[str], *, noted: bool) -> Iterator[Bl
     if not noted:
         yield from shown(step.message, by)
     for call, call_id in zip(step.tool_calls or (), call_ids, strict=True):
-        yield ToolCall(call_id=call_id, name=call.called, arguments=call.sent, origin=by)
+        yield ToolCall(call_id=call_id, name=call.tool, arguments=call.sent, origin=by)
 
 
 def shown(content: Raw, origin: Origin) -> Iterator[Block]:
@@ -286,7 +283,7 @@ def shown(content: Raw, origin: Origin) -> Iterator[Block]:
     try:
         found = decode(raw, _content)
     except Damaged:
-        found = raw.decode("utf-8", "replace")  # a value, which a tool returned as it was
+        found = plain(raw)  # a value, which a tool returned as it was
     if isinstance(found, str):
         if found:
             yield Text(text=found, origin=origin)
@@ -306,17 +303,6 @@ def usage(step: Step) -> Usage | None:
     return Usage(uncached=uncached, cache_write=written, cache_read=read, output=metrics.completion_tokens or 0)
 
 
-def _typed(block: Block) -> Block:
-    if not isinstance(block, Text):
-        return block
-    by = Origin.HARNESS if block.text.lstrip().startswith(HARNESS_OPENINGS) else written_by(block.text)
-    return replace(block, origin=by)
-
-
-def _shows(result: Result) -> bool:
-    return any(True for _ in shown(result.content, Origin.HARNESS))
-
-
 def _written(metrics: _Metrics) -> int:
     try:
         counts = decode(bytes(metrics.extra), _counts)
@@ -329,19 +315,15 @@ def _block(raw: bytes, origin: Origin) -> Iterator[Block]:
     try:
         part = decode(raw, _part)
     except Damaged:
-        yield Opaque(type="content", text=raw.decode("utf-8", "replace"), origin=origin)
+        yield Opaque(type="content", text=plain(raw), origin=origin)
         return
     if isinstance(part, str) or part.type in ("text", ""):
         text = part if isinstance(part, str) else part.text or ""
         if text:
             yield Text(text=text, origin=origin)
     elif part.source is not None:
-        yield _media(part.source, origin)
+        source = part.source
+        kind = source.media_type or ""
+        yield from_base64(source.data, kind, origin) if source.data else from_url(source.path or source.url or "", kind, origin)
     else:
-        yield Opaque(type=part.type, text=raw.decode("utf-8", "replace"), origin=origin)
-
-
-def _media(source: _Source, origin: Origin) -> Media:
-    if source.data:
-        return from_base64(source.data, source.media_type or "", origin)
-    return from_url(source.path or source.url or "", source.media_type or "", origin)
+        yield Opaque(type=part.type, text=plain(raw), origin=origin)

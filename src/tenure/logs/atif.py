@@ -6,7 +6,7 @@ https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format
 """
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final
@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.engine.record.entry import Block, Draft, Media, Origin, Role, ToolResult
-from tenure.logs.atif.step import (
+from tenure.engine.record.entry import Block, Draft, Origin, Role
+from tenure.logs.atif_steps import (
     ROLES,
     Ref,
     Result,
@@ -25,19 +25,17 @@ from tenure.logs.atif.step import (
     compaction,
     is_made_up,
     is_notice,
+    message,
     results,
     shown,
-    told,
     usage,
 )
-from tenure.logs.atif.window import Boundary, Said, Window
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.parts import result_of
+from tenure.logs.reader import Agent, Event, Skipped
 from tenure.logs.salvage import Damaged, decode
-from tenure.logs.tally import Tally
-from tenure.logs.transcript import utc
+from tenure.logs.transcript import Transcript
 
-NAME: Final = "atif"
 ALLOWED: Final = "an ATIF trajectory: an object with `steps`"
 
 NOTED: Final = "note of a converter, which the calls or the observation say as well"
@@ -49,6 +47,7 @@ UNKNOWN_SOURCE: Final = "step of a source unknown to this version: {!r}"
 # Agents whose one prompt is instructions and task together, at times as a system step; it stays when they rewrite their window.
 ONE_PROMPT: Final = ("terminus",)
 
+LONGEST_PROLOGUE: Final = 16  # system drafts before anything else, which every rewriting leaves
 DEEPEST: Final = 8  # sub-agents within sub-agents; every level is a pass over what is in it
 LONGEST_TASK: Final = 200  # characters
 
@@ -76,12 +75,8 @@ class _Trajectory(Struct, frozen=True, gc=False):
         return (self.agent and (self.agent.model_name or self.agent.model)) or ""
 
     @property
-    def by(self) -> str:
-        return (self.agent and self.agent.name) or ""
-
-    @property
     def one_prompt(self) -> bool:
-        return self.by.startswith(ONE_PROMPT)
+        return ((self.agent is not None and self.agent.name) or "").startswith(ONE_PROMPT)
 
 
 class _Summary(Struct, frozen=True, gc=False):
@@ -96,7 +91,7 @@ _summary: Final = msgspec.json.Decoder(_Summary | None)
 class Atif:
     """Reads ATIF trajectories: one, an array of them, or one on each line."""
 
-    name = NAME
+    name = "atif"
 
     def recognises(self, head: bytes) -> bool:
         """Whether the file is a trajectory by its version, or has steps that are numbered and have a source."""
@@ -107,25 +102,19 @@ class Atif:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the steps, results after their calls; sub-agents after the trajectory that holds them."""
-        reading, names = _Reading(), _Names()
-        for item in reading.trajectories(chunks):
-            if isinstance(item, Skipped):
-                yield item
-                continue
-            yield from reading.events(*item)
-            yield from (reading.agent(found) for found in _embedded(*item, names))
-        yield from reading.tally.skipped()
+        reading = _Reading()
+        return reading.transcript.run(samples(chunks, _trajectory, ALLOWED, "trajectory"), reading.trajectory)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of an embedded sub-agent, by the id that `read` gave it."""
-        names = _Names()
-        for item in _Reading().trajectories(chunks):
-            for found in () if isinstance(item, Skipped) else _embedded(*item, names):
+        names, seen = _Names(), Transcript()
+        for item in samples(chunks, _trajectory, ALLOWED, "trajectory"):
+            for found in () if isinstance(item, Skipped) or _is_again(seen, *item) else _embedded(*item, names):
                 if isinstance(found, _Embedded) and found.id == agent:
                     reading = _Reading()
-                    yield from reading.events(found.element, found.trajectory)
-                    yield from reading.tally.skipped()
-                    return
+                    reading.conversation(found.element, found.trajectory)
+                    return reading.transcript.end()
+        return iter(())
 
 
 class _Embedded(Struct, frozen=True, gc=False):
@@ -165,108 +154,165 @@ def _embedded(element: Element, outer: _Trajectory, names: _Names, depth: int = 
         yield from _embedded(*item, names, depth + 1)
 
 
+def _is_again(transcript: Transcript, element: Element, trajectory: _Trajectory) -> bool:
+    """Whether the same trajectory was there before, which is counted; without an id two of them only look alike."""
+    transcript.here(element.line, element.size)
+    named = trajectory.trajectory_id or trajectory.session_id
+    return transcript.repeats(sha256(element.faithful).digest(), reason=DUPLICATE if named else "") and bool(named)
+
+
+class _Said(Struct, frozen=True, gc=False):
+    """A draft and the step it came from."""
+
+    draft: Draft
+    step: int
+    copied: bool
+
+
+class _Boundary(Struct, frozen=True, gc=False):
+    """A step at which the window was rewritten; -1 between trajectories."""
+
+    reason: str
+    line: int
+    at: str = ""
+    step: int = -1
+
+
 class _Reading:
-    """One pass over the trajectories of one file."""
+    """One pass over the trajectories of one file.
+
+    A continuation repeats what its agent was given to go on with. Where that is in the same file already it stays in the window.
+    """
 
     def __init__(self) -> None:
-        self.tally = Tally()
-        self._window = Window()
-        self._tasks: dict[str, str] = {}
-        self._made_ids = 0
-        self._seen: set[bytes] = set()
+        self.transcript = Transcript()
+        self.names = _Names()
+        self.tasks: dict[str, str] = {}
+        self.made_ids = 0
+        self.live: dict[int, deque[int]] = defaultdict(deque)  # the drafts in the window, by what they say
 
-    def trajectories(self, chunks: Iterable[bytes]) -> Iterator[tuple[Element, _Trajectory] | Skipped]:
-        """Those of the file, each once."""
-        for item in samples(chunks, _trajectory, ALLOWED, "trajectory"):
-            if isinstance(item, Skipped) or not self._knows(*item):
-                yield item
+    def trajectory(self, element: Element, trajectory: _Trajectory) -> None:
+        """Add a trajectory, unless it was there before, and its sub-agents."""
+        if _is_again(self.transcript, element, trajectory):
+            return
+        self.conversation(element, trajectory)
+        for item in _embedded(element, trajectory, self.names):
+            if isinstance(item, Skipped):
+                self.transcript.event(item)
+                continue
+            inner, place = item.trajectory, item.element
+            task = next((self.tasks[key] for key in (inner.trajectory_id, inner.session_id) if key in self.tasks), "")
+            self.transcript.event(
+                Agent(id=item.id, line=place.line, messages=len(inner.steps), bytes=len(place.faithful), task=task)
+            )
 
-    def _knows(self, element: Element, trajectory: _Trajectory) -> bool:
-        """Whether the same trajectory was there before, which is counted; without an id two of them only look alike."""
-        digest = sha256(element.faithful).digest()
-        known = digest in self._seen and bool(trajectory.trajectory_id or trajectory.session_id)
-        self._seen.add(digest)
-        if known:
-            self.tally.add(DUPLICATE, element.line, len(element.faithful))
-        return known
-
-    def events(self, element: Element, trajectory: _Trajectory) -> Iterator[Event]:
+    def conversation(self, element: Element, trajectory: _Trajectory) -> None:
+        """Add the drafts of one trajectory, less those that only repeat what stayed in the window."""
         steps: list[tuple[Element, Step]] = []
         for item in decoded(inside(trajectory.steps, element), _step, "step"):
             if isinstance(item, Skipped):
-                yield item
+                self.transcript.event(item)
             else:
                 steps.append(item)
-        start = Boundary(Rewritten(reason="new trajectory", line=element.line), step=-1)
-        said = (start, *self._said(steps, trajectory))
-        yield from self._window.placed(said, one_prompt=trajectory.one_prompt)
+        items = (_Boundary("new trajectory", element.line), *self._items(steps, trajectory))
+        repeated: dict[int, int] = {}
+        prologue: list[int] = []  # what every rewriting leaves; of an agent with one prompt that prompt
+        opening = True
+        for at, item in enumerate(items):
+            if isinstance(item, _Boundary):
+                if self.transcript.count:
+                    matches = self._matches(items, at)
+                    repeated |= matches
+                    self._rewrite(item, {*prologue, *matches.values()})
+                continue
+            if opening:
+                opening = item.draft.role is Role.SYSTEM and not trajectory.one_prompt
+                if (opening or trajectory.one_prompt) and len(prologue) < LONGEST_PROLOGUE:
+                    prologue.append(repeated.get(at, self.transcript.count))
+            if at not in repeated:
+                self.live[_key(item.draft)].append(self.transcript.draft(item.draft))
         if ref := trajectory.continued_trajectory_ref:
-            yield Skipped(line=element.line, bytes=0, reason=f"goes on in another file: {ref[:LONGEST_TASK]!r}")
+            self.transcript.here(element.line, element.size)
+            self.transcript.lost(f"goes on in another file: {ref[:LONGEST_TASK]!r}", 0)
 
-    def agent(self, found: _Embedded | Skipped) -> Event:
-        """The sub-agent as the main conversation tells of it."""
-        if isinstance(found, Skipped):
-            return found
-        inner, element = found.trajectory, found.element
-        task = next((self._tasks[key] for key in (inner.trajectory_id, inner.session_id) if key in self._tasks), "")
-        return Agent(id=found.id, line=element.line, messages=len(inner.steps), bytes=len(element.faithful), task=task)
+    def _matches(self, items: "Sequence[_Said | _Boundary]", at: int) -> dict[int, int]:
+        """The numbers of the live drafts that say what the copies do that follow a boundary and what its own step says."""
+        used: dict[int, int] = defaultdict(int)
+        matches: dict[int, int] = {}
+        own = items[at].step
+        for place in range(at + 1, len(items)):
+            item = items[place]
+            if isinstance(item, _Boundary) or (item.step != own and not item.copied):
+                break
+            key = _key(item.draft)
+            numbers = self.live.get(key, ())
+            if item.step != own and used[key] < len(numbers):
+                matches[place] = numbers[used[key]]
+                used[key] += 1
+        return matches
 
-    def _said(self, steps: list[tuple[Element, Step]], trajectory: _Trajectory) -> Iterator[Said | Boundary]:
+    def _rewrite(self, boundary: _Boundary, kept: set[int]) -> None:
+        live = ((key, deque(number for number in numbers if number in kept)) for key, numbers in self.live.items())
+        self.live = defaultdict(deque, {key: numbers for key, numbers in live if numbers})
+        self.transcript.rewrite(boundary.reason, self.transcript.count, sorted(kept), line=boundary.line, at=boundary.at)
+
+    def _items(self, steps: list[tuple[Element, Step]], trajectory: _Trajectory) -> Iterator["_Said | _Boundary"]:
         """What each step says, in order; a result that is in the file before its call waits for it."""
-        ids = self._ids(steps)
+        given = {call.call_id for _, step in steps for call in step.tool_calls or ()}
+        ids = [[call.call_id or self._made_id(given) for call in step.tool_calls or ()] for _, step in steps]
         made_at = {call_id: number for number in reversed(range(len(ids))) for call_id in ids[number]}  # the first of equals
         waiting: dict[int, list[Draft]] = defaultdict(list)
         asked = not trajectory.one_prompt
         for number, (element, step) in enumerate(steps):
-            at, rewritten = utc(step.timestamp), compaction(step)
+            self.transcript.here(element.line, element.size, step.timestamp)
+            at, rewritten = self.transcript.at, compaction(step)
             if rewritten:
-                yield Boundary(Rewritten(reason=rewritten, line=element.line, at=at), step=number)
+                yield _Boundary(rewritten, element.line, at, number)
             drafts = list(self._turn(element, step, ids[number], trajectory, rewritten=bool(rewritten)))
             if drafts and not asked:
                 drafts, asked = [_as_prompt(drafts[0])], True
             by = Origin.HARNESS if rewritten and step.role is Role.SYSTEM else Origin.TOOL  # a summary, or what came back
             for result in results(step):
-                self._note(element, result)
+                self._note(result)
                 call_id = result.source_call_id or ""
                 held = waiting[made_at[call_id]] if made_at.get(call_id, -1) > number else drafts
-                found = _observed(result, call_id if call_id in made_at else None, by)
-                held.extend(replace(draft, at=at, line=element.line) for draft in found)
+                observed = _observed(result, call_id if call_id in made_at else None, by)
+                held.extend(replace(draft, at=at, line=element.line) for draft in observed)
             for draft in (*drafts, *waiting.pop(number, ())):
-                yield Said(draft, number, bool(step.is_copied_context))
+                yield _Said(draft, number, bool(step.is_copied_context))
 
     def _turn(self, element: Element, step: Step, ids: Sequence[str], outer: _Trajectory, *, rewritten: bool) -> Iterator[Draft]:
         """The step's own message."""
         if step.source not in ROLES:
-            self.tally.add(UNKNOWN_SOURCE.format(step.source), element.line, len(element.faithful))
-        noted = is_made_up(step, outer.by) or (rewritten and is_notice(step))
+            self.transcript.skip(UNKNOWN_SOURCE.format(step.source))
+        noted = is_made_up(step, (outer.agent and outer.agent.name) or "") or (rewritten and is_notice(step))
         if noted:
-            self.tally.add(NOTED, element.line, len(bytes(step.message)))
+            self.transcript.skip(NOTED, len(bytes(step.message)))
         draft = Draft(
-            role=Role.USER if step.role is Role.TOOL else step.role, blocks=(), at=utc(step.timestamp), line=element.line
+            role=Role.USER if step.role is Role.TOOL else step.role, blocks=(), at=self.transcript.at, line=element.line
         )
         if step.role is Role.ASSISTANT:
             if blocks := tuple(answered(step, ids, noted=noted)):
                 yield replace(draft, blocks=blocks, model=step.model_name or outer.model, usage=usage(step))
-        elif not noted and (blocks := tuple(told(step))):
+        elif not noted and (blocks := tuple(message(step))):
             yield replace(draft, blocks=blocks)
 
-    def _ids(self, steps: list[tuple[Element, Step]]) -> list[list[str]]:
-        """The ids of each step's calls, made up where there are none."""
-        given = {call.call_id for _, step in steps for call in step.tool_calls or ()}
-        return [[call.call_id or self._made_id(given) for call in step.tool_calls or ()] for _, step in steps]
-
     def _made_id(self, given: set[str]) -> str:
-        self._made_ids += 1
-        while f"call-{self._made_ids}" in given:
-            self._made_ids += 1
-        return f"call-{self._made_ids}"
+        self.made_ids += 1
+        while f"call-{self.made_ids}" in given:
+            self.made_ids += 1
+        return f"call-{self.made_ids}"
 
-    def _note(self, element: Element, result: Result) -> None:
+    def _note(self, result: Result) -> None:
         for ref in result.refs:
             if ref.trajectory_path and not ref.trajectory_id:
-                self.tally.add(ELSEWHERE, element.line, 0)
+                self.transcript.skip(ELSEWHERE, 0)
             for key in filter(None, (ref.trajectory_id, ref.session_id)):
-                self._tasks.setdefault(key, _task(ref))
+                self.tasks.setdefault(key, _task(ref))
+
+
+def _key(draft: Draft) -> int:
+    return hash((draft.role, tuple((type(block).__name__, block.text) for block in draft.blocks)))
 
 
 def _as_prompt(draft: Draft) -> Draft:
@@ -285,9 +331,7 @@ def _observed(result: Result, call_id: str | None, origin: Origin) -> Iterator[D
         return
     if not blocks and result.refs:
         return  # only a sub-agent's conversation
-    media = tuple(block for block in blocks if isinstance(block, Media))
-    text = "\n".join(block.text for block in blocks if not isinstance(block, Media))
-    yield Draft(role=Role.TOOL, blocks=(ToolResult(call_id=call_id, text=text, error=result.error, media=media),))
+    yield Draft(role=Role.TOOL, blocks=(result_of(call_id, blocks, error=result.error),))
 
 
 def _task(ref: Ref) -> str:

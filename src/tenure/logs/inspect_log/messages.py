@@ -4,7 +4,6 @@ import binascii
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from typing import Final
 
 import msgspec
@@ -13,8 +12,8 @@ from msgspec.structs import replace
 
 from tenure.apis.media import Source, media_of
 from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
-from tenure.logs.parts import from_url
-from tenure.logs.salvage import Damaged, decode, salvage, valid
+from tenure.logs.parts import compact, from_url, plain, result_of, seal, text_of
+from tenure.logs.salvage import Damaged, salvage, valid
 
 ROLES: Final = {"system": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 
@@ -26,7 +25,7 @@ REMOVED: Final = "<base64-data-removed>"  # what stands for the bytes of media i
 _TEXT_DOCUMENT: Final = re.compile(r"data:(text/[^;,]*)[^,]*;base64,")
 
 
-class Part(Struct, frozen=True, gc=False):
+class _Part(Struct, frozen=True, gc=False):
     """Any content part; which fields are set depends on `type`."""
 
     type: str = ""
@@ -49,13 +48,13 @@ class Part(Struct, frozen=True, gc=False):
     data: Raw = Raw(b"{}")
 
 
-class Error(Struct, frozen=True, gc=False):
+class _Error(Struct, frozen=True, gc=False):
     """Why a tool call failed, in the words that the model read."""
 
     message: str | None = None
 
 
-class Call(Struct, frozen=True, gc=False):
+class _ToolCall(Struct, frozen=True, gc=False):
     """A tool call."""
 
     id: str | None = None
@@ -70,9 +69,9 @@ class Message(Struct, frozen=True, gc=False):
     content: str | list[Raw] | None = None
     id: str | None = None
     source: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[_ToolCall] | None = None
     tool_call_id: str | list[str] | None = None  # a list where a user message carries what a tool returned
-    error: Error | None = None
+    error: _Error | None = None
     tool_error: str | None = None  # instead of `error`, in 2024
     reasoning: str | None = None  # beside the content, before there were reasoning parts
     model: str | None = None
@@ -84,30 +83,28 @@ class Message(Struct, frozen=True, gc=False):
         return valid((self.error and self.error.message) or self.tool_error or "")
 
 
-_part: Final = msgspec.json.Decoder(Part)
-_string: Final = msgspec.json.Decoder(str)
+_part: Final = msgspec.json.Decoder(_Part)
 
 
 def blocks_of(message: Message, new_id: Callable[[], str] = str, *, first: bool = False) -> tuple[Block, ...]:
     """The blocks of a message, none for an unknown role. Calls and results without an id get a new one; `first` is the first user's."""
-    role = ROLES.get(message.role)
-    match role:
+    match ROLES.get(message.role):
         case None:
             return ()
         case Role.TOOL:
             return (_result(message, new_id),)
         case Role.ASSISTANT:
             thought = (Thinking(text=message.reasoning),) if message.reasoning else ()
-            return (*thought, *_content(message, Origin.MODEL), *_calls(message, new_id))
+            calls = (
+                ToolCall(call_id=call.id or new_id(), name=call.function, arguments=compact(call.arguments))
+                for call in message.tool_calls or ()
+            )
+            return (*thought, *_content(message, Origin.MODEL), *calls)
         case Role.SYSTEM:
             return tuple(_content(message, Origin.HARNESS))
         case Role.USER:
-            return tuple(_content(message, _writer(message, first=first)))
-
-
-def _calls(message: Message, new_id: Callable[[], str]) -> Iterator[ToolCall]:
-    for call in message.tool_calls or ():
-        yield ToolCall(call_id=call.id or new_id(), name=call.function, arguments=_compact(call.arguments))
+            writer = WRITERS.get(message.source or "", Origin.HUMAN if first else Origin.HARNESS)
+            return tuple(_content(message, Origin.TOOL if message.tool_call_id else writer))
 
 
 def unshown(message: Message) -> int:
@@ -116,19 +113,15 @@ def unshown(message: Message) -> int:
     return 0 if text.strip() in message.failure else len(text)
 
 
-def _writer(message: Message, *, first: bool) -> Origin:
-    if message.tool_call_id:
-        return Origin.TOOL
-    return WRITERS.get(message.source or "", Origin.HUMAN if first else Origin.HARNESS)
-
-
 def _result(message: Message, new_id: Callable[[], str]) -> ToolResult:
     call_id = message.tool_call_id if isinstance(message.tool_call_id, str) and message.tool_call_id else new_id()
     failed = message.error is not None or bool(message.tool_error)
-    blocks = () if message.failure else tuple(_content(message, Origin.TOOL))
-    media = tuple(block for block in blocks if isinstance(block, Media))
-    text = message.failure or "\n".join(block.text for block in blocks if not isinstance(block, Media))
-    return ToolResult(call_id=call_id, text=text, error=failed, media=media)
+    blocks = tuple(_content(message, Origin.TOOL))
+    return (
+        ToolResult(call_id=call_id, text=message.failure, error=failed)
+        if message.failure
+        else result_of(call_id, blocks, error=failed)
+    )
 
 
 def _content(message: Message, origin: Origin) -> Iterator[Block]:
@@ -140,12 +133,12 @@ def _content(message: Message, origin: Origin) -> Iterator[Block]:
         try:
             block = _block(salvage(bytes(raw), _part).value, bytes(raw), origin)
         except Damaged:  # no object, or one of another version: carried as it stands
-            block = Opaque(type="", text=bytes(raw).decode("utf-8", "replace"), origin=origin)
+            block = Opaque(type="", text=plain(raw), origin=origin)
         if block is not None:
             yield block
 
 
-def _block(part: Part, raw: bytes, origin: Origin) -> Block | None:
+def _block(part: _Part, raw: bytes, origin: Origin) -> Block | None:
     match part.type:
         case "text":
             return Text(text=part.text, origin=origin) if part.text else None
@@ -159,18 +152,17 @@ def _block(part: Part, raw: bytes, origin: Origin) -> Block | None:
         case "document":
             return _document(part, origin)
         case "tool_use":  # a tool that ran at the provider: call and result are one part of the answer
-            said = (part.name, _text(part.arguments), part.error or _text(part.result))
-            return Opaque(type=part.type, text="\n".join(filter(None, said)), origin=origin)
+            texts = (part.name, _shown(part.arguments), part.error or _shown(part.result))
+            return Opaque(type=part.type, text="\n".join(filter(None, texts)), origin=origin)
         case _:
-            return Opaque(type=part.type, text=_compact(part.data if part.type == "data" else Raw(raw)), origin=origin)
+            return Opaque(type=part.type, text=compact(part.data if part.type == "data" else Raw(raw)), origin=origin)
 
 
-def _thinking(part: Part) -> Thinking | None:
+def _thinking(part: _Part) -> Thinking | None:
     """A redacted part holds what the provider sealed in `reasoning`, and what can be read of it in `summary`."""
     text = (part.summary or "") if part.redacted else part.reasoning or part.summary or ""
-    secret = part.reasoning if part.redacted else part.signature or ""
-    seal = sha256(secret.encode()).hexdigest() if secret else ""
-    return Thinking(text=text, seal=seal) if text or secret else None
+    secret = part.reasoning if part.redacted else part.signature
+    return Thinking(text=text, seal=seal(secret)) if text or secret else None
 
 
 def _media(url: str, media_type: str, origin: Origin) -> Media:
@@ -178,7 +170,7 @@ def _media(url: str, media_type: str, origin: Origin) -> Media:
     return replace(media, text="") if url == REMOVED else media
 
 
-def _document(part: Part, origin: Origin) -> Media:
+def _document(part: _Part, origin: Origin) -> Media:
     name = part.filename or ""
     if plain := _TEXT_DOCUMENT.match(part.document):  # the model reads its text
         try:
@@ -190,17 +182,5 @@ def _document(part: Part, origin: Origin) -> Media:
     return replace(media, text="\n".join(filter(None, (name, media.text)))) if name not in media.text else media
 
 
-def _text(raw: Raw) -> str:
-    """A string, or the JSON of what is none."""
-    try:
-        return decode(bytes(raw), _string)
-    except Damaged:
-        return "" if bytes(raw) == b"null" else _compact(raw)
-
-
-def _compact(raw: Raw) -> str:
-    """JSON without the indentation of the log."""
-    try:
-        return msgspec.json.format(bytes(raw), indent=-1).decode("utf-8", "replace")
-    except (msgspec.DecodeError, RecursionError):
-        return bytes(raw).decode("utf-8", "replace")
+def _shown(raw: Raw) -> str:
+    return "" if bytes(raw) == b"null" else text_of(raw)

@@ -1,0 +1,353 @@
+"""tau-bench's trajectories (`historical_trajectories/*.json`, one element or all) and tau2-bench's results and simulations.
+
+An agent serves a simulated user under a policy. What decides about its success was never shown to it and is left out: the user's
+instruction, the ground truth, rewards and reviews, and in tau2-bench the user's own tools. Spoken simulations come in ticks, in which
+both may talk at once; an utterance is put together from them.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
+from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
+from tenure.logs.parts import Call, Tokens, chat_message
+from tenure.logs.reader import Event, Skipped
+from tenure.logs.salvage import Damaged, decode
+from tenure.logs.transcript import Transcript
+
+ALLOWED: Final = "a trajectory of tau-bench with `traj`, or one of tau2-bench with `messages`, `ticks` or `simulations`"
+
+SENT: Final = ("role", "name", "content", "reasoning_content", "tool_calls", "tool_call_id")  # what goes back to the model
+
+PRINTED: Final = "API output: "  # how agents without tool calls are shown what a tool returned, in the user's role
+
+# Keys that stand beside the conversation, and what tau2-bench's results begin with.
+BESIDE_TRAJ: Final = frozenset({"task_id", "reward", "info", "trial"})
+BESIDE_MESSAGES: Final = frozenset({"task_id", "reward_info", "termination_reason", "agent_cost", "user_cost"})
+RESULTS: Final = frozenset({"timestamp", "info", "tasks", "simulations", "simulation_index", "format_version"})
+MARKS: Final = (
+    b'"num_trials"',
+    b'"user_info"',
+    b'"agent_info"',
+    b'"environment_info"',
+    b'"user_scenario"',
+    b'"evaluation_criteria"',
+)
+TURN: Final = b'"turn_idx"'
+LEAST_MARKS: Final = 2
+
+NO_MESSAGES: Final = "simulations without messages: they are in files of their own"
+NOTHING: Final = f"no conversation, expected {ALLOWED}"
+USERS_TOOLS: Final = "the simulated user's own tools: not shown to the agent"
+REASONING: Final = "reasoning in a raw response: not sent back to the model"
+UNKNOWN_ROLE: Final = "message of a role unknown to this version: {!r}"
+
+
+class _Agent(Struct, frozen=True, gc=False):
+    llm: str | None = None
+
+
+class _Environment(Struct, frozen=True, gc=False):
+    policy: str | None = None
+
+
+class _Info(Struct, frozen=True, gc=False):
+    agent_info: _Agent | None = None
+    environment_info: _Environment | None = None
+
+
+class _Sample(Struct, frozen=True, gc=False):
+    traj: list[Raw] | None = None
+    messages: list[Raw] | None = None
+    ticks: list[Raw] | None = None
+    policy: str | None = None
+
+
+class _File(_Sample, frozen=True, gc=False):
+    simulations: list[Raw] | None = None
+    info: _Info | None = None
+
+
+class _System(Struct, frozen=True, gc=False):
+    role: str = ""
+
+
+class _RawMessage(Struct, frozen=True, gc=False):
+    reasoning_content: str | None = None
+
+
+class _RawData(Struct, frozen=True, gc=False):
+    model: str | None = None
+    message: _RawMessage | None = None
+    thinking_blocks: Raw = Raw(b"null")
+
+
+class _Truncation(Struct, frozen=True, gc=False):
+    messages_dropped: int | None = 0
+
+
+class _Message(Struct, frozen=True, gc=False):
+    role: str = ""
+    content: str | None = None
+    id: str | None = None  # of a tool's message: the call it answers, here and below
+    tool_call_id: str | None = None
+    requestor: str | None = None
+    error: bool | None = None
+    tool_calls: list[Call] | None = None
+    tool_messages: list[Raw] | None = None
+    timestamp: str | float | None = None
+    usage: Tokens | None = None
+    raw_data: _RawData | None = None
+    is_audio: bool | None = None
+    audio_script_gold: str | None = None
+    context_truncation: _Truncation | None = None
+
+    @property
+    def words(self) -> str:
+        """The text, also where the content is sound."""
+        return (self.audio_script_gold if self.is_audio and self.audio_script_gold else self.content) or ""
+
+
+class _Chunk(Struct, frozen=True, gc=False):
+    content: str | None = None
+    timestamp: str | float | None = None
+
+
+class _Tick(Struct, frozen=True, gc=False):
+    timestamp: str | float | None = None
+    agent_chunk: _Chunk | None = None
+    user_chunk: _Chunk | None = None
+    agent_tool_calls: list[Call] | None = None
+    agent_tool_results: list[_Message] | None = None
+    user_tool_calls: list[Raw] | None = None
+    user_tool_results: list[Raw] | None = None
+
+
+_file: Final = msgspec.json.Decoder(_File)
+_sample: Final = msgspec.json.Decoder(_Sample)
+_about: Final = msgspec.json.Decoder(_System)
+_message: Final = msgspec.json.Decoder(_Message)
+_tick: Final = msgspec.json.Decoder(_Tick)
+
+
+class TauBench:
+    """Reads samples of both benchmarks: one, or any number in one file."""
+
+    name = "tau-bench"
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first object has the conversation and the keys that the benchmarks put beside it."""
+        top = set(first_keys(head))
+        if "traj" in top:
+            return bool(top & BESIDE_TRAJ)
+        if len(top & BESIDE_MESSAGES) + (TURN in head) >= LEAST_MARKS:  # what comes before the messages may fill the head
+            return True
+        return bool(top & (RESULTS - {"timestamp"})) and top <= RESULTS and sum(mark in head for mark in MARKS) >= LEAST_MARKS
+
+    def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
+        """The drafts of one sample after the other, each in a window of its own."""
+        reading = _Reading()
+        return reading.transcript.run(samples(chunks, _file, ALLOWED, "trajectory"), reading.file)
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.transcript = Transcript()
+        self.policies: dict[str, int] = {}  # the drafts that are one, by their text
+
+    def file(self, element: Element, file: _File) -> None:
+        info = file.info or _Info()
+        policy = (info.environment_info and info.environment_info.policy) or ""
+        self.transcript.model = (info.agent_info and info.agent_info.llm) or ""
+        if file.simulations is None:
+            if file.traj is None and file.messages is None and file.ticks is None:
+                self.transcript.lost(NOTHING)
+            else:
+                self._sample(element, file, file.policy or "")
+            return
+        if not file.simulations:
+            self.transcript.lost(NO_MESSAGES, 0)
+        for item in decoded(inside(file.simulations, element), _sample, "simulation"):
+            if isinstance(item, Skipped):
+                self.transcript.event(item)
+            else:
+                self._sample(*item, item[1].policy or policy)
+
+    def _sample(self, element: Element, sample: _Sample, policy: str) -> None:
+        """Add a sample; its policy is added unless it was before, and then it stays."""
+        transcript = self.transcript
+        transcript.here(element.line, element.size)
+        if sample.traj is not None:
+            transcript.restart()
+            for item in decoded(inside(sample.traj, element), _about, "message"):
+                self._chat(item if isinstance(item, Skipped) else chat_message(item[0], SENT), item)
+            return
+        array = sample.messages or []
+        if any(_is_system(bytes(raw)) for raw in array):
+            policy = ""  # it is among the messages
+        known = self.policies.get(policy) if policy else None
+        transcript.restart(kept=() if known is None else (known,))
+        if policy and known is None:
+            known = self.policies[policy] = transcript.add(Role.SYSTEM, (Text(text=policy, origin=Origin.HARNESS),))
+        simulation = _Simulation(transcript, known)
+        if sample.messages is None and sample.ticks is not None:
+            simulation.ticks(sample.ticks, element)
+        else:
+            simulation.messages(array, element)
+
+    def _chat(self, draft: Draft | Skipped, item: tuple[Element, _System] | Skipped) -> None:
+        """Add a message of tau-bench, which is one of the Chat Completions API."""
+        if isinstance(draft, Skipped) or isinstance(item, Skipped):
+            self.transcript.event(draft)
+            return
+        blocks = tuple(_by(block) for block in draft.blocks) if draft.role is Role.USER else draft.blocks
+        self.transcript.draft(replace(draft, blocks=blocks, line=item[0].line))
+
+
+def _by(block: Block) -> Block:
+    return replace(block, origin=Origin.TOOL) if isinstance(block, Text) and block.text.startswith(PRINTED) else block
+
+
+def _is_system(raw: bytes) -> bool:
+    try:
+        return decode(raw, _about).role == "system"
+    except Damaged:
+        return False
+
+
+class _Simulation:
+    """One simulation of tau2-bench as the agent under test saw it; `policy` is the draft of its system prompt, if any."""
+
+    def __init__(self, transcript: Transcript, policy: int | None) -> None:
+        self.transcript = transcript
+        self.policy = policy
+        self.first = transcript.count  # the number of the first message after the policy
+        self.dropped = 0
+        self.user_spoke = False
+        self.made_ids = 0
+        self.unanswered: deque[str] = deque()
+
+    def messages(self, array: list[Raw], outer: Element) -> None:
+        """Add a simulation in turns."""
+        for item in decoded(inside(array, outer), _message, "message"):
+            if isinstance(item, Skipped) or item[1].tool_messages is None:
+                self._item(item)
+            else:  # those of several tools
+                for inner in decoded(inside(item[1].tool_messages, item[0]), _message, "message"):
+                    self._item(inner)
+
+    def _item(self, item: tuple[Element, _Message] | Skipped) -> None:
+        if isinstance(item, Skipped):
+            self.transcript.event(item)
+        else:
+            self._message(*item)
+
+    def ticks(self, array: list[Raw], outer: Element) -> None:
+        """Add a spoken simulation: a draft for each utterance."""
+        self.user_spoke = True  # a greeting is spoken by the model
+        agent, user, number = _Utterance("assistant"), _Utterance("user"), 0
+        for item in decoded(inside(array, outer), _tick, "tick"):
+            if isinstance(item, Skipped):
+                self.transcript.event(item)
+                continue
+            element, tick = item
+            if tick.user_tool_calls or tick.user_tool_results:
+                self.transcript.skip(USERS_TOOLS, element.size, element.line)
+            number += 1
+            agent.hear(number, element, tick.agent_chunk, tick)
+            user.hear(number, element, tick.user_chunk, tick)
+            if tick.agent_tool_calls:
+                self._utterance(user)
+                self._utterance(agent, tick.agent_tool_calls, element)
+            for result in tick.agent_tool_results or ():
+                self._message(element, result)
+            for one, other in ((agent, user), (user, agent)):
+                if one.quiet and not other.quiet:
+                    self._utterance(one)
+        for one in sorted((agent, user), key=lambda utterance: utterance.since):
+            self._utterance(one)
+
+    def _message(self, element: Element, message: _Message) -> None:
+        transcript = self.transcript
+        transcript.here(element.line, element.size, message.timestamp)
+        match message.role:
+            case "assistant":
+                self._truncate(message)
+                self._answer(message)
+            case "user" | "tool" if message.requestor == "user" or (message.role == "user" and message.tool_calls):
+                transcript.skip(USERS_TOOLS)
+            case "user":
+                self.user_spoke = True
+                transcript.add(Role.USER, (Text(text=message.words, origin=Origin.HUMAN),) if message.words else ())
+            case "tool":  # the call that it answers; those without ids are answered in their order
+                call_id = message.id or message.tool_call_id or (self.unanswered.popleft() if self.unanswered else "")
+                result = ToolResult(call_id=call_id, text=message.content or "", error=bool(message.error))
+                transcript.add(Role.TOOL, (result,))
+            case "system":
+                transcript.add(Role.SYSTEM, (Text(text=message.words, origin=Origin.HARNESS),) if message.words else ())
+            case role:
+                transcript.skip(UNKNOWN_ROLE.format(role))
+
+    def _answer(self, message: _Message) -> None:
+        raw = message.raw_data or _RawData()
+        if bytes(raw.thinking_blocks) != b"null" or (raw.message is not None and raw.message.reasoning_content):
+            self.transcript.skip(REASONING, 0)
+        greeting = not self.user_spoke and message.usage is None and not message.tool_calls  # written into the benchmark
+        blocks: list[Block] = []
+        if message.words:
+            blocks.append(Text(text=message.words, origin=Origin.HARNESS if greeting else Origin.MODEL))
+        blocks += [ToolCall(call_id=self._id(call), name=call.tool, arguments=call.sent) for call in message.tool_calls or ()]
+        model = "" if greeting else raw.model or self.transcript.model
+        self.transcript.add(Role.ASSISTANT, blocks, model=model, usage=message.usage and message.usage.usage)
+
+    def _truncate(self, message: _Message) -> None:
+        """For this call the oldest messages were left out; they stay out, since the conversation only grows."""
+        dropped = (message.context_truncation and message.context_truncation.messages_dropped) or 0
+        if dropped > self.dropped:
+            self.dropped = dropped
+            kept = () if self.policy is None else (self.policy,)
+            self.transcript.rewrite("oldest messages left out", min(self.first + dropped, self.transcript.count), kept)
+
+    def _utterance(self, utterance: "_Utterance", calls: list[Call] | None = None, at: Element | None = None) -> None:
+        element = utterance.element or at
+        if element is not None and (utterance.words or calls):
+            message = _Message(role=utterance.role, content=utterance.words, tool_calls=calls, timestamp=utterance.timestamp)
+            self._message(element, message)
+        utterance.forget()
+
+    def _id(self, call: Call) -> str:
+        if call.call_id:
+            return call.call_id
+        self.made_ids += 1
+        self.unanswered.append(
+            f"call-{self.transcript.count}-{self.made_ids}"
+        )  # the first number tells simulations of one file apart
+        return self.unanswered[-1]
+
+
+class _Utterance:
+    """What one side says, tick by tick, until it is quiet while the other talks."""
+
+    def __init__(self, role: str) -> None:
+        self.role = role
+        self.since = 0  # the tick it began in
+        self.forget()
+
+    def forget(self) -> None:
+        self.words = ""
+        self.element: Element | None = None
+        self.timestamp: str | float | None = None
+        self.quiet = True
+
+    def hear(self, number: int, element: Element, chunk: _Chunk | None, tick: _Tick) -> None:
+        words = (chunk and chunk.content) or ""
+        self.quiet = not words
+        if words and not self.words:
+            self.element, self.timestamp = element, (chunk and chunk.timestamp) or tick.timestamp
+            self.since = number
+        self.words += words
