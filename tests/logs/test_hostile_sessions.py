@@ -155,6 +155,7 @@ def test_every_line_twice_reads_like_every_line_once_where_lines_have_ids(name: 
         "openai_lines.jsonl",
         "who_and_when_lines.jsonl",
         "openhands_output.jsonl",
+        "openhands_resolver.jsonl",
     ):  # no ids: what is written twice was sent twice
         assert len(twice) == 2 * len(once)
     else:

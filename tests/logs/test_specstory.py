@@ -7,7 +7,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Tool
 from tenure.errors import InputError
 from tenure.logs.detect import detect
 from tenure.logs.reader import Agent, Event
-from tenure.logs.specstory.reader import SpecStory
+from tenure.logs.specstory import SpecStory
 from work import growth
 
 
@@ -75,11 +75,11 @@ def test_the_arguments_are_made_of_what_is_shown() -> None:
         ("Read", {"file_path": "./a.py"}),
         ("Grep", {"path": "./src", "pattern": "a `b` c"}),
         ("Bash", {"command": "cat .specstory/history/old.md", "description": "Show the older session"}),
-        ("Bash", {"command": "cat > page.md <<'EOF'\n```sh\nls\n```\nEOF", "description": "Write a page"}),
-        ("Write", {"content": "# Page\n\n```text\ninner\n```"}),
+        ("Bash", {"description": "Write a page", "command": "cat > page.md <<'EOF'\n\\```sh\nls\n\\```\nEOF"}),
+        ("Write", {"input": "# Page\n\n```text\ninner\n```"}),
         ("AskUserQuestion", {"input": "**Which one?**\n\nOptions:\n- **First** - the first\n- **Second** - the second"}),
-        ("ToolSearch", {"max_results": "5", "query": "one\ntwo"}),
-        ("Task", {"description": "Explore the sources"}),
+        ("ToolSearch", {"max_results": "5", "description": "**Input:**\n\n- query:", "input": "one\ntwo"}),
+        ("Task", {"input": "Explore the sources"}),
     ]
 
 
@@ -139,9 +139,9 @@ def test_sidechains_are_conversations_of_their_own() -> None:
 def test_codex_shows_a_command_in_the_summary_or_in_a_fence() -> None:
     found = events("specstory_codex.md")
     assert [fields for name, fields in given(found) if name == "exec_command"] == [
-        {"cmd": "ls -1"},
-        {"cmd": 'echo "<summary></summary>" | cat'},
-        {"cmd": "echo one\necho two"},
+        {"input": "ls -1"},
+        {"command": 'echo "<summary></summary>" | cat'},
+        {"command": "echo one\necho two"},
     ]
     assert came(found)["exec_command 3"] == ("<summary></summary>", False)
     assert came(found)["exec_command 4"] == ("one\ntwo", False)
@@ -153,8 +153,9 @@ def test_a_call_without_a_tag_ends_with_its_turn_whatever_it_printed() -> None:
 
 def test_several_diffs_stay_as_they_are_shown() -> None:
     patch = dict(given(events("specstory_codex.md")))["apply_patch"]
-    assert list(patch) == ["input"]
-    assert str(patch["input"]).startswith("**Update: `a.md`**\n\n```diff\n@@")
+    assert patch["description"] == "**Update: `a.md`**"
+    assert str(patch["input"]).startswith("@@")
+    assert str(patch["input"]).endswith("```diff\n+b")
     assert came(events("specstory_codex.md"))["apply_patch 5"] == ("Success", False)
 
 
@@ -166,7 +167,7 @@ def test_other_agents_say_in_words_what_is_output() -> None:
 
 def test_below_a_summary_that_holds_the_input_stands_the_output() -> None:
     found = events("specstory_codex.md")
-    assert dict(given(found))["read_file"] == {"path": "b.py"}
+    assert dict(given(found))["read_file"] == {"file_path": "b.py"}
     assert came(found)["read_file 7"] == ("print(1)", False)
     assert came(found)["glob 8"] == ("Found 1 file:\nb.py", False)
 
@@ -195,8 +196,8 @@ def test_the_extension_writes_many_steps_under_one_header() -> None:
         (
             "search_replace",
             {
-                "description": "Edit file: /home/dev/page.ts",
-                "input": '**Chunk 1**\nLines added: 1, lines removed: 1\n\n```diff\n- a && b\n+ "a" < b\n```',
+                "description": "Edit file: /home/dev/page.ts\n**Chunk 1**\nLines added: 1, lines removed: 1",
+                "input": '- a && b\n+ "a" < b',
             },
         ),
         ("run_terminal_cmd", {"description": "Run command: npm test", "command": "npm test"}),
@@ -215,10 +216,10 @@ def test_the_oldest_versions_do_not_tag_tools() -> None:
     assert given(found)[4:] == [
         ("read_file", {"description": "Read file: old.ts"}),
         ("list_dir", {"description": "Listed directory src • **1** result"}),
-        ("edit_file", {"diff": "- a\n+ b", "description": "Lines added: 1, lines removed: 1"}),
-        ("run_terminal_cmd", {"command": "npm start"}),
+        ("run_terminal_cmd", {"input": "npm start"}),
     ]
-    assert came(found)["run_terminal_cmd 8"] == ("started", False)
+    assert came(found)["run_terminal_cmd 7"] == ("started", False)
+    assert any("Lines added: 1, lines removed: 1" in text for kind, text in said(found) if kind == "Text")
     assert said(found)[-1] == ("Text", "Cancelled")
 
 

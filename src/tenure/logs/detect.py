@@ -25,7 +25,7 @@ from tenure.logs.openhands.reader import OpenHands
 from tenure.logs.pi import Pi
 from tenure.logs.reader import Event, HasAgents, Reader, Skipped
 from tenure.logs.shape import opening
-from tenure.logs.specstory.reader import SpecStory
+from tenure.logs.specstory import SpecStory
 from tenure.logs.swe_agent import SweAgent
 from tenure.logs.tau_bench import TauBench
 from tenure.logs.who_and_when import WhoAndWhen
