@@ -3,7 +3,7 @@ from session_reading import FIXTURES, blocks, drafts, events, rewritten, said, s
 
 from tenure.engine.record.entry import Draft, Origin, Role, Text, Thinking, Usage
 from tenure.errors import InputError
-from tenure.logs.aider.reader import Aider
+from tenure.logs.aider import Aider
 from tenure.logs.detect import read
 from tenure.logs.reader import Agent, Event
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.engine.record.entry import Draft
 from tenure.errors import InputError
-from tenure.logs.aider.reader import Aider
+from tenure.logs.aider import Aider
 from tenure.logs.atif import Atif
 from tenure.logs.claude_code import ClaudeCode
 from tenure.logs.cline import Cline

@@ -255,7 +255,12 @@ class Transcript:
         yield from self.take()
         for reason, (line, count, total) in self._skipped.items():
             yield Skipped(line=line, bytes=total, reason=reason if count == 1 else f"{reason} ({count} times)")
+        yield from self.agents()
+
+    def agents(self) -> Iterator[Agent]:
+        """The sub-agents, once."""
         yield from self._agents.values()
+        self._agents = {}
 
 
 def utc(time: object) -> str:

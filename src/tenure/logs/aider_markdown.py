@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.logs.aider.notices import ADD_OUTPUT, VERSION, after_an_answer, is_notice, spans_lines
+from tenure.logs.aider_notices import ADD_OUTPUT, AFTER_AN_ANSWER, SPANS_LINES, VERSION, is_notice
 
 STARTED: Final = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
 
@@ -198,16 +198,16 @@ class _Chat:
             return False
         text = line.removeprefix(_PRINTED).strip()
         if not self.marked:
-            return is_notice(text) or after_an_answer(text)
+            return is_notice(text) or AFTER_AN_ANSWER.match(text) is not None
         if not self._ends(at):
-            return spans_lines(text) or (not fence and self._leads_to_printed(at))
+            return SPANS_LINES.match(text) is not None or (not fence and self._leads_to_printed(at))
         return not fence or self._is_run_of_notices(at)
 
     def _is_run_of_notices(self, at: int) -> bool:
         """Whether something that only aider says is among the printed lines from `at` on."""
         while at < len(self.lines) and self._looks_printed(at) and self._ends(at):
             text = self.lines[at].removeprefix(_PRINTED).strip()
-            if text and (after_an_answer(text) or is_notice(text)):
+            if text and (AFTER_AN_ANSWER.match(text) is not None or is_notice(text)):
                 return True
             at += 1
         return False

@@ -1,13 +1,14 @@
 """What aider prints, as tables: what is only for the user's eyes, what the model is told too, and what its commands do.
 
-Wordings of all versions from 0.5 to 0.86. What aider prints reaches the model in five ways only: the output of a command that was
-added to the chat, errors of a linter or of tests that the model shall fix, the reason why an edit was refused, a commit of its
-own, and what was pasted.
+Wordings of all versions from 0.5 to 0.86. Of what aider prints, read as the model's are the output of a command that was added to the chat,
+errors of a linter or of tests that the model shall fix, the reason why an edit was refused, a commit of its own, and what was pasted.
 """
 
 import re
 from enum import Enum
 from typing import Final
+
+from tenure.engine.record.entry import Usage
 
 
 class Command(Enum):
@@ -60,23 +61,22 @@ _NOTICES: Final = (
 _SHOWN: Final = re.compile("|".join(_NOTICES))
 _QUESTION: Final = re.compile(r"\(Y\)es/\(N\)o|\? (?:y|n|yes|no)$|\[(?:Yes|No)\]: ?\w*$")
 
-_AFTER_AN_ANSWER: Final = re.compile(
+AFTER_AN_ANSWER: Final = re.compile(
     r"Tokens: |litellm\.|Traceback |\w+Error\b|\w+Exception\b|Retrying in|\^C |Model \S+ has hit|Applied edit|Did not apply"
     r"|Malformed |Update exception|The LLM did not conform"
     r"|Exception while|Unexpected error|Commit|Edit the files|Empty response|Only \d+ reflections|Add "
 )
-_SPANS_LINES: Final = re.compile(r"Tokens: |Malformed |Update exception|The chat session is larger")
+SPANS_LINES: Final = re.compile(r"Tokens: |Malformed |Update exception|The chat session is larger")
 
-STOPPED: Final = re.compile(r"Only \d+ reflections allowed")
 RETRIED: Final = re.compile(r"Retrying in [\d.]+ seconds")
 RESTORED: Final = re.compile(r"Restored previous conversation history")
 REFUSED: Final = re.compile(r"Invalid command|Ambiguous command|Error: Command \S+ not found")
 MODEL: Final = re.compile(r"(?:Main model|Models?): ([^\s,]+)")
 ENDLESS: Final = re.compile("\u267e|infinite output")
 EDITOR_MODEL: Final = re.compile(r"Editor model: ([^\s,]+)")
-COMMITTED: Final = re.compile(r"Commit [0-9a-f]{7,40}\b")
+STOPPED: Final = re.compile(r"Only \d+ reflections allowed")
+COMMITTED: Final = re.compile(r"Commit [0-9a-f]{7,40}\b")  # of an edit that was applied
 SETTLED: Final = re.compile(r"Applied edit to |Did not apply edit|Tokens: ")  # what was printed before is no lint error
-BESIDE_REFUSAL: Final = re.compile(r"https?://\S+$|Retrying in|litellm\.|\^C |Tokens: ")
 ADDED: Final = re.compile(r"Added \d+ lines? of output to the chat")
 EDIT_FILES: Final = re.compile(r"Edit the files\?")
 VERSION: Final = re.compile(r"Aider v\d")
@@ -116,22 +116,17 @@ def agreed(text: str) -> bool:
     return text.split()[-1].lower() in YES
 
 
-def after_an_answer(text: str) -> bool:
-    """Whether aider prints this right after the model's answer."""
-    return _AFTER_AN_ANSWER.match(text) is not None
+def usage_in(text: str) -> Usage | None:
+    """The tokens of a call, as rounded by aider; None where `text` is no such report.
 
-
-def spans_lines(text: str) -> bool:
-    """Whether aider prints this right after the model's answer, with further lines in one go."""
-    return _SPANS_LINES.match(text) is not None
-
-
-def counts(text: str) -> tuple[int, int, int, int] | None:
-    """Tokens sent, written to the cache, read from it, and received, as rounded by aider; None where `text` is no such report."""
-    found = _USAGE.match(text)
-    if found is None:
+    What was sent includes what was written to the cache, and what was read only where that is less (DeepSeek).
+    """
+    report = _USAGE.match(text)
+    if report is None:
         return None
-    return _count(found, 1), _count(found, 3), _count(found, 5), _count(found, 7)
+    sent, write, read, output = (_count(report, group) for group in (1, 3, 5, 7))
+    apart = write or read > sent
+    return Usage(uncached=max(0, sent - write - (0 if apart else read)), cache_write=write, cache_read=read, output=output)
 
 
 def command(text: str) -> Command | None:
