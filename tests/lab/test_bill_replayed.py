@@ -7,11 +7,12 @@ from itertools import pairwise
 import pytest
 
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.meter.cache import seconds_of
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
 from tenure.lab.events import CallLine, Line, ReplayLine
-from tenure.lab.replay import Options, Source, replay, seconds_of
+from tenure.lab.replay import Options, Source, replay
 from tenure.logs.detect import read
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result

@@ -11,8 +11,7 @@ from tenure.engine.meter.media import MediaKind, media_tokens
 from tenure.engine.record.entry import Count, Entry, ToolCall
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.index import NONE, Index
-from tenure.engine.record.medium import described
-from tenure.engine.record.recall import Original, media_of, respond
+from tenure.engine.record.recall import Original, described, media_of, respond
 from tenure.engine.record.spill import Open
 from tenure.engine.view.guard import RECALL_SHARE
 from tenure.store.records import Records

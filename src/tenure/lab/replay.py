@@ -7,7 +7,6 @@ written.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -22,7 +21,7 @@ from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
 from tenure.engine.lifecycle.fit import shortens
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.meter.cache import Call, PrefixCache
+from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
 from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
@@ -683,15 +682,6 @@ def _reported(usage: Usage | None) -> line_of.ReportedLine | None:
     if usage is None:
         return None
     return line_of.ReportedLine(cache_read=usage.cache_read, cache_write=usage.cache_write, uncached=usage.uncached)
-
-
-def seconds_of(at: str) -> float | None:
-    """A time of a log as seconds since a fixed moment; None for none. One without a zone is in UTC, on every machine."""
-    try:
-        time = datetime.fromisoformat(at) if at else None
-        return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _share(part: int, whole: int) -> float:

@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.meter.cache import Call, PrefixCache
+from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
 from tenure.lab.events import Amounts, Caching, CallLine, Cause, Compared, Off, ReplayLine, ReportedLine
 from tenure.lab.heads import head_of, ratio_of
 from tenure.lab.recorded import reports_of
-from tenure.lab.replay import Options, Source, replay, seconds_of
+from tenure.lab.replay import Options, Source, replay
 
 HALF: Final = 0.5  # of what should have been read: less is a miss
 SHRUNK: Final = 0.02  # of a prompt: a greater loss that the log does not tell of is a clearing

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tenure.engine.clip.error_lines import FORMS, PHRASE, Form
-from tenure.engine.clip.log_lines import ERROR, SUMMARY, classified, telling
+from tenure.engine.clip.log_lines import ERROR, FORMS, PHRASE, SUMMARY, Form, classified, telling
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.example)

@@ -27,7 +27,7 @@ from tenure.engine.planners.selfgc.reply import read
 from tenure.engine.policies.placeholder import trimmed
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Entry, ToolResult
-from tenure.engine.record.medium import described, media_in
+from tenure.engine.record.recall import described, media_in
 from tenure.engine.view.action import Action, Shorten, Take
 from tenure.engine.view.edit import Insert, Moment
 

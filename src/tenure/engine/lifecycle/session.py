@@ -12,8 +12,7 @@ from msgspec import Struct
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.admission import admission
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.decision import Decision
-from tenure.engine.lifecycle.decisions import Decisions
+from tenure.engine.lifecycle.decision import Decision, Decisions
 from tenure.engine.lifecycle.fit import Rehearsal, fit
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.residues import Residues

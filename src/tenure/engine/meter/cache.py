@@ -5,6 +5,7 @@ Requests shorter than `min_cache` are neither kept nor read. REPLAY.md's `call` 
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -61,3 +62,12 @@ def simulate(calls: Iterable[Call], prices: Prices) -> Iterator[Charge]:
     for call in calls:
         charge, cache = cache.send(call)
         yield charge
+
+
+def seconds_of(at: str) -> float | None:
+    """A time of a log as seconds since a fixed moment; None for none. One without a zone is in UTC, on every machine."""
+    try:
+        time = datetime.fromisoformat(at) if at else None
+        return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None

@@ -7,14 +7,13 @@ stands only in the bill. A call that was made for nothing but a recall, once som
 Where the whole record would not have fitted into the window there is nothing to compare with: that call's costs count on neither side.
 """
 
-from datetime import UTC, datetime
 from math import isfinite
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.engine.meter.cache import Call, PrefixCache
+from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
 from tenure.engine.meter.price import DEFAULT, Prices
 from tenure.engine.meter.ratio import Ratio
 from tenure.engine.record.entry import Usage
@@ -88,7 +87,7 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
         prompt = request.usage.prompt or ratio.provider_tokens(request.shown)
         long = max(0, prompt + round(ratio.value * (request.whole - request.shown)))
         fits = not now.window or long <= now.window
-        at, output = _seconds(request.at), request.usage.output
+        at, output = seconds_of(request.at), request.usage.output
         unbroken = min(now.sent.prompt, prompt)
         gone = round(ratio.value * (now.shown - now.standing))
         shared = min(unbroken, max(0, now.sent.prompt - gone))
@@ -126,14 +125,3 @@ def add(one: Usage, other: Usage) -> Usage:
         cache_read=one.cache_read + other.cache_read,
         output=one.output + other.output,
     )
-
-
-def _seconds(at: str) -> float | None:
-    """A time as seconds since a fixed moment; one without a zone is in UTC, on every machine."""
-    try:
-        time = datetime.fromisoformat(at) if at else None
-    except ValueError:
-        return None
-    if time is None:
-        return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tenure.engine.policies.chain import chain
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.peers import (
     ClearToolUses,
@@ -19,7 +18,7 @@ from tenure.engine.policies.peers import (
     ToolPrune,
 )
 from tenure.engine.policies.pi_cwl import PiCwl
-from tenure.engine.policies.policy import Policy
+from tenure.engine.policies.policy import Policy, chain
 from tenure.engine.policies.provenance import Provenance
 from tenure.engine.policies.tiered import Tiered
 from tenure.errors import InputError

@@ -8,7 +8,7 @@ destructive level first. The budget is checked again after every action by the l
 down to the budget's floor; what leaves is named by bounded residues; the newest exchanges are left alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from msgspec import Struct
@@ -54,7 +54,7 @@ class Cwl(Struct, frozen=True, kw_only=True):
 
     def __call__(self, situation: Situation, /) -> Iterator[Strip]:
         """Algorithm 1, one action at a time."""
-        walk = _Walk(situation, unused_last=self.unused_last)
+        walk = Walk(situation, situation.free, self._rank)
         while (target := walk.next_target()) is not None:
             for level in LEVELS[target.type]:
                 yield Strip(episode=target.ordinal, level=level)
@@ -63,24 +63,26 @@ class Cwl(Struct, frozen=True, kw_only=True):
             for level in LEVELS[locked.type][:-1]:
                 yield Strip(episode=locked.ordinal, level=level, reluctant=True)
 
+    def _rank(self, episode: Episode) -> int:
+        if episode.type is EpisodeType.ACT:
+            return 0
+        return 2 if self.unused_last and episode.declared and not episode.dependents else 1
 
-class _Walk:
+
+class Walk:
     """The candidates of one pass: closed, not prologue, not active, all dependents fully evicted (Algorithm 1, line 2)."""
 
-    def __init__(self, situation: Situation, *, unused_last: bool) -> None:
-        self._situation = situation
-        self._unused_last = unused_last
-        self._waiting = {
-            ordinal: len(situation.alive.intersection(situation.index.episodes[ordinal].dependents)) for ordinal in situation.free
-        }
-        self._heap = [
-            self._rank(situation.index.episodes[o]) for o, left in self._waiting.items() if left == 0 and self._closed(o)
-        ]
+    def __init__(self, situation: Situation, candidates: Iterable[int], rank: Callable[[Episode], int]) -> None:
+        """`candidates` are ordinals of episodes; those of the least rank go first, and of them the oldest."""
+        self._situation, self._rank = situation, rank
+        self._episodes = situation.index.episodes
+        self._waiting = {ordinal: len(situation.alive.intersection(self._episodes[ordinal].dependents)) for ordinal in candidates}
+        self._heap = [self._place(ordinal) for ordinal, left in self._waiting.items() if left == 0 and self._closed(ordinal)]
         heapify(self._heap)
 
     def next_target(self) -> Episode | None:
-        """The oldest eligible act, or the oldest eligible expl if there is no act (line 6)."""
-        return self._situation.index.episodes[heappop(self._heap)[1]] if self._heap else None
+        """The oldest of the eligible episodes that rank first (line 6)."""
+        return self._episodes[heappop(self._heap)[1]] if self._heap else None
 
     def evicted(self, target: Episode) -> None:
         """Unlock what `target` depended on; an episode of which something is held stays, and holds its dependencies."""
@@ -90,20 +92,16 @@ class _Walk:
             if ordinal in self._waiting:
                 self._waiting[ordinal] -= 1
                 if self._waiting[ordinal] == 0 and self._closed(ordinal):
-                    heappush(self._heap, self._rank(self._situation.index.episodes[ordinal]))
+                    heappush(self._heap, self._place(ordinal))
 
     def locked(self) -> list[Episode]:
         """The closed episodes that something shown still builds on, oldest first; last the open one, of which the older part may go."""
-        episodes = self._situation.index.episodes
         waiting = sorted(ordinal for ordinal, left in self._waiting.items() if left and self._closed(ordinal))
         active = [ordinal for ordinal in self._waiting if not self._closed(ordinal)]
-        return [episodes[ordinal] for ordinal in (*waiting, *active)]
+        return [self._episodes[ordinal] for ordinal in (*waiting, *active)]
 
     def _closed(self, ordinal: int) -> bool:
-        return self._situation.index.episodes[ordinal].closed
+        return self._episodes[ordinal].closed
 
-    def _rank(self, episode: Episode) -> tuple[int, int]:
-        if episode.type is EpisodeType.ACT:
-            return 0, episode.ordinal  # ordinals follow the order of starts
-        unused = self._unused_last and episode.declared and not episode.dependents
-        return 2 if unused else 1, episode.ordinal
+    def _place(self, ordinal: int) -> tuple[int, int]:
+        return self._rank(self._episodes[ordinal]), ordinal  # ordinals follow the order of starts

@@ -6,11 +6,11 @@ first, tools leave in three groups by name, nothing is left in an episode's plac
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
 from typing import Final
 
 from msgspec import Struct
 
+from tenure.engine.policies.cwl import Walk
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.episodes import Episode, EpisodeType
@@ -47,53 +47,27 @@ class PiCwl(Struct, frozen=True, kw_only=True):
 
     def __call__(self, situation: Situation, /) -> Iterator[Strip | Unstrip]:
         """What is to come back, then one level after another of the oldest episode that may go."""
-        walk = _Walk(situation)
-        yield from (Unstrip(episode=ordinal) for ordinal in sorted(walk.returning))
+        returning, episodes = _missed(situation), situation.index.episodes
+        yield from (Unstrip(episode=ordinal) for ordinal in sorted(returning))
+        closed = (n for n in situation.free.keys() | returning if episodes[n].declared and episodes[n].closed)
+        walk = Walk(situation, closed, rank=lambda _: 0)
         while (target := walk.next_target()) is not None:
             for level in LEVELS[target.type]:
                 yield Strip(episode=target.ordinal, level=level)
             walk.evicted(target)
 
 
-class _Walk:
-    """The candidates of one pass: declared, closed, with something to give, all dependents gone."""
+def _missed(situation: Situation) -> frozenset[int]:
+    """The episodes that something alive depends on and of which something has left."""
+    episodes = situation.index.episodes
+    named = {expl for ordinal in situation.alive for expl in episodes[ordinal].dependencies}
+    return frozenset(ordinal for ordinal in named if _has_gaps(situation, episodes[ordinal]))
 
-    def __init__(self, situation: Situation) -> None:
-        self._situation = situation
-        self._episodes = situation.index.episodes
-        self.returning = frozenset(self._missed())
-        self._waiting = {
-            ordinal: sum(dependent in situation.alive for dependent in self._episodes[ordinal].dependents)
-            for ordinal in situation.free.keys() | self.returning
-            if self._episodes[ordinal].declared and self._episodes[ordinal].closed
-        }
-        self._heap = [ordinal for ordinal, left in self._waiting.items() if left == 0]  # ordinals follow the order of starts
-        heapify(self._heap)
 
-    def next_target(self) -> Episode | None:
-        """The oldest of them, whatever its type."""
-        return self._episodes[heappop(self._heap)] if self._heap else None
-
-    def evicted(self, target: Episode) -> None:
-        """Unlock what `target` depended on; an episode of which something is held stays, and holds its dependencies."""
-        if self._situation.held.get(target.ordinal):
-            return
-        for ordinal in target.dependencies:
-            if ordinal in self._waiting:
-                self._waiting[ordinal] -= 1
-                if self._waiting[ordinal] == 0:
-                    heappush(self._heap, ordinal)
-
-    def _missed(self) -> Iterator[int]:
-        """The episodes that something alive depends on and of which something has left."""
-        named = {expl for ordinal in self._situation.alive for expl in self._episodes[ordinal].dependencies}
-        return (ordinal for ordinal in named if self._has_gaps(self._episodes[ordinal]))
-
-    def _has_gaps(self, episode: Episode) -> bool:
-        situation = self._situation
-        unfit = situation.rules.thinking == "prefix_bound"  # signed reasoning that left is no longer valid
-        return any(
-            facts.episode == episode.ordinal and not situation.view.shows(entry, number) and not (unfit and facts.signed)
-            for entry in situation.index.entries_of(episode)
-            for number, facts in enumerate(situation.index.entries[entry].blocks)
-        )
+def _has_gaps(situation: Situation, episode: Episode) -> bool:
+    unfit = situation.rules.thinking == "prefix_bound"  # signed reasoning that left is no longer valid
+    return any(
+        facts.episode == episode.ordinal and not situation.view.shows(entry, number) and not (unfit and facts.signed)
+        for entry in situation.index.entries_of(episode)
+        for number, facts in enumerate(situation.index.entries[entry].blocks)
+    )

@@ -15,7 +15,7 @@ from tenure.engine.record.episodes import Answer, Episode, EpisodeGraph, Episode
 from tenure.engine.record.listener import Listener
 from tenure.engine.record.notes import Notes
 from tenure.engine.record.objects import HASH_CHARS, tool_key
-from tenure.engine.record.recalls import Recalls
+from tenure.engine.record.recalls import RecallIndex
 from tenure.engine.record.skills import Skills
 from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_reference
 
@@ -108,7 +108,7 @@ class Index:
         self.episodes: list[Episode] = []
         self.graph = EpisodeGraph(self.episodes)
         self.answers: dict[At, Answer] = {}  # of delimiter calls, by (entry, block)
-        self.recalls, self.skills, self.notes = Recalls(), Skills(), Notes()
+        self.recalls, self.skills, self.notes = RecallIndex(), Skills(), Notes()
         self._listeners: tuple[Listener, ...] = (self.recalls, self.skills, self.notes)
         self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
         self.system: set[int] = set()  # entries of the system's role

@@ -15,11 +15,23 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from tenure.engine.record.entry import SPILL_CHARS, At, Count, Entry, Media, Read, Spill, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.entry import (
+    SPILL_CHARS,
+    At,
+    Block,
+    Count,
+    Entry,
+    Media,
+    Read,
+    Spill,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
 from tenure.engine.record.episodes import Answer, Episode
 from tenure.engine.record.excerpt import Lines, excerpt, lines_of
 from tenure.engine.record.index import NONE, Index, Span
-from tenure.engine.record.medium import Medium, addressed, described, media_in
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.query import CAP, Query
 from tenure.engine.record.quotation import enclosed, in_quotes
@@ -63,6 +75,9 @@ class Original:
     is_own: bool = True
 
 
+Medium = Callable[[Entry, Media], bytes]  # the bytes of a medium of an entry
+
+SHA_CHARS: Final = 12
 Sources = Callable[
     [], Iterable[Original]
 ]  # those that a conversation was built from, nearest first; read only when its own record has no answer
@@ -564,3 +579,29 @@ def _near(index: Index, handle: Handle) -> str:
         if calls
         else "a tool that was called: " + (", ".join(sorted(index.tools)[:12]) or "there is none yet")
     )
+
+
+def media_in(block: Block) -> tuple[Media, ...]:
+    """The media of a block: of a result those beside its text."""
+    match block:
+        case Media():
+            return (block,)
+        case ToolResult(media=media):
+            return media
+        case _:
+            return ()
+
+
+def described(media: Media) -> str:
+    """What is known of a medium: type, dimensions or pages, size, hash."""
+    facts = [media.media_type or "an image or document"]
+    facts += [f"{media.width}x{media.height}"] if media.width else []
+    facts += [f"{media.pages} page{'s' * (media.pages > 1)}"] if media.pages else []
+    facts += [f"{media.size:,} bytes"] if media.size else ["known by its address only"]
+    return " ".join([", ".join(facts), f"(sha256 {media.sha256[:SHA_CHARS]})"])
+
+
+def addressed(entry: int, block: int, media: tuple[Media, ...]) -> Iterator[str]:
+    """Each medium of a block with the handle that brings it alone."""
+    for number, medium in enumerate(media, 1):
+        yield f"entry:{entry}/{block}/{number} {described(medium)}"

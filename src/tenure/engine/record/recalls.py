@@ -19,7 +19,7 @@ class RecallFacts(Struct, frozen=True, gc=False):
     sources: tuple[str, ...]  # objects; none of a search
 
 
-class Recalls(dict[int, RecallFacts], Listener):
+class RecallIndex(dict[int, RecallFacts], Listener):
     """By ordinal of the span, ascending."""
 
     def called(self, index: "Index", span: "Span", arguments: str) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.meter.cache import Call, PrefixCache
+from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.planners.handoff import request as handoff
@@ -33,7 +33,7 @@ from tenure.lab.harm.names import names_of
 from tenure.lab.protocols.accumulating import told_apart
 from tenure.lab.protocols.conditions import UNBOUNDED, USUAL, Conditions, limits, options
 from tenure.lab.protocols.tasks import Task
-from tenure.lab.replay import replay, seconds_of
+from tenure.lab.replay import replay
 from tenure.lab.stand_ins import briefed
 
 Says = Literal["nothing", "brief", "names"]

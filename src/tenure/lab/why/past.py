@@ -11,7 +11,7 @@ from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.record.index import Index
-from tenure.engine.record.medium import media_in
+from tenure.engine.record.recall import media_in
 from tenure.engine.view.edit import Commit, edits_v1_to_v2
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
