@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tenure.logs.json_files import lines
+from tenure.logs.json_files import lines, records
+from tenure.logs.reader import Skipped
 from tenure.logs.salvage import Damaged, cut, decode, decode_with_source, utf8
 from tenure.logs.shape import keys, opening
 from tenure.logs.transcript import branch, nearest, utc
@@ -84,3 +85,13 @@ def test_branches_end_and_hold_no_id_twice(parents: dict[str, str | None], leaf:
     assert len(set(walked)) == len(walked)
     assert not walked or walked[-1] == leaf
     nearest(dict(parents), {"a": 1}, leaf)
+
+
+def test_objects_that_share_a_line_are_read_one_by_one() -> None:
+    decoder = msgspec.json.Decoder(dict[str, str])
+    found = list(records([b'{"a":"}{\\"x"}{"b":"2"}\n{"c":"3"}{"d":\n'], decoder))
+    assert [item if isinstance(item, Skipped) else (item[0].line, item[0].size, item[1]) for item in found[:2]] == [
+        (1, 13, {"a": '}{"x'}),
+        (1, 9, {"b": "2"}),
+    ]
+    assert [isinstance(item, Skipped) for item in found] == [False, False, True]

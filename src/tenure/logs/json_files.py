@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import Final, Generic, TypeVar
 
@@ -15,6 +16,11 @@ from tenure.logs.salvage import Damaged, salvage, utf8
 from tenure.logs.shape import bare, keys, opening
 
 T = TypeVar("T")
+
+MOST_JOINED: Final = 16  # places in a line where an object may have ended
+_JOINT: Final = b'}{"'
+_JOINTS: Final = re.compile(rb"\}\{(?=\")")
+_any_value: Final = msgspec.json.Decoder(Raw)
 
 HEAD: Final = 64 * 2**10  # bytes that a format is recognised by
 LONGEST_LINE: Final = 256 * 2**20  # bytes; nothing longer is held, so memory stays bounded whatever the file holds
@@ -63,15 +69,34 @@ def records(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]") -> Iter
             yield item
             continue
         number, raw = item
+        for part in _objects(raw):
+            try:
+                read = salvage(part, decoder)
+            except Damaged as damage:
+                column = f" (column {damage.offset + 1})" if damage.offset >= 0 else ""
+                reason = f"damaged line: found {damage.found}{column}, expected one JSON object of this format"
+                yield Skipped(line=number, bytes=len(part), reason=reason)
+            else:
+                yield from (Skipped(line=number, bytes=0, reason=reason) for reason in read.left_out)
+                yield Element(number, read.source, read.faithful, len(part)), read.value
+
+
+def _objects(raw: bytes) -> list[bytes]:
+    """The objects that a line consists of, where a writer lost the end of one; else the line as it is."""
+    parts: list[bytes] = []
+    if 0 < raw.count(_JOINT) <= MOST_JOINED:
         try:
-            read = salvage(raw, decoder)
-        except Damaged as damage:
-            column = f" (column {damage.offset + 1})" if damage.offset >= 0 else ""
-            reason = f"damaged line: found {damage.found}{column}, expected one JSON object of this format"
-            yield Skipped(line=number, bytes=len(raw), reason=reason)
-        else:
-            yield from (Skipped(line=number, bytes=0, reason=reason) for reason in read.left_out)
-            yield Element(number, read.source, read.faithful, len(raw)), read.value
+            _any_value.decode(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            starts = [0, *(found.end() - 1 for found in _JOINTS.finditer(raw)), len(raw)]
+            at = 0
+            for end in starts[1:]:
+                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    _any_value.decode(raw[at:end])
+                    parts.append(raw[at:end])
+                    at = end
+            parts = parts if at == len(raw) else []
+    return parts or [raw]
 
 
 def _line(number: int, held: list[bytes], dropped: int) -> Iterator[tuple[int, bytes] | Skipped]:

@@ -38,7 +38,7 @@ class Transcript:
         self.line, self.size, self.at = 0, 0, ""  # where the reader stands
         self.calls: dict[str, int] = {}  # the draft of each call
         self._events: list[Event] = []
-        self._open = -1  # the place of the open reply among them
+        self._open = self._open_number = -1  # the place of the open reply among them, and its number
         self._seen: dict[Hashable, Hashable] = {}
         self._skipped: dict[str, tuple[int, int, int]] = {}  # of each reason: the first line, how often, bytes
         self._agents: dict[str, Agent] = {}
@@ -117,7 +117,7 @@ class Transcript:
         self.close()
         self._open = len(self._events)
         number = self.add(role, blocks, **fields)
-        self._open = self._open if number >= 0 else -1
+        self._open, self._open_number = self._open if number >= 0 else -1, number
         return number
 
     @property
@@ -131,7 +131,7 @@ class Transcript:
         if (draft := self.reply) is not None:
             draft = replace(draft, blocks=(*draft.blocks, *blocks), **fields)
             self._events[self._open] = draft
-            self.calls.update((block.call_id, self.count - 1) for block in blocks if isinstance(block, ToolCall))
+            self.calls.update((block.call_id, self._open_number) for block in blocks if isinstance(block, ToolCall))
 
     def close(self) -> None:
         """The open reply is whole."""
