@@ -13,7 +13,7 @@ from tenure.engine.meter.tokens import Tokenizer, o200k
 from tenure.engine.policies import policy_named
 from tenure.errors import InputError
 from tenure.lab.events import CallLine, SummaryLine
-from tenure.lab.harm.live import Watch
+from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 

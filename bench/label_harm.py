@@ -26,9 +26,9 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
 from tenure.lab.events import CommitLine, EntryLine, HarmLine
-from tenure.lab.harm.live import Watch
+from tenure.lab.harm.judge import Window
 from tenure.lab.harm.passage import Message, of_line
-from tenure.lab.harm.window import Window
+from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
 

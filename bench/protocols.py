@@ -23,9 +23,8 @@ from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import compacted
-from tenure.lab.protocols.conditions import CEILINGS, USUAL, Conditions, budget_of
 from tenure.lab.protocols.curves import curves
-from tenure.lab.protocols.isolated import isolated
+from tenure.lab.protocols.runs import CEILINGS, USUAL, Conditions, budget_of, isolated
 from tenure.lab.protocols.tasks import HUMAN_TOKENS, Task, laid_out
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.query import write

@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from tenure.errors import InputError, StoreError
 from tenure.lab.spread import Engine, Failed, Keep, engine_named, spread
-from tenure.lab.spread.code import code_of, reached
-from tenure.lab.spread.engines import Processes, one_process
-from tenure.lab.spread.task import Answer, J, Task, died
+from tenure.lab.spread.engines import Answer, J, Processes, Task, died, one_process
+from tenure.lab.spread.keep import code_of, reached
 
 
 class Sum(Struct, frozen=True):
@@ -272,7 +271,7 @@ def test_the_code_of_work_is_all_that_it_reaches_and_nothing_else() -> None:
 
 def test_what_modules_read_from_beside_them_is_reached_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "tenure"
-    monkeypatch.setattr("tenure.lab.spread.code.PACKAGE", package)
+    monkeypatch.setattr("tenure.lab.spread.keep.PACKAGE", package)
     for name, text in (
         ("first/work.py", "def work():\n    from tenure.second import table\n"),
         ("second/__init__.py", ""),

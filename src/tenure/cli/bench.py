@@ -112,7 +112,7 @@ def measure(
     """Measure the episode marks of stored sessions: overhead, wrong types, missing dependencies, repeated exploration."""
     from tenure.cli.bench_tables import marks_of
     from tenure.engine.meter.tokens import o200k
-    from tenure.lab.bench.stored import stored_measured
+    from tenure.lab.bench.gathered import stored_measured
 
     _put([(address, stored_measured(address, o200k())) for address in addresses], json, marks_of)
 
@@ -188,8 +188,7 @@ def _setup(
 ) -> "Setup":
     from tenure.cli.run import fields_of
     from tenure.engine.lifecycle.budget import parse_tokens
-    from tenure.lab.bench.condition import condition_named
-    from tenure.lab.bench.play import Setup
+    from tenure.lab.bench.play import Setup, condition_named
 
     return Setup(
         model=model,

@@ -11,10 +11,9 @@ from tenure.cli import words
 if TYPE_CHECKING:
     from tenure.lab.bench.measures.measured import Measured
     from tenure.lab.bench.outcome import Outcome
-    from tenure.lab.bench.report import Report, Row
+    from tenure.lab.bench.report import Rate, Report, Row, Spread
     from tenure.lab.bench.sequence import Step
     from tenure.lab.bench.sequence_run import Checked
-    from tenure.lab.bench.spread import Rate, Spread
 
 NONE: Final = "–"
 NOTE_CHARS: Final = 400

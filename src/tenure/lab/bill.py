@@ -31,7 +31,7 @@ from tenure.lab.events import (
     ReplayLine,
     SummaryLine,
 )
-from tenure.lab.harm.live import Watch
+from tenure.lab.harm.watch import Watch
 
 Kind = Literal["uncached", "write", "read", "output"]  # the four prices of a token
 Watched = Line | HarmLine | RecallLine

@@ -20,8 +20,8 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.edit import Edit
 from tenure.lab.events import CutLine, EntryLine, spelled
-from tenure.lab.harm.cut import Uses, after_cut, uses_of
 from tenure.lab.harm.passage import of_line
+from tenure.lab.harm.watch import Uses, after_cut, uses_of
 from tenure.lab.loading import Loaded, load
 from tenure.lab.oracles import oracle_edits
 from tenure.lab.replay import Options, Source

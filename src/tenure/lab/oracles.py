@@ -16,8 +16,8 @@ from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.index import NONE
 from tenure.engine.view.edit import Drop, Edit, Replace
-from tenure.lab.harm.cut import Uses
 from tenure.lab.harm.passage import plain
+from tenure.lab.harm.watch import Uses
 
 OBJECTS: Final = "oracle-objects"
 LINES: Final = "oracle-lines"

@@ -17,7 +17,6 @@ from tenure.agent.settings import World
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import InputError
-from tenure.lab.bench.condition import condition_named
 from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.harnesses import logs
 from tenure.lab.bench.harnesses.command import FOLDER, WORDS, Playing, command, requirement, spec_of, stop
@@ -32,7 +31,7 @@ from tenure.lab.bench.harnesses.swe_bench import (
 )
 from tenure.lab.bench.harnesses.trajectory import trajectory
 from tenure.lab.bench.outcome import FILE, STORE, read_outcome
-from tenure.lab.bench.play import Setup
+from tenure.lab.bench.play import Setup, condition_named
 from tenure.logs.detect import read
 from tenure.logs.places.files import open_session
 from tenure.testing.builders import by_words, call, human, placed, reply, result, system, thinking

@@ -9,8 +9,7 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.outcome import FILE, Outcome, read_outcome, write_outcome
-from tenure.lab.bench.report import Run, report
-from tenure.lab.bench.spread import rate, spread
+from tenure.lab.bench.report import Run, rate, report, spread
 from tenure.testing.builders import by_words
 
 

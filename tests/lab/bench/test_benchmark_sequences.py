@@ -9,10 +9,9 @@ import pytest
 from tenure.agent.events import Event, SessionOpened, TurnDone
 from tenure.agent.settings import World
 from tenure.errors import InputError
-from tenure.lab.bench.condition import condition_named
 from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.outcome import Outcome
-from tenure.lab.bench.play import Setup, Task, play
+from tenure.lab.bench.play import Setup, Task, condition_named, play
 from tenure.lab.bench.report import Run, report
 from tenure.lab.bench.sequence import sequence_named, sequence_names
 from tenure.lab.bench.sequence_run import checked_by, run

@@ -17,11 +17,9 @@ from tenure.lab.evidence.corpus import Member, corpus_of, source_of
 from tenure.lab.evidence.measure import Gathered, gathered, work
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
-from tenure.lab.protocols.conditions import budget_of
-from tenure.lab.protocols.isolated import isolated
+from tenure.lab.protocols.runs import budget_of, isolated
 from tenure.lab.spread import Engine, Keep, engine_named
-from tenure.lab.spread.engines import Processes, one_process
-from tenure.lab.spread.task import Answer, Task
+from tenure.lab.spread.engines import Answer, Processes, Task, one_process
 
 TOKENIZER = o200k()
 L = TypeVar("L")

@@ -7,8 +7,7 @@ from scenes import commit_line, drops, entry_lines, replayed, session
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.edit import Restore
 from tenure.lab.events import HarmLine
-from tenure.lab.harm.cut import after_cut
-from tenure.lab.harm.live import watched
+from tenure.lab.harm.watch import after_cut, watched
 from tenure.testing.builders import call, human, reply, result, thinking
 
 WORDS = st.sampled_from(

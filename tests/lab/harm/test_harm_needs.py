@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenes import messages
 
-from tenure.lab.harm.forms import Form
-from tenure.lab.harm.names import names_of
+from tenure.lab.harm.names import Form, names_of
 from tenure.lab.harm.passage import Field, plain
-from tenure.lab.harm.verbatim import verbatim_of
+from tenure.lab.harm.use import verbatim_of
 from tenure.testing.builders import call, human, reply
 
 

@@ -4,7 +4,7 @@ from scenes import commit_line, drops, missed, replayed, session, texts
 from tenure.engine.record.entry import Role
 from tenure.engine.view.edit import Insert, Replace, Restore
 from tenure.lab.events import Category
-from tenure.lab.harm.cut import after_cut
+from tenure.lab.harm.watch import after_cut
 from tenure.testing.builders import call, harness, human, indexed, reply, result, thinking
 
 ROW = "the_total = sum(each.price for each in cart)"

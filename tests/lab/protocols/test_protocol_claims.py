@@ -4,7 +4,7 @@ import pytest
 
 from tenure.lab.protocols import claims  # what it holds is named like tests
 from tenure.lab.protocols.claims import PartRow, Protocol, SweepRow
-from tenure.lab.protocols.conditions import WINDOW
+from tenure.lab.protocols.runs import WINDOW
 
 SAVING, FREE, TIMES, JUMP, COMPACTION, ISOLATED = (claim.key for claim in claims.CLAIMS)
 

@@ -12,7 +12,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.edit import Drop, Insert, Remove
 from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, SummaryLine
 from tenure.lab.protocols.compaction import ASKED_TOKENS, Compacting, Compaction, Says, charged, compacted
-from tenure.lab.protocols.conditions import USUAL, budget_of, options
+from tenure.lab.protocols.runs import USUAL, budget_of, options
 from tenure.lab.protocols.tasks import Task, laid_out
 from tenure.lab.replay import replay
 

@@ -18,9 +18,7 @@ from tenure.lab.bill import bill_of
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line
 from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
-from tenure.lab.protocols.conditions import USUAL, budget_of, options, told
-from tenure.lab.protocols.isolated import isolated
-from tenure.lab.protocols.measured import measured
+from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, told
 from tenure.lab.protocols.tasks import Task, laid_out
 from tenure.lab.replay import Source, replay
 from tenure.logs.reader import Event, Rewritten

@@ -14,8 +14,8 @@ from tenure.engine.planners.handoff.facts import COMMANDED, COMMANDS, PATCHED, V
 from tenure.engine.policies.tiered import READS
 from tenure.engine.record.objects import tool_name
 from tenure.lab.audit.shell import Showing, commanded
-from tenure.lab.harm.fields import COMMANDS as COMMAND_FIELDS
-from tenure.lab.harm.fields import PATCHES
+from tenure.lab.harm.names import PATCHES
+from tenure.lab.harm.use import COMMANDS as COMMAND_FIELDS
 
 PATH_CHARS: Final = 300  # of a longer path the end
 

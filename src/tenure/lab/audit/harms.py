@@ -9,10 +9,9 @@ from msgspec import Struct
 from tenure.engine.record.objects import HASH_CHARS
 from tenure.lab.audit.report import HARMS, Harm, Harms
 from tenure.lab.events import At, CommitLine, EntryLine, HarmLine, Line, Verdict
-from tenure.lab.harm.cut import Uses
-from tenure.lab.harm.judge import judge
+from tenure.lab.harm.judge import Window, judge
 from tenure.lab.harm.use import Use
-from tenure.lab.harm.window import Window
+from tenure.lab.harm.watch import Uses
 
 AROUND: Final = 200  # characters before and after what is shown in its place
 WORST_FIRST: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")

@@ -11,10 +11,10 @@ from tenure.lab.audit.report import Compaction, Row, Series, Session, Window
 from tenure.lab.audit.rereads import Rereads
 from tenure.lab.audit.tables import Placed, table
 from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Line, ReplayLine
-from tenure.lab.harm.cut import Uses
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.use import Use, uses
+from tenure.lab.harm.watch import Uses
 from tenure.lab.kinds import LABELS, kind_of_line
 
 LABEL_CHARS: Final = 72

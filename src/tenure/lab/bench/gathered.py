@@ -1,4 +1,4 @@
-"""Runs out of folders: outcomes, the sessions beside them, and what the harness said (an edge: it reads files).
+"""Runs out of folders: outcomes, the sessions beside them, and what the harness said; and any stored session, measured (an edge: it reads files).
 
 A folder is one run. Every `outcome.json` below it is a task; whether it was solved is what its own check said, else what the harness wrote beside it.
 """
@@ -17,6 +17,7 @@ from tenure.errors import InputError, StoreError
 from tenure.lab.bench.measures.measured import Measured, measured
 from tenure.lab.bench.outcome import FILE, Outcome, read_outcome
 from tenure.lab.bench.report import Run
+from tenure.lab.loading import load, own_address, own_store, source
 from tenure.store.records import Records
 
 DEEPEST: Final = 8  # folders from a run's to an outcome's
@@ -139,3 +140,13 @@ def _said(path: Path) -> bool | None:
 
 def _object(value: object) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def stored_measured(address: str, count: Tokenizer) -> Measured:
+    """The measures of a session: `path`, or `path#id` of a store of many. Raises InputError for one that is not there."""
+    found = own_address(address)
+    if found is None:
+        loaded = load([source(address)], count)
+        return measured(loaded.index, loaded.read, count)
+    with own_store(*found) as (store, sheet):
+        return session_measured(store, sheet.id, count)

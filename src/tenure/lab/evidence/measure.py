@@ -27,14 +27,13 @@ from tenure.lab.evidence.corpus import Corpus, Member, address_of, source_of, to
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import EARLY, LATE, Compacting, compacted
-from tenure.lab.protocols.conditions import CEILINGS, UNBOUNDED, budget_of, limits
 from tenure.lab.protocols.curves import curves
-from tenure.lab.protocols.isolated import isolated
+from tenure.lab.protocols.runs import CEILINGS, UNBOUNDED, budget_of, isolated, limits
 from tenure.lab.protocols.tasks import Task, laid_out
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.replay import Source
 from tenure.lab.spread import Engine, Failed, Keep, spread
-from tenure.lab.spread.code import code_of
+from tenure.lab.spread.keep import code_of
 from tenure.lab.validation import compare
 
 SUBJECT: Final = "provenance"  # the policy that issue 5's goals are for

@@ -21,7 +21,7 @@ from tenure.lab.evidence.measure import CEILING, PRUNE, SUBJECT, SWEPT, TOGETHER
 from tenure.lab.evidence.origins import KNOWN, PLACES
 from tenure.lab.intervals import wilson
 from tenure.lab.protocols.claims import Tested, rows_of, tested
-from tenure.lab.protocols.conditions import USUAL
+from tenure.lab.protocols.runs import USUAL
 from tenure.lab.protocols.workload import RULES
 from tenure.lab.query import Events
 from tenure.lab.report import charts

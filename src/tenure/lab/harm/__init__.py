@@ -5,7 +5,6 @@ policy: what a policy takes for an anchor and what is counted here as missed are
 """
 
 from tenure.lab.events import HarmLine
-from tenure.lab.harm.cut import after_cut, uses_of
-from tenure.lab.harm.live import watched
+from tenure.lab.harm.watch import after_cut, uses_of, watched
 
 __all__ = ["HarmLine", "after_cut", "uses_of", "watched"]

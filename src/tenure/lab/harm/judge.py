@@ -1,20 +1,176 @@
-"""Whether a need is visible, routed or lost.
+"""Whether a need is visible, routed or lost, and which failure a missing one is, by a table of rules.
 
 A need counts when something of it left, and nothing said since repeats it: so it is charged once, at its first use after the removal. What the
-model thought since is no source for what it says or calls, so that logs with and without reasoning count alike.
+model thought since is no source for what it says or calls, so that logs with and without reasoning count alike. The six categories are those of the
+Self-GC paper (Failure Categories and Case Studies, table 7), whose auditors judged by reading.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from tenure.lab.events import HarmLine, Verdict
-from tenure.lab.harm.categories import Case, classify
-from tenure.lab.harm.forms import Form
+from msgspec import Struct
+
+from tenure.engine.record.objects import tool_name
+from tenure.engine.record.tools import TOOL_KINDS, ToolKind
+from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
+from tenure.lab.events import At, Category, HarmLine, Verdict
 from tenure.lab.harm.holdings import Held, Holdings, holds, words_of
-from tenure.lab.harm.names import USUAL_FILES
+from tenure.lab.harm.names import USUAL_FILES, Form, Kind
+from tenure.lab.harm.passage import plain
 from tenure.lab.harm.use import Use, Wanted
-from tenure.lab.harm.window import Residue, Taken, Window
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """What a rule may look at: the use, the newest passage that held what is missing, and whether a handle of it is still shown."""
+
+    use: Use
+    held: Held
+    named: bool  # a visible residue names its object, but gives no cue
+
+
+class RuleOf(Struct, frozen=True, kw_only=True):
+    """A rule by its name."""
+
+    name: str
+    category: Category
+    holds: Callable[[Case], bool]
+
+
+_READS: Final = frozenset("read read_file readfile view cat open_file notebookread str_replace_editor".split())
+_STATES: Final = frozenset(
+    "todowrite todo_write update_plan write_todos taskcreate taskupdate tasklist taskoutput taskget bashoutput notes".split()
+)
+_CONTRACTS = re.compile(r"\b(?:CLAUDE|AGENTS|GEMINI|CONTRIBUTING|SKILL|CONVENTIONS|STYLE)\.md\b|\.cursorrules|/(?:rules|skills)/")
+_FAILURES = re.compile(r"\b(?:Traceback|FAILED|panicked|Exit code [1-9]|exit status [1-9]|AssertionError|error:)", re.IGNORECASE)
+_FAILED_WITHIN: Final = 4_000  # characters of an output that say whether it failed
+
+
+def _is_contract(case: Case) -> bool:
+    held = case.held
+    if held.origin in ("human", "harness") or held.role == "system":
+        return True
+    return tool_name(held.tool) == "skill" if held.tool else False
+
+
+def _reads_contract(case: Case) -> bool:
+    return case.held.kind == "tool_call" and _CONTRACTS.search(case.held.text[:_FAILED_WITHIN]) is not None and _is_read(case)
+
+
+def _is_state(case: Case) -> bool:
+    return bool(case.held.tool) and tool_name(case.held.tool) in _STATES
+
+
+def _is_failure(case: Case) -> bool:
+    held = case.held
+    if held.kind != "tool_result" or _is_read(case):
+        return False
+    return held.error or _FAILURES.search(held.text[:_FAILED_WITHIN]) is not None
+
+
+def _is_read(case: Case) -> bool:
+    return bool(case.held.tool) and tool_name(case.held.tool) in _READS
+
+
+def _is_locator(case: Case) -> bool:
+    return case.use.kind is Kind.LOCATOR and case.use.form is not Form.NUMBER
+
+
+def _is_verbatim(case: Case) -> bool:
+    return case.use.kind is Kind.VERBATIM and (not _is_output(case))
+
+
+def _is_output(case: Case) -> bool:
+    """Whether it was the output of a command or a search: rows and lines, not a source text."""
+    if case.held.kind != "tool_result" or _is_read(case):
+        return False
+    return TOOL_KINDS.get(tool_name(case.held.tool)) is not ToolKind.DURABLE
+
+
+# The first that holds decides; the last holds always.
+RULES: Final = (
+    RuleOf(name="a handle is shown, no cue", category=Category.ROUTING, holds=lambda case: case.named),
+    RuleOf(name="held by instructions", category=Category.CONTRACT, holds=_is_contract),
+    RuleOf(name="held by a read of instructions", category=Category.CONTRACT, holds=_reads_contract),
+    RuleOf(name="held by a task list", category=Category.LIVE, holds=_is_state),
+    RuleOf(name="held by a failure", category=Category.LIVE, holds=_is_failure),
+    RuleOf(name="is a locator", category=Category.LOCATOR, holds=_is_locator),
+    RuleOf(name="is a line of a source", category=Category.VERBATIM, holds=_is_verbatim),
+    RuleOf(name="is a detail", category=Category.EVIDENCE, holds=lambda _case: True),
+)
+
+
+def classify(case: Case) -> tuple[Category, str]:
+    """The category and the rule that decided it."""
+    decided = next(rule for rule in RULES if rule.holds(case))
+    return decided.category, decided.name
+
+
+class Taken(Struct, frozen=True, gc=False):
+    """What happened to a block: by which commit, how long the record was then, and what stands in its place."""
+
+    commit: int
+    entries: int
+    instead: str = ""
+
+
+class Residue(Struct, frozen=True, gc=False):
+    """A text that a commit put into the view, and the handles that it says it names."""
+
+    text: str
+    routes: tuple[str, ...]
+
+
+class Window:
+    """The view, told by commits. Mutable."""
+
+    def __init__(self) -> None:
+        self.taken: dict[At, Taken] = {}
+        self.unseen: set[At] = set()  # by the recorded agent itself, when it went on
+        self._residues: dict[str | At, Residue] = {}  # by key of the inserted entry, or by the place of the replaced block
+
+    def commit(self, number: int, entries: int, edits: tuple[Edit, ...], *, recorded: bool = False) -> None:
+        """Take in a commit. O(its edits), and O(what had left) of one that the recorded agent made itself."""
+        last = -1
+        for edit in edits:
+            match edit:
+                case Drop():
+                    self._take((edit.entry, edit.block), Taken(number, entries))
+                    last = max(last, edit.entry)
+                case Replace():
+                    at, text = (edit.entry, edit.block), plain(edit.text)
+                    self._take(at, Taken(number, entries, text))
+                    self._residues[at] = Residue(text, edit.routes)
+                case Restore():
+                    self.taken.pop((edit.entry, edit.block), None)
+                    self._residues.pop((edit.entry, edit.block), None)
+                case Insert():
+                    self._residues[edit.key] = Residue(plain(edit.text), edit.routes)
+                case Remove():
+                    self._residues.pop(edit.key, None)
+        if recorded:
+            self.unseen |= {(edit.entry, edit.block) for edit in edits if isinstance(edit, Drop | Replace)}
+            self.unseen |= {at for at in self.taken if at[0] <= last}
+
+    def shows(self, held: Held, text: str) -> bool:
+        """Whether a passage still shows a text that it held."""
+        taken = self.taken.get(held.at)
+        return taken is None or (bool(taken.instead) and holds(taken.instead, text))
+
+    def residues(self) -> Iterator[Residue]:
+        """What commits put into the view and stands there now."""
+        return iter(self._residues.values())
+
+    def says(self, text: str) -> bool:
+        """Whether a residue holds a text."""
+        return any(text in residue.text and holds(residue.text, text) for residue in self._residues.values())
+
+    def _take(self, at: At, taken: Taken) -> None:
+        self._residues.pop(at, None)
+        before = self.taken.get(at)
+        # What was replaced before and is dropped now had left already, unless the replacement was all that showed it.
+        self.taken[at] = taken if before is None or before.instead else before
+
 
 _HANDLE = re.compile(r"([A-Za-z_][\w.\-]{0,80}:[\w.\-]{1,120}(?:/\d{1,6})?)@[0-9a-f]{4,64}")
 _SHORTEST_CUE: Final = 4

@@ -1,14 +1,91 @@
-"""What a text names: places, ids, numbers, symbols.
+"""What a text names: places, ids, numbers, symbols, each with its form.
 
 Conservative on purpose: a string is taken for a name only when its form says so. One pass per pattern, each of them linear on any text.
 """
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Final
 
-from tenure.lab.harm.fields import PLACES
-from tenure.lab.harm.forms import Anchor, Form
+from msgspec import Struct
+
+# Arguments that hold what an edit must find, as the tools of known agents name them.
+TARGETS: Final = frozenset("old_string old_str oldText oldString old_text search find original target_text old_content".split())
+PATCHES: Final = frozenset("patchText patch diff input".split())
+PLACES: Final = frozenset(
+    "file_path filePath path absolute_path notebook_path dir_path directory workdir cwd file filename".split()
+)
+PATTERNS: Final = frozenset("pattern query regex words".split())
+BODIES: Final = frozenset(
+    "content new_string new_str newText newString new_text replace replacement file_text patchText patch diff".split()
+)
+# What an agent says of a call, or chooses from a list that its tools give it.
+REMARKS: Final = frozenset(
+    "description activeForm status priority output_mode format type subagent_type model timeout run_in_background include glob multiline"
+    " head_limit offset limit justification explanation".split()
+)
+COMMANDS: Final = frozenset("command cmd script code keystrokes".split())
+
+
+class Kind(StrEnum):
+    """What a need is."""
+
+    LOCATOR = "locator"
+    VERBATIM = "verbatim"
+    SYMBOL = "symbol"
+
+
+class Form(StrEnum):
+    """What a need looks like."""
+
+    PATH = "path"
+    FILE = "file"  # a name without its folder
+    URL = "url"
+    ID = "id"
+    HASH = "hash"
+    NUMBER = "number"
+    TARGET = "target"  # text that an edit is to find
+    LINES = "lines"  # lines of a body or of a command
+    QUOTE = "quote"
+    NAME = "name"
+
+
+KIND_OF: Final = {
+    Form.PATH: Kind.LOCATOR,
+    Form.FILE: Kind.LOCATOR,
+    Form.URL: Kind.LOCATOR,
+    Form.ID: Kind.LOCATOR,
+    Form.HASH: Kind.LOCATOR,
+    Form.NUMBER: Kind.LOCATOR,
+    Form.TARGET: Kind.VERBATIM,
+    Form.LINES: Kind.VERBATIM,
+    Form.QUOTE: Kind.VERBATIM,
+    Form.NAME: Kind.SYMBOL,
+}
+
+# Objects that may hold a string that still counts. A name or a file's bare name in more of them is the session's common talk, and the model has
+# it in mind; a whole path, an id or the text of an edit cannot be put down without having it, however often it stood.
+RARE: Final = {
+    Form.PATH: 24,
+    Form.FILE: 6,
+    Form.URL: 24,
+    Form.ID: 24,
+    Form.HASH: 24,
+    Form.NUMBER: 6,
+    Form.TARGET: 24,
+    Form.LINES: 6,
+    Form.QUOTE: 6,
+    Form.NAME: 6,
+}
+
+
+class Anchor(Struct, frozen=True, gc=False):
+    """One exact string that a step uses."""
+
+    form: Form
+    text: str
+
 
 # Endings of file names that agents work on.
 _EXTENSIONS: Final = frozenset(

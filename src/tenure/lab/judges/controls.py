@@ -20,11 +20,11 @@ from tenure.engine.record.entry import Entry, Role, Thinking
 from tenure.engine.record.index import Index, Span
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Edit
-from tenure.lab.harm.cut import Uses, after_cut
-from tenure.lab.harm.forms import Form
 from tenure.lab.harm.holdings import words_of
+from tenure.lab.harm.names import Form
 from tenure.lab.harm.passage import plain
 from tenure.lab.harm.use import Use, Wanted
+from tenure.lab.harm.watch import Uses, after_cut
 
 LEAST_SPANS: Final = 3  # calls of an `unused` control
 LEAST_SHARE: Final = 0.05  # of the view, that they weigh

@@ -12,7 +12,7 @@ from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.entry import Entry
 from tenure.lab.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
 from tenure.lab.events import HarmLine, spelled
-from tenure.lab.harm.cut import after_cut
+from tenure.lab.harm.watch import after_cut
 from tenure.lab.judges.case import Case, Control, Facts, Need, Piece
 from tenure.lab.judges.controls import holds, pair
 from tenure.lab.judges.pieces import of_edits, of_future, of_view

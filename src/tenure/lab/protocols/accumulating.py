@@ -10,8 +10,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.lab.events import AccumulatingRun, CallLine, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
-from tenure.lab.protocols.conditions import USUAL, Conditions, limits, options
-from tenure.lab.protocols.measured import Measuring, Tally
+from tenure.lab.protocols.runs import USUAL, Conditions, Measuring, Tally, limits, options
 from tenure.lab.protocols.tasks import Task
 from tenure.lab.replay import replay
 

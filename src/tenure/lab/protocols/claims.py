@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 from msgspec import Struct
 
-from tenure.lab.protocols.conditions import WINDOW
+from tenure.lab.protocols.runs import WINDOW
 from tenure.lab.query import Events
 
 Protocol = Literal["isolated", "accumulating"]

@@ -28,10 +28,9 @@ from tenure.engine.record.index import NONE
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
-from tenure.lab.harm.forms import Form
-from tenure.lab.harm.names import names_of
+from tenure.lab.harm.names import Form, names_of
 from tenure.lab.protocols.accumulating import told_apart
-from tenure.lab.protocols.conditions import UNBOUNDED, USUAL, Conditions, limits, options
+from tenure.lab.protocols.runs import UNBOUNDED, USUAL, Conditions, limits, options
 from tenure.lab.protocols.tasks import Task
 from tenure.lab.replay import replay
 from tenure.lab.stand_ins import briefed

@@ -14,11 +14,11 @@ from typing import Final
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
-from tenure.lab.harm.cut import uses_of
 from tenure.lab.harm.holdings import Held
 from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.use import Use
-from tenure.lab.protocols.conditions import UNBOUNDED, told
+from tenure.lab.harm.watch import uses_of
+from tenure.lab.protocols.runs import UNBOUNDED, told
 from tenure.lab.protocols.workload import use_of
 from tenure.lab.replay import Options, Source
 from tenure.lab.replay import replay as replayed

@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
-from tenure.lab.harm.forms import Form
-from tenure.lab.harm.names import names_of
+from tenure.lab.harm.names import Form, names_of
 from tenure.lab.loading import source
-from tenure.lab.protocols.conditions import told
+from tenure.lab.protocols.runs import told
 from tenure.lab.replay import Source
 from tenure.logs.reader import Event
 

@@ -18,7 +18,7 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.objects import tool_key, tool_name
 from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
-from tenure.lab.protocols.conditions import UNBOUNDED
+from tenure.lab.protocols.runs import UNBOUNDED
 from tenure.lab.replay import Options, Source
 from tenure.lab.replay import replay as replayed
 

@@ -6,8 +6,8 @@ of the jobs. A job that fails is a value that names it. Kept results serve again
 
 from tenure.lab.spread.engines import ENGINES as ENGINES
 from tenure.lab.spread.engines import Engine as Engine
+from tenure.lab.spread.engines import Failed as Failed
+from tenure.lab.spread.engines import Job as Job
 from tenure.lab.spread.engines import engine_named as engine_named
 from tenure.lab.spread.keep import Keep as Keep
 from tenure.lab.spread.spread import spread as spread
-from tenure.lab.spread.task import Failed as Failed
-from tenure.lab.spread.task import Job as Job

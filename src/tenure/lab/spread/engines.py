@@ -1,7 +1,7 @@
 """Who does the jobs: this process, several of this machine, or a cluster (an edge).
 
-An engine gives each job's place with its answer as soon as there is one, in any order, and to each job exactly one. A worker that dies -
-killed, out of memory - costs the job that killed it, not those that ran beside it.
+What comes back of a job is bytes, or why there are none. An engine gives each job's place with its answer as soon as there is one, in any order, and
+to each job exactly one. A worker that dies - killed, out of memory - costs the job that killed it, not those that ran beside it.
 """
 
 import os
@@ -12,15 +12,63 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from threading import Thread
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
-from tenure.lab.spread.task import Answer, Failed, J, Job, Task, died
+from tenure.lab.spread.keep import code_of
 
-if TYPE_CHECKING:  # names another class on Windows
+if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+
+class Job(Protocol):
+    """What is to be done: a small frozen value that can be pickled."""
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything that the result depends on, beside its name and the code: settings, and the hash of the content of what is read."""
+        ...
+
+
+class Failed(Struct, frozen=True, kw_only=True):
+    """A job that came to no result."""
+
+    name: str
+    kind: str  # of error, by its class
+    reason: str
+
+
+def died(job: Job) -> Failed:
+    """That whoever did the job did not live to tell."""
+    return Failed(name=job.name, kind="WorkerDied", reason="the process that ran it ended without a word")
+
+
+Answer = bytes | Failed
+J = TypeVar("J", bound=Job)
+
+
+class Task(Struct, Generic[J], frozen=True):
+    """`work`, as the engines run it. Picklable when `work` is a function of a module."""
+
+    work: Callable[[J], Struct]
+    code: str  # of whoever asks; another here would mix results of two versions
+
+    def __call__(self, job: J) -> Answer:
+        """The result as MessagePack, in which no float loses a digit."""
+        try:
+            if code_of(self.work) != self.code:
+                return Failed(name=job.name, kind="OtherCode", reason="the code where it ran is not the code that asked for it")
+            return msgspec.msgpack.encode(self.work(job))
+        except Exception as error:  # whatever it was: the other jobs go on, and this one is named
+            return Failed(name=job.name, kind=type(error).__name__, reason=str(error))
 
 
 class Engine(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from tenure.extras import NotInstalled
-from tenure.lab.spread.task import Answer, Failed, J, Job, Task, died
+from tenure.lab.spread.engines import Answer, Failed, J, Job, Task, died
 
 
 class OnRay(Struct, frozen=True):

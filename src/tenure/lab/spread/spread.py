@@ -7,10 +7,8 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenure.lab.spread.code import code_of
-from tenure.lab.spread.engines import Engine, one_process
-from tenure.lab.spread.keep import Keep
-from tenure.lab.spread.task import Answer, Failed, J, Job, Task
+from tenure.lab.spread.engines import Answer, Engine, Failed, J, Job, Task, one_process
+from tenure.lab.spread.keep import Keep, code_of
 
 FORMAT: Final = "1"  # of keys, and of what is kept under them
 

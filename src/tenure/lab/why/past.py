@@ -18,10 +18,9 @@ from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
 from tenure.lab.harm.holdings import Holdings
-from tenure.lab.harm.judge import judge
+from tenure.lab.harm.judge import Window, judge
 from tenure.lab.harm.passage import of_entry
 from tenure.lab.harm.use import uses
-from tenure.lab.harm.window import Window
 from tenure.lab.loading import load
 from tenure.lab.replay import Options, Source, replay
 from tenure.store.held import whole_record

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.agent.catalogue import is_scripted
-from tenure.lab.bench.condition import CEILING, CWL
+from tenure.lab.bench.play import CEILING, CWL
 
 SESSION: Final = "tenure"  # the conversation's id, in every container the same
 FOLDER: Final = "tenure"  # below a harness's folder of logs

@@ -22,10 +22,10 @@ from harbor.environments.base import BaseEnvironment
 from harbor.models.agent.context import AgentContext
 from pydantic import Field
 
-from tenure.lab.bench.condition import CEILING, CWL, condition_named
 from tenure.lab.bench.harnesses import command as commands
 from tenure.lab.bench.harnesses import logs
 from tenure.lab.bench.outcome import STORE
+from tenure.lab.bench.play import CEILING, CWL, condition_named
 
 
 class TenureOptions(InstalledAgentOptions):

@@ -23,9 +23,9 @@ from terminal_bench.agents.installed_agents.abstract_installed_agent import Abst
 from terminal_bench.terminal.models import TerminalCommand
 from terminal_bench.terminal.tmux_session import TmuxSession
 
-from tenure.lab.bench.condition import CEILING, CWL, condition_named
 from tenure.lab.bench.harnesses import command as commands
 from tenure.lab.bench.harnesses import logs
+from tenure.lab.bench.play import CEILING, CWL, condition_named
 
 SYSTEM = "command -v curl git rg >/dev/null || { apt-get update && apt-get install -y curl ca-certificates git ripgrep; }"
 

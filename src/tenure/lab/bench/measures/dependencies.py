@@ -14,8 +14,7 @@ from tenure.engine.record.entry import Block, Origin, Text, ToolResult
 from tenure.engine.record.episodes import Episode, EpisodeType
 from tenure.engine.record.index import NONE, Index
 from tenure.lab.bench.measures.calls import Called, Read
-from tenure.lab.harm.forms import KIND_OF, RARE, Anchor, Kind
-from tenure.lab.harm.names import names_of
+from tenure.lab.harm.names import KIND_OF, RARE, Anchor, Kind, names_of
 
 NAMED: Final = 5  # strings that a finding shows
 NAMES: Final = 2  # symbols that make a use, where no place or id does
