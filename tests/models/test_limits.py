@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tenure.errors import Failure, Overflow
 from tenure.models.failures import OVERFLOWS, overflow_in, sentence, trouble, trouble_in
-from tenure.models.scripted import APIStatusError
 
 # who, the words, and their figures: what is allowed, what came, what was asked for the reply
 TOLD = [
@@ -234,6 +233,13 @@ def test_a_routers_error_is_read_to_the_providers_own_words() -> None:
 @given(st.text(string.ascii_letters + string.digits + " .:,-/()[]<>=$", max_size=200))
 def test_words_that_no_provider_says_hold_no_window(words: str) -> None:
     assert overflow_in(words, {}) is None
+
+
+class APIStatusError(Exception):
+    """A provider's refusal as the SDKs raise it; failures are told apart by this name."""
+
+    status_code: int
+    body: object
 
 
 def refusal(status: int, body: object) -> APIStatusError:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.apis import APIS
 from tenure.errors import Failure, Overflow
@@ -97,14 +98,8 @@ def trouble(error: BaseException, *, begun: bool = False, host: str = "") -> Tro
     status = getattr(error, "status_code", None)
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(status, int) and "APIStatusError" in names:
-        fields = _error_fields(getattr(error, "body", None))
-        overflow = overflow_in(_words(fields), fields)
-        return Trouble(
-            kind=_kind(status, fields, overflow, begun=begun),
-            detail=_status_detail(status, fields),
-            retry_after_s=_retry_after(getattr(getattr(error, "response", None), "headers", None)),
-            overflow=overflow,
-        )
+        found = refusal(status, getattr(error, "body", None), begun=begun)
+        return replace(found, retry_after_s=_retry_after(getattr(getattr(error, "response", None), "headers", None)))
     if "APIError" in names and (fields := _error_fields(getattr(error, "body", None))):
         return trouble_in(fields, begun=begun)
     if isinstance(error, TypeError) and "authentication" in str(error):  # how the SDK of Anthropic says that it has no key
@@ -115,6 +110,13 @@ def trouble(error: BaseException, *, begun: bool = False, host: str = "") -> Tro
                 return Trouble(kind=Failure.NO_SERVER)
             return Trouble(kind=after if begun else before, detail=_innermost(error))
     return None
+
+
+def refusal(status: int, body: object, *, begun: bool = False) -> Trouble:
+    """What a response with the status of an error comes to."""
+    fields = _error_fields(body)
+    overflow = overflow_in(_words(fields), fields)
+    return Trouble(kind=_kind(status, fields, overflow, begun=begun), detail=_status_detail(status, fields), overflow=overflow)
 
 
 def trouble_in(fields: Mapping[str, Any], *, begun: bool) -> Trouble:

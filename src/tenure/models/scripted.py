@@ -15,10 +15,11 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.apis import APIS
 from tenure.apis.json_text import Json, dump, load, object_of
@@ -28,31 +29,15 @@ from tenure.engine.meter.figures import first_line
 from tenure.errors import Failure, InputError, ModelError
 from tenure.extras import NotInstalled
 from tenure.logs.places.files import read_file
-from tenure.models.failures import Trouble, sentence, trouble, trouble_in
+from tenure.models.failures import Trouble, refusal, sentence, trouble_in
 from tenure.testing.prefix import PrefixCache
-from tenure.testing.script import Broken, Call, Fault, Reply, output_text, wire, wire_error
+from tenure.testing.script import Broken, Fault, Playing, Reply, Script, Turn, output_text, wire, wire_error
 from tenure.testing.streams import events
 
 LARGEST: Final = 64 * 2**20  # bytes of a script
 CHUNK: Final = 24  # characters that come at once, where there is a pace
 
-Turn = Reply | Fault | Broken
 T = TypeVar("T", bound=Struct)
-
-
-class Playing(Struct, frozen=True, kw_only=True):
-    """How a script is played."""
-
-    model: str = "scripted"  # as which it is billed
-    dialect: str = "openai-chat"  # whose events it speaks
-    pace_s: float = 0.0  # between two pieces of a reply
-
-
-class Script(Struct, frozen=True, kw_only=True):
-    """What a scripted model says, in order."""
-
-    replies: tuple[Turn, ...]
-    playing: Playing = Playing()
 
 
 def read_script(path: Path) -> Script:
@@ -163,7 +148,8 @@ class ScriptedSpeaker:
         n, turn = self._next, self._script.replies[self._next]
         self._next += 1
         if isinstance(turn, Fault):
-            self._fault(turn, n)
+            found = refusal(turn.status, turn.raw or wire_error(turn, self.dialect, n))
+            raise self._failed(replace(found, retry_after_s=turn.retry_after_s))
         request = dict(object_of(load(body.decode("utf-8", "surrogatepass"), "request"), "request"))
         reply = turn.reply if isinstance(turn, Broken) else turn
         usage = self._billing().usage(request, self._rules, self._now(), self._tokens(output_text(reply)))
@@ -204,12 +190,7 @@ class ScriptedSpeaker:
             return
         for start in range(0, len(text), CHUNK):
             await self._wait(pace_s)
-            yield msgspec.structs.replace(spoken, text=text[start : start + CHUNK])
-
-    def _fault(self, fault: Fault, n: int) -> NoReturn:
-        found = trouble(_Status(fault, wire_error(fault, self.dialect, n)))
-        assert found is not None
-        raise self._failed(msgspec.structs.replace(found, retry_after_s=fault.retry_after_s))
+            yield replace(spoken, text=text[start : start + CHUNK])
 
     async def _break(self, turn: Broken, assembly: ReplyStream) -> None:
         match turn.how:
@@ -229,19 +210,6 @@ class ScriptedSpeaker:
         return ModelError(
             found.kind, sentence(self.name, found), said=said, retry_after_s=found.retry_after_s, overflow=found.overflow
         )
-
-
-class APIStatusError(Exception):
-    """A provider's refusal as the SDKs raise it; failures are told apart by this name."""
-
-    status_code: int
-    body: object
-
-
-class _Status(APIStatusError):
-    def __init__(self, fault: Fault, body: object) -> None:
-        super().__init__(fault.message)
-        self.status_code, self.body = fault.status, fault.raw or body
 
 
 def _behind(replies: tuple[Turn, ...], done: int) -> int:
@@ -264,6 +232,3 @@ def _decoded(stream: Iterator[bytes]) -> Iterator[object]:
         found = _DATA.search(event)
         if found is not None and found[1] != b"[DONE]":
             yield load(found[1].decode("utf-8", "surrogatepass"))
-
-
-__all__ = ["Call", "Script", "ScriptedSpeaker", "parse_script", "read_script"]

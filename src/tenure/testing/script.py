@@ -5,12 +5,12 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from tenure.apis import APIS
+from tenure.apis import APIS, COMMON
 from tenure.apis.server import Call, Fault, Reply
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.rules import Rules
 
-__all__ = ["Broken", "Call", "Fault", "Reply", "Script", "output_text", "wire", "wire_error"]
+__all__ = ["Broken", "Call", "Fault", "Playing", "Reply", "Script", "Turn", "output_text", "wire", "wire_error"]
 
 
 class Broken(Struct, frozen=True, kw_only=True):
@@ -25,10 +25,22 @@ class Broken(Struct, frozen=True, kw_only=True):
     after: int = 3
 
 
+Turn = Reply | Fault | Broken
+
+
+class Playing(Struct, frozen=True, kw_only=True):
+    """How a scripted model plays a script; a scripted provider goes by the requests."""
+
+    model: str = "scripted"  # as which it is billed
+    dialect: str = COMMON  # whose events it speaks
+    pace_s: float = 0.0  # between two pieces of a reply
+
+
 class Script(Struct, frozen=True, kw_only=True):
     """What comes of each request that was valid, in order."""
 
-    replies: tuple[Reply | Fault | Broken, ...]
+    replies: tuple[Turn, ...]
+    playing: Playing = Playing()
 
 
 _MESSAGES: Final = {
