@@ -25,7 +25,7 @@ class Opening(NamedTuple):
         return message if isinstance(message, dict) else {}
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class QuestionSettings(Struct, frozen=True, kw_only=True):
     """What a question wants of a request's settings."""
 
     max_output: int  # provider tokens

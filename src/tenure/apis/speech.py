@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tenure.apis.prefix import Asked, Opening
+from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.reply import ReplyStream, UsageParser
 from tenure.errors import Failure
 
@@ -27,7 +27,9 @@ class Speech(Struct, frozen=True, kw_only=True):
     path: str  # behind the base URL; `{model}` stands for the model's name
     stream: Callable[[UsageParser], ReplyStream]  # for one reply
     is_request: Callable[[Opening], bool]  # whether a request that begins like this can be one of this API
-    settings: Callable[[Asked], Mapping[str, object]]  # of a question; None takes one out of a prefix. Raises InputError
+    settings: Callable[
+        [QuestionSettings], Mapping[str, object]
+    ]  # of a question; None takes one out of a prefix. Raises InputError
     answer_settings: tuple[
         str, ...
     ]  # of a request, which hold for its answer and not for a question's behind it: "stop", "text.format"

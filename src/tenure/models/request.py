@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tenure.apis import APIS
 from tenure.apis.api import Head
 from tenure.apis.json_text import dump, load, source
-from tenure.apis.prefix import Asked, allow, continued, opening, without
+from tenure.apis.prefix import QuestionSettings, allow, continued, opening, without
 from tenure.apis.rules import rules_for
 from tenure.apis.turns import alternate
 from tenure.engine.record.entry import NEUTRAL, Draft, Origin, Role, Text
@@ -34,7 +34,7 @@ def question_body(
         allow(apis_of(question.prefix), (api,))
         fields = opening(question.prefix).fields
     settings = APIS[api].speech.settings(
-        Asked(
+        QuestionSettings(
             max_output=question.max_output,
             schema=question.schema if in_settings else None,
             prefix=fields,

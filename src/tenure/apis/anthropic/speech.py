@@ -6,7 +6,7 @@ from typing import Final
 from tenure.apis.anthropic.errors import ERRORS
 from tenure.apis.anthropic.stream import AnthropicStream
 from tenure.apis.json_text import load, number_of
-from tenure.apis.prefix import Asked, Opening
+from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.speech import Speech
 
 
@@ -20,15 +20,15 @@ def is_request(opening: Opening) -> bool:
     return "messages" in opening.fields and not is_chat
 
 
-def settings(asked: Asked) -> Mapping[str, object]:
+def settings(wanted: QuestionSettings) -> Mapping[str, object]:
     """The settings of a question. Thinking that a prefix asks for comes on top of the output limit, as the API wants it."""
-    thinking = load((asked.prefix or {}).get("thinking", "null"), "prefix")
+    thinking = load((wanted.prefix or {}).get("thinking", "null"), "prefix")
     budget = number_of(thinking, "budget_tokens") if isinstance(thinking, dict) else 0
-    values = {"max_tokens": asked.max_output + budget, "stream": True}
+    values = {"max_tokens": wanted.max_output + budget, "stream": True}
     return (
         values
-        if asked.schema is None
-        else values | {"output_config": {"format": {"type": "json_schema", "schema": asked.schema}}}
+        if wanted.schema is None
+        else values | {"output_config": {"format": {"type": "json_schema", "schema": wanted.schema}}}
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from tenure.apis.json_text import Json, dump, load
 from tenure.apis.openai_chat.errors import ERRORS
 from tenure.apis.openai_chat.stream import ChatStream
-from tenure.apis.prefix import Asked, Opening
+from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.speech import Speech
 
 _LIMITS: Final = ("max_completion_tokens", "max_tokens")
@@ -18,12 +18,14 @@ def is_request(opening: Opening) -> bool:
     return "messages" in opening.fields and not is_claude
 
 
-def settings(asked: Asked) -> Mapping[str, object]:
+def settings(wanted: QuestionSettings) -> Mapping[str, object]:
     """The settings of a question. The key of a prefix's own output limit counts; OpenAI and servers elsewhere know it by different ones."""
-    limit = asked.limit or _LIMITS[not asked.is_at_home]
-    limit = next((key for key in _LIMITS if asked.prefix is not None and key in asked.prefix), limit)
-    form = {} if asked.schema is None else {"response_format": {"type": "json_schema", "json_schema": json_schema(asked.schema)}}
-    return {"stream": True, "stream_options": {"include_usage": True}, **form, limit: asked.max_output}
+    limit = wanted.limit or _LIMITS[not wanted.is_at_home]
+    limit = next((key for key in _LIMITS if wanted.prefix is not None and key in wanted.prefix), limit)
+    form = (
+        {} if wanted.schema is None else {"response_format": {"type": "json_schema", "json_schema": json_schema(wanted.schema)}}
+    )
+    return {"stream": True, "stream_options": {"include_usage": True}, **form, limit: wanted.max_output}
 
 
 def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from tenure.apis.json_text import load
 from tenure.apis.openai_chat.speech import json_schema
 from tenure.apis.openai_responses.errors import ERRORS
 from tenure.apis.openai_responses.stream import ResponsesStream
-from tenure.apis.prefix import Asked, Opening
+from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.speech import Speech
 from tenure.errors import InputError
 
@@ -23,27 +23,27 @@ def is_request(opening: Opening) -> bool:
     return "input" in opening.fields and "messages" not in opening.fields
 
 
-def settings(asked: Asked) -> Mapping[str, object]:
+def settings(wanted: QuestionSettings) -> Mapping[str, object]:
     """The settings of a question. Without a prefix nothing is stored at the provider; with one, what is stored is as the prefix has it.
 
     At home a prefix's tools are not to be called, hosted ones included, which act by themselves. OpenAI's own list of what makes a cache miss
     (`prompt_cache_diagnostics`) has tools, format and effort, and not `tool_choice`; servers elsewhere render no tools at all under "none" (SGLang:
     github.com/NousResearch/hermes-agent pull 110480). Raises InputError for a conversation that the provider keeps.
     """
-    values: dict[str, object] = {"stream": True, "max_output_tokens": max(asked.max_output, LEAST_OUTPUT)}
-    if asked.prefix is None:
+    values: dict[str, object] = {"stream": True, "max_output_tokens": max(wanted.max_output, LEAST_OUTPUT)}
+    if wanted.prefix is None:
         values["store"] = False
         return (
             values
-            if asked.schema is None
-            else values | {"text": {"format": {"type": "json_schema", **json_schema(asked.schema)}}}
+            if wanted.schema is None
+            else values | {"text": {"format": {"type": "json_schema", **json_schema(wanted.schema)}}}
         )
-    held = {key: load(asked.prefix[key], "prefix") for key in ("conversation", "tools") if key in asked.prefix}
+    held = {key: load(wanted.prefix[key], "prefix") for key in ("conversation", "tools") if key in wanted.prefix}
     if held.get("conversation"):
         raise InputError(
             "prefix", "a conversation that the provider keeps, and would write this question into", "its messages in the request"
         )
-    choice = {"tool_choice": "none"} if asked.is_at_home and held.get("tools") else {}
+    choice = {"tool_choice": "none"} if wanted.is_at_home and held.get("tools") else {}
     return values | choice | dict.fromkeys(DETACHED)
 
 
