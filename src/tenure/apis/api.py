@@ -14,7 +14,7 @@ from tenure.apis.json_text import Message, dump, encoded
 from tenure.apis.media import Source
 from tenure.apis.memo import Memo
 from tenure.apis.reply import ReplyStream
-from tenure.apis.sdk import decoded
+from tenure.apis.sdk import decoded, sendable
 from tenure.apis.speech import Speech
 from tenure.apis.turns import alternate, join, role_of
 from tenure.engine.record.entry import Draft, ToolCall, Usage
@@ -176,6 +176,10 @@ class Api(Protocol):
     def arguments(self, head: Mapping[str, Any], messages: Sequence[bytes]) -> dict[str, Any]:
         """A request as the keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
         return {**head, self.body_key: [decoded(message) for message in messages]}
+
+    def given(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the SDK's call as a body has them; what is no JSON stays as it is."""
+        return sendable(dict(fields))
 
     def fields(self, model: str, *, output: int, own: bool, session: str = "") -> dict[str, Any]:
         """What an agent's requests say beside the conversation: the model, at most `output` tokens, streamed.

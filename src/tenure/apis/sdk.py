@@ -1,6 +1,6 @@
 """What SDKs hand over and take, as dictionaries."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import msgspec
@@ -79,14 +79,6 @@ def sendable(value: Any) -> Any:
             return {clean(key): sendable(each) for key, each in cast(dict[str, Any], value).items()}
         case _:
             return value
-
-
-def sendable_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A request's fields as `sendable` gives them; a system prompt in parts, from whatever iterable of the SDK's types, is a list of dictionaries."""
-    system = fields.get("system")
-    if isinstance(system, Iterable) and not isinstance(system, str | bytes | Mapping):
-        fields = {**fields, "system": [plain(part) for part in cast(Iterable[Any], system)]}
-    return sendable(dict(fields))
 
 
 def storable(draft: Draft) -> Draft:

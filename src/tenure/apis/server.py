@@ -54,7 +54,7 @@ class Unit(NamedTuple):
 class Server(Protocol):
     """One API as its provider has it. The methods that have a body hold for most."""
 
-    path: ClassVar[str]  # of requests
+    paths: ClassVar[tuple[str, ...]]  # of requests; `{model}` stands for any name
     provider: ClassVar[str]  # whose rules hold
     head: ClassVar[tuple[str, ...]] = ("tools",)  # fields that the model reads before the messages, in its order
     body_key: ClassVar[str] = "messages"
@@ -63,8 +63,8 @@ class Server(Protocol):
     overloaded: ClassVar[int] = 500  # the status of a server that is
     failure: ClassVar[str] = "server_error"  # the type of any other error of the server's own
 
-    def read(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A request with its messages in a list."""
+    def read(self, body: dict[str, Any], path: str) -> dict[str, Any]:
+        """A request with its messages in a list; `model` and `stream` stand in it, wherever the API has them."""
         return body
 
     def violations(self, fields: Fields, messages: Sequence[Fields], rules: Rules) -> Iterator[str]:

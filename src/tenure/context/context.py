@@ -26,7 +26,7 @@ from tenure.apis.json_text import encoded as utf8
 from tenure.apis.rendering import light
 from tenure.apis.request import Builder, Request
 from tenure.apis.rules import rules_for
-from tenure.apis.sdk import is_json, plain, reply_id, sendable, sendable_fields, storable, undeclared
+from tenure.apis.sdk import is_json, plain, reply_id, sendable, storable, undeclared
 from tenure.context.recalls import Recalls
 from tenure.context.stored import Lately, StoredLog
 from tenure.engine.clip.setting import Clip
@@ -521,7 +521,7 @@ class Context:
         self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, beside: int = 0
     ) -> dict[str, Any]:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
-        fields = sendable_fields(fields)
+        fields = self._api.given(fields)
         offered = self._api.declarations([sendable(dict(tool)) for tool in tools])
         self._declare(offered)
         self._refuse_fields(fields)

@@ -8,10 +8,10 @@ import asyncio
 import math
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Thread
-from typing import Any, Final
+from typing import Any
 
 import uvicorn
 from msgspec import Struct
@@ -33,8 +33,6 @@ from tenure.testing.streams import events
 from tenure.testing.validity import violations
 
 __all__ = ["FakeProvider", "Seen", "serve", "violations"]
-
-_PATHS: Final = {api.server().path: api.name for api in APIS.values()}
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -64,20 +62,27 @@ class FakeProvider:
         report: Callable[[Usage], Usage] = lambda usage: usage,
     ) -> None:
         self.seen: list[Seen] = []
-        self.app = Starlette(routes=[Route(path, self._answer, methods=["POST"]) for path in _PATHS])
+        routes = ((path, api.name) for api in APIS.values() for path in api.server().paths)
+        self.app = Starlette(routes=[Route(path, self._endpoint(name), methods=["POST"]) for path, name in routes])
         self._script, self._rules, self._clock, self._tokens = script, dict(rules or {}), clock, tokens
         self._report = report
         self._cache = PrefixCache(tokens)
         self._answered = 0
 
-    async def _answer(self, request: Request) -> Response:
-        dialect, raw = _PATHS[request.url.path], await request.body()
+    def _endpoint(self, dialect: str) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            return await self._answer(dialect, request)
+
+        return answer
+
+    async def _answer(self, dialect: str, request: Request) -> Response:
+        raw = await request.body()
         try:
             body: dict[str, Any] = dict(object_of(load(raw.decode("utf-8", "surrogatepass"), "body"), "body"))
         except (InputError, UnicodeError) as error:
             return self._refuse(dialect, raw, (f"We could not parse the JSON body of your request: {error}",))
         server = APIS[dialect].server()
-        body = server.read(body)
+        body = server.read(body, request.url.path)
         rules = self._rules.get(dialect) or rules_for(server.provider, str(body.get("model", "")), dialect)
         if found := violations(body, rules):
             return self._refuse(dialect, raw, found, headers=request.headers)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from tenure.apis import APIS
-from tenure.apis.json_text import dump, load, object_of, optional_string
+from tenure.apis.api import Api
+from tenure.apis.json_text import dump, load, object_of
 from tenure.apis.server import Fields, Server, objects
 from tenure.engine.view.rules import Rules
 from tenure.testing.prefix import units
@@ -23,13 +24,13 @@ def violations(body: Mapping[str, Any], rules: Rules) -> tuple[str, ...]:
         *_roles(server, messages, rules),
         *server.violations(fields, messages, rules),
         *_markers(body, rules),
-        *_tools(fields),
+        *_tools(APIS[rules.dialect], fields),
     )
 
 
-def _tools(fields: Fields) -> Iterator[str]:
-    declared = [tool.get("function", tool) for tool in objects(fields.get("tools"))]
-    names = [optional_string(tool, "name") for tool in declared if isinstance(tool, dict) and tool.get("name")]
+def _tools(api: Api, fields: Fields) -> Iterator[str]:
+    declared = [tool.get("function") or tool for tool in api.declarations(objects(fields.get("tools")))]
+    names = [str(tool["name"]) for tool in declared if tool.get("name")]
     if len({*names}) < len(names):
         yield "tools: Tool names must be unique."
 

@@ -3,9 +3,9 @@
 https://platform.claude.com/docs/en/api/messages
 """
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tenure.apis.anthropic.markers import mark_request, strip_markers
 from tenure.apis.anthropic.messages import NAME, carries, draft_of, medium, rendered, source_in, system_draft
@@ -29,6 +29,7 @@ from tenure.apis.json_text import (
 )
 from tenure.apis.media import Source
 from tenure.apis.memo import Memo
+from tenure.apis.sdk import plain
 from tenure.apis.turns import alternate, role_of
 from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
@@ -145,6 +146,13 @@ class Anthropic(Api):
             fields["system"] = render_system(head.system)
         fields["messages"] = array_text(source(message, "message") for message in messages)
         return encoded(with_members("{}", fields))
+
+    def given(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """A system prompt in parts, from whatever iterable of the SDK's types, is a list of dictionaries."""
+        system = fields.get("system")
+        if isinstance(system, Iterable) and not isinstance(system, str | bytes | Mapping):
+            fields = {**fields, "system": [plain(part) for part in cast(Iterable[Any], system)]}
+        return super().given(fields)
 
     def fields(self, model: str, *, output: int, own: bool, session: str = "") -> dict[str, Any]:
         """The model, the output limit, streamed."""

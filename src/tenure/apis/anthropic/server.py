@@ -21,7 +21,7 @@ _STOPS: Final = {"length": "max_tokens", "refusal": "refusal", "filter": "refusa
 class AnthropicServer(Server):
     """The Messages API."""
 
-    path = "/v1/messages"
+    paths = ("/v1/messages",)
     provider = "anthropic"
     head = ("tools", "system")
     roles = ("user", "assistant", "system")

@@ -19,7 +19,7 @@ _STOPS: Final = {"length": "length", "filter": "content_filter"}
 class OpenAIChatServer(Server):
     """Chat Completions."""
 
-    path = "/v1/chat/completions"
+    paths = ("/v1/chat/completions",)
     provider = "openai"
     roles = ("system", "developer", "user", "assistant", "tool", "function")
     errors = ERRORS

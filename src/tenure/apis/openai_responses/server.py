@@ -18,14 +18,14 @@ from tenure.engine.view.rules import Rules
 class OpenAIResponsesServer(Server):
     """The Responses API."""
 
-    path = "/v1/responses"
+    paths = ("/v1/responses",)
     provider = "openai"
     head = ("tools", "instructions")
     body_key = "input"
     roles = ("system", "developer", "user", "assistant")
     errors = ERRORS
 
-    def read(self, body: dict[str, Any]) -> dict[str, Any]:
+    def read(self, body: dict[str, Any], path: str) -> dict[str, Any]:
         """A string as input is one user message."""
         given = body.get("input")
         return {**body, "input": [{"role": "user", "content": given}]} if isinstance(given, str) else body
