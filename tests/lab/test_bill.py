@@ -39,9 +39,7 @@ from tenure.lab.events import (
     Verdict,
 )
 from tenure.lab.heads import FIRST
-from tenure.lab.loading import source, store_drafts
 from tenure.lab.replay import Options, Source, replay
-from tenure.lab.sample import sample_session
 
 # Prices of which every kind shows: a bill of 1,002,003,004 has 1 token of output, 2 written, 3 read and 4 uncached.
 PRICES = PricesLine(uncached=1.0, read=1e3, write=1e6, output=1e9, ttl_s=300, min_cache=100)
@@ -343,20 +341,11 @@ def test_the_order_of_a_calls_needs_does_not_matter(needs: Sequence[HarmLine]) -
 # --- A replay
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Source:
-    """A session of several hundred thousand tokens, annotated, out of a store of our own."""
-    folder = tmp_path_factory.mktemp("billed")
-    (folder / "work").mkdir()
-    store_drafts(folder / "sample.db", sample_session(folder / "work"), o200k())
-    return source(str(folder / "sample.db"))
-
-
 def written(sample: Source, ceiling: int) -> list[Watched]:
     return list(accounted(replay([sample], Options(budget=Budget(ceiling=ceiling), policy=POLICIES["cwl"]), o200k())))
 
 
-@pytest.mark.parametrize("ceiling", [20_000, 40_000])
+@pytest.mark.parametrize("ceiling", [7_000, 10_000])
 def test_an_independent_reader_comes_to_the_same_recalls(sample: Source, ceiling: int) -> None:
     lines = written(sample, ceiling)
     summary = lines[-1]
@@ -368,7 +357,7 @@ def test_an_independent_reader_comes_to_the_same_recalls(sample: Source, ceiling
 
 
 def test_the_parts_of_a_bill_come_to_what_the_replay_says(sample: Source) -> None:
-    lines = written(sample, 30_000)
+    lines = written(sample, 8_000)
     summary, bill = lines[-1], bill_of(lines)
     assert isinstance(summary, SummaryLine)
     assert bill.calls == summary.calls
@@ -378,7 +367,7 @@ def test_the_parts_of_a_bill_come_to_what_the_replay_says(sample: Source) -> Non
 
 
 def test_a_harm_follows_the_message_that_missed_and_a_recall_its_first_need(sample: Source) -> None:
-    lines = written(sample, 20_000)
+    lines = written(sample, 7_000)
     needs = {"visible": 0, "routed": 0, "lost": 0}
     at: EntryLine | None = None
     for before, line in pairwise(lines):
@@ -396,9 +385,9 @@ def test_a_harm_follows_the_message_that_missed_and_a_recall_its_first_need(samp
 
 
 def test_watching_changes_no_line_of_a_replay_but_the_summary(sample: Source) -> None:
-    options = Options(budget=Budget(ceiling=30_000), policy=POLICIES["cwl"])
+    options = Options(budget=Budget(ceiling=8_000), policy=POLICIES["cwl"])
     plain = [line for line in replay([sample], options, o200k()) if not isinstance(line, SummaryLine)]
-    assert [line for line in written(sample, 30_000) if not isinstance(line, HarmLine | RecallLine | SummaryLine)] == plain
+    assert [line for line in written(sample, 8_000) if not isinstance(line, HarmLine | RecallLine | SummaryLine)] == plain
 
 
 def test_a_bill_of_nothing_is_nothing() -> None:

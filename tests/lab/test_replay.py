@@ -13,22 +13,12 @@ from tenure.engine.policies import COMPAT, POLICIES
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.recall import raw
 from tenure.lab.events import CallLine, CommitLine, SummaryLine
-from tenure.lab.loading import load, source, store_drafts
+from tenure.lab.loading import load, source
 from tenure.lab.replay import Options, Source, replay
-from tenure.lab.sample import sample_session
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
 
 EVERY_POLICY = {**POLICIES, **COMPAT, "none": None}
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Source:
-    """A session of several hundred thousand tokens, annotated, out of a store of our own."""
-    folder = tmp_path_factory.mktemp("sample")
-    (folder / "work").mkdir()
-    store_drafts(folder / "sample.db", sample_session(folder / "work"), o200k())
-    return source(str(folder / "sample.db"))
 
 
 def written(sources: list[Source], budget: Budget, policy: Policy | None) -> Iterator[str]:
@@ -38,7 +28,7 @@ def written(sources: list[Source], budget: Budget, policy: Policy | None) -> Ite
 
 @pytest.mark.parametrize("name", EVERY_POLICY)
 @pytest.mark.parametrize(
-    "budget", [Budget(ceiling=40_000), Budget(target=60_000), Budget(window=100_000)], ids=["ceiling", "target", "window"]
+    "budget", [Budget(ceiling=8_000), Budget(target=9_000), Budget(window=10_000)], ids=["ceiling", "target", "window"]
 )
 def test_an_independent_reader_rebuilds_every_request_and_finds_nothing_wrong(sample: Source, budget: Budget, name: str) -> None:
     if name == "none":
@@ -47,14 +37,14 @@ def test_an_independent_reader_rebuilds_every_request_and_finds_nothing_wrong(sa
 
 
 def test_the_same_replay_gives_the_same_bytes(sample: Source) -> None:
-    once = list(written([sample], Budget(ceiling=50_000), POLICIES["cwl"]))
-    assert once == list(written([sample], Budget(ceiling=50_000), POLICIES["cwl"]))
+    once = list(written([sample], Budget(ceiling=8_000), POLICIES["cwl"]))
+    assert once == list(written([sample], Budget(ceiling=8_000), POLICIES["cwl"]))
 
 
 def test_what_left_is_recalled_byte_for_byte(sample: Source) -> None:
     loaded = load([sample], o200k())
     shown = {}
-    for line in replay([sample], Options(budget=Budget(ceiling=30_000), policy=POLICIES["cwl"]), o200k()):
+    for line in replay([sample], Options(budget=Budget(ceiling=7_000), policy=POLICIES["cwl"]), o200k()):
         if isinstance(line, CommitLine):
             shown |= {route: None for edit in line.edits for route in getattr(edit, "routes", ())}
     assert shown
@@ -66,13 +56,13 @@ def test_what_left_is_recalled_byte_for_byte(sample: Source) -> None:
 
 
 def test_several_sessions_run_one_after_another_in_one_conversation(sample: Source) -> None:
-    lines = list(replay([sample, sample], Options(budget=Budget(ceiling=60_000), policy=POLICIES["cwl"]), o200k()))
+    lines = list(replay([sample, sample], Options(budget=Budget(ceiling=12_000), policy=POLICIES["cwl"]), o200k()))
     last = lines[-1]
     assert isinstance(last, SummaryLine)
     assert last.violations == ()
     assert last.recoverable_share == 1.0
     calls = [line for line in lines if isinstance(line, CallLine)]
-    assert len(calls) == 2 * 171
+    assert len(calls) == 2 * 30
 
 
 def exchange(number: int, text: str) -> list[Event]:

@@ -36,7 +36,7 @@ def demo(
     replay: Annotated[
         bool, typer.Option("--replay", help="Replay your own newest agent session instead; it is only read.")
     ] = False,
-    sample: Annotated[bool, typer.Option("--sample", help="Replay a generated session instead.")] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Replay the demo's own session instead.")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="Print without pauses.")] = False,
     folder: Annotated[
         Path | None,
@@ -79,11 +79,10 @@ async def _played(stage: "Stage", console: Console, *, slow: bool) -> "Seen":
     """All tasks, told, and what they came to."""
     from tenure.agent.events import Requested, Retrying
     from tenure.agent.tour import read_tour
-
-    tasks = read_tour().tasks
     from tenure.cli.demo_screen import Pace, Screen
     from tenure.cli.demo_stage import cast
 
+    tasks = read_tour().tasks
     agent, model = await cast(stage)
     pace = Pace(word=0.013, line=0.08, moment=1.1, wait=asyncio.sleep) if slow else Pace()
     screen = Screen(console, pace, stage.project, lambda: agent.context.session)

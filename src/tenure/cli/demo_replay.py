@@ -1,8 +1,6 @@
 """What `tenure demo --replay` shows: your newest recorded session under a budget, without a model, a key or a network."""
 
-import tempfile
-from getpass import getuser
-from pathlib import Path
+import asyncio
 from typing import Final
 
 import typer
@@ -15,7 +13,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, policy_named
 from tenure.engine.policies.cwl import Cwl
 from tenure.errors import InputError
-from tenure.lab.loading import load, source, store_drafts
+from tenure.lab.loading import load, source
 from tenure.lab.replay import Options, Source
 from tenure.logs.places.here import Here, here
 from tenure.logs.places.places import usual_places
@@ -52,20 +50,17 @@ def _newest(where: Here, console: Console) -> Source | None:
 
 
 def _made(console: Console, *, asked: bool) -> Source:
-    """A session made on the spot, stored like any other so that it can be looked into afterwards."""
-    from tenure.lab.sample import sample_session
+    """The session of the demo, played now; it stays, so that it can be looked into afterwards."""
+    from tenure.cli.demo_stage import play_unseen, set_up
 
     why = "" if asked else "No agent's session long enough was found in the usual places (tenure sessions). "
     console.print(
-        f"{why}A session is made now: a scripted agent searches, reads, edits and tests a copy of Python's own library, and marks its episodes."
+        f"{why}A session is made now: the scripted agent of `tenure demo` works on a small project, and marks its episodes."
     )
-    with tempfile.TemporaryDirectory(prefix="tenure-demo-") as folder, console.status("working …"):
-        drafts = tuple(sample_session(Path(folder)))
-    path = Path(tempfile.gettempdir()) / f"tenure-demo-{getuser()}.db"
-    for old in path.parent.glob(path.name + "*"):
-        old.unlink()
-    store_drafts(path, drafts, o200k())
-    return source(str(path))
+    stage = set_up(None)
+    with console.status("working …"):
+        asyncio.run(play_unseen(stage))
+    return source(str(stage.store))
 
 
 def _ceiling(chosen: Source) -> int:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tenure.agent import tour
 from tenure.agent.approval import Mode
+from tenure.agent.events import Requested, Retrying
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools import ripgrep
@@ -105,6 +106,18 @@ async def cast(stage: Stage) -> tuple[Agent, InStep]:
     )
     world = World(environment=_environment(stage), home=stage.folder, today=None, speaker=lambda _: model)
     return await Agent.open(settings, world), model
+
+
+async def play_unseen(stage: Stage) -> None:
+    """Play all tasks without a screen."""
+    agent, model = await cast(stage)
+    try:
+        for task in tour.read_tour().tasks:
+            async for event in agent.run(task):
+                if isinstance(event, Requested | Retrying):
+                    model.go_on()
+    finally:
+        await agent.close()
 
 
 def _environment(stage: Stage) -> dict[str, str]:
