@@ -18,7 +18,6 @@ EXCEPTIONS = {
     "extras.py": "the name of an SDK's distribution",
     "lab/bench/harnesses/command.py": "a provider, before the colon of a model's name",
     "models/hosts.py": "data: which APIs a service speaks",
-    "models/scripted.py": "the usual API of a script, part of its format",
     "models/speaker.py": "the name of an SDK's module",
 }
 MOVING = ("logs/",)  # readers of logs still name the API whose messages a file holds
