@@ -8,7 +8,7 @@ from typing import Final
 
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.quotation import cited, enclosed, in_quotes
-from tenure.engine.record.tools import ToolKind
+from tenure.engine.record.tools import ACTS, Act, ToolKind
 
 # What is to be done by kind of tool; a tool that does not matter to the kind is named below.
 HINTS: Final = {
@@ -17,20 +17,13 @@ HINTS: Final = {
     ToolKind.DURABLE: "The change was made; read the file to see it as it is now",
 }
 
-# By tool, as `tool_name` gives them, where there is more to say.
-HINTS_BY_TOOL: Final = {
-    **dict.fromkeys(
-        "read read_file readfile view cat open_file notebookread".split(), "Read the file again for its present state"
-    ),
-    **dict.fromkeys(
-        "bash shell execute_command run_shell_command exec exec_command local_shell run terminal execute_bash".split(),
-        "Run it again for fresh output",
-    ),
-    **dict.fromkeys("webfetch web_fetch fetch fetch_url browse open_url".split(), "Fetch it again for its present state"),
-    **dict.fromkeys(
-        "task agent spawn_agent dispatch_agent".split(), "The sub-agent is done; ask it again only for something new"
-    ),
-    **dict.fromkeys("todowrite todo_write update_plan write_todos".split(), "A newer list stands further down"),
+# By what the tool does, where there is more to say.
+HINTS_BY_ACT: Final = {
+    Act.READ: "Read the file again for its present state",
+    Act.RUN: "Run it again for fresh output",
+    Act.FETCH: "Fetch it again for its present state",
+    Act.AGENT: "The sub-agent is done; ask it again only for something new",
+    Act.TODO: "A newer list stands further down",
 }
 
 _NOTE: Final = "[result"
@@ -39,7 +32,8 @@ ERROR_CHARS: Final = 160  # of a failed call's message that stay
 
 def hint(tool: str, kind: ToolKind) -> str:
     """What the model can do to have the like again."""
-    return HINTS_BY_TOOL.get(tool_name(tool)) or HINTS[kind]
+    act = ACTS.get(tool_name(tool))
+    return (HINTS_BY_ACT.get(act) if act else None) or HINTS[kind]
 
 
 def is_note(text: str) -> bool:

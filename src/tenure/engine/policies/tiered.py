@@ -24,7 +24,7 @@ from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Origin, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Span
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.tools import ToolKind, is_delimiter
+from tenure.engine.record.tools import Act, ToolKind, is_delimiter, tools_that
 from tenure.engine.view.action import Action, Shorten, Take
 
 ESSENTIAL: Final = frozenset(
@@ -35,7 +35,7 @@ LATEST_ONLY: Final = frozenset(
     "todoread todo_read saved_state current_config get_current_state git_status browser_snapshot browser_take_screenshot"
     " get_editor_state list_tabs".split()
 )
-READS: Final = frozenset("read read_file readfile view cat open_file notebookread".split())
+READS: Final = tools_that(Act.READ)
 
 LONG_ARGUMENT: Final = 400  # characters of one argument that is worth clearing
 LARGE: Final = 1.5  # times head and tail together: a result that is worth cutting

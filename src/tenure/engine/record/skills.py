@@ -15,7 +15,7 @@ from msgspec import Struct
 from tenure.engine.record.entry import At, ToolResult
 from tenure.engine.record.listener import Listener
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.tools import ToolKind, is_notes, is_recall
+from tenure.engine.record.tools import Act, ToolKind, is_notes, is_recall, tools_that
 
 if TYPE_CHECKING:
     from tenure.engine.record.index import Index, Span
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SKILL_TOOLS: Final = frozenset(
     {"skill", "read_skill", "load_skill", "use_skill", "get_skill", "view_skill", "activate_skill", "invoke_skill"}
 )
-READ_TOOLS: Final = frozenset({"read", "read_file", "readfile", "view", "view_file", "open_file", "fs_read", "get_file_contents"})
+READ_TOOLS: Final = tools_that(Act.READ)
 NAME_CHARS: Final = 72
 NEAREST: Final = 5  # names that an error lists
 

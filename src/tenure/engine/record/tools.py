@@ -46,6 +46,63 @@ TOOL_KINDS: Final[Mapping[str, ToolKind]] = {
     ),
 }
 
+
+class Act(StrEnum):
+    """What a call of a tool does."""
+
+    READ = "read"
+    SEARCH = "search"
+    LIST = "list"
+    LOOK_UP = "look up"  # symbols and tools, not files
+    RUN = "run"
+    PROCESS = "process"  # of a command that runs: its output, its input, its end
+    CREATE = "create"
+    WRITE = "write"
+    EDIT = "edit"
+    PATCH = "patch"
+    EDITOR = "editor"  # by an argument: reads, creates or edits
+    DELETE = "delete"
+    FETCH = "fetch"
+    SEARCH_WEB = "search the web"
+    AGENT = "agent"
+    TODO = "todo"
+    PLAN = "plan"  # thinking aloud, modes, questions to the user
+
+
+# By `tool_name`; names as Claude Code, Codex, OpenCode, pi, Gemini CLI, Cline, OpenHands, SWE-agent and Copilot use them.
+ACTS: Final[Mapping[str, Act]] = {
+    name: act
+    for act, names in {
+        Act.READ: "read read_file readfile view view_file cat open open_file notebookread read_many_files fs_read get_file_contents",
+        Act.SEARCH: "grep search codesearch search_file_content grep_search search_files search_file search_dir",
+        Act.LIST: "glob ls list find list_dir list_directory list_files file_search glob_search find_file",
+        Act.LOOK_UP: "lsp toolsearch list_code_definition_names",
+        Act.RUN: "bash shell exec exec_command run_shell_command run terminal execute_command local_shell execute_bash powershell"
+        " run_command run_in_terminal ipython execute_ipython_cell python",
+        Act.PROCESS: "bashoutput write_stdin killshell",
+        Act.CREATE: "create create_file new_file",
+        Act.WRITE: "write write_file write_to_file save_file",
+        Act.EDIT: "edit multiedit multi_edit edit_file notebookedit notebook_edit replace str_replace replace_in_file insert"
+        " search_replace insert_edit_into_file apply_diff undo_edit",
+        Act.PATCH: "apply_patch patch",
+        Act.EDITOR: "str_replace_editor str_replace_based_edit_tool file_editor",
+        Act.DELETE: "delete_file remove_file",
+        Act.FETCH: "webfetch web_fetch fetch fetch_url browse open_url browser_action",
+        Act.SEARCH_WEB: "websearch web_search google_web_search",
+        Act.AGENT: "task agent spawn_agent dispatch_agent subagent",
+        Act.TODO: "todowrite todo_write update_plan write_todos",
+        Act.PLAN: "todoread taskcreate taskupdate tasklist taskget think enterplanmode exitplanmode askuserquestion ask_user question"
+        " skill finish save_memory reportfindings",
+    }.items()
+    for name in names.split()
+}
+
+
+def tools_that(*acts: Act) -> frozenset[str]:
+    """The names of the tools that do one of these."""
+    return frozenset(name for name, act in ACTS.items() if act in acts)
+
+
 # Arguments that say in a few words what a call was about, most telling first.
 _CUES: Final = (
     "file_path", "filePath", "path", "absolute_path", "notebook_path", "pattern", "query", "url", "command", "cmd", "skill", "name",

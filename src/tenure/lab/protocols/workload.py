@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.objects import tool_key, tool_name
+from tenure.engine.record.tools import ACTS, Act
 from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
 from tenure.lab.protocols.runs import UNBOUNDED
@@ -41,32 +42,19 @@ class Use(StrEnum):
     OTHER = "other"
 
 
-# By `tool_name`; names as Claude Code, Codex, OpenCode, pi, Gemini CLI, Cline, OpenHands and SWE-agent use them.
+_USE_OF: Final = {
+    **dict.fromkeys((Act.EDIT, Act.PATCH, Act.EDITOR, Act.DELETE), Use.EDIT),
+    **dict.fromkeys((Act.WRITE, Act.CREATE), Use.WRITE),
+    Act.READ: Use.READ,
+    **dict.fromkeys((Act.SEARCH, Act.LIST, Act.LOOK_UP), Use.SEARCH),
+    **dict.fromkeys((Act.RUN, Act.PROCESS), Use.COMMAND),
+    **dict.fromkeys((Act.FETCH, Act.SEARCH_WEB), Use.WEB),
+    **dict.fromkeys((Act.PLAN, Act.TODO), Use.PLAN),
+    Act.AGENT: Use.AGENT,
+}
 USES: Final[Mapping[str, Use]] = {
-    **dict.fromkeys(
-        "edit multiedit multi_edit edit_file notebookedit notebook_edit apply_patch patch replace replace_in_file str_replace insert"
-        " str_replace_editor str_replace_based_edit_tool search_replace apply_diff undo_edit delete_file".split(),
-        Use.EDIT,
-    ),
-    **dict.fromkeys("write write_file write_to_file create create_file save_file".split(), Use.WRITE),
-    **dict.fromkeys("read read_file readfile view cat open open_file notebookread read_many_files".split(), Use.READ),
-    **dict.fromkeys(
-        "grep glob find ls list list_dir list_directory list_files search search_files search_file search_dir find_file codesearch lsp"
-        " search_file_content grep_search file_search glob_search list_code_definition_names toolsearch".split(),
-        Use.SEARCH,
-    ),
-    **dict.fromkeys(
-        "bash shell exec exec_command run_shell_command execute_bash execute_command powershell terminal run_command run_in_terminal"
-        " local_shell ipython execute_ipython_cell python bashoutput write_stdin killshell".split(),
-        Use.COMMAND,
-    ),
-    **dict.fromkeys("webfetch web_fetch websearch web_search google_web_search fetch browse browser_action".split(), Use.WEB),
-    **dict.fromkeys(
-        "todowrite todo_write todoread taskcreate taskupdate tasklist taskget update_plan write_todos think enterplanmode exitplanmode"
-        " askuserquestion ask_user question skill finish save_memory reportfindings".split(),
-        Use.PLAN,
-    ),
-    **dict.fromkeys("task agent taskoutput taskstop subagent".split(), Use.AGENT),
+    **{name: _USE_OF[act] for name, act in ACTS.items()},
+    **dict.fromkeys(("taskoutput", "taskstop"), Use.AGENT),
 }
 _BROWSERS: Final = ("browser", "playwright", "web_browser", "chrome", "puppeteer")  # in a tool's name or its server's
 _LOOKS: Final = re.compile(r'"command"\s*:\s*"view"')  # of an editor of several commands

@@ -15,7 +15,7 @@ from msgspec import Struct
 from tenure.engine.record.entry import Entry, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import tool_key
-from tenure.engine.record.tools import ToolKind, cue_of, is_delimiter, is_recall
+from tenure.engine.record.tools import ACTS, Act, ToolKind, cue_of, is_delimiter, is_recall, tools_that
 
 FILES: Final = 80  # listed, most recently touched first
 PATH_CHARS: Final = 300
@@ -25,18 +25,13 @@ TARGET_CHARS: Final = 160  # of a command; a longer one is known by its hash
 
 # What a call of a tool does to the file it names, in `tool_key` form.
 VERBS: Final = {
-    **dict.fromkeys("create create_file new_file".split(), "created"),
-    **dict.fromkeys("write write_file write_to_file save_file".split(), "written"),
-    **dict.fromkeys(
-        "edit multiedit multi_edit edit_file notebookedit notebook_edit replace str_replace replace_in_file insert search_replace"
-        " insert_edit_into_file apply_diff".split(),
-        "edited",
-    ),
-    **dict.fromkeys("delete_file remove_file".split(), "deleted"),
+    name: {Act.CREATE: "created", Act.WRITE: "written", Act.EDIT: "edited", Act.DELETE: "deleted"}[act]
+    for name, act in ACTS.items()
+    if act in (Act.CREATE, Act.WRITE, Act.EDIT, Act.DELETE)
 }
 # Tools of several commands: what each does. One that is not here changes nothing.
 COMMANDS: Final = {"create": "created", "str_replace": "edited", "insert": "edited", "undo_edit": "edited", "write": "written"}
-COMMANDED: Final = frozenset({"str_replace_editor", "str_replace_based_edit_tool", "file_editor"})
+COMMANDED: Final = tools_that(Act.EDITOR)
 PATCHED: Final = {"Add": "created", "Update": "edited", "Delete": "deleted"}
 
 _PATHS: Final = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "filename", "file")

@@ -19,7 +19,7 @@ from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.index import NONE, BlockFacts
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.tools import ToolKind, is_delimiter
+from tenure.engine.record.tools import ACTS, Act, ToolKind, is_delimiter
 
 LEAST: Final = 80  # tokens: less is not worth shortening
 AGAIN: Final = 160  # tokens of what was shortened before
@@ -49,14 +49,16 @@ class Source(StrEnum):
 
 
 _SOURCES: Final = {
-    **dict.fromkeys("read read_file readfile view cat open_file notebookread".split(), Source.READ),
-    **dict.fromkeys(
-        "bash shell exec exec_command run_shell_command run terminal execute_command local_shell execute_bash".split(),
-        Source.COMMAND,
-    ),
-    **dict.fromkeys("grep search codesearch search_file_content grep_search search_files".split(), Source.SEARCH),
-    **dict.fromkeys("glob ls list find list_dir list_directory list_files file_search glob_search".split(), Source.LISTING),
+    Act.READ: Source.READ,
+    Act.RUN: Source.COMMAND,
+    Act.SEARCH: Source.SEARCH,
+    Act.LIST: Source.LISTING,
 }
+
+
+def _source(tool: str) -> Source:
+    act = ACTS.get(tool_name(tool))
+    return _SOURCES.get(act, Source.OTHER) if act else Source.OTHER
 
 
 class Piece(Struct, frozen=True, kw_only=True):
@@ -212,7 +214,7 @@ class Sight:
                 at=result.at,
                 episode=facts.episode,
                 span=facts.span,
-                source=_SOURCES.get(tool_name(span.tool), Source.OTHER) if span else Source.OTHER,
+                source=_source(span.tool) if span else Source.OTHER,
                 weight=self.situation.view.weight(*result.at),
                 note=note,
                 names=names,
