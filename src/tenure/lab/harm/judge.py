@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.tools import TOOL_KINDS, ToolKind
+from tenure.engine.record.tools import TOOL_KINDS, Act, ToolKind, tools_that
 from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.lab.events import At, Category, HarmLine, Verdict
 from tenure.lab.harm.holdings import Held, Holdings, holds, words_of
@@ -37,7 +37,7 @@ class RuleOf(Struct, frozen=True, kw_only=True):
     holds: Callable[[Case], bool]
 
 
-_READS: Final = frozenset("read read_file readfile view cat open_file notebookread str_replace_editor".split())
+_READS: Final = tools_that(Act.READ, Act.EDITOR)
 _STATES: Final = frozenset(
     "todowrite todo_write update_plan write_todos taskcreate taskupdate tasklist taskoutput taskget bashoutput notes".split()
 )
