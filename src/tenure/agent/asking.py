@@ -17,7 +17,7 @@ LONGEST_S: Final = 60.0  # between two attempts, when nobody says how long
 ASKED_S: Final = 600.0  # a provider that asks for more is not waited for: the person is told
 
 
-class Patience(Struct, frozen=True, kw_only=True):
+class Attempts(Struct, frozen=True, kw_only=True):
     """How often a call is made in all, and how long to wait the first time, in seconds; each further wait is twice as long."""
 
     attempts: int = 1
@@ -25,13 +25,13 @@ class Patience(Struct, frozen=True, kw_only=True):
 
 
 # What cannot pass by itself is not tried again: a key, a bill, a refusal. A question that is too long is, once, when something has left.
-PATIENCE: Final[Mapping[Failure, Patience]] = {
-    Failure.RATE_LIMITED: Patience(attempts=10, first_s=2.0),
-    Failure.UNAVAILABLE: Patience(attempts=8, first_s=1.0),
-    Failure.CUT_SHORT: Patience(attempts=5, first_s=0.5),
-    Failure.BAD_REPLY: Patience(attempts=3, first_s=0.5),
+PATIENCE: Final[Mapping[Failure, Attempts]] = {
+    Failure.RATE_LIMITED: Attempts(attempts=10, first_s=2.0),
+    Failure.UNAVAILABLE: Attempts(attempts=8, first_s=1.0),
+    Failure.CUT_SHORT: Attempts(attempts=5, first_s=0.5),
+    Failure.BAD_REPLY: Attempts(attempts=3, first_s=0.5),
 }
-_NONE: Final = Patience()
+_NONE: Final = Attempts()
 
 
 class Wait(Struct, frozen=True, kw_only=True):

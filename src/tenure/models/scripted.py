@@ -158,8 +158,8 @@ class ScriptedSpeaker:
         for place, event in enumerate(_decoded(events(response, self.dialect, include_usage=True))):
             if isinstance(turn, Broken) and place == turn.after:
                 await self._break(turn, assembly)
-            for spoken in assembly.take(event):
-                async for piece in self._paced(spoken):
+            for delta in assembly.take(event):
+                async for piece in self._paced(delta):
                     yield piece
         whole = assembly.whole()
         assert whole is not None, "a scripted reply has an end"
@@ -183,32 +183,35 @@ class ScriptedSpeaker:
             self._count = o200k()
         return self._count(text)
 
-    async def _paced(self, spoken: Delta) -> AsyncGenerator[Delta, None]:
-        pace_s, text = self._script.playing.pace_s, spoken.text
+    async def _paced(self, delta: Delta) -> AsyncGenerator[Delta, None]:
+        pace_s, text = self._script.playing.pace_s, delta.text
         if pace_s <= 0 or not text:
-            yield spoken
+            yield delta
             return
         for start in range(0, len(text), CHUNK):
             await self._wait(pace_s)
-            yield replace(spoken, text=text[start : start + CHUNK])
+            yield replace(delta, text=text[start : start + CHUNK])
 
     async def _break(self, turn: Broken, assembly: ReplyStream) -> None:
         match turn.how:
             case "stall":
                 await asyncio.Event().wait()  # until whoever listens has had enough
             case "error":
-                told = wire_error(Fault(status=529), self.dialect, 0)["error"]
-                raise self._failed(trouble_in(told, begun=assembly.begun), assembly)
+                error = wire_error(Fault(status=529), self.dialect, 0)["error"]
+                raise self._failed(trouble_in(error, begun=assembly.begun), assembly)
             case "malformed":
                 raise self._failed(Trouble(kind=Failure.BAD_REPLY, detail="an event is no JSON"), assembly)
             case "cut" | "end":
                 kind = Failure.CUT_SHORT if assembly.begun else Failure.UNAVAILABLE
                 raise self._failed(Trouble(kind=kind, detail="the stream broke off"), assembly)
 
-    def _failed(self, found: Trouble, assembly: ReplyStream | None = None) -> ModelError:
-        said = assembly.text if assembly is not None else ""
+    def _failed(self, failure: Trouble, assembly: ReplyStream | None = None) -> ModelError:
         return ModelError(
-            found.kind, sentence(self.name, found), said=said, retry_after_s=found.retry_after_s, overflow=found.overflow
+            failure.kind,
+            sentence(self.name, failure),
+            said=assembly.text if assembly is not None else "",
+            retry_after_s=failure.retry_after_s,
+            overflow=failure.overflow,
         )
 
 
