@@ -8,14 +8,19 @@ import sys
 from pathlib import Path
 
 import damages
+import msgspec
 import pytest
 from homes import World
 
 from tenure.cli.main import main
+from tenure.engine.record.entry import Role
+from tenure.engine.view.edit import Commit, Insert, edits_v2_to_v1
 from tenure.errors import StoreError
+from tenure.store.contract import commit_id
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS, version_of
 from tenure.store.records import Conversation
+from tenure.store.rows import commit_of, commit_values
 from tenure.store.store import Store
 
 KILLED = """
@@ -133,3 +138,27 @@ def test_a_database_on_a_server_is_read_in_transactions_that_may_only_read() -> 
         assert store.verify(name) is None
         with pytest.raises(StoreError, match=r"read-only transaction.*it can be read"):
             store.create(Conversation(id=name + "x"))
+
+
+def test_a_commit_of_version_1_says_what_its_inserts_stand_for() -> None:
+    """There the first letter of a key said it, and a brief was a pointer that names nothing."""
+    keys = {"r0.0": "episodes", "p0.0": "object", "p1.0": "history", "p1.0~3": "history", "t2.1": "turn", "s2.0.0": "stretch"}
+    inserts = tuple(
+        Insert(
+            before_entry=1,
+            order=0,
+            key=key,
+            role=Role.USER,
+            text="x",
+            tokens=1,
+            routes=() if kind == "history" else ("read:1@3fa9",),
+        )
+        for key, kind in keys.items()
+    )
+    body = msgspec.json.encode(Commit(n=0, entries=1, policy="cwl", moment="manual", reason="", edits=inserts))
+    assert b"stands_for" not in body
+    commit = commit_of((0, body, commit_id("", body)), "")
+    assert [edit.stands_for for edit in commit.edits if isinstance(edit, Insert)] == list(keys.values())
+    (row,) = commit_values("c", [commit], "")
+    assert commit_of((0, row["body"], row["id"]), "") == commit
+    assert edits_v2_to_v1(commit.edits) == inserts

@@ -4,7 +4,6 @@ What a policy proposes is compiled to edits on a copy of the view and counted as
 until it is committed. Calls leave with their results, reasoning is not torn; an action that may do nothing, or would not pay, gives no edits.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
@@ -125,7 +124,7 @@ class _Draft:
                 stripped, clean = self._strip(ordinal, level)
                 if stripped:
                     self._actions.append(Act(kind="strip", object=self._object(ordinal), level=str(level)))
-                if (clean and level is Level.EPISODE) or not any(view.shows(*at) for at in self._free.get(ordinal, ())):
+                if (clean and level is Level.EPISODE) or not self._shows_any(self._free.get(ordinal, ())):
                     self._leave(ordinal)
             case Unstrip(episode=ordinal):
                 back = list(self._restores(ordinal))
@@ -182,8 +181,10 @@ class _Draft:
             if row is None:
                 continue
             chosen = blocks if row.whole else [block for block in blocks if row.shows(block)]
-            drop = droppable(situation.index, situation.rules, row, chosen)
-            clean &= len(drop) >= len(chosen)
+            drop: Sequence[int] = chosen
+            if len(chosen) < len(row.blocks):
+                drop = droppable(situation.index, situation.rules, row, chosen)
+                clean &= len(drop) >= len(chosen)
             if drop:
                 stripped = True
                 view.drop(entry, drop)
@@ -207,6 +208,13 @@ class _Draft:
         if ordinal not in self._returned and level in LEVELS[EpisodeType.EXPL]:
             return self._situation.layers(ordinal).get(level, ())
         return [at for at in self._free.get(ordinal, ()) if at_level(self._situation.index, at, level)]
+
+    def _shows_any(self, places: Iterable[At]) -> bool:
+        for entry, block in places:
+            row = self._view.row(entry)
+            if row is not None and row.shows(block):
+                return True
+        return False
 
     def _set_free(self, ordinal: int) -> None:
         """Let an episode that came back go again, unless something of it is held now."""
@@ -317,9 +325,12 @@ def _blocks_of(index: Index, ordinal: int) -> Iterator[At]:
 
 def _by_entry(places: Sequence[At]) -> dict[int, list[int]]:
     """The blocks of each entry, in order."""
-    entries: defaultdict[int, list[int]] = defaultdict(list)
+    entries: dict[int, list[int]] = {}
     for entry, block in places:
-        entries[entry].append(block)
+        if entry in entries:
+            entries[entry].append(block)
+        else:
+            entries[entry] = [block]
     return entries
 
 

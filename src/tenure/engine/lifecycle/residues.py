@@ -247,8 +247,8 @@ class Layout:
 
     def _spans_of(self, episode: Episode) -> Iterator[Span]:
         index = self._situation.index
-        for at in self._situation.free.get(episode.ordinal, ()):
-            facts = index.block(at)
+        for entry, block in self._situation.free.get(episode.ordinal, ()):
+            facts = index.entries[entry].blocks[block]
             if facts.kind == "tool_call" and facts.span != NONE and worth_naming(index.spans[facts.span]):
                 yield index.spans[facts.span]
 
