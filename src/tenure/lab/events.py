@@ -394,16 +394,6 @@ class Measured(Struct, frozen=True, kw_only=True):
     unmet: int  # calls before which a limit could not be met
     violations: tuple[str, ...]
 
-    @property
-    def mean_view_tokens(self) -> float:
-        """Of a request, head included."""
-        return self.view_tokens / self.calls if self.calls else 0.0
-
-    @property
-    def usd_again(self) -> float:
-        """The bill if what was lost had been read or run again, once each time it was missed."""
-        return self.bill.total_usd + self.bill.fetched_again.usd
-
 
 class IsolatedRun(Struct, frozen=True, kw_only=True, tag="isolated", tag_field="type"):
     """One session under one policy and one budget."""
@@ -477,7 +467,6 @@ class Reach(Struct, frozen=True, kw_only=True):
 
     kept: int
     missed: int
-    share: float
 
 
 class AgeBand(Struct, frozen=True, kw_only=True):
@@ -487,7 +476,6 @@ class AgeBand(Struct, frozen=True, kw_only=True):
     stop: int | None
     needs: int
     token_steps: int  # tokens of this age, summed over all steps
-    per_million: float  # needs for each million of these
 
 
 class KindRow(Struct, frozen=True, kw_only=True):
@@ -495,10 +483,7 @@ class KindRow(Struct, frozen=True, kw_only=True):
 
     kind: str
     tokens: int
-    share_of_tokens: float
     needs: int
-    share_of_needs: float
-    per_thousand: float  # needs for each 1,000 tokens of it
     sole: int  # needs that no block of another kind held
     bands: tuple[AgeBand, ...]  # by replies
 

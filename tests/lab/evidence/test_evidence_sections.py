@@ -93,7 +93,7 @@ LABELS = labels_of(
 
 def bands(edges: tuple[int, ...], needs: int) -> tuple[AgeBand, ...]:
     return tuple(
-        AgeBand(start=start, stop=stop, needs=needs // (n + 1), token_steps=10_000, per_million=needs / (n + 1) * 100)
+        AgeBand(start=start, stop=stop, needs=needs // (n + 1), token_steps=10_000)
         for n, (start, stop) in enumerate(zip(edges, (*edges[1:], None), strict=True))
     )
 
@@ -103,17 +103,14 @@ NEEDS = Curves(
     steps=40,
     tokens=9_000,
     needs=100,
-    reach=tuple(Reach(kept=kept, missed=60 // (n + 1), share=60 // (n + 1) / 100) for n, kept in enumerate(KEPT)),
+    reach=tuple(Reach(kept=kept, missed=60 // (n + 1)) for n, kept in enumerate(KEPT)),
     by_tokens=bands(TOKEN_BANDS, 100),
     by_steps=bands(STEP_BANDS, 100),
     by_kind=(
         KindRow(
             kind="results: read",
             tokens=8_000,
-            share_of_tokens=0.9,
             needs=60,
-            share_of_needs=0.6,
-            per_thousand=7.5,
             sole=20,
             bands=bands(STEP_BANDS, 60),
         ),

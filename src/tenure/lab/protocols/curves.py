@@ -70,25 +70,26 @@ class _Session:
         by_kind: dict[str, list[tuple[int, bool]]] = {}
         for _, age, kind, sole in needs:
             by_kind.setdefault(kind, []).append((age, sole))
-        kinds = self._said.keys() | by_kind.keys()
+        kinds = [self._kind_row(kind, by_kind.get(kind, ())) for kind in self._said.keys() | by_kind.keys()]
         return Curves(
             sessions=1,
             steps=len(self._before),
             tokens=self._tokens,
             needs=len(needs),
-            reach=_reach(missed, len(needs)),
+            reach=tuple(Reach(kept=kept, missed=missed[kept]) for kept in KEPT),
             by_tokens=_bands(TOKEN_BANDS, distances, self._of_tokens()),
             by_steps=_bands(STEP_BANDS, [age for _, age, _, _ in needs], self._of_steps(None)),
-            by_kind=_ordered(
-                _kind_row(
-                    kind,
-                    (self._said.get(kind, Counter()).total(), self._tokens),
-                    (len(by_kind.get(kind, ())), len(needs)),
-                    sum(sole for _, sole in by_kind.get(kind, ())),
-                    _bands(STEP_BANDS, [age for age, _ in by_kind.get(kind, ())], self._of_steps(kind)),
-                )
-                for kind in kinds
-            ),
+            by_kind=tuple(sorted(kinds, key=lambda row: (-row.tokens, row.kind))),
+        )
+
+    def _kind_row(self, kind: str, needs: Sequence[tuple[int, bool]]) -> KindRow:
+        """What one kind weighs, and what it held last: the ages of these needs, and whether nothing of another kind held them."""
+        return KindRow(
+            kind=kind,
+            tokens=self._said.get(kind, Counter()).total(),
+            needs=len(needs),
+            sole=sum(sole for _, sole in needs),
+            bands=_bands(STEP_BANDS, [age for age, _ in needs], self._of_steps(kind)),
         )
 
     def _need(self, use: Use) -> tuple[int, int, str, bool] | None:
@@ -143,42 +144,13 @@ class _Session:
         return f"results: {use_of(block.name or '', self._calls.pop(call_id, ''))}"
 
 
-def _reach(missed: dict[int, int], needs: int) -> tuple[Reach, ...]:
-    return tuple(
-        Reach(kept=kept, missed=missed.get(kept, 0), share=missed.get(kept, 0) / needs if needs else 0.0) for kept in KEPT
-    )
-
-
 def _bands(edges: Sequence[int], ages: Iterable[int], token_steps: Sequence[int]) -> tuple[AgeBand, ...]:
     ordered = sorted(ages)
     places = [bisect_left(ordered, edge) for edge in edges]
     places[0] = 0
     counts = [stop - start for start, stop in zip(places, [*places[1:], len(ordered)], strict=True)]
-    return tuple(_band(edges, number, counts[number], token_steps[number]) for number in range(len(edges)))
-
-
-def _band(edges: Sequence[int], number: int, needs: int, token_steps: int) -> AgeBand:
-    return AgeBand(
-        start=edges[number],
-        stop=edges[number + 1] if number + 1 < len(edges) else None,
-        needs=needs,
-        token_steps=token_steps,
-        per_million=needs / token_steps * 1_000_000 if token_steps else 0.0,
+    stops = (*edges[1:], None)
+    return tuple(
+        AgeBand(start=start, stop=stop, needs=needs, token_steps=tokens)
+        for start, stop, needs, tokens in zip(edges, stops, counts, token_steps, strict=True)
     )
-
-
-def _kind_row(kind: str, tokens: tuple[int, int], needs: tuple[int, int], sole: int, bands: tuple[AgeBand, ...]) -> KindRow:
-    return KindRow(
-        kind=kind,
-        tokens=tokens[0],
-        share_of_tokens=tokens[0] / tokens[1] if tokens[1] else 0.0,
-        needs=needs[0],
-        share_of_needs=needs[0] / needs[1] if needs[1] else 0.0,
-        per_thousand=needs[0] / tokens[0] * 1_000 if tokens[0] else 0.0,
-        sole=sole,
-        bands=bands,
-    )
-
-
-def _ordered(rows: Iterable[KindRow]) -> tuple[KindRow, ...]:
-    return tuple(sorted(rows, key=lambda row: (-row.tokens, row.kind)))
