@@ -6,7 +6,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.apis.anthropic import Anthropic
 from tenure.engine.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
-from tenure.logs.cline import Cline
+from tenure.logs.cline import ClineReader
 from tenure.logs.detect import detect, read
 from tenure.logs.reader import Event, Rewritten
 from work import growth
@@ -52,7 +52,7 @@ def test_plain_messages_of_the_provider_are_not_taken() -> None:
         {"role": "user", "content": "hello <task> of mine"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "b", "input": {}}]},
     ]
-    assert not Cline().recognises(json.dumps(plain).encode())
+    assert not ClineReader().recognises(json.dumps(plain).encode())
     assert read([json.dumps(plain).encode()])[0].name == "anthropic-messages"
 
 

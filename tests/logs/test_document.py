@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from tenure.errors import InputError
 from tenure.logs.json_files import MOST_HOLES, document, elements
-from tenure.logs.salvage import Damaged, salvage
+from tenure.logs.salvage import DamagedJson, salvage
 
 ALLOWED = "an object with `messages`"
 
@@ -114,5 +114,5 @@ def test_fields_of_another_shape_are_left_out_one_by_one(raw: str, left_out: lis
 
 @pytest.mark.parametrize("raw", [b"{}", b"[]", b'{"id":3}', b'{"tokens":"x"', b'{"id":1,"x":"'])
 def test_what_lacks_the_essential_is_damaged(raw: bytes) -> None:
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedJson):
         salvage(raw, MESSAGE)

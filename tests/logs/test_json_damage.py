@@ -6,7 +6,7 @@ from msgspec import Raw
 
 from tenure.logs.json_files import lines, records
 from tenure.logs.reader import Skipped
-from tenure.logs.salvage import Damaged, cut, decode, decode_with_source, utf8
+from tenure.logs.salvage import DamagedJson, cut, decode, decode_with_source, utf8
 from tenure.logs.shape import keys, opening
 from tenure.logs.transcript import branch, nearest, utc
 
@@ -37,7 +37,7 @@ def test_a_slice_beside_a_surrogate_keeps_its_bytes() -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"{", b'"a', b"nul", b"[" * 10**5, b"1" * 5000, b"\x00"])
 def test_what_no_parser_reads_is_damaged(raw: bytes) -> None:
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedJson):
         decode(raw, ANY)
 
 

@@ -3,7 +3,7 @@ from session_reading import FIXTURES, calls, chunked, drafts, events, results, s
 
 from tenure.engine.record.entry import Role
 from tenure.logs.detect import read
-from tenure.logs.messages import Messages
+from tenure.logs.messages import ApiMessages
 
 NAMES = {
     "openai_chat.json": "openai-messages",
@@ -40,5 +40,5 @@ def test_a_message_of_no_known_shape_is_skipped() -> None:
 def test_adjacent_items_of_a_reply_share_a_draft() -> None:
     items = b'[{"type":"reasoning","id":"r","summary":[]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]'
     reader, found = read([items])
-    assert isinstance(reader, Messages)
+    assert isinstance(reader, ApiMessages)
     assert [len(draft.blocks) for draft in drafts(found)] == [2]

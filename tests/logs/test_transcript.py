@@ -3,28 +3,28 @@ from session_reading import drafts, rewritten, skipped
 from tenure.engine.record.entry import Origin, Role, Text, ToolCall, Usage
 from tenure.logs.json_files import Element
 from tenure.logs.reader import Agent, Event, Skipped
-from tenure.logs.salvage import Damaged
-from tenure.logs.transcript import Transcript
+from tenure.logs.salvage import DamagedJson
+from tenure.logs.transcript import TranscriptBuilder
 
 
 def words(text: str) -> tuple[Text, ...]:
     return (Text(text=text, origin=Origin.MODEL),)
 
 
-def filled(count: int) -> Transcript:
-    transcript = Transcript()
+def filled(count: int) -> TranscriptBuilder:
+    transcript = TranscriptBuilder()
     for n in range(count):
         transcript.add(Role.USER, words(str(n)))
     list(transcript.take())
     return transcript
 
 
-def lefts(transcript: Transcript) -> list[tuple[int, tuple[int, ...]]]:
+def lefts(transcript: TranscriptBuilder) -> list[tuple[int, tuple[int, ...]]]:
     return [(each.drop_before, each.kept) for each in rewritten(transcript.take())]
 
 
 def test_what_is_said_stands_where_the_reader_stands() -> None:
-    transcript = Transcript("model-x")
+    transcript = TranscriptBuilder("model-x")
     transcript.here(7, 100, 1_750_000_000)
     assert transcript.add(Role.USER, words("a")) == 0
     assert transcript.add(Role.ASSISTANT, words("b"), line=9, at="") == 1
@@ -35,7 +35,7 @@ def test_what_is_said_stands_where_the_reader_stands() -> None:
 
 
 def test_an_open_reply_holds_back_what_follows_it_but_not_what_was_left_out() -> None:
-    transcript = Transcript()
+    transcript = TranscriptBuilder()
     transcript.add(Role.USER, words("a"))
     transcript.open(Role.ASSISTANT, words("b"))
     transcript.harness("c")
@@ -61,7 +61,7 @@ def test_drafts_that_left_do_not_leave_again() -> None:
 
 
 def test_a_restart_is_nothing_before_the_first_draft() -> None:
-    transcript = Transcript()
+    transcript = TranscriptBuilder()
     transcript.restart()
     assert list(transcript.take()) == []
     transcript.harness("a")
@@ -70,7 +70,7 @@ def test_a_restart_is_nothing_before_the_first_draft() -> None:
 
 
 def test_equal_reasons_are_one_event_and_repeats_are_counted() -> None:
-    transcript = Transcript()
+    transcript = TranscriptBuilder()
     for line in (3, 4):
         transcript.here(line, 10)
         transcript.repeats("key", "looks", "again")
@@ -87,10 +87,10 @@ def test_equal_reasons_are_one_event_and_repeats_are_counted() -> None:
 def test_a_damaged_item_costs_itself() -> None:
     def read(element: Element, value: str) -> None:
         if value == "bad":
-            raise Damaged("nothing")
+            raise DamagedJson("nothing")
         transcript.add(Role.USER, words(value))
 
-    transcript = Transcript()
+    transcript = TranscriptBuilder()
     items = [(Element(n, b"", b"", 4), value) for n, value in enumerate(("a", "bad", "b"), 1)]
     found: list[Event] = list(transcript.run([*items, Skipped(line=9, bytes=0, reason="before")], read, "event"))
     assert [type(event).__name__ for event in found] == ["Draft", "Skipped", "Draft", "Skipped"]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, Thinking
 from tenure.errors import InputError
-from tenure.logs.aider_markdown import Chat, Part, Writer, chats
+from tenure.logs.aider_markdown import AiderChat, AiderPart, Writer, chats
 from tenure.logs.aider_notices import (
     ADD_OUTPUT,
     ADDED,
@@ -34,7 +34,7 @@ from tenure.logs.aider_notices import (
     SETTLED,
     STOPPED,
     YES,
-    Command,
+    CommandEffect,
     agreed,
     command,
     is_notice,
@@ -43,15 +43,15 @@ from tenure.logs.aider_notices import (
 )
 from tenure.logs.reader import Event
 from tenure.logs.shape import bare
-from tenure.logs.transcript import Transcript, utc
+from tenure.logs.transcript import TranscriptBuilder, utc
 
 ALLOWED: Final = "aider's chat history: markdown with `# aider chat started at` before each chat"
 
 LEFT_OUT: Final = {  # commands that leave no draft
-    Command.NOTHING: "command to aider: not sent to the model",
-    Command.FILES: "command to aider that changes what the model sees: the text it brought is not in this log",
-    Command.RUNS: "command whose output was not added to the chat",
-    Command.PASTES: "command to aider: not sent to the model",
+    CommandEffect.NOTHING: "command to aider: not sent to the model",
+    CommandEffect.FILES: "command to aider that changes what the model sees: the text it brought is not in this log",
+    CommandEffect.RUNS: "command whose output was not added to the chat",
+    CommandEffect.PASTES: "command to aider: not sent to the model",
 }
 MAIN: Final = ""  # the conversation that is no agent's
 
@@ -75,28 +75,28 @@ class Aider:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in order. The window is new with each chat and after `/clear`."""
-        return _Reading(MAIN).events(chunks)
+        return _AiderReading(MAIN).events(chunks)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """What an editor, or a fixer of lint errors, was asked and did."""
-        return _Reading(agent).events(chunks) if agent else iter(())
+        return _AiderReading(agent).events(chunks) if agent else iter(())
 
 
-class _Turn(Struct, frozen=True):
+class _AiderTurn(Struct, frozen=True):
     """What was typed or answered, and what aider printed after it."""
 
-    said: Part | None  # none before the first
-    printed: tuple[Part, ...] = ()
+    said: AiderPart | None  # none before the first
+    printed: tuple[AiderPart, ...] = ()
 
 
-class _Reading:
+class _AiderReading:
     """Mutable while a file is read, for one of its conversations."""
 
     def __init__(self, wanted: str) -> None:
-        self.transcript, self.wanted = Transcript(), wanted
+        self.transcript, self.wanted = TranscriptBuilder(), wanted
         self.conversation = MAIN
         self.agents = 0
-        self.answer: Part | None = None  # the last one
+        self.answer: AiderPart | None = None  # the last one
         self.model = self.editor = self.at = ""
         self.endless = False  # whether the model continues answers that were too long
         self.may_edit = False  # whether the architect's plan comes next, for the editor
@@ -114,7 +114,7 @@ class _Reading:
             yield from self.transcript.agents()
             yield from self.transcript.end()
 
-    def _chat(self, chat: Chat) -> None:
+    def _chat(self, chat: AiderChat) -> None:
         turns = _turns(chat.parts)
         self.conversation, self.answer, self.at = MAIN, None, utc(chat.started)
         self.may_edit = self.may_fix = False
@@ -124,9 +124,9 @@ class _Reading:
             match turn.said:
                 case None:
                     self._announced(turn.printed)
-                case Part(writer=Writer.MODEL):
+                case AiderPart(writer=Writer.MODEL):
                     self._answered(turn, turn.said)
-                case Part():
+                case AiderPart():
                     self._typed(turn, turn.said, turns[n + 1] if n + 1 < len(turns) else None)
 
     def _new_window(self, reason: str, line: int) -> None:
@@ -145,7 +145,7 @@ class _Reading:
 
     # what the model said
 
-    def _answered(self, turn: _Turn, answer: Part) -> None:
+    def _answered(self, turn: _AiderTurn, answer: AiderPart) -> None:
         self.answer = answer
         usage = next(filter(None, (usage_in(part.text) for part in turn.printed)), None)
         model = self.model if self.conversation == MAIN else self.editor or self.model
@@ -160,7 +160,7 @@ class _Reading:
 
     # what was typed
 
-    def _typed(self, turn: _Turn, typed: Part, after: _Turn | None) -> None:
+    def _typed(self, turn: _AiderTurn, typed: AiderPart, after: _AiderTurn | None) -> None:
         text = typed.text
         if is_question(text) and "(Y)es/(N)o" in text:  # logged as if typed when a question was answered once for several
             self._printed(turn.printed)
@@ -191,35 +191,35 @@ class _Reading:
             return Origin.MODEL
         return None
 
-    def _commanded(self, turn: _Turn, typed: Part, after: _Turn | None) -> None:
+    def _commanded(self, turn: _AiderTurn, typed: AiderPart, after: _AiderTurn | None) -> None:
         printed = turn.printed
         refused = any(REFUSED.match(part.text) for part in printed)
-        does = Command.NOTHING if refused else command(typed.text) or Command.ASKS  # perhaps one of a newer version
+        does = CommandEffect.NOTHING if refused else command(typed.text) or CommandEffect.ASKS  # perhaps one of a newer version
         words: list[Block] = [Text(text=typed.text, origin=Origin.HUMAN)]
         match does:
-            case Command.ASKS if _is_repeated(typed.text, after):
+            case CommandEffect.ASKS if _is_repeated(typed.text, after):
                 pass
-            case Command.ASKS if len(typed.text.split(maxsplit=1)) > 1:
+            case CommandEffect.ASKS if len(typed.text.split(maxsplit=1)) > 1:
                 self._add(Role.USER, words, typed.line)
-            case Command.CLEARS:
+            case CommandEffect.CLEARS:
                 self._new_window(typed.text.split()[0], typed.line)
-            case Command.PASTES if pasted := next((part for part in printed if not is_notice(part.text)), None):
+            case CommandEffect.PASTES if pasted := next((part for part in printed if not is_notice(part.text)), None):
                 printed = tuple(part for part in printed if part is not pasted)
                 self._add(Role.USER, [Text(text=pasted.text, origin=Origin.HUMAN)], pasted.line)
-            case Command.RUNS:
+            case CommandEffect.RUNS:
                 if not self._printed(printed, words, typed.line):
                     self._skip(LEFT_OUT[does], typed)
                 return
             case _:
-                self._skip(LEFT_OUT.get(does, LEFT_OUT[Command.NOTHING]), typed)  # one that asks nothing changes the mode
+                self._skip(LEFT_OUT.get(does, LEFT_OUT[CommandEffect.NOTHING]), typed)  # one that asks nothing changes the mode
         self._printed(printed)
 
-    def _skip(self, reason: str, part: Part) -> None:
+    def _skip(self, reason: str, part: AiderPart) -> None:
         self.transcript.skip(reason, part.size, part.line)
 
     # what aider printed
 
-    def _announced(self, printed: Sequence[Part]) -> None:
+    def _announced(self, printed: Sequence[AiderPart]) -> None:
         """Take what the announcements say of the models."""
         for line in (line for part in printed for line in part.text.splitlines()):
             if named := MODEL.match(line):
@@ -227,14 +227,14 @@ class _Reading:
             elif named := EDITOR_MODEL.match(line):
                 self.editor = named[1]
 
-    def _printed(self, printed: Sequence[Part], run: Sequence[Block] = (), line: int = 0) -> bool:
+    def _printed(self, printed: Sequence[AiderPart], run: Sequence[Block] = (), line: int = 0) -> bool:
         """Add one draft of what the model was given of `printed`; whether that is anything. `run` is the command that was run, if one was."""
         if not run:
             self._announced(printed)
         self.may_fix = any(FIX_ALONE.match(part.text) and agreed(part.text) for part in printed)
         self.may_edit = any(EDIT_FILES.match(part.text) and agreed(part.text) for part in printed)
         blocks: list[Block] = []
-        held: list[Part] = []  # what the next question may be about
+        held: list[AiderPart] = []  # what the next question may be about
         lines: list[int] = []
         errors: list[Block] = []
         refusal: list[Block] = []
@@ -276,13 +276,13 @@ class _Reading:
             self._add(Role.USER, blocks, line or next(iter(lines), 0))
         return bool(blocks)
 
-    def _only_shown(self, parts: list[Part], reason: str = "output of aider: shown to the user, not to the model") -> None:
+    def _only_shown(self, parts: list[AiderPart], reason: str = "output of aider: shown to the user, not to the model") -> None:
         for part in parts:
             self._skip(reason, part)
         parts.clear()
 
 
-def _is_doubled(parts: list[Part]) -> bool:
+def _is_doubled(parts: list[AiderPart]) -> bool:
     """Whether the parts after the first repeat it line by line: that is how older versions logged what they added."""
     first, again = (
         [line.strip() for part in some for line in part.text.splitlines() if line.strip()] for some in (parts[:1], parts[1:])
@@ -290,7 +290,7 @@ def _is_doubled(parts: list[Part]) -> bool:
     return bool(first) and first == again
 
 
-def _given(parts: list[Part], origin: Origin, lines: list[int]) -> list[Block]:
+def _given(parts: list[AiderPart], origin: Origin, lines: list[int]) -> list[Block]:
     """What the parts say as one text, which is then held no longer."""
     text = "\n".join(part.text for part in (parts[:1] if _is_doubled(parts) else parts)).strip()
     lines += [part.line for part in parts if text]
@@ -298,14 +298,14 @@ def _given(parts: list[Part], origin: Origin, lines: list[int]) -> list[Block]:
     return [Text(text=text, origin=origin)] if text else []
 
 
-def _turns(parts: Sequence[Part]) -> list[_Turn]:
+def _turns(parts: Sequence[AiderPart]) -> list[_AiderTurn]:
     """What was said, each with what was printed after it; the first turn has nothing said."""
-    turns = [_Turn(None)]
+    turns = [_AiderTurn(None)]
     for printed, group in groupby(parts, lambda part: part.writer is Writer.PROGRAM):
         if printed:
             turns[-1] = replace(turns[-1], printed=tuple(group))
         else:
-            turns += [_Turn(part) for part in group]
+            turns += [_AiderTurn(part) for part in group]
     return turns
 
 
@@ -323,7 +323,7 @@ def _answer(text: str) -> tuple[Block, ...]:
     return (*thinking, Text(text=said, origin=Origin.MODEL)) if said or not thinking else thinking
 
 
-def _is_repeated(text: str, after: _Turn | None) -> bool:
+def _is_repeated(text: str, after: _AiderTurn | None) -> bool:
     """Whether what a command asks is logged again, as what is sent."""
     if after is None or after.said is None or after.said.writer is not Writer.HUMAN:
         return False

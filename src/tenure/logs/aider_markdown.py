@@ -31,7 +31,7 @@ class Writer(Enum):
     MODEL = "model"
 
 
-class Part(Struct, frozen=True, gc=False):
+class AiderPart(Struct, frozen=True, gc=False):
     """What one of them wrote in one go."""
 
     writer: Writer
@@ -44,27 +44,27 @@ class Part(Struct, frozen=True, gc=False):
         return len(self.text.encode())
 
 
-class Chat(Struct, frozen=True):
+class AiderChat(Struct, frozen=True):
     """From one start of aider to the next."""
 
     started: str  # local time, "2024-08-09 10:05:35"; empty for what stands before the first start in the file
     line: int
-    parts: tuple[Part, ...]
+    parts: tuple[AiderPart, ...]
 
 
-def chats(text: str) -> Iterator[Chat]:
+def chats(text: str) -> Iterator[AiderChat]:
     """The chats of a file, in order."""
     lines = text.split("\n") if "\r" not in text else [line.rstrip("\r") for line in text.split("\n")]
     started, first = "", 0
     for n, line in enumerate(lines):
         if line.startswith("# aider") and (found := STARTED.fullmatch(line)) and (n == 0 or not lines[n - 1].strip()):
             if started or n > first:
-                yield Chat(started, first or 1, tuple(_Chat(lines[first:n], first).parts()))
+                yield AiderChat(started, first or 1, tuple(_AiderChat(lines[first:n], first).parts()))
             started, first = found[1], n + 1
-    yield Chat(started, first or 1, tuple(_Chat(lines[first:], first, cut_off=not text.endswith("\n")).parts()))
+    yield AiderChat(started, first or 1, tuple(_AiderChat(lines[first:], first, cut_off=not text.endswith("\n")).parts()))
 
 
-class _Chat:
+class _AiderChat:
     """The lines of one chat, without those at its end that are empty."""
 
     def __init__(self, lines: list[str], before: int, *, cut_off: bool = False) -> None:
@@ -93,7 +93,7 @@ class _Chat:
             found[at] = last
         return found
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[AiderPart]:
         at, last, ends = 0, None, VERSION
         while at < len(self.lines):
             if self._is_empty(at):
@@ -102,7 +102,7 @@ class _Chat:
             writer = self._writer(at, last)
             end = self._end(writer, at, ends)
             text = self._text(writer, at, end)
-            yield Part(writer, text, self.before + at + 1)
+            yield AiderPart(writer, text, self.before + at + 1)
             if writer is not Writer.PROGRAM or ends is ADD_OUTPUT:
                 ends = ADD_OUTPUT if writer is Writer.HUMAN and text.startswith(_RUN) else None
             at, last = end, writer

@@ -11,7 +11,7 @@ from typing import Final
 from tenure.engine.record.entry import Usage
 
 
-class Command(Enum):
+class CommandEffect(Enum):
     """What a command does to the model's window."""
 
     ASKS = "asks"  # what follows it is sent, and logged a second time
@@ -23,15 +23,15 @@ class Command(Enum):
 
 
 COMMANDS: Final = {
-    **dict.fromkeys(("ask", "code", "architect", "context", "help"), Command.ASKS),
-    **dict.fromkeys(("run", "test"), Command.RUNS),
-    **dict.fromkeys(("clear", "reset"), Command.CLEARS),
-    **dict.fromkeys(("paste", "clipboard"), Command.PASTES),
-    **dict.fromkeys(("add", "drop", "read-only", "web", "load"), Command.FILES),
+    **dict.fromkeys(("ask", "code", "architect", "context", "help"), CommandEffect.ASKS),
+    **dict.fromkeys(("run", "test"), CommandEffect.RUNS),
+    **dict.fromkeys(("clear", "reset"), CommandEffect.CLEARS),
+    **dict.fromkeys(("paste", "clipboard"), CommandEffect.PASTES),
+    **dict.fromkeys(("add", "drop", "read-only", "web", "load"), CommandEffect.FILES),
     **dict.fromkeys(
         "chat-mode commit copy copy-context diff edit editor editor-model exit git lint ls map map-refresh model models"
         " multiline-mode ok quit reasoning-effort report save settings think-tokens tokens undo voice weak-model".split(),
-        Command.NOTHING,
+        CommandEffect.NOTHING,
     ),
 }
 
@@ -129,13 +129,13 @@ def usage_in(text: str) -> Usage | None:
     return Usage(uncached=max(0, sent - write - (0 if apart else read)), cache_write=write, cache_read=read, output=output)
 
 
-def command(text: str) -> Command | None:
+def command(text: str) -> CommandEffect | None:
     """What the command at the start of `text` does; None where aider has no such command.
 
     Commands may be shortened. Which ones that is clear of differs from version to version; aider says where it is not.
     """
     if text.startswith("!"):
-        return Command.RUNS
+        return CommandEffect.RUNS
     name, *_ = text[1:].split(maxsplit=1) or [""]
     if name in COMMANDS:
         return COMMANDS[name]

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import Block, Draft, Origin, Role
 from tenure.logs.atif_steps import (
     ROLES,
+    AtifStep,
     Ref,
     Result,
-    Step,
     answered,
     compaction,
     is_made_up,
@@ -33,8 +33,8 @@ from tenure.logs.atif_steps import (
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
 from tenure.logs.parts import result_of
 from tenure.logs.reader import Agent, Event, Skipped
-from tenure.logs.salvage import Damaged, decode
-from tenure.logs.transcript import Transcript
+from tenure.logs.salvage import DamagedJson, decode
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "an ATIF trajectory: an object with `steps`"
 
@@ -62,7 +62,7 @@ class _AgentInfo(Struct, frozen=True, gc=False):
     model: str | None = None  # OpenAgents'
 
 
-class _Trajectory(Struct, frozen=True, gc=False):
+class _AtifTrajectory(Struct, frozen=True, gc=False):
     steps: list[Raw]
     agent: _AgentInfo | None = None
     session_id: str | None = None
@@ -83,8 +83,8 @@ class _Summary(Struct, frozen=True, gc=False):
     summary: str | None = None
 
 
-_trajectory: Final = msgspec.json.Decoder(_Trajectory)
-_step: Final = msgspec.json.Decoder(Step)
+_trajectory: Final = msgspec.json.Decoder(_AtifTrajectory)
+_step: Final = msgspec.json.Decoder(AtifStep)
 _summary: Final = msgspec.json.Decoder(_Summary | None)
 
 
@@ -102,16 +102,16 @@ class Atif:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the steps, results after their calls; sub-agents after the trajectory that holds them."""
-        reading = _Reading()
+        reading = _AtifReading()
         return reading.transcript.run(samples(chunks, _trajectory, ALLOWED, "trajectory"), reading.trajectory)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of an embedded sub-agent, by the id that `read` gave it."""
-        names, seen = _Names(), Transcript()
+        names, seen = _Names(), TranscriptBuilder()
         for item in samples(chunks, _trajectory, ALLOWED, "trajectory"):
             for found in () if isinstance(item, Skipped) or _is_again(seen, *item) else _embedded(*item, names):
                 if isinstance(found, _Embedded) and found.id == agent:
-                    reading = _Reading()
+                    reading = _AtifReading()
                     reading.conversation(found.element, found.trajectory)
                     return reading.transcript.end()
         return iter(())
@@ -122,7 +122,7 @@ class _Embedded(Struct, frozen=True, gc=False):
 
     id: str
     element: Element
-    trajectory: _Trajectory
+    trajectory: _AtifTrajectory
 
 
 class _Names:
@@ -131,7 +131,7 @@ class _Names:
     def __init__(self) -> None:
         self._used: dict[str, int] = {}
 
-    def of(self, trajectory: _Trajectory) -> str:
+    def of(self, trajectory: _AtifTrajectory) -> str:
         given = trajectory.trajectory_id or trajectory.session_id or "agent"
         name = given
         while name in self._used:
@@ -141,7 +141,7 @@ class _Names:
         return name
 
 
-def _embedded(element: Element, outer: _Trajectory, names: _Names, depth: int = 1) -> Iterator[_Embedded | Skipped]:
+def _embedded(element: Element, outer: _AtifTrajectory, names: _Names, depth: int = 1) -> Iterator[_Embedded | Skipped]:
     """The sub-agents in a trajectory, each followed by its own."""
     if outer.subagent_trajectories and depth > DEEPEST:
         yield Skipped(line=element.line, bytes=0, reason=TOO_DEEP)
@@ -154,14 +154,14 @@ def _embedded(element: Element, outer: _Trajectory, names: _Names, depth: int = 
         yield from _embedded(*item, names, depth + 1)
 
 
-def _is_again(transcript: Transcript, element: Element, trajectory: _Trajectory) -> bool:
+def _is_again(transcript: TranscriptBuilder, element: Element, trajectory: _AtifTrajectory) -> bool:
     """Whether the same trajectory was there before, which is counted; without an id two of them only look alike."""
     transcript.here(element.line, element.size)
     named = trajectory.trajectory_id or trajectory.session_id
     return transcript.repeats(sha256(element.faithful).digest(), reason=DUPLICATE if named else "") and bool(named)
 
 
-class _Said(Struct, frozen=True, gc=False):
+class _AtifSaid(Struct, frozen=True, gc=False):
     """A draft and the step it came from."""
 
     draft: Draft
@@ -178,20 +178,20 @@ class _Boundary(Struct, frozen=True, gc=False):
     step: int = -1
 
 
-class _Reading:
+class _AtifReading:
     """One pass over the trajectories of one file.
 
     A continuation repeats what its agent was given to go on with. Where that is in the same file already it stays in the window.
     """
 
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.names = _Names()
         self.tasks: dict[str, str] = {}
         self.made_ids = 0
         self.live: dict[int, deque[int]] = defaultdict(deque)  # the drafts in the window, by what they say
 
-    def trajectory(self, element: Element, trajectory: _Trajectory) -> None:
+    def trajectory(self, element: Element, trajectory: _AtifTrajectory) -> None:
         """Add a trajectory, unless it was there before, and its sub-agents."""
         if _is_again(self.transcript, element, trajectory):
             return
@@ -206,9 +206,9 @@ class _Reading:
                 Agent(id=item.id, line=place.line, messages=len(inner.steps), bytes=len(place.faithful), task=task)
             )
 
-    def conversation(self, element: Element, trajectory: _Trajectory) -> None:
+    def conversation(self, element: Element, trajectory: _AtifTrajectory) -> None:
         """Add the drafts of one trajectory, less those that only repeat what stayed in the window."""
-        steps: list[tuple[Element, Step]] = []
+        steps: list[tuple[Element, AtifStep]] = []
         for item in decoded(inside(trajectory.steps, element), _step, "step"):
             if isinstance(item, Skipped):
                 self.transcript.event(item)
@@ -235,7 +235,7 @@ class _Reading:
             self.transcript.here(element.line, element.size)
             self.transcript.lost(f"goes on in another file: {ref[:LONGEST_TASK]!r}", 0)
 
-    def _matches(self, items: "Sequence[_Said | _Boundary]", at: int) -> dict[int, int]:
+    def _matches(self, items: "Sequence[_AtifSaid | _Boundary]", at: int) -> dict[int, int]:
         """The numbers of the live drafts that say what the copies do that follow a boundary and what its own step says."""
         used: dict[int, int] = defaultdict(int)
         matches: dict[int, int] = {}
@@ -256,7 +256,7 @@ class _Reading:
         self.live = defaultdict(deque, {key: numbers for key, numbers in live if numbers})
         self.transcript.rewrite(boundary.reason, self.transcript.count, sorted(kept), line=boundary.line, at=boundary.at)
 
-    def _items(self, steps: list[tuple[Element, Step]], trajectory: _Trajectory) -> Iterator["_Said | _Boundary"]:
+    def _items(self, steps: list[tuple[Element, AtifStep]], trajectory: _AtifTrajectory) -> Iterator["_AtifSaid | _Boundary"]:
         """What each step says, in order; a result that is in the file before its call waits for it."""
         given = {call.call_id for _, step in steps for call in step.tool_calls or ()}
         ids = [[call.call_id or self._made_id(given) for call in step.tool_calls or ()] for _, step in steps]
@@ -279,9 +279,11 @@ class _Reading:
                 observed = _observed(result, call_id if call_id in made_at else None, by)
                 held.extend(replace(draft, at=at, line=element.line) for draft in observed)
             for draft in (*drafts, *waiting.pop(number, ())):
-                yield _Said(draft, number, bool(step.is_copied_context))
+                yield _AtifSaid(draft, number, bool(step.is_copied_context))
 
-    def _turn(self, element: Element, step: Step, ids: Sequence[str], outer: _Trajectory, *, rewritten: bool) -> Iterator[Draft]:
+    def _turn(
+        self, element: Element, step: AtifStep, ids: Sequence[str], outer: _AtifTrajectory, *, rewritten: bool
+    ) -> Iterator[Draft]:
         """The step's own message."""
         if step.source not in ROLES:
             self.transcript.skip(UNKNOWN_SOURCE.format(step.source))
@@ -337,6 +339,6 @@ def _observed(result: Result, call_id: str | None, origin: Origin) -> Iterator[D
 def _task(ref: Ref) -> str:
     try:
         about = decode(bytes(ref.extra), _summary)
-    except Damaged:
+    except DamagedJson:
         return ""
     return ((about and about.summary) or "")[:LONGEST_TASK]

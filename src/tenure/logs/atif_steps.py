@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Opaque, Origin, Role, Text, Thinking, ToolCall, Usage
 from tenure.logs.claude_code import written_by
-from tenure.logs.parts import Call, from_base64, from_url, plain, string
-from tenure.logs.salvage import Damaged, decode
+from tenure.logs.parts import LoggedCall, from_base64, from_url, plain, string
+from tenure.logs.salvage import DamagedJson, decode
 
 # Messages that a converter wrote for a call without words. https://github.com/harbor-framework/harbor (harbor/agents/installed)
 MADE_UP: Final = (
@@ -103,7 +103,7 @@ class _Source(Struct, frozen=True, gc=False):
     data: str | None = None
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _AtifStepPart(Struct, frozen=True, gc=False):
     type: str = ""
     text: str | None = None
     source: _Source | None = None
@@ -143,17 +143,17 @@ class Result(Struct, frozen=True, gc=False):
         return [found] if isinstance(found, Ref) else found or []
 
 
-class _Outcome(Struct, frozen=True, gc=False):
+class _AtifStepOutcome(Struct, frozen=True, gc=False):
     success: bool | None = None
 
 
-class _Observation(Struct, frozen=True, gc=False):
+class _AtifStepObservation(Struct, frozen=True, gc=False):
     results: list[Result] | None = None
     content: Raw = Raw(b"null")  # OpenAgents', here and below: one result, in a step of its own
-    result: _Outcome | None = None
+    result: _AtifStepOutcome | None = None
 
 
-class _Metrics(Struct, frozen=True, gc=False):
+class _AtifStepMetrics(Struct, frozen=True, gc=False):
     prompt_tokens: int | None = 0
     completion_tokens: int | None = 0
     cached_tokens: int | None = 0
@@ -165,13 +165,13 @@ class _ContextManagement(Struct, frozen=True, gc=False):
     boundary: str | None = None
 
 
-class _Extra(Struct, frozen=True, gc=False):
+class _AtifStepExtra(Struct, frozen=True, gc=False):
     context_management: _ContextManagement | None = None
     muse_compaction: Raw = Raw(b"null")
     pi_event_type: str | None = None
 
 
-class Step(Struct, frozen=True, gc=False):
+class AtifStep(Struct, frozen=True, gc=False):
     """One turn. Other fields say nothing about the conversation."""
 
     step_id: int | str | None = None
@@ -180,12 +180,12 @@ class Step(Struct, frozen=True, gc=False):
     model_name: str | None = None
     message: Raw = Raw(b'""')
     reasoning_content: str | None = None
-    tool_calls: list[Call] | None = None
-    observation: _Observation | list[Result] | str | None = None
-    metrics: _Metrics | None = None
+    tool_calls: list[LoggedCall] | None = None
+    observation: _AtifStepObservation | list[Result] | str | None = None
+    metrics: _AtifStepMetrics | None = None
     is_copied_context: bool | None = None
     llm_call_count: int | None = None
-    extra: _Extra | None = None
+    extra: _AtifStepExtra | None = None
 
     @property
     def words(self) -> str:
@@ -200,14 +200,14 @@ class Step(Struct, frozen=True, gc=False):
 
 
 _content: Final = msgspec.json.Decoder(str | list[Raw] | None)
-_part: Final = msgspec.json.Decoder(_Part | str)
+_part: Final = msgspec.json.Decoder(_AtifStepPart | str)
 _counts: Final = msgspec.json.Decoder(dict[str, Raw])
 _count: Final = msgspec.json.Decoder(int)
 
 
-def compaction(step: Step) -> str:
+def compaction(step: AtifStep) -> str:
     """How the window was rewritten at this step; empty when it was not."""
-    extra = step.extra or _Extra()
+    extra = step.extra or _AtifStepExtra()
     managed = extra.context_management
     if managed is not None and (managed.boundary == REPLACES or (not managed.boundary and managed.type == "compaction")):
         return managed.type or "compaction"
@@ -217,14 +217,14 @@ def compaction(step: Step) -> str:
     return "compaction" if named or recorded else ""
 
 
-def is_notice(step: Step) -> bool:
+def is_notice(step: AtifStep) -> bool:
     """Whether the message of a rewriting step describes it: then the observation or what follows is what the model saw."""
     return step.role is Role.SYSTEM and (
         step.words.startswith(NOTICES) or any(True for result in results(step) for _ in shown(result.content, Origin.HARNESS))
     )
 
 
-def is_made_up(step: Step, agent: str) -> bool:
+def is_made_up(step: AtifStep, agent: str) -> bool:
     """Whether the message only names the calls, or is a label of the agent's interface."""
     calls, labels = step.tool_calls or [], LABELS.get(agent, ())
     if labels and (calls or step.role is Role.SYSTEM) and step.words.startswith(labels):
@@ -240,7 +240,7 @@ def is_made_up(step: Step, agent: str) -> bool:
     return said in spelled or said in {form.format(names=names) for form in MADE_UP_FOR_ANY}
 
 
-def results(step: Step) -> list[Result]:
+def results(step: AtifStep) -> list[Result]:
     """What the step observed."""
     observed = step.observation
     if observed is None:
@@ -256,7 +256,7 @@ def results(step: Step) -> list[Result]:
     return [Result(source_call_id=answered and answered[1], content=observed.content, extra=_ResultExtra(is_error=failed))]
 
 
-def message(step: Step) -> Iterator[Block]:
+def message(step: AtifStep) -> Iterator[Block]:
     """The message of a step that is not the agent's."""
     for block in shown(step.message, _WRITERS[step.role]):
         if step.role is Role.USER and isinstance(block, Text):
@@ -266,7 +266,7 @@ def message(step: Step) -> Iterator[Block]:
             yield block
 
 
-def answered(step: Step, call_ids: Iterable[str], *, noted: bool) -> Iterator[Block]:
+def answered(step: AtifStep, call_ids: Iterable[str], *, noted: bool) -> Iterator[Block]:
     """What the agent thought, said and called; without the message where it is `noted` as a converter's."""
     by = Origin.HARNESS if step.llm_call_count == 0 else Origin.MODEL  # no call: the harness dispatched it
     if step.reasoning_content:
@@ -282,7 +282,7 @@ def shown(content: Raw, origin: Origin) -> Iterator[Block]:
     raw = bytes(content)
     try:
         found = decode(raw, _content)
-    except Damaged:
+    except DamagedJson:
         found = plain(raw)  # a value, which a tool returned as it was
     if isinstance(found, str):
         if found:
@@ -292,7 +292,7 @@ def shown(content: Raw, origin: Origin) -> Iterator[Block]:
         yield from _block(bytes(part), origin)
 
 
-def usage(step: Step) -> Usage | None:
+def usage(step: AtifStep) -> Usage | None:
     """What the step's call cost; `prompt_tokens` includes what was cached."""
     metrics = step.metrics
     if metrics is None:
@@ -303,18 +303,18 @@ def usage(step: Step) -> Usage | None:
     return Usage(uncached=uncached, cache_write=written, cache_read=read, output=metrics.completion_tokens or 0)
 
 
-def _written(metrics: _Metrics) -> int:
+def _written(metrics: _AtifStepMetrics) -> int:
     try:
         counts = decode(bytes(metrics.extra), _counts)
         return next((max(0, decode(bytes(counts[name]), _count)) for name in CACHE_WRITES if name in counts), 0)
-    except Damaged:
+    except DamagedJson:
         return 0
 
 
 def _block(raw: bytes, origin: Origin) -> Iterator[Block]:
     try:
         part = decode(raw, _part)
-    except Damaged:
+    except DamagedJson:
         yield Opaque(type="content", text=plain(raw), origin=origin)
         return
     if isinstance(part, str) or part.type in ("text", ""):

@@ -18,9 +18,9 @@ from tenure.engine.record.entry import Origin, Role, ToolCall, ToolResult, Usage
 from tenure.logs.json_files import Element, records
 from tenure.logs.parts import AnthropicContent, anthropic_content
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, cut, decode
+from tenure.logs.salvage import DamagedJson, cut, decode
 from tenure.logs.shape import keys
-from tenure.logs.transcript import Transcript, branch, nearest, utc
+from tenure.logs.transcript import TranscriptBuilder, branch, nearest, utc
 
 # Documented line types that were never in the main context: not reported.
 BESIDE: Final = frozenset(
@@ -77,7 +77,7 @@ class _Written(Struct, frozen=True, gc=False):
     ephemeral_5m_input_tokens: int | None = 0
 
 
-class _Usage(Struct, frozen=True, gc=False):
+class _ClaudeUsage(Struct, frozen=True, gc=False):
     input_tokens: int | None = 0
     cache_creation_input_tokens: int | None = 0
     cache_read_input_tokens: int | None = 0
@@ -100,11 +100,11 @@ class _Usage(Struct, frozen=True, gc=False):
         return "1h" if written.ephemeral_1h_input_tokens else "5m" if written.ephemeral_5m_input_tokens else ""
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _ClaudeMessage(Struct, frozen=True, gc=False):
     content: Raw = Raw(b"[]")
     id: str | None = None
     model: str | None = None
-    usage: _Usage | None = None
+    usage: _ClaudeUsage | None = None
 
 
 class _Kind(Struct, frozen=True, gc=False):
@@ -121,7 +121,7 @@ class _Segment(Struct, frozen=True, gc=False):
     headUuid: str | None = None  # noqa: N815
 
 
-class _Metadata(Struct, frozen=True, gc=False):
+class _ClaudeMetadata(Struct, frozen=True, gc=False):
     trigger: str | None = None
     preservedSegment: _Segment | None = None  # noqa: N815 - of a compaction that kept the newest messages
     compactedToolIds: list[str] | None = None  # noqa: N815
@@ -133,7 +133,7 @@ class _Inner(Struct, frozen=True, gc=False):
     type: str = ""
     uuid: str | None = None
     timestamp: str | None = None
-    message: _Message | None = None
+    message: _ClaudeMessage | None = None
 
 
 class _Progress(Struct, frozen=True, gc=False):
@@ -143,7 +143,7 @@ class _Progress(Struct, frozen=True, gc=False):
     message: _Inner | None = None
 
 
-class _Line(Struct, frozen=True, gc=False):
+class _ClaudeLine(Struct, frozen=True, gc=False):
     type: str = ""
     data: Raw = Raw(b"null")
     subtype: str | None = None
@@ -157,17 +157,17 @@ class _Line(Struct, frozen=True, gc=False):
     timestamp: str | None = None
     operation: str | None = None
     origin: _Kind | str | None = None
-    message: _Message | None = None
+    message: _ClaudeMessage | None = None
     attachment: _Attachment | None = None
-    compactMetadata: _Metadata | None = None  # noqa: N815
-    microcompactMetadata: _Metadata | None = None  # noqa: N815
+    compactMetadata: _ClaudeMetadata | None = None  # noqa: N815
+    microcompactMetadata: _ClaudeMetadata | None = None  # noqa: N815
 
     @property
     def progress(self) -> _Progress:
         """What a progress line tells of a sub-agent; nothing for one of another kind, which was in no window."""
         try:
             return decode(bytes(self.data), _progress) or _Progress()
-        except Damaged:
+        except DamagedJson:
             return _Progress()
 
     @property
@@ -177,7 +177,7 @@ class _Line(Struct, frozen=True, gc=False):
         return bool(self.isMeta or self.isCompactSummary) or kind not in (None, "human")
 
 
-class _Probe(Struct, frozen=True, gc=False):
+class _ClaudeProbe(Struct, frozen=True, gc=False):
     type: str
     uuid: str | None = None
     sessionId: str | None = None  # noqa: N815
@@ -185,7 +185,7 @@ class _Probe(Struct, frozen=True, gc=False):
     isSnapshotUpdate: bool | None = None  # noqa: N815
 
 
-class _Held(Struct, frozen=True, kw_only=True, gc=False):
+class _ClaudeHeld(Struct, frozen=True, kw_only=True, gc=False):
     """One line of the conversation, not yet known to live."""
 
     id: str
@@ -198,13 +198,13 @@ class _Held(Struct, frozen=True, kw_only=True, gc=False):
     content: bytes = b""
     message: str = ""  # the API's message id, shared by the lines of one message
     model: str = ""
-    usage: _Usage | None = None
+    usage: _ClaudeUsage | None = None
     cleared: tuple[str, ...] = ()
 
 
-_decoder: Final = msgspec.json.Decoder(_Line)
+_decoder: Final = msgspec.json.Decoder(_ClaudeLine)
 _progress: Final = msgspec.json.Decoder(_Progress | None)
-_probe: Final = msgspec.json.Decoder(_Probe)
+_probe: Final = msgspec.json.Decoder(_ClaudeProbe)
 
 
 class ClaudeCode:
@@ -218,11 +218,11 @@ class ClaudeCode:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts of the live branch, in order."""
-        return _Reading("").events(chunks)
+        return _ClaudeReading("").events(chunks)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent, by its id or, in logs without ids, by that of its first line."""
-        return _Reading(agent).events(chunks)
+        return _ClaudeReading(agent).events(chunks)
 
 
 def _is_line(line: bytes) -> bool:
@@ -262,14 +262,14 @@ def _outside(text: str) -> str:
     return "".join((*kept, text[at:]))
 
 
-class _Reading:
+class _ClaudeReading:
     """One pass over one file, for one of its conversations. Kept: the lines since the last compaction, and the ids of all.
 
     `agent` names a sub-agent's conversation. Without it the main one is read: of a file that starts inside a sub-agent, that one's.
     """
 
     def __init__(self, agent: str) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.agent = agent
         self.roots: dict[str, str] = {}  # of side-chain lines without an agent's id: their first ancestor
         self.own: str | None = None  # whose log the whole file is; empty for the main agent's
@@ -277,7 +277,7 @@ class _Reading:
         self._forget()
 
     def _forget(self) -> None:
-        self.held: dict[str, _Held] = {}
+        self.held: dict[str, _ClaudeHeld] = {}
         self.links: dict[str, str | None] = {}  # lines beside the conversation: their parents
         self.before: dict[str, str | None] = {}  # the line before each, for those whose parent is not in the file
         self.unlinked: set[str] = set()
@@ -288,7 +288,7 @@ class _Reading:
         self._settle()
         yield from self.transcript.take() if self.agent else self.transcript.end()
 
-    def _line(self, element: Element, line: _Line) -> None:
+    def _line(self, element: Element, line: _ClaudeLine) -> None:
         self.transcript.here(element.line, element.size, line.timestamp)
         if line.uuid in self.seen:
             self.transcript.skip(DUPLICATE)
@@ -307,7 +307,7 @@ class _Reading:
         else:
             self._pass(line)
 
-    def _agent_of(self, line: _Line) -> str:
+    def _agent_of(self, line: _ClaudeLine) -> str:
         """Which sub-agent a line belongs to; empty for the one whose log this file is."""
         if line.type == "progress":
             return line.progress.agentId or ""
@@ -318,7 +318,7 @@ class _Reading:
             self.own = agent
         return "" if agent == self.own else agent
 
-    def _root(self, line: _Line) -> str:
+    def _root(self, line: _ClaudeLine) -> str:
         id_, parent = line.uuid or "", line.parentUuid or None
         root = self.roots.get(parent, id_) if parent else id_
         if parent and parent not in self.seen and parent not in self.roots:  # cut off or damaged
@@ -326,7 +326,7 @@ class _Reading:
         self.roots[id_] = root
         return root
 
-    def _beside(self, agent: str, line: _Line) -> None:
+    def _beside(self, agent: str, line: _ClaudeLine) -> None:
         """Count a line of another conversation than the one that is read."""
         if line.uuid is not None and not line.isSidechain:
             self.links.setdefault(line.uuid, line.parentUuid or None)  # others may hang on it
@@ -334,7 +334,7 @@ class _Reading:
         if agent and (progress is None or progress.message is not None):
             self.transcript.agent(agent, (progress and progress.prompt) or "")
 
-    def _pass(self, line: _Line) -> None:
+    def _pass(self, line: _ClaudeLine) -> None:
         """Leave a line out, keeping its place in the tree."""
         if line.uuid is not None:
             self.links.setdefault(line.uuid, line.parentUuid or None)
@@ -349,9 +349,9 @@ class _Reading:
 
     # What is held.
 
-    def _held(self, element: Element, line: _Line) -> _Held | None:
+    def _held(self, element: Element, line: _ClaudeLine) -> _ClaudeHeld | None:
         """What of the line is kept until its branch is known to live; None when it is no part of the conversation."""
-        held = _Held(
+        held = _ClaudeHeld(
             id=line.uuid or f"line {element.line}",
             parent=line.parentUuid or None,
             line=element.line,
@@ -374,10 +374,10 @@ class _Reading:
         inner = progress.message
         if inner is not None and inner.type in ("user", "assistant") and inner.message is not None:
             id_ = inner.uuid or f"line {element.line}"
-            held = _Held(id=id_, line=element.line, size=element.size, at=utc(inner.timestamp))
+            held = _ClaudeHeld(id=id_, line=element.line, size=element.size, at=utc(inner.timestamp))
             self._hold(_with_message(held, inner.type, inner.message, element), linked=False)
 
-    def _hold(self, held: _Held, *, linked: bool) -> None:
+    def _hold(self, held: _ClaudeHeld, *, linked: bool) -> None:
         """Keep a line; `linked` says whether it names a parent, be it none."""
         self.held[held.id] = held
         self.before[held.id] = self.last
@@ -385,8 +385,8 @@ class _Reading:
             self.unlinked.add(held.id)
         self.last = held.id
 
-    def _boundary(self, line: _Line) -> None:
-        metadata = line.compactMetadata or _Metadata()
+    def _boundary(self, line: _ClaudeLine) -> None:
+        metadata = line.compactMetadata or _ClaudeMetadata()
         head = self.held.get((metadata.preservedSegment and metadata.preservedSegment.headUuid) or "")
         numbers = self._settle()
         end = self.transcript.count
@@ -397,7 +397,7 @@ class _Reading:
 
     def _settle(self) -> list[tuple[int, int]]:
         """Add the live branch; the numbers of its drafts, and their lines."""
-        numbers = _Branch(self.held, self._parents(), self.transcript).settle() if self.held else []
+        numbers = _ClaudeBranch(self.held, self._parents(), self.transcript).settle() if self.held else []
         self._forget()
         return numbers
 
@@ -410,25 +410,25 @@ class _Reading:
         return parents
 
 
-def _with_message(held: _Held, kind: str, message: _Message, element: Element) -> _Held:
+def _with_message(held: _ClaudeHeld, kind: str, message: _ClaudeMessage, element: Element) -> _ClaudeHeld:
     content = cut(bytes(message.content), element.source, element.faithful)
     return replace(
         held, kind=kind, content=content, message=message.id or held.id, model=message.model or "", usage=message.usage
     )
 
 
-class _Branch:
+class _ClaudeBranch:
     """Puts the live lines between two compactions in the order in which the model saw them."""
 
-    def __init__(self, held: dict[str, _Held], parents: dict[str, str | None], transcript: Transcript) -> None:
+    def __init__(self, held: dict[str, _ClaudeHeld], parents: dict[str, str | None], transcript: TranscriptBuilder) -> None:
         self.held, self.parents, self.transcript = held, parents, transcript
         self.done: set[str] = set()
         self.damaged: list[Skipped] = []
         self.chain = branch(parents, self._newest_leaf())
         self.live = set(self.chain)
         self.contents = {id_: self._content(line) for id_, line in held.items() if line.kind != "cleared"}
-        self.messages: dict[str, list[_Held]] = {}
-        self.results: dict[str, list[_Held]] = {}
+        self.messages: dict[str, list[_ClaudeHeld]] = {}
+        self.results: dict[str, list[_ClaudeHeld]] = {}
         self.numbers: list[tuple[int, int]] = []
         for id_, line in held.items():
             if line.kind == "assistant":
@@ -457,7 +457,7 @@ class _Branch:
             self.transcript.event(Skipped(line=left[0].line, bytes=sum(line.size for line in left), reason=reason))
         return self.numbers
 
-    def _exchange(self, lines: list[_Held]) -> None:
+    def _exchange(self, lines: list[_ClaudeHeld]) -> None:
         """One API message and the results of its calls, wherever in the file they came."""
         own = {line.id for line in lines}
         contents = self._draft(lines)
@@ -467,13 +467,13 @@ class _Branch:
             if answer.id not in self.done:
                 self._draft([answer])
 
-    def _answer(self, call_id: str, own: set[str]) -> _Held | None:
+    def _answer(self, call_id: str, own: set[str]) -> _ClaudeHeld | None:
         """The line that answers a call: on the live branch, or a sibling of it when several calls ran side by side."""
         waiting = [line for line in self.results.get(call_id, ()) if line.id not in self.done]
         live = (line for line in waiting if line.id in self.live)
         return next(live, None) or next((line for line in waiting if self.parents[line.id] in own), None)
 
-    def _draft(self, lines: list[_Held]) -> list[AnthropicContent]:
+    def _draft(self, lines: list[_ClaudeHeld]) -> list[AnthropicContent]:
         self.done.update(line.id for line in lines)
         contents = [content for line in lines if (content := self.contents[line.id]) is not None]
         first = lines[0]
@@ -495,10 +495,10 @@ class _Branch:
             self.numbers.append((number, first.line))
         return contents
 
-    def _content(self, line: _Held) -> AnthropicContent | None:
+    def _content(self, line: _ClaudeHeld) -> AnthropicContent | None:
         try:
             content = anthropic_content(line.content, lambda text: _origin(line, text))
-        except Damaged as damage:
+        except DamagedJson as damage:
             reason = f"damaged content: found {damage.found}, expected text or a list of content parts"
             self.damaged.append(Skipped(line=line.line, bytes=line.size, reason=reason))
             return None
@@ -519,7 +519,7 @@ class _Branch:
         return max(leaves, key=lambda line: (times[line.id], line.line)).id
 
 
-def _origin(line: _Held, text: str) -> Origin:
+def _origin(line: _ClaudeHeld, text: str) -> Origin:
     if line.kind == "assistant":
         return Origin.HARNESS if line.model == SYNTHETIC else Origin.MODEL
     return Origin.HARNESS if line.harness else written_by(text)

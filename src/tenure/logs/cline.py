@@ -20,9 +20,9 @@ from tenure.logs.cline_screen import is_screen, read_screen
 from tenure.logs.json_files import HEAD, Element, decoded, document, elements
 from tenure.logs.parts import anthropic_content, anthropic_result, from_base64, from_url, plain, result_of, seal, string
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, cut, decode, decode_with_source
+from tenure.logs.salvage import DamagedJson, cut, decode, decode_with_source
 from tenure.logs.shape import keys, opening
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "a task of Cline or its forks: an array of messages, or an object with `version` and `messages`"
 
@@ -117,14 +117,14 @@ class _Detail(Struct, frozen=True, gc=False):
     signature: str | None = None
 
 
-class _Output(Struct, frozen=True, gc=False):
+class _ClineOutput(Struct, frozen=True, gc=False):
     """A result in the AI SDK's words."""
 
     type: str = ""
     value: Raw = Raw(b'""')
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _ClinePart(Struct, frozen=True, gc=False):
     """A part, as far as it is not Anthropic's."""
 
     type: str = ""
@@ -158,14 +158,14 @@ class _Part(Struct, frozen=True, gc=False):
         return from_url(self.image, kind, origin) if self.image else from_base64(self.data or "", kind, origin)
 
 
-class _Tokens(Struct, frozen=True, gc=False):
+class _ClineTokens(Struct, frozen=True, gc=False):
     prompt: int | None = 0
     completion: int | None = 0
     cached: int | None = 0
 
 
-class _Metrics(Struct, frozen=True, gc=False):
-    tokens: _Tokens | None = None  # Cline's extension
+class _ClineMetrics(Struct, frozen=True, gc=False):
+    tokens: _ClineTokens | None = None  # Cline's extension
     inputTokens: int | None = None  # noqa: N815 - and here Cline's SDK
     outputTokens: int | None = None  # noqa: N815
     cacheReadTokens: int | None = None  # noqa: N815
@@ -186,26 +186,26 @@ class _Metrics(Struct, frozen=True, gc=False):
         return Usage(uncached=max(0, uncached), cache_write=write, cache_read=read, output=output or 0)
 
 
-class _Model(Struct, frozen=True, gc=False):
+class _ClineModel(Struct, frozen=True, gc=False):
     modelId: str | None = None  # noqa: N815
     id: str | None = None
 
 
-class _Metadata(Struct, frozen=True, gc=False):
+class _ClineMetadata(Struct, frozen=True, gc=False):
     kind: str | None = None
     displayRole: str | None = None  # noqa: N815
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _ClineMessage(Struct, frozen=True, gc=False):
     """A message, or a piece of reasoning that stands between messages (`type` is "reasoning", no role)."""
 
     role: str = ""
     content: Raw = Raw(b"")
     type: str | None = None
     ts: float | str | None = None
-    modelInfo: _Model | None = None  # noqa: N815
-    metrics: _Metrics | None = None
-    metadata: _Metadata | None = None
+    modelInfo: _ClineModel | None = None  # noqa: N815
+    metrics: _ClineMetrics | None = None
+    metadata: _ClineMetadata | None = None
     isSummary: bool | None = False  # noqa: N815
     condenseId: str | None = None  # noqa: N815
     condenseParent: str | None = None  # noqa: N815
@@ -221,13 +221,13 @@ class _Message(Struct, frozen=True, gc=False):
     @property
     def model(self) -> str:
         """The model that answered, where the message says it."""
-        model = self.modelInfo or _Model()
+        model = self.modelInfo or _ClineModel()
         return model.modelId or model.id or ""
 
     @property
     def by_harness(self) -> bool:
         """Whether the message says itself that no human wrote it."""
-        about = self.metadata or _Metadata()
+        about = self.metadata or _ClineMetadata()
         return bool(self.isSummary or self.isTruncationMarker) or bool(about.kind) or about.displayRole in ("system", "status")
 
     @property
@@ -237,14 +237,14 @@ class _Message(Struct, frozen=True, gc=False):
         return Thinking(text=text, seal=seal(self.encrypted_content))
 
 
-class _Task(Struct, frozen=True, gc=False):
+class _ClineTask(Struct, frozen=True, gc=False):
     messages: list[Raw]
     agent: str | None = None
     sessionId: str | None = None  # noqa: N815
     system_prompt: str | None = None
 
 
-class _Body(Struct, frozen=True):
+class _ClineBody(Struct, frozen=True):
     """A content that could be read; without a payload the blocks are ours."""
 
     blocks: tuple[Block, ...]
@@ -253,14 +253,14 @@ class _Body(Struct, frozen=True):
 
 
 _array: Final = msgspec.json.Decoder(list[Raw])
-_task: Final = msgspec.json.Decoder(_Task)
-_message: Final = msgspec.json.Decoder(_Message)
-_parts: Final = msgspec.json.Decoder(str | list[_Part] | None)
-_outputs: Final = msgspec.json.Decoder(str | _Output | list[_Part])
-_part_list: Final = msgspec.json.Decoder(list[_Part])
+_task: Final = msgspec.json.Decoder(_ClineTask)
+_message: Final = msgspec.json.Decoder(_ClineMessage)
+_parts: Final = msgspec.json.Decoder(str | list[_ClinePart] | None)
+_outputs: Final = msgspec.json.Decoder(str | _ClineOutput | list[_ClinePart])
+_part_list: Final = msgspec.json.Decoder(list[_ClinePart])
 
 
-class Cline:
+class ClineReader:
     """Reads the histories of Cline, Roo Code and Kilo Code, and what was on their screens."""
 
     name = "cline"
@@ -287,7 +287,7 @@ class Cline:
             return
         array = document((raw,), _array, ALLOWED)
         items = elements(array.value, array.source, array.faithful)
-        yield from read_screen(items) if is_screen(raw[:HEAD]) else _Reading().events(items)
+        yield from read_screen(items) if is_screen(raw[:HEAD]) else _ClineReading().events(items)
         yield from array.skipped
 
 
@@ -300,7 +300,7 @@ def _is_history(head: bytes) -> bool:
 
 def _of_object(raw: bytes) -> Iterator[Event]:
     task = document((raw,), _task, ALLOWED)
-    value, reading = task.value, _Reading()
+    value, reading = task.value, _ClineReading()
     if value.agent in ("subagent", "teammate"):
         reason = f"session of a sub-agent: what led to it is in its parent {value.sessionId!r}"
         yield Skipped(line=1, bytes=0, reason=reason[:200])
@@ -311,11 +311,11 @@ def _of_object(raw: bytes) -> Iterator[Event]:
     yield from task.skipped
 
 
-class _Reading:
+class _ClineReading:
     """Mutable while a history is read."""
 
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.hidden: dict[str, list[int]] = {}  # by the id of what hides them: drafts
         self.first: list[int] = []  # what Cline's own compactions keep
         self.swept = 0  # drafts that such a compaction has seen
@@ -327,10 +327,10 @@ class _Reading:
         self._end_thoughts()
         yield from self.transcript.end()
 
-    def _message(self, element: Element, message: _Message) -> None:
+    def _message(self, element: Element, message: _ClineMessage) -> None:
         self.transcript.here(element.line, element.size, message.ts)
         raw = bytes(message.content)
-        body = _read(message, cut(raw, element.source, element.faithful)) if raw else _Body(())
+        body = _read(message, cut(raw, element.source, element.faithful)) if raw else _ClineBody(())
         if message.type == "reasoning" and not message.role:
             self.thoughts.append((element.line, message.thought))
         elif message.role in ROLES:
@@ -338,9 +338,9 @@ class _Reading:
         else:
             self.transcript.skip(UNKNOWN.format(message.role))
 
-    def _add(self, role: Role, message: _Message, body: _Body) -> None:
+    def _add(self, role: Role, message: _ClineMessage, body: _ClineBody) -> None:
         if role is Role.ASSISTANT and self.thoughts:
-            body = _Body((*(block for _, block in self.thoughts), *body.blocks))
+            body = _ClineBody((*(block for _, block in self.thoughts), *body.blocks))
             self.thoughts = []
         self._end_thoughts()
         if role is not Role.ASSISTANT:
@@ -364,14 +364,14 @@ class _Reading:
         for parent in {message.condenseParent, message.truncationParent} - {None, ""}:
             self.hidden.setdefault(parent or "", []).append(number)
 
-    def _paired(self, body: _Body) -> _Body:
+    def _paired(self, body: _ClineBody) -> _ClineBody:
         """Texts that answer the provider's calls as their results, where there is one for each call."""
         answered = {block.call_id for block in body.blocks if isinstance(block, ToolResult)}
         calls = [call_id for call_id in self.open if call_id not in answered]
         if not calls or len(calls) != sum(map(_is_result, body.blocks)):
             return body
         left = iter(calls)
-        return _Body(
+        return _ClineBody(
             tuple(ToolResult(call_id=next(left), text=block.text) if _is_result(block) else block for block in body.blocks)
         )
 
@@ -381,7 +381,7 @@ class _Reading:
             self.transcript.add(Role.ASSISTANT, (block,), line=line, at="")
         self.thoughts = []
 
-    def _rewrite(self, message: _Message, blocks: tuple[Block, ...]) -> None:
+    def _rewrite(self, message: _ClineMessage, blocks: tuple[Block, ...]) -> None:
         """Say what left the window where this message stands."""
         transcript = self.transcript
         if message.isSummary and message.condenseId and message.role == "user":  # a fresh start: nothing before it stays
@@ -407,7 +407,7 @@ def _newest_kept(blocks: Iterable[Block]) -> int | None:
 # Who wrote what.
 
 
-def _attributed(message: _Message, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _attributed(message: _ClineMessage, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The blocks of a message that is not the model's, with who wrote each. A heading speaks for the next text, a tool's text for the images after it."""
     if message.by_harness or message.role == "system":
         return tuple(replace(block, origin=Origin.HARNESS) if isinstance(block, Text) else block for block in blocks)
@@ -465,8 +465,8 @@ def _without_own(text: str) -> str:
 # Contents.
 
 
-def _read(message: _Message, raw: bytes) -> _Body:
-    """The blocks of a message whose content is spelled `raw`. Raises Damaged."""
+def _read(message: _ClineMessage, raw: bytes) -> _ClineBody:
+    """The blocks of a message whose content is spelled `raw`. Raises DamagedJson."""
     origin = Origin.MODEL if message.role == "assistant" else Origin.HUMAN
     parts, raws = _parts_of(raw)
     beside = (
@@ -475,16 +475,16 @@ def _read(message: _Message, raw: bytes) -> _Body:
     if all(part.is_plain for part in parts):
         content = anthropic_content(raw, lambda _: origin)
         if beside or not content.blocks or message.role not in ("user", "assistant"):
-            return _Body((*_unless_repeated(beside, content.blocks), *content.blocks))
+            return _ClineBody((*_unless_repeated(beside, content.blocks), *content.blocks))
         payload = b'{"role":"' + message.role.encode() + b'","content":' + content.json + b"}"
-        return _Body(content.blocks, "anthropic", payload)
+        return _ClineBody(content.blocks, "anthropic", payload)
     blocks = [block for part, part_raw in zip(parts, raws, strict=True) for block in _blocks(part, part_raw, origin)]
     details = beside or _of_details([detail for part in parts for detail in part.reasoning_details or ()])
-    return _Body((*_unless_repeated(details, blocks), *blocks))
+    return _ClineBody((*_unless_repeated(details, blocks), *blocks))
 
 
-def _parts_of(raw: bytes) -> tuple[list[_Part], list[bytes]]:
-    """The parts of a content with their JSON, none when it is a text. Raises Damaged."""
+def _parts_of(raw: bytes) -> tuple[list[_ClinePart], list[bytes]]:
+    """The parts of a content with their JSON, none when it is a text. Raises DamagedJson."""
     value, source, _ = decode_with_source(raw, _parts)
     if not value or isinstance(value, str):
         return [], []
@@ -503,7 +503,7 @@ def _of_details(details: list[_Detail]) -> tuple[Thinking, ...]:
     return (Thinking(text=text, seal=seal(secret)),) if text or secret else ()
 
 
-def _blocks(part: _Part, raw: bytes, origin: Origin) -> Sequence[Block]:
+def _blocks(part: _ClinePart, raw: bytes, origin: Origin) -> Sequence[Block]:
     """The blocks of one part, which are one, or none for what carries no words."""
     match part.type:
         case "reasoning":
@@ -527,7 +527,7 @@ def _blocks(part: _Part, raw: bytes, origin: Origin) -> Sequence[Block]:
             return anthropic_content(b"[" + raw + b"]", lambda _: origin).blocks
 
 
-def _result(part: _Part) -> ToolResult:
+def _result(part: _ClinePart) -> ToolResult:
     """A result in the words of Cline's SDK."""
     parts, raws = _parts_of(bytes(part.content))
     if not parts:
@@ -543,15 +543,15 @@ def _output(raw: bytes) -> tuple[str, tuple[Media, ...], bool]:
         value = decode(raw, _outputs)
         if isinstance(value, str):
             return value, (), False
-        if isinstance(value, _Output) and value.type != "content":
+        if isinstance(value, _ClineOutput) and value.type != "content":
             text = string(value.value)
             return plain(value.value) if text is None else text, (), value.type.startswith("error")
-    except Damaged:
+    except DamagedJson:
         return plain(raw), (), False
     try:
-        parts = decode(bytes(value.value), _part_list) if isinstance(value, _Output) else value
-    except Damaged:
-        text = string(value.value) if isinstance(value, _Output) else None
-        return plain(value.value) if text is None and isinstance(value, _Output) else text or "", (), False
+        parts = decode(bytes(value.value), _part_list) if isinstance(value, _ClineOutput) else value
+    except DamagedJson:
+        text = string(value.value) if isinstance(value, _ClineOutput) else None
+        return plain(value.value) if text is None and isinstance(value, _ClineOutput) else text or "", (), False
     media = tuple(part.media(Origin.TOOL) for part in parts if part.type in _MEDIA and (part.image or part.data))
     return "\n".join(part.text for part in parts if part.text), media, False

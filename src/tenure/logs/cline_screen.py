@@ -15,9 +15,9 @@ from tenure.engine.record.entry import Block, Origin, Role, Text, Thinking, Tool
 from tenure.logs.json_files import Element, decoded
 from tenure.logs.parts import from_url, plain, result_of
 from tenure.logs.reader import Event
-from tenure.logs.salvage import Damaged, decode
+from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import keys
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 # What shows a call: the tool, and the argument that the text is unless it is an object of arguments.
 CALLS: Final = {
@@ -60,7 +60,7 @@ REQUEST: Final = "request to the model: what it repeats of the screen and the en
 _KIND: Final = re.compile(rb'"type"\s*:\s*"(say|ask)"')
 
 
-class _Model(Struct, frozen=True, gc=False):
+class _ScreenModel(Struct, frozen=True, gc=False):
     modelId: str | None = None  # noqa: N815 - the log's own names, here and below
 
 
@@ -68,7 +68,7 @@ class _Condensed(Struct, frozen=True, gc=False):
     summary: str | None = None
 
 
-class _Line(Struct, frozen=True, gc=False):
+class _ScreenLine(Struct, frozen=True, gc=False):
     type: str = ""
     ts: float | str | None = None
     say: str | None = None
@@ -77,11 +77,11 @@ class _Line(Struct, frozen=True, gc=False):
     images: list[str] | None = None
     conversationHistoryIndex: int | None = None  # noqa: N815
     conversationHistoryDeletedRange: list[int] | None = None  # noqa: N815
-    modelInfo: _Model | None = None  # noqa: N815
+    modelInfo: _ScreenModel | None = None  # noqa: N815
     contextCondense: _Condensed | None = None  # noqa: N815
 
 
-class _Request(Struct, frozen=True, gc=False):
+class _ScreenRequest(Struct, frozen=True, gc=False):
     """What stands in the text of `api_req_started`."""
 
     request: str | None = None
@@ -100,16 +100,16 @@ class _Request(Struct, frozen=True, gc=False):
         return Usage(uncached=uncached, cache_write=write, cache_read=read, output=self.tokensOut or 0)
 
 
-class _Seen(Struct, frozen=True, gc=False):
+class _ScreenSeen(Struct, frozen=True, gc=False):
     """What a browser showed."""
 
     screenshot: str | None = None
     logs: str | None = None
 
 
-_line: Final = msgspec.json.Decoder(_Line)
-_request: Final = msgspec.json.Decoder(_Request)
-_seen: Final = msgspec.json.Decoder(_Seen)
+_line: Final = msgspec.json.Decoder(_ScreenLine)
+_request: Final = msgspec.json.Decoder(_ScreenRequest)
+_seen: Final = msgspec.json.Decoder(_ScreenSeen)
 _object: Final = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -122,14 +122,14 @@ def is_screen(head: bytes) -> bool:
 
 def read_screen(array: Iterable[Element]) -> Iterator[Event]:
     """The drafts of a screen's lines, in order."""
-    return _Reading().events(array)
+    return _ScreenReading().events(array)
 
 
-class _Reading:
+class _ScreenReading:
     """Mutable while a screen is read."""
 
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.asked = False
         self.usage: Usage | None = None  # of the answer that follows
         self.calls = 0
@@ -142,7 +142,7 @@ class _Reading:
         self._end_answer(-1)
         yield from self.transcript.end()
 
-    def _line(self, element: Element, line: _Line) -> None:
+    def _line(self, element: Element, line: _ScreenLine) -> None:
         kind, text = (line.ask if line.type == "ask" else line.say) or "", line.text or ""
         index = -1 if line.conversationHistoryIndex is None else line.conversationHistoryIndex
         if kind not in RESULTS:
@@ -178,7 +178,7 @@ class _Reading:
         if (number := self.transcript.add(role, blocks)) >= 0:
             self.placed.append((index + 1, number))
 
-    def _answer(self, line: _Line, index: int, block: Block) -> None:
+    def _answer(self, line: _ScreenLine, index: int, block: Block) -> None:
         if self.transcript.reply is not None:
             self.transcript.amend(block)
             return
@@ -186,7 +186,7 @@ class _Reading:
         self.placed.append((index + 1, self.transcript.open(Role.ASSISTANT, (block,), model=model, usage=self.usage)))
         self.usage = None
 
-    def _call(self, line: _Line, index: int, kind: str, text: str) -> None:
+    def _call(self, line: _ScreenLine, index: int, kind: str, text: str) -> None:
         for flag in FLAGS:
             text = text.rstrip().removesuffix(flag)
         if not text:
@@ -196,7 +196,7 @@ class _Reading:
             fields = decode(text.encode(), _object)
             name = msgspec.json.decode(fields["tool"], type=str) if kind == "tool" and "tool" in fields else name
             arguments = text
-        except (Damaged, msgspec.DecodeError):
+        except (DamagedJson, msgspec.DecodeError):
             arguments = plain(msgspec.json.encode({argument: text}))
         self.calls += 1
         self.unanswered = f"call-{self.calls}"
@@ -205,7 +205,7 @@ class _Reading:
     def _request(self, text: str) -> None:
         try:
             request = decode((text or "{}").encode(), _request)
-        except Damaged:
+        except DamagedJson:
             self.transcript.skip(DAMAGED)
             return
         self.usage = request.usage
@@ -225,7 +225,7 @@ class _Reading:
         self._end_results(index)
         self.transcript.close()
 
-    def _drop_deleted(self, line: _Line) -> None:
+    def _drop_deleted(self, line: _ScreenLine) -> None:
         """Say what a deletion in the history took; the first line after it names it."""
         match line.conversationHistoryDeletedRange:
             case [first, last]:
@@ -243,6 +243,6 @@ def _shown(kind: str, text: str, images: list[str]) -> list[Block]:
         try:
             seen = decode(text.encode(), _seen)
             text, images = seen.logs or "", [seen.screenshot] if seen.screenshot else []
-        except Damaged:
+        except DamagedJson:
             pass
     return [*([Text(text=text, origin=Origin.TOOL)] if text else []), *(from_url(url, "", Origin.TOOL) for url in images)]

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Usage
 from tenure.errors import InputError
-from tenure.logs.codex_items import BESIDE, SEALED, Item, Part, Place, Said, of_model, read_item
+from tenure.logs.codex_items import BESIDE, SEALED, CodexItem, CodexPart, CodexPlace, Item, of_model, read_item
 from tenure.logs.json_files import HEAD, Element, document, elements, opened, records
 from tenure.logs.parts import prompt_usage
 from tenure.logs.reader import Event
-from tenure.logs.salvage import Damaged, cut, salvage
+from tenure.logs.salvage import DamagedJson, cut, salvage
 from tenure.logs.shape import keys
-from tenure.logs.transcript import Transcript, utc
+from tenure.logs.transcript import TranscriptBuilder, utc
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ _LONGEST_LEAD: Final = 16  # drafts before the first human's that may hold the i
 _MOST_KEPT: Final = 2**22  # drafts named by all changes of one file together; only a file made to hurt has more
 
 
-class _Tokens(Struct, frozen=True, gc=False):
+class _CodexTokens(Struct, frozen=True, gc=False):
     """What a call used, or all calls so far. Input contains what was read from the cache and what was written to it."""
 
     input_tokens: int | None = 0
@@ -74,12 +74,12 @@ class _Tokens(Struct, frozen=True, gc=False):
     cache_write_input_tokens: int | None = 0
     output_tokens: int | None = 0  # reasoning included
 
-    def since(self, before: "_Tokens") -> "_Tokens":
+    def since(self, before: "_CodexTokens") -> "_CodexTokens":
         """The difference; all of it when the running total started anew."""
         if (self.input_tokens or 0) < (before.input_tokens or 0):
             return self
         names = self.__struct_fields__
-        return _Tokens(*(max(0, (getattr(self, name) or 0) - (getattr(before, name) or 0)) for name in names))
+        return _CodexTokens(*(max(0, (getattr(self, name) or 0) - (getattr(before, name) or 0)) for name in names))
 
 
 class _Words(Struct, frozen=True, gc=False):
@@ -104,16 +104,16 @@ class _Settings(Struct, frozen=True, gc=False):
     model: str | None = None
 
 
-class _Info(Struct, frozen=True, gc=False):
+class _CodexInfo(Struct, frozen=True, gc=False):
     """What a `token_count` says; both are missing when only the rate limits changed."""
 
-    last_token_usage: _Tokens | None = None
-    total_token_usage: _Tokens | None = None
+    last_token_usage: _CodexTokens | None = None
+    total_token_usage: _CodexTokens | None = None
 
 
 class _RolloutEvent(Struct, frozen=True, gc=False):
     type: str = ""
-    info: _Info | None = None
+    info: _CodexInfo | None = None
     num_turns: int | None = None
     thread_settings: _Settings | None = None
 
@@ -121,8 +121,8 @@ class _RolloutEvent(Struct, frozen=True, gc=False):
 class _Counted(Struct, frozen=True, gc=False):
     """A `token_usage_record`, which newer versions write beside `token_count`."""
 
-    usage: _Tokens | None = None
-    thread_token_usage: _Tokens | None = None
+    usage: _CodexTokens | None = None
+    thread_token_usage: _CodexTokens | None = None
 
 
 class _Compacted(Struct, frozen=True, gc=False):
@@ -142,7 +142,7 @@ class _Letter(Struct, frozen=True, gc=False):
     trigger_turn: bool | None = False
 
 
-class _Line(Struct, frozen=True, gc=False):
+class _CodexLine(Struct, frozen=True, gc=False):
     timestamp: str | int | float | None = None
     type: str = ""
     payload: Raw = Raw(b"")
@@ -157,7 +157,7 @@ class _Document(Struct, frozen=True, gc=False):
     session: _Meta = _Meta()
 
 
-class _Probe(Struct, frozen=True, gc=False):
+class _CodexProbe(Struct, frozen=True, gc=False):
     type: str = ""
     payload: Raw = Raw(b"")
     record_type: str | None = None
@@ -176,7 +176,7 @@ class _Probe(Struct, frozen=True, gc=False):
         return self.record_type == "state" or bool(self.id and self.timestamp and bytes(self.instructions))
 
 
-_line: Final = msgspec.json.Decoder(_Line)
+_line: Final = msgspec.json.Decoder(_CodexLine)
 _item: Final = msgspec.json.Decoder(Item)
 _meta: Final = msgspec.json.Decoder(_Meta)
 _event: Final = msgspec.json.Decoder(_RolloutEvent)
@@ -185,7 +185,7 @@ _settings: Final = msgspec.json.Decoder(_Settings)
 _compacted: Final = msgspec.json.Decoder(_Compacted)
 _letter: Final = msgspec.json.Decoder(_Letter)
 _document: Final = msgspec.json.Decoder(_Document)
-_probe: Final = msgspec.json.Decoder(_Probe)
+_probe: Final = msgspec.json.Decoder(_CodexProbe)
 
 
 class Codex:
@@ -200,7 +200,7 @@ class Codex:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the file; what left the window where it left."""
         head, whole = opened(chunks)
-        return _Reading().of_document(whole) if _is_document(head[:HEAD]) else _Reading().of_lines(whole)
+        return _CodexReading().of_document(whole) if _is_document(head[:HEAD]) else _CodexReading().of_lines(whole)
 
 
 def _is_document(head: bytes) -> bool:
@@ -231,28 +231,28 @@ class _Reply:
 
     def __init__(self, model: str, line: int, at: str, usage: Usage | None) -> None:
         self.model, self.line, self.at, self.usage = model, line, at, usage
-        self.items: list[Said] = []
-        self.results: list[tuple[Draft, Place]] = []
+        self.items: list[CodexItem] = []
+        self.results: list[tuple[Draft, CodexPlace]] = []
         self.open = True  # whether what the model says next is of the same call
         self.early = usage is not None  # whether the count stood before what the call made
 
-    def drafts(self) -> Iterator[tuple[Draft, Place]]:
+    def drafts(self) -> Iterator[tuple[Draft, CodexPlace]]:
         """The reply and the results."""
         if any(item.blocks for item in self.items):
             draft = of_model(self.items, self.at, self.line)
             calls = frozenset(item.key for item in self.items if any(isinstance(block, ToolCall) for block in item.blocks))
             yield (
                 replace(draft, model=self.model, usage=self.usage),
-                Place(keys=tuple(item.key for item in self.items), calls=calls),
+                CodexPlace(keys=tuple(item.key for item in self.items), calls=calls),
             )
         yield from self.results
 
 
-class _Reading:
+class _CodexReading:
     """One pass over one file. Kept: the newest reply, and of each draft in the window a few numbers."""
 
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.window = _Window()
         self.counts = _Counts()
         self.model = ""
@@ -262,7 +262,7 @@ class _Reading:
         self.first = False  # whether this file does so
         self.headed = False
         self.prompts: list[Draft] = []  # not yet known not to be in the messages that follow
-        self.lead: list[tuple[Draft, Place]] = []  # those messages
+        self.lead: list[tuple[Draft, CodexPlace]] = []  # those messages
         self.before = b""  # the last line
 
     def of_lines(self, chunks: Iterable[bytes]) -> Iterator[Event]:
@@ -286,7 +286,7 @@ class _Reading:
     def _guarded(self, read: Callable[[], object], what: str, expected: str) -> None:
         try:
             read()
-        except (Damaged, InputError, RecursionError) as error:
+        except (DamagedJson, InputError, RecursionError) as error:
             self.transcript.lost(f"damaged {what}: {str(error)[:200]}, expected {expected}")
 
     def _element(self, element: Element, _: Element) -> None:
@@ -299,7 +299,7 @@ class _Reading:
         else:
             self._item(item, element.faithful)
 
-    def _line(self, element: Element, line: _Line) -> None:
+    def _line(self, element: Element, line: _CodexLine) -> None:
         self.transcript.here(element.line, element.size, line.timestamp)
         if element.faithful == self.before:
             if line.record_type is None:
@@ -308,7 +308,7 @@ class _Reading:
         self.before = element.faithful
         self._guarded(lambda: self._typed_line(element, line), "line", f"what Codex writes as {line.type!r:.40}")
 
-    def _typed_line(self, element: Element, line: _Line) -> None:
+    def _typed_line(self, element: Element, line: _CodexLine) -> None:
         wrapped = bytes(line.payload)
         body = cut(wrapped, element.source, element.faithful) if wrapped else element.faithful
         match line.type:
@@ -380,7 +380,7 @@ class _Reading:
             self._flush()
             self._place(read.draft(self.transcript.at, self.transcript.line), read.place())
 
-    def _answered(self, item: Said) -> None:
+    def _answered(self, item: CodexItem) -> None:
         if self.reply is None or not (self.reply.open or (self.reply.early and isinstance(item.blocks[0], ToolCall))):
             self._flush()
             self.reply = _Reply(self.model, self.transcript.line, self.transcript.at, self.early)
@@ -391,7 +391,7 @@ class _Reading:
     def _event(self, event: _RolloutEvent) -> None:
         match event.type:
             case "token_count":
-                info = event.info or _Info()
+                info = event.info or _CodexInfo()
                 self._count(info.last_token_usage, info.total_token_usage)
             case "thread_rolled_back":
                 self._rollback(event.num_turns or 0)
@@ -404,7 +404,7 @@ class _Reading:
                 if kind not in EVENTS:
                     self.transcript.skip(f"event unknown to this version: {kind!r}")
 
-    def _count(self, last: _Tokens | None, total: _Tokens | None) -> None:
+    def _count(self, last: _CodexTokens | None, total: _CodexTokens | None) -> None:
         """Give a count to the call it is of: the one just written down, or else the one that comes next."""
         usage = self.counts.new(last, total)
         if usage is None:
@@ -420,7 +420,10 @@ class _Reading:
         if letter.encrypted_content:
             kind = "NEW_TASK" if letter.trigger_turn else "MESSAGE"
             text = f"Message Type: {kind}\nTask name: {letter.recipient}\nSender: {letter.author}\nPayload:\n"
-        parts = [Part(type="input_text", text=text), Part(type="encrypted_content", encrypted_content=letter.encrypted_content)]
+        parts = [
+            CodexPart(type="input_text", text=text),
+            CodexPart(type="encrypted_content", encrypted_content=letter.encrypted_content),
+        ]
         self._item(Item(type="agent_message", content=parts), b"")
 
     def _compaction(self, body: bytes) -> None:
@@ -434,7 +437,7 @@ class _Reading:
         if not items:
             self._rewritten("compaction", self.window.shrink())
             if compacted.message:
-                self._place(self._harness(compacted.message), Place(context=True))
+                self._place(self._harness(compacted.message), CodexPlace(context=True))
             return
         if compacted.message and not any(compacted.message in block.text for item in items for block in item.blocks):
             self.transcript.skip("summary that did not go into the window", len(compacted.message))
@@ -452,14 +455,14 @@ class _Reading:
         blocks = (Text(text=text, origin=Origin.HARNESS),)
         return Draft(role=Role.USER, blocks=blocks, at=self.transcript.at, line=self.transcript.line)
 
-    def _history(self, window: Iterable[Element], summary: str | None) -> Iterator[Said]:
+    def _history(self, window: Iterable[Element], summary: str | None) -> Iterator[CodexItem]:
         """The items of the window as the compaction left it."""
         for element in window:
             try:
                 item = self._read(element.source, _item)
                 if item.kind not in BESIDE:
                     yield _attributed(item, read_item(item, element.faithful, self.transcript.line), summary)
-            except (Damaged, InputError, RecursionError) as error:
+            except (DamagedJson, InputError, RecursionError) as error:
                 self.transcript.skip(f"damaged item of a compaction: {str(error)[:120]}", len(element.faithful))
 
     def _rollback(self, turns: int) -> None:
@@ -484,7 +487,7 @@ class _Reading:
             for draft, place in reply.drafts():
                 self._place(draft, place)
 
-    def _place(self, draft: Draft, place: Place) -> None:
+    def _place(self, draft: Draft, place: CodexPlace) -> None:
         if not self.prompts:
             self._add(draft, place)
             return
@@ -499,15 +502,15 @@ class _Reading:
         texts = [block.text for draft, _ in lead for block in draft.blocks]
         for prompt in prompts:
             if not any(prompt.blocks[0].text.strip() in text for text in texts):
-                self._add(prompt, Place(fixed=True))
+                self._add(prompt, CodexPlace(fixed=True))
         for draft, place in lead:
             self._add(draft, place)
 
-    def _add(self, draft: Draft, place: Place) -> None:
+    def _add(self, draft: Draft, place: CodexPlace) -> None:
         self.window.add(replace(place, number=self.transcript.draft(draft)))
 
 
-def _attributed(item: Item, read: Said, summary: str | None) -> Said:
+def _attributed(item: Item, read: CodexItem, summary: str | None) -> CodexItem:
     """The summary is the harness's, whatever words a custom prompt gave it, and no call of the model's when it is sealed."""
     plain = read.role is Role.USER and summary and [block.text for block in read.blocks] == [summary]
     if not plain and item.kind not in SEALED:
@@ -522,11 +525,11 @@ class _Counts:
     """
 
     def __init__(self) -> None:
-        self._total: _Tokens | None = None
-        self._last: _Tokens | None = None
+        self._total: _CodexTokens | None = None
+        self._last: _CodexTokens | None = None
         self.answered = False  # whether the model said anything since the last count that was new
 
-    def new(self, last: _Tokens | None, total: _Tokens | None) -> Usage | None:
+    def new(self, last: _CodexTokens | None, total: _CodexTokens | None) -> Usage | None:
         """The usage of one more call; None when it was counted before, or nothing was used."""
         if total is not None and total == self._total:
             return None
@@ -543,11 +546,11 @@ class _Window:
     """What Codex's model had in its window: the drafts so far, less what compactions and rollbacks took out. Mutable."""
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
+        self.places: list[CodexPlace] = []
         self._turns: list[int] = []  # where in `places` a turn starts
         self._named = 0
 
-    def add(self, place: Place) -> None:
+    def add(self, place: CodexPlace) -> None:
         """Put the newest draft in."""
         if place.asks:
             self._turns.append(len(self.places))

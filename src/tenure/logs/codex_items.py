@@ -63,7 +63,7 @@ _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
 _dialect: Final = OpenAIResponses()
 
 
-class Part(Struct, frozen=True, gc=False):
+class CodexPart(Struct, frozen=True, gc=False):
     """A part of a content or of a summary."""
 
     type: str = ""
@@ -80,8 +80,8 @@ class Item(Struct, frozen=True, gc=False):
 
     type: str = ""
     role: str | None = None
-    content: str | list[Part] | None = None
-    summary: list[Part] | None = None
+    content: str | list[CodexPart] | None = None
+    summary: list[CodexPart] | None = None
     encrypted_content: str | None = None
     id: str | None = None
     call_id: str | None = None
@@ -102,12 +102,12 @@ class Item(Struct, frozen=True, gc=False):
         return self.type or ("message" if self.role else "")
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[CodexPart]:
         """The parts of a content that is no text."""
         return self.content if isinstance(self.content, list) else []
 
 
-class Place(Struct, frozen=True, kw_only=True, gc=False):
+class CodexPlace(Struct, frozen=True, kw_only=True, gc=False):
     """A draft, as far as changes of the window ask about it."""
 
     keys: tuple[int, ...] = ()  # one per item that the draft is made of
@@ -119,7 +119,7 @@ class Place(Struct, frozen=True, kw_only=True, gc=False):
     number: int = 0  # in the order of all drafts
 
 
-class Said(Struct, frozen=True, gc=False):
+class CodexItem(Struct, frozen=True, gc=False):
     """An item that was read."""
 
     role: Role
@@ -132,36 +132,36 @@ class Said(Struct, frozen=True, gc=False):
         dialect = DIALECT if self.payload else NEUTRAL
         return Draft(role=self.role, blocks=self.blocks, dialect=dialect, payload=self.payload, at=at, line=line)
 
-    def place(self) -> Place:
+    def place(self) -> CodexPlace:
         """What the window has to know of that draft."""
         human = [block for block in self.blocks if block.origin is Origin.HUMAN]
         letter = self.role is Role.USER and not self.payload
         size = sum(len(block.text.encode()) for block in human if isinstance(block, Text))
         context = self.role in (Role.USER, Role.SYSTEM) and not human and not letter
-        return Place(keys=(self.key,), asks=bool(human) or letter, context=context, size=size)
+        return CodexPlace(keys=(self.key,), asks=bool(human) or letter, context=context, size=size)
 
 
-def of_model(items: list[Said], at: str, line: int) -> Draft:
+def of_model(items: list[CodexItem], at: str, line: int) -> Draft:
     """The items of one reply as one draft."""
     whole = all(item.payload for item in items)
     payload = b"[" + b",".join(item.payload for item in items) + b"]" if whole else b""
     blocks = tuple(block for item in items for block in item.blocks)
-    return Said(Role.ASSISTANT, blocks, payload, 0).draft(at, line)
+    return CodexItem(Role.ASSISTANT, blocks, payload, 0).draft(at, line)
 
 
-def read_item(item: Item, payload: bytes, line: int) -> Said:
+def read_item(item: Item, payload: bytes, line: int) -> CodexItem:
     """What the item says; no blocks when that is nothing. Raises InputError when it cannot be read."""
     kind = item.kind
     if kind == "message":
         return _message(item, payload)
     if (block := _plain(item)) is not None:
         role = Role.TOOL if isinstance(block, ToolResult) else Role.ASSISTANT
-        return Said(role, (block,), payload, _key(kind, block))
+        return CodexItem(role, (block,), payload, _key(kind, block))
     if (neutral := _neutral(item, line)) is not None:
         role, blocks = neutral
-        return Said(role, blocks, b"", hash((kind, tuple(_key(kind, block) for block in blocks))))
+        return CodexItem(role, blocks, b"", hash((kind, tuple(_key(kind, block) for block in blocks))))
     draft = _dialect.parse([payload])[0]
-    return Said(draft.role, draft.blocks, payload, _key(kind, draft.blocks[0]))
+    return CodexItem(draft.role, draft.blocks, payload, _key(kind, draft.blocks[0]))
 
 
 def _plain(item: Item) -> Block | None:
@@ -226,7 +226,7 @@ def _wrapped(item: Item, line: int) -> ToolResult:
     return ToolResult(call_id=item.call_id or item.id or f"call-{line}", text=text, error=success is False, media=media)
 
 
-def _message(item: Item, payload: bytes) -> Said:
+def _message(item: Item, payload: bytes) -> CodexItem:
     role, origin = _ROLES.get(item.role or "", (Role.USER, Origin.HUMAN))
     blocks = _texts(item, role, origin)
     if blocks is None:
@@ -240,14 +240,14 @@ def _message(item: Item, payload: bytes) -> Said:
             )
     words = "".join(block.text for block in blocks if isinstance(block, Text) and not is_label(block.text))
     pictures = tuple(block.sha256 for block in blocks if isinstance(block, Media)) if not words else ()
-    return Said(role, blocks, payload, hash(("message", role, words, pictures)))
+    return CodexItem(role, blocks, payload, hash(("message", role, words, pictures)))
 
 
 def _texts(item: Item, role: Role, origin: Origin) -> tuple[Block, ...] | None:
     """The blocks of a content that is text only; None of any other, and where the role is none the API knows."""
     if item.role not in _ROLES or item.content is None:
         return None
-    parts = [Part(type="text", text=item.content)] if isinstance(item.content, str) else item.content
+    parts = [CodexPart(type="text", text=item.content)] if isinstance(item.content, str) else item.content
     if any(part.type not in _TEXTS or part.text is None for part in parts):
         return None
     kinds = _kinds(item) if len(item.parts) == len(parts) else [""]

@@ -15,7 +15,7 @@ from tenure.logs.json_files import Element, records
 from tenure.logs.parts import prompt_usage, seal, text_of, texts
 from tenure.logs.reader import Event
 from tenure.logs.shape import keys
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 # Groups of events of which those that are not read say nothing to the model.
 SILENT: Final = tuple(
@@ -26,13 +26,13 @@ TALK: Final = frozenset({"user.message", "assistant.message", "tool.execution_co
 _TYPE: Final = re.compile(rb'"type"\s*:\s*"(session|user|assistant|system)\.\w+"')
 
 
-class _Request(Struct, frozen=True, gc=False, rename="camel"):
+class _CopilotRequest(Struct, frozen=True, gc=False, rename="camel"):
     tool_call_id: str = ""
     name: str = ""
     arguments: Raw = Raw(b"{}")
 
 
-class _Outcome(Struct, frozen=True, gc=False, rename="camel"):
+class _CopilotOutcome(Struct, frozen=True, gc=False, rename="camel"):
     content: str | None = None  # of a result
     message: str | None = None  # of an error
 
@@ -45,11 +45,11 @@ class _Data(Struct, frozen=True, gc=False, rename="camel"):
     source: str | None = None
     reasoning_text: str | None = None
     reasoning_opaque: str | None = None
-    tool_requests: list[_Request] | None = None
+    tool_requests: list[_CopilotRequest] | None = None
     tool_call_id: str | None = None
     parent_tool_call_id: str | None = None
-    result: _Outcome | str | None = None
-    error: _Outcome | str | None = None
+    result: _CopilotOutcome | str | None = None
+    error: _CopilotOutcome | str | None = None
     success: bool | None = True
     model: str | None = None
     selected_model: str | None = None
@@ -64,7 +64,7 @@ class _Data(Struct, frozen=True, gc=False, rename="camel"):
     messages_removed_during_truncation: int | None = None
 
 
-class _Line(Struct, frozen=True, gc=False, rename="camel"):
+class _CopilotLine(Struct, frozen=True, gc=False, rename="camel"):
     type: str = ""
     id: str | None = None
     timestamp: str | float | None = None
@@ -73,7 +73,7 @@ class _Line(Struct, frozen=True, gc=False, rename="camel"):
     data: _Data | None = None
 
 
-_line: Final = msgspec.json.Decoder(_Line)
+_line: Final = msgspec.json.Decoder(_CopilotLine)
 
 
 class CopilotCli:
@@ -91,16 +91,16 @@ class CopilotCli:
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent, by its id or that of the call that started it."""
-        reading = _Reading(agent)
+        reading = _CopilotReading(agent)
         return reading.transcript.run(records(chunks, _line), reading.line, agent=agent)
 
 
-class _Reading:
+class _CopilotReading:
     def __init__(self, agent: str) -> None:
-        self.transcript, self.agent = Transcript(), agent
+        self.transcript, self.agent = TranscriptBuilder(), agent
         self.call: str | None = None  # that the open reply answers
 
-    def line(self, element: Element, line: _Line) -> None:
+    def line(self, element: Element, line: _CopilotLine) -> None:
         transcript, data = self.transcript, line.data or _Data()
         transcript.here(element.line, element.size, line.timestamp)
         agent = line.agent_id or data.parent_tool_call_id or ""
@@ -111,7 +111,7 @@ class _Reading:
         elif agent and line.type in TALK:
             transcript.agent(agent)
 
-    def _read(self, line: _Line, data: _Data) -> None:
+    def _read(self, line: _CopilotLine, data: _Data) -> None:
         transcript = self.transcript
         match line.type:
             case "session.start" | "session.resume" | "session.model_change" | "session.auto_mode_resolved":
@@ -159,6 +159,6 @@ def _answered(data: _Data) -> tuple[Block, ...]:
 
 
 def _returned(data: _Data) -> ToolResult:
-    text = data.result.content if isinstance(data.result, _Outcome) else data.result
-    error = data.error.message if isinstance(data.error, _Outcome) else data.error
+    text = data.result.content if isinstance(data.result, _CopilotOutcome) else data.result
+    error = data.error.message if isinstance(data.error, _CopilotOutcome) else data.error
     return ToolResult(call_id=data.tool_call_id or "", text=text or error or "", error=data.success is False)

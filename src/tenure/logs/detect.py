@@ -11,7 +11,7 @@ from tenure.errors import InputError
 from tenure.logs.aider import Aider
 from tenure.logs.atif import Atif
 from tenure.logs.claude_code import ClaudeCode
-from tenure.logs.cline import Cline
+from tenure.logs.cline import ClineReader
 from tenure.logs.codex import Codex
 from tenure.logs.copilot_cli import CopilotCli
 from tenure.logs.gemini_cli import GeminiCli
@@ -42,7 +42,7 @@ READERS: Final[tuple[Reader, ...]] = (
     SweAgent(),
     OpenHands(),
     SpecStory(),
-    Cline(),
+    ClineReader(),
     Goose(),
     Atif(),
     TauBench(),

@@ -15,9 +15,9 @@ from tenure.engine.record.entry import Block, Media, Origin, Role, Text, Thinkin
 from tenure.logs.json_files import decoded, document, elements, records
 from tenure.logs.parts import from_base64, from_url, plain, string
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, decode
+from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import bare, opening
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "Gemini CLI's chat: an object with `sessionId`, `projectHash` and `messages`, or one record per line"
 
@@ -36,28 +36,28 @@ class _Linked(Struct, frozen=True, gc=False):
     mimeType: str = ""  # noqa: N815
 
 
-class _Response(Struct, frozen=True, gc=False):
+class _GeminiResponse(Struct, frozen=True, gc=False):
     id: str | None = None
     response: dict[str, Raw] | None = None
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _GeminiPart(Struct, frozen=True, gc=False):
     text: str | None = None
     thought: bool | str | None = None
     inlineData: _Inline | None = None  # noqa: N815
     fileData: _Linked | None = None  # noqa: N815
-    functionResponse: _Response | None = None  # noqa: N815
+    functionResponse: _GeminiResponse | None = None  # noqa: N815
 
 
-_Parts = str | list[_Part | str] | _Part | None
+_Parts = str | list[_GeminiPart | str] | _GeminiPart | None
 
 
-class _Thought(Struct, frozen=True, gc=False):
+class _GeminiThought(Struct, frozen=True, gc=False):
     subject: str | None = ""
     description: str | None = ""
 
 
-class _Call(Struct, frozen=True, gc=False):
+class _GeminiCall(Struct, frozen=True, gc=False):
     id: str = ""
     name: str = ""
     args: Raw = Raw(b"{}")
@@ -65,7 +65,7 @@ class _Call(Struct, frozen=True, gc=False):
     status: str | None = None
 
 
-class _Tokens(Struct, frozen=True, gc=False):
+class _GeminiTokens(Struct, frozen=True, gc=False):
     input: int | None = 0
     output: int | None = 0
     cached: int | None = 0
@@ -73,39 +73,39 @@ class _Tokens(Struct, frozen=True, gc=False):
     tool: int | None = 0
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _GeminiMessage(Struct, frozen=True, gc=False):
     """A message, or in files of one record per line a change of what came before."""
 
     id: str | None = None
     type: str = ""
     timestamp: str | float | None = None
     content: _Parts = None
-    thoughts: list[_Thought] | None = None
-    toolCalls: list[_Call] | None = None  # noqa: N815
-    tokens: _Tokens | None = None
+    thoughts: list[_GeminiThought] | None = None
+    toolCalls: list[_GeminiCall] | None = None  # noqa: N815
+    tokens: _GeminiTokens | None = None
     model: str | None = None
     rewind: str | None = field(default=None, name="$rewindTo")
     change: Raw = field(default=Raw(b""), name="$set")
 
 
-class _Chat(Struct, frozen=True, gc=False):
+class _GeminiChat(Struct, frozen=True, gc=False):
     messages: list[Raw]
 
 
 class _Change(Struct, frozen=True, gc=False):
-    messages: list[_Message] | None = None
+    messages: list[_GeminiMessage] | None = None
 
 
-class _Placed(Struct, frozen=True, gc=False):
+class _GeminiPlaced(Struct, frozen=True, gc=False):
     """A message and where it stands."""
 
     line: int
     size: int
-    message: _Message
+    message: _GeminiMessage
 
 
-_chat: Final = msgspec.json.Decoder(_Chat)
-_message: Final = msgspec.json.Decoder(_Message)
+_chat: Final = msgspec.json.Decoder(_GeminiChat)
+_message: Final = msgspec.json.Decoder(_GeminiMessage)
 _change: Final = msgspec.json.Decoder(_Change)
 
 
@@ -121,7 +121,7 @@ class GeminiCli:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in order; for one record per line those that no later record took back."""
         raw = b"".join(chunks)  # a later record may change any message, so all of them are held in either form
-        reading = _Reading()
+        reading = _GeminiReading()
         yield from reading.lines(raw) if _is_by_line(raw) else reading.document(raw)
         for placed in reading.held.values():
             reading.add(placed)
@@ -137,10 +137,10 @@ def _is_by_line(raw: bytes) -> bool:
     return bool(rest.strip()) or "messages" not in header
 
 
-class _Reading:
+class _GeminiReading:
     def __init__(self) -> None:
-        self.transcript = Transcript()
-        self.held: dict[str, _Placed] = {}  # what the records amount to, in the order in which messages first appeared
+        self.transcript = TranscriptBuilder()
+        self.held: dict[str, _GeminiPlaced] = {}  # what the records amount to, in the order in which messages first appeared
 
     def document(self, raw: bytes) -> Iterator[Skipped]:
         chat = document((raw,), _chat, ALLOWED)
@@ -148,7 +148,7 @@ class _Reading:
             if isinstance(item, Skipped):
                 yield item
             else:
-                self.held[f"message {len(self.held)}"] = _Placed(item[0].line, item[0].size, item[1])
+                self.held[f"message {len(self.held)}"] = _GeminiPlaced(item[0].line, item[0].size, item[1])
         yield from chat.skipped
 
     def lines(self, raw: bytes) -> Iterator[Skipped]:
@@ -156,9 +156,9 @@ class _Reading:
             if isinstance(item, Skipped):
                 yield item
             else:
-                self._apply(_Placed(item[0].line, item[0].size, item[1]))
+                self._apply(_GeminiPlaced(item[0].line, item[0].size, item[1]))
 
-    def _apply(self, placed: _Placed) -> None:
+    def _apply(self, placed: _GeminiPlaced) -> None:
         message = placed.message
         if message.rewind is not None:
             ids = list(self.held)
@@ -170,17 +170,17 @@ class _Reading:
         elif message.type:
             self.held[message.id or f"line {placed.line}"] = placed
 
-    def _replace(self, placed: _Placed) -> None:
+    def _replace(self, placed: _GeminiPlaced) -> None:
         """Take a `$set`: of the header, which says nothing to the model, or of all messages."""
         try:
             messages = decode(bytes(placed.message.change), _change).messages
-        except Damaged:
+        except DamagedJson:
             self.transcript.skip("damaged change of the messages", placed.size, placed.line)
             return
         if messages is not None:
-            self.held = {one.id or f"{placed.line}.{n}": _Placed(placed.line, 0, one) for n, one in enumerate(messages)}
+            self.held = {one.id or f"{placed.line}.{n}": _GeminiPlaced(placed.line, 0, one) for n, one in enumerate(messages)}
 
-    def add(self, placed: _Placed) -> None:
+    def add(self, placed: _GeminiPlaced) -> None:
         message = placed.message
         self.transcript.here(placed.line, placed.size, message.timestamp)
         match message.type:
@@ -193,7 +193,7 @@ class _Reading:
             case kind:
                 self.transcript.skip(f"message type unknown to this version: {kind!r}")
 
-    def _answer(self, message: _Message) -> None:
+    def _answer(self, message: _GeminiMessage) -> None:
         """Add what the model said, then the results of its calls."""
         calls = message.toolCalls or []
         thoughts = (Thinking(text=_thought(thought)) for thought in message.thoughts or ())
@@ -205,27 +205,27 @@ class _Reading:
                 self.transcript.add(Role.TOOL, (_result(call),))
 
 
-def _thought(thought: _Thought) -> str:
+def _thought(thought: _GeminiThought) -> str:
     subject = f"**{thought.subject}**" if thought.subject else ""
     return "\n".join(filter(None, (subject, thought.description)))
 
 
-def _parts(content: _Parts) -> list[_Part]:
+def _parts(content: _Parts) -> list[_GeminiPart]:
     items = content if isinstance(content, list) else [] if content is None else [content]
-    return [_Part(text=item) if isinstance(item, str) else item for item in items]
+    return [_GeminiPart(text=item) if isinstance(item, str) else item for item in items]
 
 
 def _blocks(content: _Parts, origin: Origin) -> list[Block]:
     return [block for part in _parts(content) if (block := _block(part, origin)) is not None]
 
 
-def _block(part: _Part, origin: Origin) -> Block | None:
+def _block(part: _GeminiPart, origin: Origin) -> Block | None:
     if part.text:
         return Thinking(text=part.text) if part.thought is True else Text(text=part.text, origin=origin)
     return _media(part, origin)
 
 
-def _media(part: _Part, origin: Origin) -> Media | None:
+def _media(part: _GeminiPart, origin: Origin) -> Media | None:
     if part.inlineData is not None:
         return from_base64(part.inlineData.data, part.inlineData.mimeType, origin)
     if part.fileData is not None:
@@ -233,14 +233,14 @@ def _media(part: _Part, origin: Origin) -> Media | None:
     return None
 
 
-def _result(call: _Call) -> ToolResult:
+def _result(call: _GeminiCall) -> ToolResult:
     parts = _parts(call.result)
     text = "\n".join(text for part in parts if (text := _text(part)))
     media = tuple(image for part in parts if (image := _media(part, Origin.TOOL)) is not None)
     return ToolResult(call_id=call.id, text=text, error=call.status in ("error", "cancelled"), media=media)
 
 
-def _text(part: _Part) -> str:
+def _text(part: _GeminiPart) -> str:
     """The text of a part of a result: the one field of the usual response, or the JSON of any other."""
     if part.functionResponse is None:
         return part.text or ""
@@ -251,7 +251,7 @@ def _text(part: _Part) -> str:
     return plain(msgspec.json.encode(response)) if response else ""
 
 
-def _usage(tokens: _Tokens | None) -> Usage | None:
+def _usage(tokens: _GeminiTokens | None) -> Usage | None:
     """Gemini counts cached tokens inside the input, and thoughts beside the output."""
     if tokens is None:
         return None

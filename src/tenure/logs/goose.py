@@ -19,9 +19,9 @@ from tenure.errors import InputError
 from tenure.logs.json_files import Element, decoded, document, elements, opened, records
 from tenure.logs.parts import from_base64, from_url, plain, prompt_usage, seal
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, decode
+from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import keys, opening
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "goose's session: an object with `conversation`, or one message per line"
 
@@ -82,7 +82,7 @@ class _Resource(Struct, frozen=True, gc=False):
     blob: str | None = None
 
 
-class _Content(Struct, frozen=True, gc=False):
+class _GooseContent(Struct, frozen=True, gc=False):
     """A part of a tool's result."""
 
     type: str = ""
@@ -97,13 +97,13 @@ class _Content(Struct, frozen=True, gc=False):
 class _Returned(Struct, frozen=True, gc=False):
     """A result as newer versions write it."""
 
-    content: list[_Content] | None = None
+    content: list[_GooseContent] | None = None
     isError: bool | None = False  # noqa: N815
 
 
-class _Result(Struct, frozen=True, gc=False):
+class _GooseResult(Struct, frozen=True, gc=False):
     status: str = ""
-    value: list[_Content] | _Returned | None = None
+    value: list[_GooseContent] | _Returned | None = None
     error: str | None = None
 
 
@@ -112,13 +112,13 @@ class _Params(Struct, frozen=True, gc=False):
     arguments: Raw = Raw(b"{}")
 
 
-class _Call(Struct, frozen=True, gc=False):
+class _GooseCall(Struct, frozen=True, gc=False):
     status: str = ""
     value: _Params | None = None
     error: str | None = None
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _GoosePart(Struct, frozen=True, gc=False):
     """A part of a message; which fields are set depends on `type`."""
 
     type: str = ""
@@ -128,8 +128,8 @@ class _Part(Struct, frozen=True, gc=False):
     data: str | None = ""
     mimeType: str | None = ""  # noqa: N815
     id: str | None = ""
-    toolCall: _Call | None = None  # noqa: N815
-    toolResult: _Result | None = None  # noqa: N815
+    toolCall: _GooseCall | None = None  # noqa: N815
+    toolResult: _GooseResult | None = None  # noqa: N815
     annotations: _Annotations | None = None
 
 
@@ -138,28 +138,28 @@ class _Inference(Struct, frozen=True, gc=False):
     resolvedModel: str | None = None  # noqa: N815
 
 
-class _Usage(Struct, frozen=True, gc=False):
+class _GooseUsage(Struct, frozen=True, gc=False):
     inputTokens: int | None = None  # noqa: N815
     outputTokens: int | None = None  # noqa: N815
     cacheReadTokens: int | None = None  # noqa: N815
     cacheWriteTokens: int | None = None  # noqa: N815
 
 
-class _Metadata(Struct, frozen=True, gc=False):
+class _GooseMetadata(Struct, frozen=True, gc=False):
     """Who is shown a message, and which call made it."""
 
     userVisible: bool | None = True  # noqa: N815
     agentVisible: bool | None = True  # noqa: N815
     inference: _Inference | None = None
-    usage: _Usage | None = None
+    usage: _GooseUsage | None = None
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _GooseMessage(Struct, frozen=True, gc=False):
     role: str = ""
-    content: list[_Part] = field(default_factory=list[_Part])
+    content: list[_GoosePart] = field(default_factory=list[_GoosePart])
     id: str | None = None
     created: int | float | str | None = None
-    metadata: _Metadata | None = None
+    metadata: _GooseMetadata | None = None
 
     @property
     def visible(self) -> bool:
@@ -218,35 +218,35 @@ class _Message(Struct, frozen=True, gc=False):
         )
 
 
-class _Config(Struct, frozen=True, gc=False):
+class _GooseConfig(Struct, frozen=True, gc=False):
     model_name: str | None = None
 
 
-class _Session(Struct, frozen=True, gc=False):
+class _GooseSession(Struct, frozen=True, gc=False):
     conversation: list[Raw] | None = None
     messages: list[Raw] | None = None
     parent_session_id: str | None = None
-    model_config: _Config | None = None
+    model_config: _GooseConfig | None = None
 
 
-class _Line(_Message, frozen=True, gc=False):
+class _GooseLine(_GooseMessage, frozen=True, gc=False):
     """A message, or in the first line what is known of the session."""
 
     working_dir: str | None = None
     description: str | None = None
 
 
-class _Placed(Struct, frozen=True, gc=False):
+class _GoosePlaced(Struct, frozen=True, gc=False):
     """A message and where it stands."""
 
     line: int
     size: int
-    message: _Message
+    message: _GooseMessage
 
 
-_session: Final = msgspec.json.Decoder(_Session)
-_message: Final = msgspec.json.Decoder(_Message)
-_line: Final = msgspec.json.Decoder(_Line)
+_session: Final = msgspec.json.Decoder(_GooseSession)
+_message: Final = msgspec.json.Decoder(_GooseMessage)
+_line: Final = msgspec.json.Decoder(_GooseLine)
 _fields: Final = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -269,7 +269,7 @@ class Goose:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in order; of lines without hidden messages as they stream in."""
         head, whole = opened(chunks)
-        yield from _Reading().of_lines(whole) if _is_by_line(head) else _of_document(whole)
+        yield from _GooseReading().of_lines(whole) if _is_by_line(head) else _of_document(whole)
 
 
 def _is_by_line(head: bytes) -> bool:
@@ -277,7 +277,7 @@ def _is_by_line(head: bytes) -> bool:
         return True
     try:
         return not {"conversation", "messages"} & set(decode(head.partition(b"\n")[0], _fields))
-    except Damaged:
+    except DamagedJson:
         return False
 
 
@@ -290,19 +290,19 @@ def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
     if value.parent_session_id:
         reason = f"session of a sub-agent: what led to it is in its parent {value.parent_session_id!r}"
         yield Skipped(line=1, bytes=0, reason=reason[:200])
-    reading = _Reading((value.model_config and value.model_config.model_name) or "")
+    reading = _GooseReading((value.model_config and value.model_config.model_name) or "")
     items = decoded(elements(array, session.source, session.faithful), _message, "message")
     yield from reading.transcript.each(items, reading.message)
     yield from reading.end()
     yield from session.skipped
 
 
-class _Reading:
+class _GooseReading:
     """Mutable while a session is read."""
 
     def __init__(self, model: str = "") -> None:
-        self.transcript = Transcript(model)
-        self.held: list[_Placed] = []  # from the first message on that is no longer for the agent
+        self.transcript = TranscriptBuilder(model)
+        self.held: list[_GoosePlaced] = []  # from the first message on that is no longer for the agent
         self.reply_visible = True
         self.asked = False
         self.thoughts: set[str] = set()  # since the human spoke
@@ -311,17 +311,17 @@ class _Reading:
         yield from self.transcript.each(records(chunks, _line), self._line)
         yield from self.end()
 
-    def _line(self, element: Element, line: _Line) -> None:
+    def _line(self, element: Element, line: _GooseLine) -> None:
         if line.role:
             self.message(element, line)
         elif line.working_dir is None and line.description is None:
             self.transcript.skip(UNKNOWN)
 
-    def message(self, element: Element, message: _Message) -> None:
+    def message(self, element: Element, message: _GooseMessage) -> None:
         """Add a message, unless it has to be held."""
         if message.id and self.transcript.repeats((message.id, hash(element.source)), reason=DUPLICATE):
             return
-        placed = _Placed(element.line, element.size, message)
+        placed = _GoosePlaced(element.line, element.size, message)
         if self.held or not message.visible:
             self.held.append(placed)
         else:
@@ -357,10 +357,10 @@ class _Reading:
             yield from self.transcript.take()
         yield from self.transcript.end()
 
-    def _here(self, placed: _Placed) -> None:
+    def _here(self, placed: _GoosePlaced) -> None:
         self.transcript.here(placed.line, placed.size, placed.message.created)
 
-    def _add(self, placed: _Placed, origin: Origin | None = None) -> int:
+    def _add(self, placed: _GoosePlaced, origin: Origin | None = None) -> int:
         """The number of the draft that the message is in; -1 when the model saw nothing of it."""
         message, role = placed.message, placed.message.speaker
         self._here(placed)
@@ -380,14 +380,14 @@ class _Reading:
         self.reply_visible = message.visible
         return self.transcript.open(role, blocks, model=model, usage=usage)
 
-    def _origin(self, message: _Message) -> Origin:
+    def _origin(self, message: _GooseMessage) -> Origin:
         """Who wrote the texts of a message; the first of a session is the task, whoever hid it."""
         if message.role == "assistant" or message.with_tools or not message.opening:
             return message.writer
         first, self.asked = not self.asked, True
         return Origin.HUMAN if first else message.writer
 
-    def _block(self, part: _Part, origin: Origin) -> Block | None:
+    def _block(self, part: _GoosePart, origin: Origin) -> Block | None:
         block = _block(part, origin)
         match block:
             case Thinking(text=text) if text and text in self.thoughts:
@@ -409,7 +409,7 @@ class _Reading:
         return block
 
 
-def _continues(held: list[_Placed], n: int) -> bool:
+def _continues(held: list[_GoosePlaced], n: int) -> bool:
     """Whether this message ends a compaction, following the summary."""
     message = held[n].message
     if message.role != "assistant" or message.with_tools:
@@ -419,7 +419,7 @@ def _continues(held: list[_Placed], n: int) -> bool:
     return n > 0 and message.hidden_from_user and held[n - 1].message.is_goose
 
 
-def _known(held: list[_Placed], ends: set[int]) -> dict[int, Origin]:
+def _known(held: list[_GoosePlaced], ends: set[int]) -> dict[int, Origin]:
     """Who wrote what a compaction added: its own words, and after them what the human said last, once more and hidden."""
     known = dict.fromkeys(ends, Origin.HARNESS)
     openings: set[str] = set()
@@ -445,7 +445,7 @@ def _is_for_model(annotations: _Annotations | None) -> bool:
     return annotations is None or annotations.audience is None or "assistant" in annotations.audience
 
 
-def _block(part: _Part, origin: Origin) -> Block | None:
+def _block(part: _GoosePart, origin: Origin) -> Block | None:
     """The block of a part; None for what the model does not see of it."""
     match part.type:
         case "text" | "image" | "document" if not _is_for_model(part.annotations):
@@ -461,21 +461,21 @@ def _block(part: _Part, origin: Origin) -> Block | None:
         case "redactedThinking":
             return Thinking(text="", seal=seal(part.data))
         case "toolRequest" | "frontendToolRequest":
-            return _call(part.id or "", part.toolCall or _Call())
+            return _call(part.id or "", part.toolCall or _GooseCall())
         case "toolResponse":
-            return _result(part.id or "", part.toolResult or _Result())
+            return _result(part.id or "", part.toolResult or _GooseResult())
         case kind:
             return None if kind in NOTICES else Opaque(type=kind, text=part.text or "")
 
 
-def _call(call_id: str, call: _Call) -> ToolCall:
+def _call(call_id: str, call: _GooseCall) -> ToolCall:
     if call.value is None:  # what the model wrote could not be read as a call: all that is left of it is why
         return ToolCall(call_id=call_id, name="unparseable_tool_call", arguments=call.error or "{}")
     arguments = plain(call.value.arguments)
     return ToolCall(call_id=call_id, name=call.value.name, arguments="{}" if arguments == "null" else arguments)
 
 
-def _result(call_id: str, result: _Result) -> ToolResult:
+def _result(call_id: str, result: _GooseResult) -> ToolResult:
     if result.value is None:
         return ToolResult(call_id=call_id, text=result.error or "", error=result.error is not None)
     returned = result.value if isinstance(result.value, _Returned) else _Returned(content=result.value)
@@ -485,7 +485,7 @@ def _result(call_id: str, result: _Result) -> ToolResult:
     return ToolResult(call_id=call_id, text=text, error=bool(returned.isError), media=media)
 
 
-def _media(part: _Content) -> Media | None:
+def _media(part: _GooseContent) -> Media | None:
     if part.data:
         return from_base64(part.data, part.mimeType, Origin.TOOL)
     if part.resource is not None and part.resource.blob:

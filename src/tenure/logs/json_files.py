@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tenure.errors import InputError
 from tenure.logs.reader import Skipped
-from tenure.logs.salvage import Damaged, salvage, utf8
+from tenure.logs.salvage import DamagedJson, salvage, utf8
 from tenure.logs.shape import bare, keys, opening
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def records(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]") -> Iter
         for part in _objects(raw):
             try:
                 read = salvage(part, decoder)
-            except Damaged as damage:
+            except DamagedJson as damage:
                 column = f" (column {damage.offset + 1})" if damage.offset >= 0 else ""
                 reason = f"damaged line: found {damage.found}{column}, expected one JSON object of this format"
                 yield Skipped(line=number, bytes=len(part), reason=reason)
@@ -137,7 +137,7 @@ def document(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowe
     while True:
         try:
             read = salvage(raw, decoder)
-        except Damaged as damage:
+        except DamagedJson as damage:
             if damage.misshapen or len(holes) > MOST_HOLES:
                 raise _refusal(raw, damage, allowed) from damage
             raw, hole = _without_damage(raw, damage, len(holes) < MOST_HOLES, allowed)
@@ -147,7 +147,7 @@ def document(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowe
             return Document(read.value, read.source, read.faithful, (*holes, *fields))
 
 
-def _without_damage(raw: bytes, damage: Damaged, resume: bool, allowed: str) -> tuple[bytes, Skipped]:
+def _without_damage(raw: bytes, damage: DamagedJson, resume: bool, allowed: str) -> tuple[bytes, Skipped]:
     """The document without the element that is damaged, or, where no other is seen to follow, without all from there on."""
     refusal = _refusal(raw, damage, allowed)
     limit = damage.offset if damage.offset >= 0 else len(raw)
@@ -202,7 +202,7 @@ class _Elements:
         return 0
 
 
-def _refusal(raw: bytes, damage: Damaged, allowed: str) -> InputError:
+def _refusal(raw: bytes, damage: DamagedJson, allowed: str) -> InputError:
     return InputError(_place(raw, damage.offset), f"found {damage.found}", allowed)
 
 
@@ -224,7 +224,7 @@ def decoded(array: Iterable[Element], decoder: "msgspec.json.Decoder[T]", what: 
     for element in array:
         try:
             read = salvage(element.source, decoder)
-        except Damaged as damage:
+        except DamagedJson as damage:
             yield Skipped(line=element.line, bytes=element.size, reason=f"damaged {what}: found {damage.found}")
             continue
         yield from (Skipped(line=element.line, bytes=0, reason=reason) for reason in read.left_out)

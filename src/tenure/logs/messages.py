@@ -16,7 +16,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.errors import InputError
 from tenure.logs.json_files import Element, document, elements, lines
 from tenure.logs.reader import Event, Reader, Skipped
-from tenure.logs.salvage import Damaged, decode_with_source
+from tenure.logs.salvage import DamagedJson, decode_with_source
 from tenure.logs.shape import keys, opening
 
 ALLOWED: Final = "messages: an array, an object with `messages` or `input`, or one message per line"
@@ -39,7 +39,7 @@ class _SystemPart(Struct, frozen=True, gc=False):
     text: str = ""
 
 
-class _Body(Struct, frozen=True, gc=False):
+class _ApiBody(Struct, frozen=True, gc=False):
     messages: list[Raw] | None = None
     input: list[Raw] | str | None = None
     system: str | list[_SystemPart] | None = None
@@ -47,11 +47,11 @@ class _Body(Struct, frozen=True, gc=False):
 
 
 _array: Final = msgspec.json.Decoder(list[Raw])
-_body: Final = msgspec.json.Decoder(_Body)
+_body: Final = msgspec.json.Decoder(_ApiBody)
 _any: Final = msgspec.json.Decoder(Raw)
 
 
-class Messages:
+class ApiMessages:
     """Reads messages of one API."""
 
     def __init__(self, name: str, dialect: Api) -> None:
@@ -104,7 +104,7 @@ class Messages:
             yield replace(draft, line=run[n if lined_up else 0].line)
 
 
-def _prompt(body: _Body) -> str:
+def _prompt(body: _ApiBody) -> str:
     """The system prompt beside the messages, as text."""
     if isinstance(body.system, list):
         return "\n".join(part.text for part in body.system)
@@ -146,12 +146,12 @@ def _by_line(raw: bytes) -> Iterator[Element | Skipped]:
         try:
             _, source, faithful = decode_with_source(line, _any)
             yield Element(number, source, faithful)
-        except Damaged as damage:
+        except DamagedJson as damage:
             yield Skipped(line=number, bytes=len(line), reason=f"damaged line: found {damage.found}, expected one message")
 
 
 READERS: Final[tuple[Reader, ...]] = (
-    Messages("openai-responses", OpenAIResponses()),
-    Messages("anthropic-messages", Anthropic()),
-    Messages("openai-messages", OpenAIChat()),
+    ApiMessages("openai-responses", OpenAIResponses()),
+    ApiMessages("anthropic-messages", Anthropic()),
+    ApiMessages("openai-messages", OpenAIChat()),
 )

@@ -27,29 +27,29 @@ _FORMAT: Final = re.compile(rb'"trajectory_format"\s*:\s*"mini-swe-agent')
 _FINISHED: Final = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"exit_status"\s*:[^{}\[\]]*"submission"\s*:')
 
 
-class _Response(Struct, frozen=True, gc=False):
+class _MiniResponse(Struct, frozen=True, gc=False):
     model: str | None = None
     created: float | None = None
     usage: Tokens | None = None
 
 
-class _Extra(Struct, frozen=True, gc=False):
-    response: _Response | None = None
+class _MiniExtra(Struct, frozen=True, gc=False):
+    response: _MiniResponse | None = None
     timestamp: float | str | None = None
 
 
-class _About(Struct, frozen=True, gc=False):
+class _MiniAbout(Struct, frozen=True, gc=False):
     role: str = ""
     timestamp: float | str | None = None
-    extra: _Extra | None = None
+    extra: _MiniExtra | None = None
 
 
-class _Trajectory(Struct, frozen=True, gc=False):
+class _MiniTrajectory(Struct, frozen=True, gc=False):
     messages: list[Raw]
 
 
-_trajectory: Final = msgspec.json.Decoder(_Trajectory)
-_about: Final = msgspec.json.Decoder(_About)
+_trajectory: Final = msgspec.json.Decoder(_MiniTrajectory)
+_about: Final = msgspec.json.Decoder(_MiniAbout)
 
 
 class MiniSweAgent:
@@ -74,14 +74,14 @@ class MiniSweAgent:
         yield from trajectory.skipped
 
 
-def _event(element: Element, about: _About, asked: bool) -> Event:
+def _event(element: Element, about: _MiniAbout, asked: bool) -> Event:
     if about.role == "exit":
         return Skipped(line=element.line, bytes=len(element.faithful), reason="exit message: written after the last call")
     draft = chat_message(element, SENT)
     if isinstance(draft, Skipped):
         return draft
-    extra = about.extra or _Extra()
-    response = extra.response or _Response()
+    extra = about.extra or _MiniExtra()
+    response = extra.response or _MiniResponse()
     return replace(
         draft,
         blocks=tuple(_by(block, asked) if draft.role is Role.USER else block for block in draft.blocks),

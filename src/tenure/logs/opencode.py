@@ -15,7 +15,7 @@ from tenure.logs.json_files import Element, decoded, document, elements
 from tenure.logs.parts import compact, from_url
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.shape import keys
-from tenure.logs.transcript import Transcript, utc
+from tenure.logs.transcript import TranscriptBuilder, utc
 
 ALLOWED: Final = "OpenCode's export: an object with `info` and `messages`"
 
@@ -32,7 +32,7 @@ class _Cache(Struct, frozen=True, gc=False):
     write: int = 0
 
 
-class _Tokens(Struct, frozen=True, gc=False):
+class _OpenCodeTokens(Struct, frozen=True, gc=False):
     input: int = 0
     output: int = 0
     reasoning: int = 0
@@ -44,67 +44,67 @@ class _Tokens(Struct, frozen=True, gc=False):
         return Usage(uncached=self.input, cache_write=self.cache.write, cache_read=self.cache.read, output=output)
 
 
-class _Time(Struct, frozen=True, gc=False):
+class _OpenCodeTime(Struct, frozen=True, gc=False):
     created: float = 0
     compacted: float | None = None
 
 
-class _File(Struct, frozen=True, gc=False):
+class _OpenCodeFile(Struct, frozen=True, gc=False):
     mime: str = ""
     url: str = ""
 
 
-class _State(Struct, frozen=True, gc=False):
+class _OpenCodeState(Struct, frozen=True, gc=False):
     status: str = ""
     input: Raw = Raw(b"{}")
     output: str | None = None
     error: str | None = None
-    time: _Time = _Time()
-    attachments: list[_File] | None = None
+    time: _OpenCodeTime = _OpenCodeTime()
+    attachments: list[_OpenCodeFile] | None = None
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _OpenCodePart(Struct, frozen=True, gc=False):
     type: str = ""
     text: str = ""
     synthetic: bool | None = False
     ignored: bool | None = False
     callID: str = ""  # noqa: N815 - the log's own names, here and below
     tool: str = ""
-    state: _State | None = None
-    tokens: _Tokens | None = None
+    state: _OpenCodeState | None = None
+    tokens: _OpenCodeTokens | None = None
     mime: str = ""
     url: str = ""
 
 
-class _Error(Struct, frozen=True, gc=False):
+class _OpenCodeError(Struct, frozen=True, gc=False):
     name: str = ""
 
 
-class _Info(Struct, frozen=True, gc=False):
+class _OpenCodeInfo(Struct, frozen=True, gc=False):
     role: str = ""
-    time: _Time = _Time()
+    time: _OpenCodeTime = _OpenCodeTime()
     modelID: str = ""  # noqa: N815
-    tokens: _Tokens | None = None
-    error: _Error | None = None
+    tokens: _OpenCodeTokens | None = None
+    error: _OpenCodeError | None = None
     summary: Raw = Raw(b"false")
 
 
-class _Message(Struct, frozen=True, gc=False):
-    info: _Info
-    parts: list[_Part] = []
+class _OpenCodeMessage(Struct, frozen=True, gc=False):
+    info: _OpenCodeInfo
+    parts: list[_OpenCodePart] = []
 
 
-class _Session(Struct, frozen=True, gc=False):
+class _OpenCodeSession(Struct, frozen=True, gc=False):
     parentID: str | None = None  # noqa: N815
 
 
 class _Export(Struct, frozen=True, gc=False):
     messages: list[Raw]
-    info: _Session = _Session()
+    info: _OpenCodeSession = _OpenCodeSession()
 
 
 _export: Final = msgspec.json.Decoder(_Export)
-_message: Final = msgspec.json.Decoder(_Message)
+_message: Final = msgspec.json.Decoder(_OpenCodeMessage)
 
 
 class OpenCode:
@@ -122,18 +122,18 @@ class OpenCode:
         if parent := export.value.info.parentID:
             reason = f"session of a sub-agent: what led to it is in its parent {parent!r}"
             yield Skipped(line=1, bytes=0, reason=reason)
-        yield from _Reading().events(elements(export.value.messages, export.source, export.faithful))
+        yield from _OpenCodeReading().events(elements(export.value.messages, export.source, export.faithful))
         yield from export.skipped
 
 
-class _Reading:
+class _OpenCodeReading:
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.asked: int | None = None  # the number of the draft that asked for a summary
         self.pruned: dict[float, list[str]] = {}  # when, and the calls whose results left
 
     def events(self, array: Iterable[Element]) -> Iterator[Event]:
-        read: list[tuple[Element, _Message]] = []
+        read: list[tuple[Element, _OpenCodeMessage]] = []
         for item in decoded(array, _message, "message"):
             if isinstance(item, Skipped):
                 yield item
@@ -152,7 +152,7 @@ class _Reading:
             cleared = [call for time in times for call in self.pruned.pop(time)]
             self.transcript.rewrite("outputs pruned", cleared=cleared, line=0, at=utc(times[-1]))
 
-    def _read(self, element: Element, message: _Message) -> None:
+    def _read(self, element: Element, message: _OpenCodeMessage) -> None:
         info = message.info
         self.transcript.here(element.line, element.size, info.time.created)
         self._prune(info.time.created)
@@ -170,7 +170,7 @@ class _Reading:
                 self.transcript.rewrite("compaction", max(0, asked))
                 self.asked = None
 
-    def _asked(self, part: _Part) -> Block | None:
+    def _asked(self, part: _OpenCodePart) -> Block | None:
         match part.type:
             case "text" if not part.ignored:
                 return Text(text=part.text, origin=Origin.HARNESS if part.synthetic else Origin.HUMAN)
@@ -184,14 +184,14 @@ class _Reading:
                     self.transcript.skip(f"part type unknown to this version: {kind!r}", 0)
                 return None
 
-    def _step(self, info: _Info, step: list[_Part]) -> None:
+    def _step(self, info: _OpenCodeInfo, step: list[_OpenCodePart]) -> None:
         tokens = next((part.tokens for part in step if part.tokens is not None), info.tokens)
         blocks = filter(None, map(self._answered, step))
         if self.transcript.add(Role.ASSISTANT, blocks, model=info.modelID, usage=tokens and tokens.usage) >= 0:
             for part in step:
                 self.transcript.add(Role.TOOL, _result(part))
 
-    def _answered(self, part: _Part) -> Block | None:
+    def _answered(self, part: _OpenCodePart) -> Block | None:
         match part.type:
             case "text":
                 return Text(text=part.text, origin=Origin.HARNESS if part.synthetic else Origin.MODEL) if part.text else None
@@ -203,9 +203,9 @@ class _Reading:
                 return self._asked(part) if part.type not in STANDS_FOR else None
 
 
-def _steps(message: _Message) -> Iterator[list[_Part]]:
+def _steps(message: _OpenCodeMessage) -> Iterator[list[_OpenCodePart]]:
     """The parts of each API call: up to a `step-finish`, or the whole of what has none."""
-    step: list[_Part] = []
+    step: list[_OpenCodePart] = []
     for part in message.parts:
         if part.type == "step-start" and any(held.type == "tool" for held in step):
             yield step
@@ -218,7 +218,7 @@ def _steps(message: _Message) -> Iterator[list[_Part]]:
         yield step
 
 
-def _result(part: _Part) -> tuple[ToolResult, ...]:
+def _result(part: _OpenCodePart) -> tuple[ToolResult, ...]:
     """The result in a tool part; none while the tool had not ended."""
     state = part.state
     if part.type != "tool" or state is None:

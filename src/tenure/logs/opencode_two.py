@@ -31,12 +31,12 @@ SHELL: Final = "Shell command: {command}\n\n{output}"
 _NONE: Final = Raw(b"null")
 
 
-class _Time(Struct, frozen=True, gc=False, omit_defaults=True):
+class _OpenCodeTwoTime(Struct, frozen=True, gc=False, omit_defaults=True):
     created: float = 0
     pruned: float | None = None
 
 
-class _File(Struct, frozen=True, gc=False):
+class _OpenCodeTwoFile(Struct, frozen=True, gc=False):
     mime: str = ""
     uri: str = ""
     data: str = ""  # base64, in the newest versions
@@ -44,7 +44,7 @@ class _File(Struct, frozen=True, gc=False):
     description: str | None = None
 
 
-class _Output(Struct, frozen=True, gc=False):
+class _OpenCodeTwoOutput(Struct, frozen=True, gc=False):
     type: str = ""
     text: str = ""
     mime: str = ""
@@ -52,48 +52,48 @@ class _Output(Struct, frozen=True, gc=False):
     name: str | None = None
 
 
-class _Said(Struct, frozen=True, gc=False):
+class _OpenCodeTwoSaid(Struct, frozen=True, gc=False):
     message: str | None = ""
 
 
-class _State(Struct, frozen=True, gc=False):
+class _OpenCodeTwoState(Struct, frozen=True, gc=False):
     status: str = ""
     input: Raw = Raw(b"{}")
-    content: list[_Output] | None = None
+    content: list[_OpenCodeTwoOutput] | None = None
     structured: Raw = _NONE
     result: Raw = _NONE
-    error: _Said | None = None
+    error: _OpenCodeTwoSaid | None = None
 
 
-class _Content(Struct, frozen=True, gc=False):
+class _OpenCodeTwoContent(Struct, frozen=True, gc=False):
     type: str = ""
     text: str = ""
     id: str = ""
     callID: str = ""  # noqa: N815 - OpenCode's own names, here and below
     name: str = ""
-    state: _State | None = None
-    time: _Time | None = None
+    state: _OpenCodeTwoState | None = None
+    time: _OpenCodeTwoTime | None = None
     synthetic: bool | None = None
 
 
-class _Model(Struct, frozen=True, gc=False):
+class _OpenCodeTwoModel(Struct, frozen=True, gc=False):
     id: str = ""
     providerID: str = ""  # noqa: N815
 
 
-class _Shell(Struct, frozen=True, gc=False):
+class _OpenCodeTwoShell(Struct, frozen=True, gc=False):
     output: str | None = ""
 
 
-class _Row(Struct, frozen=True, gc=False):
+class _OpenCodeTwoRow(Struct, frozen=True, gc=False):
     text: str = ""
-    files: list[_File] | None = None
-    content: list[_Content] | None = None
-    model: _Model | None = None
+    files: list[_OpenCodeTwoFile] | None = None
+    content: list[_OpenCodeTwoContent] | None = None
+    model: _OpenCodeTwoModel | None = None
     tokens: Raw = _NONE
-    time: _Time = _Time()
+    time: _OpenCodeTwoTime = _OpenCodeTwoTime()
     command: str = ""
-    output: str | _Shell | None = ""
+    output: str | _OpenCodeTwoShell | None = ""
     status: str = "completed"
     summary: str = ""
     recent: str = ""
@@ -118,7 +118,7 @@ class _ToolState(Struct, frozen=True, gc=False, omit_defaults=True):
     attachments: list[_Attached] | None = None
 
 
-class _Part(Struct, frozen=True, gc=False, omit_defaults=True):
+class _OpenCodeTwoPart(Struct, frozen=True, gc=False, omit_defaults=True):
     type: str
     text: str | None = None
     synthetic: bool | None = None
@@ -130,70 +130,78 @@ class _Part(Struct, frozen=True, gc=False, omit_defaults=True):
     filename: str | None = None
 
 
-class _Info(Struct, frozen=True, gc=False, omit_defaults=True):
+class _OpenCodeTwoInfo(Struct, frozen=True, gc=False, omit_defaults=True):
     role: str
     sessionID: str  # noqa: N815
-    time: _Time
+    time: _OpenCodeTwoTime
     modelID: str | None = None  # noqa: N815
     providerID: str | None = None  # noqa: N815
     tokens: Raw = _NONE
     summary: bool | None = None
 
 
-class _Message(Struct, frozen=True, gc=False):
-    info: _Info
-    parts: list[_Part]
+class _OpenCodeTwoMessage(Struct, frozen=True, gc=False):
+    info: _OpenCodeTwoInfo
+    parts: list[_OpenCodeTwoPart]
 
 
-_row: Final = msgspec.json.Decoder(_Row)
+_row: Final = msgspec.json.Decoder(_OpenCodeTwoRow)
 _encode: Final = msgspec.json.Encoder().encode
 
 
 def translated(kind: str, data: bytes, session: str) -> Iterator[bytes]:
-    """One stored message as messages of the export, as JSON: mostly one, none for what no model saw. Raises Damaged.
+    """One stored message as messages of the export, as JSON: mostly one, none for what no model saw. Raises DamagedJson.
 
     What had to be left out is a part of a type that no version knows, so that the reader says it.
     """
     if kind not in _KINDS:
         if kind not in BESIDE:
-            yield _encode(_Message(_Info("user", session, _Time()), [_Part(f"message of kind {kind}")]))
+            yield _encode(
+                _OpenCodeTwoMessage(
+                    _OpenCodeTwoInfo("user", session, _OpenCodeTwoTime()), [_OpenCodeTwoPart(f"message of kind {kind}")]
+                )
+            )
         return
     row, _, _, left_out = salvage(data, _row)
     for message in _KINDS[kind](row, session):
         yield _encode(message)
     if left_out:
-        yield _encode(_Message(_Info("user", session, row.time), [_Part(each) for each in left_out]))
+        yield _encode(
+            _OpenCodeTwoMessage(_OpenCodeTwoInfo("user", session, row.time), [_OpenCodeTwoPart(each) for each in left_out])
+        )
 
 
-def _user(row: _Row, session: str) -> Iterator[_Message]:
-    parts = [_Part("text", text=row.text)] if row.text else []
-    yield _Message(_Info("user", session, row.time), [*parts, *(_attached(file) for file in row.files or ())])
+def _user(row: _OpenCodeTwoRow, session: str) -> Iterator[_OpenCodeTwoMessage]:
+    parts = [_OpenCodeTwoPart("text", text=row.text)] if row.text else []
+    yield _OpenCodeTwoMessage(
+        _OpenCodeTwoInfo("user", session, row.time), [*parts, *(_attached(file) for file in row.files or ())]
+    )
 
 
-def _harness(row: _Row, session: str) -> Iterator[_Message]:
+def _harness(row: _OpenCodeTwoRow, session: str) -> Iterator[_OpenCodeTwoMessage]:
     yield _noted(row.text, row, session)
 
 
-def _shell(row: _Row, session: str) -> Iterator[_Message]:
-    output = row.output.output if isinstance(row.output, _Shell) else row.output
+def _shell(row: _OpenCodeTwoRow, session: str) -> Iterator[_OpenCodeTwoMessage]:
+    output = row.output.output if isinstance(row.output, _OpenCodeTwoShell) else row.output
     yield _noted(SHELL.format(command=row.command, output=output or ""), row, session)
 
 
-def _compaction(row: _Row, session: str) -> Iterator[_Message]:
+def _compaction(row: _OpenCodeTwoRow, session: str) -> Iterator[_OpenCodeTwoMessage]:
     """The checkpoint, then an answer without words that says that all before the checkpoint left."""
     if row.status == "completed":
         yield _noted(CHECKPOINT.format(summary=row.summary, recent=row.recent), row, session)
-        yield _Message(_Info("assistant", session, row.time, summary=True), [])
+        yield _OpenCodeTwoMessage(_OpenCodeTwoInfo("assistant", session, row.time, summary=True), [])
 
 
-def _assistant(row: _Row, session: str) -> Iterator[_Message]:
-    model = row.model or _Model()
-    info = _Info("assistant", session, row.time, modelID=model.id, providerID=model.providerID, tokens=row.tokens)
-    yield _Message(info, [_answered(content) for content in row.content or ()])
+def _assistant(row: _OpenCodeTwoRow, session: str) -> Iterator[_OpenCodeTwoMessage]:
+    model = row.model or _OpenCodeTwoModel()
+    info = _OpenCodeTwoInfo("assistant", session, row.time, modelID=model.id, providerID=model.providerID, tokens=row.tokens)
+    yield _OpenCodeTwoMessage(info, [_answered(content) for content in row.content or ()])
 
 
 # What OpenCode 2 keeps, and how the model saw it; and what it never saw.
-_KINDS: Final[dict[str, Callable[[_Row, str], Iterator[_Message]]]] = {
+_KINDS: Final[dict[str, Callable[[_OpenCodeTwoRow, str], Iterator[_OpenCodeTwoMessage]]]] = {
     "user": _user,
     "assistant": _assistant,
     "synthetic": _harness,
@@ -205,17 +213,19 @@ _KINDS: Final[dict[str, Callable[[_Row, str], Iterator[_Message]]]] = {
 BESIDE: Final = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
 
 
-def _noted(text: str, row: _Row, session: str) -> _Message:
-    return _Message(_Info("user", session, row.time), [_Part("text", text=text, synthetic=True)] if text else [])
+def _noted(text: str, row: _OpenCodeTwoRow, session: str) -> _OpenCodeTwoMessage:
+    return _OpenCodeTwoMessage(
+        _OpenCodeTwoInfo("user", session, row.time), [_OpenCodeTwoPart("text", text=text, synthetic=True)] if text else []
+    )
 
 
-def _answered(content: _Content) -> _Part:
+def _answered(content: _OpenCodeTwoContent) -> _OpenCodeTwoPart:
     if content.type != "tool":
-        return _Part(content.type, text=content.text, synthetic=content.synthetic)
-    return _Part("tool", callID=content.callID or content.id, tool=content.name, state=_tool_state(content))
+        return _OpenCodeTwoPart(content.type, text=content.text, synthetic=content.synthetic)
+    return _OpenCodeTwoPart("tool", callID=content.callID or content.id, tool=content.name, state=_tool_state(content))
 
 
-def _tool_state(content: _Content) -> _ToolState | None:
+def _tool_state(content: _OpenCodeTwoContent) -> _ToolState | None:
     state = content.state
     if state is None:
         return None
@@ -233,7 +243,7 @@ def _tool_state(content: _Content) -> _ToolState | None:
     )
 
 
-def _told(state: _State) -> str:
+def _told(state: _OpenCodeTwoState) -> str:
     """The text of a result; of one that is data alone, its JSON."""
     texts = [each.text for each in state.content or () if each.type == "text"]
     data = (bytes(each).decode("utf-8", "replace") for each in (state.result, state.structured))
@@ -251,15 +261,15 @@ def _arguments(given: Raw) -> Raw:
         return given
 
 
-def _attached(file: _File) -> _Part:
+def _attached(file: _OpenCodeTwoFile) -> _OpenCodeTwoPart:
     """A file of the user's: text is shown to the model as text, all else as media."""
     if file.data and file.mime in ("text/plain", "application/x-directory"):
         what = "directory" if file.mime == "application/x-directory" else "file"
         head = [f"Attached {what}: {file.name or file.uri or what}"]
         about = [f"Description: {file.description}"] if file.description else []
-        return _Part("text", text="\n".join([*head, *about, "", _plain(file.data)]), synthetic=True)
+        return _OpenCodeTwoPart("text", text="\n".join([*head, *about, "", _plain(file.data)]), synthetic=True)
     url = f"data:{file.mime};base64,{file.data}" if file.data else file.uri
-    return _Part("file", mime=file.mime, url=url, filename=file.name)
+    return _OpenCodeTwoPart("file", mime=file.mime, url=url, filename=file.name)
 
 
 def _plain(data: str) -> str:

@@ -14,7 +14,7 @@ from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Text
 from tenure.errors import InputError
 from tenure.logs.json_files import Element
 from tenure.logs.reader import Skipped
-from tenure.logs.salvage import Damaged, cut, decode, salvage
+from tenure.logs.salvage import DamagedJson, cut, decode, salvage
 
 _string: Final = msgspec.json.Decoder(str)
 
@@ -46,7 +46,7 @@ def string(raw: Raw | bytes) -> str | None:
     """The text that is a JSON string; None for anything else."""
     try:
         return decode(bytes(raw), _string) if bytes(raw)[:1] == b'"' else None
-    except Damaged:
+    except DamagedJson:
         return None
 
 
@@ -79,12 +79,12 @@ def result_of(call_id: str, blocks: Sequence[Block], *, error: bool = False) -> 
     return ToolResult(call_id=call_id, text=text, error=error, media=media)
 
 
-class _Function(Struct, frozen=True, gc=False):
+class _PartFunction(Struct, frozen=True, gc=False):
     name: str = ""
     arguments: Raw = Raw(b"{}")
 
 
-class Call(Struct, frozen=True, gc=False):
+class LoggedCall(Struct, frozen=True, gc=False):
     """A call in ATIF's, OpenAgents', tau2-bench's or OpenAI's spelling."""
 
     tool_call_id: str | None = None
@@ -92,7 +92,7 @@ class Call(Struct, frozen=True, gc=False):
     arguments: Raw = Raw(b"{}")
     id: str | None = None
     name: str | None = None
-    function: _Function | None = None
+    function: _PartFunction | None = None
 
     @property
     def call_id(self) -> str:
@@ -156,7 +156,7 @@ def chat_message(element: Element, sent: Sequence[str]) -> Draft | Skipped:
         if not all(key in sent for key in fields):
             message = joined({key: cut(bytes(fields[key]), element.source, element.faithful) for key in sent if key in fields})
         return _chat.parse([message])[0]
-    except Damaged as damage:
+    except DamagedJson as damage:
         found = damage.found
     except InputError as error:
         found = str(error)[:200]
@@ -209,7 +209,7 @@ OriginOf = Callable[[str], Origin]  # who wrote a text part
 
 
 def anthropic_content(raw: bytes, origin_of: OriginOf) -> AnthropicContent:
-    """The blocks of a message's `content`. Raises Damaged when it is neither text nor a list of parts."""
+    """The blocks of a message's `content`. Raises DamagedJson when it is neither text nor a list of parts."""
     value, source, faithful, left_out = salvage(raw, _parts)
     if isinstance(value, str):
         return AnthropicContent((Text(text=value, origin=origin_of(value)),), faithful)
@@ -224,7 +224,7 @@ def anthropic_result(raw: bytes) -> tuple[str, tuple[Media, ...]]:
     """The text a model reads of a tool result's `content`, and the images in it; unknown parts count as their JSON."""
     try:
         value = decode(raw, _parts)
-    except Damaged:
+    except DamagedJson:
         return plain(raw), ()  # another shape: the model saw it as it is
     if value is None or isinstance(value, str):
         return value or "", ()

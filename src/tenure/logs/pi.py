@@ -14,7 +14,7 @@ from tenure.engine.record.entry import Block, Opaque, Origin, Role, Text, Thinki
 from tenure.logs.json_files import Element, records
 from tenure.logs.parts import from_base64, plain, seal
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.transcript import Transcript, branch
+from tenure.logs.transcript import TranscriptBuilder, branch
 
 NOTES: Final = frozenset(
     {"session", "model_change", "thinking_level_change", "label", "session_info", "custom"}
@@ -29,7 +29,7 @@ BRANCHED: Final = "The following is a summary of a branch that this conversation
 ORIGINS: Final = {"user": Origin.HUMAN, "assistant": Origin.MODEL}  # all other roles are the harness's
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _PiPart(Struct, frozen=True, gc=False):
     """A part of a content; which fields are set depends on `type`."""
 
     type: str = ""
@@ -43,20 +43,20 @@ class _Part(Struct, frozen=True, gc=False):
     mimeType: str = ""  # noqa: N815
 
 
-class _Usage(Struct, frozen=True, gc=False):
+class _PiUsage(Struct, frozen=True, gc=False):
     input: int = 0
     output: int = 0
     cacheRead: int = 0  # noqa: N815
     cacheWrite: int = 0  # noqa: N815
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _PiMessage(Struct, frozen=True, gc=False):
     """A message; which fields are set depends on `role`."""
 
     role: str = ""
-    content: str | list[_Part] | None = None
+    content: str | list[_PiPart] | None = None
     model: str | None = None
-    usage: _Usage | None = None
+    usage: _PiUsage | None = None
     toolCallId: str = ""  # noqa: N815
     isError: bool | None = False  # noqa: N815
     command: str = ""
@@ -81,19 +81,19 @@ class _Message(Struct, frozen=True, gc=False):
         return text
 
 
-class _Line(Struct, frozen=True, gc=False):
+class _PiLine(Struct, frozen=True, gc=False):
     type: str = ""
     id: str | None = None
     parentId: str | None = None  # noqa: N815
     timestamp: str | int | None = None
-    message: _Message | None = None
-    content: str | list[_Part] | None = None
+    message: _PiMessage | None = None
+    content: str | list[_PiPart] | None = None
     summary: str = ""
     firstKeptEntryIndex: int | None = None  # noqa: N815
     firstKeptEntryId: str | None = None  # noqa: N815
 
 
-class _Probe(Struct, frozen=True, gc=False):
+class _PiProbe(Struct, frozen=True, gc=False):
     type: str
     id: str | None = None
     cwd: str | None = None
@@ -101,8 +101,8 @@ class _Probe(Struct, frozen=True, gc=False):
     message: dict[str, Raw] | None = None
 
 
-_decoder: Final = msgspec.json.Decoder(_Line)
-_probe: Final = msgspec.json.Decoder(_Probe)
+_decoder: Final = msgspec.json.Decoder(_PiLine)
+_probe: Final = msgspec.json.Decoder(_PiProbe)
 
 
 class Pi:
@@ -116,7 +116,7 @@ class Pi:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts of the live branch, in order."""
-        return _Reading().events(chunks)
+        return _PiReading().events(chunks)
 
 
 def _fits(line: bytes) -> bool:
@@ -129,19 +129,19 @@ def _fits(line: bytes) -> bool:
     return probe.type == "message" and probe.uuid is None and "role" in (probe.message or {})
 
 
-class _Held(Struct, frozen=True, gc=False):
+class _PiHeld(Struct, frozen=True, gc=False):
     """A line of a tree."""
 
     number: int
     size: int
-    line: _Line
+    line: _PiLine
 
 
-class _Reading:
+class _PiReading:
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.drafts_before: dict[str, int] = {}  # each line, by its id or in version 1 its index
-        self.held: dict[str, _Held] = {}  # of a tree
+        self.held: dict[str, _PiHeld] = {}  # of a tree
         self.parents: dict[str, str | None] = {}
         self.index = -1
         self.last: str | None = None
@@ -159,7 +159,7 @@ class _Reading:
             yield Skipped(line=left[0].number, bytes=sum(held.size for held in left), reason=reason)
         yield from self.transcript.end()
 
-    def _line(self, element: Element, line: _Line) -> None:
+    def _line(self, element: Element, line: _PiLine) -> None:
         self.transcript.here(element.line, element.size, line.timestamp)
         self.index += 1
         if line.id is None or line.type == "session":
@@ -168,11 +168,11 @@ class _Reading:
             self.transcript.skip("line whose id was there before")
         else:
             parent = line.parentId if line.parentId in self.held else self.last
-            self.held[line.id] = _Held(element.line, element.size, line)
+            self.held[line.id] = _PiHeld(element.line, element.size, line)
             self.parents[line.id] = parent if line.parentId is not None else None
             self.last = line.id
 
-    def _add(self, line: _Line, key: str) -> None:
+    def _add(self, line: _PiLine, key: str) -> None:
         self.drafts_before[key] = self.transcript.count
         role, blocks, message = _read(line)
         if line.type == "compaction":
@@ -183,7 +183,7 @@ class _Reading:
             self.transcript.skip(_why_not(line))
 
 
-def _why_not(line: _Line) -> str:
+def _why_not(line: _PiLine) -> str:
     if line.message is None:
         return f"line type unknown to this version: {line.type!r}"
     if line.message.excludeFromContext:
@@ -193,7 +193,7 @@ def _why_not(line: _Line) -> str:
     return "message without content"
 
 
-def _read(line: _Line) -> tuple[Role, tuple[Block, ...], _Message | None]:
+def _read(line: _PiLine) -> tuple[Role, tuple[Block, ...], _PiMessage | None]:
     """Whose message a line is, its blocks, and the message itself where it is one of a conversation; no blocks for what the model saw nothing of."""
     message = line.message if line.type == "message" else None
     match message.role if message is not None else line.type:
@@ -220,20 +220,20 @@ def _harness(text: str) -> tuple[Block, ...]:
     return (Text(text=text, origin=Origin.HARNESS),)
 
 
-def _result(message: _Message) -> ToolResult:
-    parts = [_Part(type="text", text=message.content)] if isinstance(message.content, str) else message.content or []
+def _result(message: _PiMessage) -> ToolResult:
+    parts = [_PiPart(type="text", text=message.content)] if isinstance(message.content, str) else message.content or []
     text = "\n".join(part.text or "" for part in parts if part.type == "text")
     media = tuple(from_base64(part.data, part.mimeType, Origin.TOOL) for part in parts if part.type == "image")
     return ToolResult(call_id=message.toolCallId, text=text, error=bool(message.isError), media=media)
 
 
-def _blocks(content: str | list[_Part] | None, origin: Origin) -> tuple[Block, ...]:
+def _blocks(content: str | list[_PiPart] | None, origin: Origin) -> tuple[Block, ...]:
     if isinstance(content, str):
         return (Text(text=content, origin=origin),) if content else ()
     return tuple(_block(part, origin) for part in content or ())
 
 
-def _block(part: _Part, origin: Origin) -> Block:
+def _block(part: _PiPart, origin: Origin) -> Block:
     match part.type:
         case "text":
             return Text(text=part.text or "", origin=origin)
@@ -247,7 +247,7 @@ def _block(part: _Part, origin: Origin) -> Block:
             return Opaque(type=part.type, text=part.text or "")
 
 
-def _usage(usage: _Usage | None) -> Usage | None:
+def _usage(usage: _PiUsage | None) -> Usage | None:
     if usage is None:
         return None
     return Usage(uncached=usage.input, cache_write=usage.cacheWrite, cache_read=usage.cacheRead, output=usage.output)

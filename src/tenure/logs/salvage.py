@@ -28,7 +28,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 _PADDING: Final = b"\x00 \t\r\n\xef\xbb\xbf"  # what a crashed writer or a Windows editor leaves around the JSON
 
 
-class Damaged(ValueError):
+class DamagedJson(ValueError):
     """A text that no parser here can read: `found` says why, `offset` is the first bad byte, or -1 when none is known."""
 
     def __init__(self, found: str, offset: int = -1, *, misshapen: bool = False) -> None:
@@ -38,7 +38,7 @@ class Damaged(ValueError):
 
 
 def decode(raw: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
-    """The value of `raw`, mended where it has to be; strings in it are valid Unicode. Raises Damaged."""
+    """The value of `raw`, mended where it has to be; strings in it are valid Unicode. Raises DamagedJson."""
     return decode_with_source(raw, decoder)[0]
 
 
@@ -54,7 +54,7 @@ def decode_with_source(raw: bytes, decoder: "msgspec.json.Decoder[T]") -> tuple[
             source = mended(raw)
             return decoder.decode(source), source, raw if aligned else source
         except msgspec.ValidationError as error:
-            raise Damaged(str(error), misshapen=True) from error
+            raise DamagedJson(str(error), misshapen=True) from error
         except _REFUSALS:
             continue
     raise _damage(refusal, raw) from refusal
@@ -67,7 +67,7 @@ def aligned(raw: bytes) -> tuple[bytes, bytes]:
 
 
 def rewritten(raw: bytes) -> bytes:
-    """What a lenient parser reads in `raw`, written as JSON. Raises Damaged."""
+    """What a lenient parser reads in `raw`, written as JSON. Raises DamagedJson."""
     try:
         return _leniently(raw)
     except (ValueError, RecursionError) as error:
@@ -116,18 +116,18 @@ def _finite(text: str) -> float | None:
     return number if isfinite(number) else None
 
 
-def _damage(refusal: Exception, raw: bytes) -> Damaged:
+def _damage(refusal: Exception, raw: bytes) -> DamagedJson:
     if isinstance(refusal, RecursionError):
-        return Damaged("JSON nested too deeply")
+        return DamagedJson("JSON nested too deeply")
     if isinstance(refusal, msgspec.ValidationError):
-        return Damaged(str(refusal), misshapen=True)
+        return DamagedJson(str(refusal), misshapen=True)
     if not raw.strip(_PADDING):
-        return Damaged("nothing but padding", 0)
+        return DamagedJson("nothing but padding", 0)
     if isinstance(refusal, json.JSONDecodeError):
-        return Damaged(refusal.msg, len(refusal.doc[: refusal.pos].encode()))
+        return DamagedJson(refusal.msg, len(refusal.doc[: refusal.pos].encode()))
     if at := _BYTE.search(str(refusal)):
-        return Damaged(_BYTE.sub("", str(refusal)).strip(), int(at[1]))
-    return Damaged("JSON that ends too early" if "truncated" in str(refusal) else str(refusal), len(raw))
+        return DamagedJson(_BYTE.sub("", str(refusal)).strip(), int(at[1]))
+    return DamagedJson("JSON that ends too early" if "truncated" in str(refusal) else str(refusal), len(raw))
 
 
 MOST_LEFT_OUT: Final = 16  # fields of one value; what differs more than that is another format
@@ -150,10 +150,10 @@ class Salvaged(NamedTuple):
 
 
 def salvage(raw: bytes, decoder: "msgspec.json.Decoder[Any]") -> Salvaged:
-    """Like `decode_with_source`, less the fields that have another shape than `decoder` knows. Raises Damaged where that does not help."""
+    """Like `decode_with_source`, less the fields that have another shape than `decoder` knows. Raises DamagedJson where that does not help."""
     try:
         return Salvaged(*decode_with_source(raw, decoder))
-    except Damaged as damage:
+    except DamagedJson as damage:
         if not damage.misshapen:
             raise
         refusal = damage
@@ -165,7 +165,7 @@ def salvage(raw: bytes, decoder: "msgspec.json.Decoder[Any]") -> Salvaged:
         return _without_misfits(source, source, decoder, refusal)
 
 
-def _without_misfits(source: bytes, faithful: bytes, decoder: "msgspec.json.Decoder[Any]", refusal: Damaged) -> Salvaged:
+def _without_misfits(source: bytes, faithful: bytes, decoder: "msgspec.json.Decoder[Any]", refusal: DamagedJson) -> Salvaged:
     left_out: list[str] = []
     while len(left_out) < MOST_LEFT_OUT:
         try:

@@ -22,8 +22,8 @@ from tenure.logs.claude_code import HARNESS_ELEMENTS, SYNTHETIC, written_by
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import utf8
 from tenure.logs.shape import bare
-from tenure.logs.specstory_turns import Part, Turn, preamble, turns
-from tenure.logs.transcript import Transcript
+from tenure.logs.specstory_turns import SpecStoryTurn, TurnPart, preamble, turns
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "SpecStory's Markdown: turns that open with `_**User**_` or `_**Agent**_`"
 
@@ -113,11 +113,11 @@ class SpecStory:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The main conversation, then which sub-agents there are."""
-        return _Reading("").events(_text(chunks))
+        return _SpecStoryReading("").events(_text(chunks))
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """One sub-agent's conversation, its prompt first."""
-        return _Reading(agent).events(_text(chunks)) if agent else iter(())
+        return _SpecStoryReading(agent).events(_text(chunks)) if agent else iter(())
 
 
 def _text(chunks: Iterable[bytes]) -> str:
@@ -125,9 +125,9 @@ def _text(chunks: Iterable[bytes]) -> str:
     return text.replace("\r\n", "\n") if text[: text.find("\n")].endswith("\r") else text
 
 
-def _conversations(text: str) -> list[tuple[str, Turn]]:
+def _conversations(text: str) -> list[tuple[str, SpecStoryTurn]]:
     """The turns of the file, each beside the id of its conversation. Raises InputError when there are none."""
-    items, prompts = list[tuple[str, Turn]](), 0
+    items, prompts = list[tuple[str, SpecStoryTurn]](), 0
     for turn in turns(text):
         if turn.sidechain and (_asks(turn) or not prompts):
             prompts += 1
@@ -137,7 +137,7 @@ def _conversations(text: str) -> list[tuple[str, Turn]]:
     return items
 
 
-def _went_on(items: list[tuple[str, Turn]]) -> list[bool]:
+def _went_on(items: list[tuple[str, SpecStoryTurn]]) -> list[bool]:
     """Of each turn, whether the agent spoke next in its conversation: then its calls had been answered."""
     after: dict[str, bool] = {}
     went_on = list[bool]()
@@ -147,7 +147,7 @@ def _went_on(items: list[tuple[str, Turn]]) -> list[bool]:
     return went_on[::-1]
 
 
-def _asks(turn: Turn) -> bool:
+def _asks(turn: SpecStoryTurn) -> bool:
     """Whether somebody speaks to the agent: a sidechain's prompt is in the agent's name, and has no model."""
     return turn.user or (turn.sidechain and not turn.model)
 
@@ -162,11 +162,11 @@ class _Used(Struct, frozen=True, gc=False):
     bare: bool  # nothing but its name is shown
 
 
-class _Reading:
+class _SpecStoryReading:
     """One pass over one file, for one of its conversations."""
 
     def __init__(self, agent: str) -> None:
-        self.transcript, self.agent = Transcript(), agent
+        self.transcript, self.agent = TranscriptBuilder(), agent
         self.calls = 0  # in the file, since no version shows their ids
 
     def events(self, text: str) -> Iterator[Event]:
@@ -185,7 +185,7 @@ class _Reading:
         if not self.agent:
             yield from self.transcript.end()
 
-    def _turn(self, turn: Turn, *, went_on: bool, wanted: bool) -> None:
+    def _turn(self, turn: SpecStoryTurn, *, went_on: bool, wanted: bool) -> None:
         drafts = list(self._drafts(turn, went_on=went_on))
         transcript = self.transcript
         if not wanted:
@@ -198,7 +198,7 @@ class _Reading:
             model = turn.model if role is Role.ASSISTANT and turn.model != SYNTHETIC else ""
             transcript.add(role, blocks, line=line, model=model)
 
-    def _drafts(self, turn: Turn, *, went_on: bool) -> Iterator[tuple[Role, tuple[Block, ...], int]]:
+    def _drafts(self, turn: SpecStoryTurn, *, went_on: bool) -> Iterator[tuple[Role, tuple[Block, ...], int]]:
         if _asks(turn):
             if blocks := tuple(block for part in turn.parts for block in _asked(_trimmed(part.text), turn)):
                 yield Role.USER, blocks, turn.line
@@ -214,7 +214,7 @@ class _Reading:
             yield Role.ASSISTANT, rest, turn.line
 
 
-def _steps(turn: Turn) -> tuple[list[tuple[tuple[Block, ...], int, _Used]], tuple[Block, ...]]:
+def _steps(turn: SpecStoryTurn) -> tuple[list[tuple[tuple[Block, ...], int, _Used]], tuple[Block, ...]]:
     """The calls of an agent's turn, each with the words before it and its line, and the words after the last."""
     steps, words = list[tuple[tuple[Block, ...], int, _Used]](), list[Block]()
     for part in turn.parts:
@@ -227,7 +227,7 @@ def _steps(turn: Turn) -> tuple[list[tuple[tuple[Block, ...], int, _Used]], tupl
     return steps, tuple(words)
 
 
-def _words(part: Part, turn: Turn) -> Iterator[Block]:
+def _words(part: TurnPart, turn: SpecStoryTurn) -> Iterator[Block]:
     if part.kind == "thinking":
         thought = _THOUGHT.sub("", part.text, count=1)
         whole = thought.endswith("</details></think>")
@@ -238,7 +238,7 @@ def _words(part: Part, turn: Turn) -> Iterator[Block]:
         yield Text(text=text, origin=Origin.HARNESS if harness else Origin.MODEL)
 
 
-def _asked(text: str, turn: Turn) -> Iterator[Text]:
+def _asked(text: str, turn: SpecStoryTurn) -> Iterator[Text]:
     """A user's text, apart from what the harness wrote above it."""
     if turn.sidechain:
         yield from (Text(text=text, origin=Origin.MODEL),) if text else ()
@@ -283,7 +283,7 @@ def _trimmed(text: str) -> str:
 # Tools. A block shows the call first; its output follows words that say so, or stands in a fence of its own.
 
 
-def _tool(part: Part, turn: Turn) -> _Used | None:
+def _tool(part: TurnPart, turn: SpecStoryTurn) -> _Used | None:
     """The tool that a part of a turn shows; None for prose."""
     match part.kind:
         case "tool":

@@ -48,7 +48,7 @@ _BLANK: Final = re.compile(r"[ \t]*(?:\Z|\n[ \t]*(?:\Z|\n)|\n<!-- message-id)")
 _THOUGHT: Final = re.compile(r"</details></think>[ \t]*$", re.MULTILINE)
 
 
-class Part(Struct, frozen=True, gc=False):
+class TurnPart(Struct, frozen=True, gc=False):
     """A stretch of a turn, as it stands in the file."""
 
     kind: Kind
@@ -56,7 +56,7 @@ class Part(Struct, frozen=True, gc=False):
     line: int
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class SpecStoryTurn(Struct, frozen=True, kw_only=True):
     """What stands under one header."""
 
     line: int
@@ -67,7 +67,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     at: str
     opens_chat: bool  # a title of its own stands above it: the file holds several chats
     extension: bool
-    parts: tuple[Part, ...]
+    parts: tuple[TurnPart, ...]
 
 
 class _Heading(Struct, frozen=True, kw_only=True, gc=False):
@@ -79,7 +79,7 @@ class _Heading(Struct, frozen=True, kw_only=True, gc=False):
     seconds: float | None
 
 
-def turns(text: str) -> Iterator[Turn]:
+def turns(text: str) -> Iterator[SpecStoryTurn]:
     """The turns of the file in order; what stands above the first is no part of any."""
     return _Scan(text).turns()
 
@@ -112,9 +112,9 @@ class _Scan:
         ]
         self._counted, self._line = 0, 1
 
-    def turns(self) -> Iterator[Turn]:
+    def turns(self) -> Iterator[SpecStoryTurn]:
         """One turn per header that is one."""
-        turn: _Open | None = None
+        turn: _SpecStoryOpen | None = None
         fence = skip = 0
         title = -1
         for n, mark in enumerate(self._marks):
@@ -124,7 +124,7 @@ class _Scan:
                 if self._begins(n, turn and turn.heading, fence):
                     if turn is not None:
                         yield self._turn(turn, mark.start() if title < 0 else title)
-                    turn, fence = _Open(mark, self._heading(mark[0]), opens_chat=title >= 0), 0
+                    turn, fence = _SpecStoryOpen(mark, self._heading(mark[0]), opens_chat=title >= 0), 0
                     self._met.add(mark[0])
                 title = -1
             elif mark["fence"] is not None:
@@ -156,18 +156,18 @@ class _Scan:
             case _:
                 return -1
 
-    def _turn(self, turn: "_Open", end: int) -> Turn:
+    def _turn(self, turn: "_SpecStoryOpen", end: int) -> SpecStoryTurn:
         line = self._line_at(turn.header.start())
         id_ = _ID.match(self._text, turn.header.end())
         at = turn.header.end() if id_ is None else id_.end()
-        parts = list[Part]()
+        parts = list[TurnPart]()
         for kind, start, stop in (*turn.blocks(end), (None, end, end)):
             if at < start:
-                parts.append(Part("text", self._text[at:start], self._line_at(at)))
+                parts.append(TurnPart("text", self._text[at:start], self._line_at(at)))
             if kind is not None:
-                parts.append(Part(kind, self._text[start:stop], self._line_at(start)))
+                parts.append(TurnPart(kind, self._text[start:stop], self._line_at(start)))
             at = stop
-        return Turn(
+        return SpecStoryTurn(
             line=line,
             size=end - turn.header.start(),
             user=turn.heading.user,
@@ -316,7 +316,7 @@ class _Scan:
         return _BLANK.match(self._text, end) is not None
 
 
-class _Open:
+class _SpecStoryOpen:
     """A turn whose end is not known yet. Mutable."""
 
     def __init__(self, header: re.Match[str], heading: _Heading, *, opens_chat: bool) -> None:

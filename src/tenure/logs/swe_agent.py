@@ -19,9 +19,9 @@ from tenure.errors import InputError
 from tenure.logs.json_files import Element, decoded, inside, samples
 from tenure.logs.parts import joined, string
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, cut, decode
+from tenure.logs.salvage import DamagedJson, cut, decode
 from tenure.logs.shape import first, keys, member
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "a SWE-agent trajectory: an object with `history` or `trajectory`"
 
@@ -55,7 +55,7 @@ class _Thinking(Struct, frozen=True, gc=False):
         return {"type": "reasoning.text", "text": self.thinking or ""} | signature
 
 
-class _Item(Struct, frozen=True, gc=False):
+class _SweItem(Struct, frozen=True, gc=False):
     """A message of the history, beside what SWE-agent notes about it."""
 
     role: str = ""
@@ -85,7 +85,7 @@ class _Item(Struct, frozen=True, gc=False):
         return self.is_answer and text.startswith(STOPPED) and text == (self.thought or "").lower()
 
 
-class _Step(Struct, frozen=True, gc=False):
+class _SweStep(Struct, frozen=True, gc=False):
     """One action of the agent, and what came of it."""
 
     response: str | None = None
@@ -107,16 +107,16 @@ class _Step(Struct, frozen=True, gc=False):
         return self.words.lower().startswith(STOPPED)
 
 
-class _Agent(Struct, frozen=True, gc=False):
+class _SweAgent(Struct, frozen=True, gc=False):
     model: Raw = Raw(b"null")
 
 
-class _Model(Struct, frozen=True, gc=False):
+class _SweModel(Struct, frozen=True, gc=False):
     name: str | None = None
 
 
-class _Config(Struct, frozen=True, gc=False):
-    agent: _Agent = _Agent()
+class _SweConfig(Struct, frozen=True, gc=False):
+    agent: _SweAgent = _SweAgent()
 
 
 class _Attempt(Struct, frozen=True, gc=False):
@@ -133,19 +133,19 @@ class _Attempt(Struct, frozen=True, gc=False):
             if isinstance(config, str):
                 config = decode(config.encode(), _config)
             model = decode(bytes(config.agent.model), _model) if config else None
-        except Damaged:
+        except DamagedJson:
             return ""
         return (model and model.name) or ""
 
 
 _dialect: Final = OpenAIChat()
 _attempt: Final = msgspec.json.Decoder(_Attempt)
-_item: Final = msgspec.json.Decoder(_Item)
-_step: Final = msgspec.json.Decoder(_Step)
+_item: Final = msgspec.json.Decoder(_SweItem)
+_step: Final = msgspec.json.Decoder(_SweStep)
 _array: Final = msgspec.json.Decoder(list[Raw])
-_text_or_config: Final = msgspec.json.Decoder(str | _Config | None)
-_config: Final = msgspec.json.Decoder(_Config)
-_model: Final = msgspec.json.Decoder(_Model | None)
+_text_or_config: Final = msgspec.json.Decoder(str | _SweConfig | None)
+_config: Final = msgspec.json.Decoder(_SweConfig)
+_model: Final = msgspec.json.Decoder(_SweModel | None)
 
 
 class SweAgent:
@@ -164,7 +164,7 @@ class SweAgent:
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent."""
-        reading = _Reading(agent)
+        reading = _SweReading(agent)
         return reading.transcript.run(samples(chunks, _attempt, ALLOWED, "trajectory"), reading.attempt, agent=agent)
 
 
@@ -180,7 +180,7 @@ def _is_trajectory(head: bytes) -> bool:
 class _Steps:
     """The steps of the trajectory, from which those that the history repeats are taken."""
 
-    def __init__(self, steps: Iterable[tuple[Element, _Step] | Skipped]) -> None:
+    def __init__(self, steps: Iterable[tuple[Element, _SweStep] | Skipped]) -> None:
         items = list(steps)
         self.damaged = [one for one in items if isinstance(one, Skipped)]
         self.all = [one for one in items if not isinstance(one, Skipped)]
@@ -190,7 +190,7 @@ class _Steps:
         for place in reversed(range(len(self.all))):
             self._places.setdefault(self.all[place][1].response or "", []).append(place)
 
-    def take(self, item: _Item) -> _Step | None:
+    def take(self, item: _SweItem) -> _SweStep | None:
         """The first step left with this response."""
         places = self._places.get(item.text)
         self.last_was_here = bool(places)
@@ -199,7 +199,7 @@ class _Steps:
         self.repeated.add(places[-1])
         return self.all[places.pop()][1]
 
-    def left(self, *, stopped: bool) -> tuple[list[tuple[Element, _Step]], list[tuple[Element, _Step]]]:
+    def left(self, *, stopped: bool) -> tuple[list[tuple[Element, _SweStep]], list[tuple[Element, _SweStep]]]:
         """Steps that were taken back, and steps that are missing at the end; none where the two tell it in other words."""
         if self.last_was_here is False:
             return [], []
@@ -209,11 +209,11 @@ class _Steps:
         return ([*before, *(step for step in after if not step[1].is_notice)], []) if stopped else (before, after)
 
 
-class _Reading:
+class _SweReading:
     """One pass over one file; `agent` names the sub-agent to be read instead of the main conversations."""
 
     def __init__(self, agent: str) -> None:
-        self.transcript, self.agent = Transcript(), agent
+        self.transcript, self.agent = TranscriptBuilder(), agent
         self.runs: dict[str, int] = {}  # how often each sub-agent was started
 
     def attempt(self, element: Element, attempt: _Attempt) -> None:
@@ -230,7 +230,7 @@ class _Reading:
         self.asked = self.stopped = False
         self.called: dict[str, None] = {}  # calls that can have a result
         self.messages = 0  # of the main conversation
-        self.unanswered: _Step | None = None  # of the newest message, when that is the model's
+        self.unanswered: _SweStep | None = None  # of the newest message, when that is the model's
         self.main: str | None = None  # the main agent: the first to say its name
         self.run = ""
         steps = _Steps(decoded(self._within(attempt.trajectory, element), _step, "step"))
@@ -249,7 +249,7 @@ class _Reading:
         part = bytes(array)
         try:
             items = decode(part, _array)
-        except Damaged:
+        except DamagedJson:
             if part != b"null":
                 self.transcript.skip("`history` or `trajectory` that is no array", len(part), outer.line)
             return iter(())
@@ -257,7 +257,7 @@ class _Reading:
         line = outer.line + outer.faithful.count(b"\n", 0, start)
         return inside(items, Element(line, part, outer.faithful[start : start + len(part)], len(part)))
 
-    def _history(self, steps: _Steps, element: Element, item: _Item) -> None:
+    def _history(self, steps: _Steps, element: Element, item: _SweItem) -> None:
         """Add one message of the history, when it belongs to the conversation that is read."""
         self.transcript.here(element.line, element.size)
         agent = self._agent_of(item)
@@ -271,7 +271,7 @@ class _Reading:
         self.unanswered = steps.take(item) if item.is_answer else None
         self._message(element, item, (self.unanswered and self.unanswered.reasoning_content) or "")
 
-    def _agent_of(self, item: _Item) -> str:
+    def _agent_of(self, item: _SweItem) -> str:
         """The sub-agent that a message belongs to, empty for the main one."""
         if not item.is_demo:
             self.main = self.main or item.agent
@@ -284,7 +284,7 @@ class _Reading:
         self.transcript.agent(self.run, item.text if item.role == "user" else "")
         return self.run
 
-    def _message(self, element: Element, item: _Item, reasoning: str = "") -> None:
+    def _message(self, element: Element, item: _SweItem, reasoning: str = "") -> None:
         self.transcript.here(element.line, element.size)
         answers = self._answers(item)
         try:
@@ -299,14 +299,14 @@ class _Reading:
         model = self.transcript.model if draft.role is Role.ASSISTANT and not item.is_demo else ""
         self.transcript.draft(replace(draft, blocks=blocks, line=element.line, model=model))
 
-    def _answers(self, item: _Item) -> str | None:
+    def _answers(self, item: _SweItem) -> str | None:
         """The call that a tool's message answers: the one it names, or else the newest; None when there was none."""
         if item.role != "tool":
             return None
         named = next(iter(item.tool_call_ids or ()), None) or next(reversed(self.called), None)
         return named if named in self.called else None
 
-    def _by(self, role: Role, item: _Item, block: Block) -> Block:
+    def _by(self, role: Role, item: _SweItem, block: Block) -> Block:
         if item.is_demo:
             return replace(block, origin=Origin.HARNESS)
         if role is Role.USER and isinstance(block, Text):
@@ -314,11 +314,11 @@ class _Reading:
             return replace(block, origin=WRITERS.get(item.message_type or "", other))
         return block
 
-    def _rest(self, taken_back: list[tuple[Element, _Step]], rest: list[tuple[Element, _Step]]) -> None:
+    def _rest(self, taken_back: list[tuple[Element, _SweStep]], rest: list[tuple[Element, _SweStep]]) -> None:
         """Add what the history lacks: where it ends too early all steps after its last message. Count attempts taken back."""
         for element, step in taken_back:
             self._take_back(element, step)
-        open_: tuple[Element, _Step] | None = None
+        open_: tuple[Element, _SweStep] | None = None
         for element, step in rest:
             sent, again = _repeated(step, element)
             new = sent[self.messages :]
@@ -333,10 +333,10 @@ class _Reading:
         if open_ is not None:
             self._step(*open_, again=False)
 
-    def _take_back(self, element: Element, step: _Step) -> None:
+    def _take_back(self, element: Element, step: _SweStep) -> None:
         self.transcript.skip(NOTICE if step.is_notice else TAKEN_BACK, element.size, element.line)
 
-    def _step(self, element: Element, step: _Step, *, again: bool) -> None:
+    def _step(self, element: Element, step: _SweStep, *, again: bool) -> None:
         """Add a step that stands nowhere else. An action that is not in the words was a call, whose name is not in the step."""
         if again or step.is_notice:
             self._take_back(element, step)
@@ -351,13 +351,13 @@ class _Reading:
         self.transcript.add(Role.ASSISTANT, (*words, made), line=element.line)
         self.transcript.add(Role.TOOL, (ToolResult(call_id=call, text=step.observation or ""),), line=element.line)
 
-    def _observed(self, step: _Step, line: int) -> None:
+    def _observed(self, step: _SweStep, line: int) -> None:
         """Add what came of a step that was text."""
         if step.observation:
             self.transcript.add(Role.USER, (Text(text=step.observation, origin=Origin.TOOL),), line=line)
 
 
-def _sent(element: Element, item: _Item, answers: str | None, reasoning: str) -> bytes:
+def _sent(element: Element, item: _SweItem, answers: str | None, reasoning: str) -> bytes:
     """The message as OpenAI's API takes it; a result without a call is what it is without tools: text in the user's role."""
     role = "user" if item.role == "tool" and answers is None else item.role
     fields = {"role": msgspec.json.encode(role), "content": cut(bytes(item.content), element.source, element.faithful)}
@@ -373,7 +373,7 @@ def _sent(element: Element, item: _Item, answers: str | None, reasoning: str) ->
     return joined(fields)
 
 
-def _repeated(step: _Step, element: Element) -> tuple[list[Element], bool]:
+def _repeated(step: _SweStep, element: Element) -> tuple[list[Element], bool]:
     """The messages that a step repeats, as far as they stayed in the history; and whether it was asked again."""
     messages = list(inside(step.query or step.messages or [], element))
     ends = [item for item in decoded(messages[-2:], _item, "message") if not isinstance(item, Skipped)]

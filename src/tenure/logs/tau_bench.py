@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.parts import Call, Tokens, chat_message
+from tenure.logs.parts import LoggedCall, Tokens, chat_message
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, decode
-from tenure.logs.transcript import Transcript
+from tenure.logs.salvage import DamagedJson, decode
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "a trajectory of tau-bench with `traj`, or one of tau2-bench with `messages`, `ticks` or `simulations`"
 
@@ -48,7 +48,7 @@ REASONING: Final = "reasoning in a raw response: not sent back to the model"
 UNKNOWN_ROLE: Final = "message of a role unknown to this version: {!r}"
 
 
-class _Agent(Struct, frozen=True, gc=False):
+class _TauAgent(Struct, frozen=True, gc=False):
     llm: str | None = None
 
 
@@ -56,21 +56,21 @@ class _Environment(Struct, frozen=True, gc=False):
     policy: str | None = None
 
 
-class _Info(Struct, frozen=True, gc=False):
-    agent_info: _Agent | None = None
+class _TauInfo(Struct, frozen=True, gc=False):
+    agent_info: _TauAgent | None = None
     environment_info: _Environment | None = None
 
 
-class _Sample(Struct, frozen=True, gc=False):
+class _TauSample(Struct, frozen=True, gc=False):
     traj: list[Raw] | None = None
     messages: list[Raw] | None = None
     ticks: list[Raw] | None = None
     policy: str | None = None
 
 
-class _File(_Sample, frozen=True, gc=False):
+class _TauFile(_TauSample, frozen=True, gc=False):
     simulations: list[Raw] | None = None
-    info: _Info | None = None
+    info: _TauInfo | None = None
 
 
 class _System(Struct, frozen=True, gc=False):
@@ -91,14 +91,14 @@ class _Truncation(Struct, frozen=True, gc=False):
     messages_dropped: int | None = 0
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _TauMessage(Struct, frozen=True, gc=False):
     role: str = ""
     content: str | None = None
     id: str | None = None  # of a tool's message: the call it answers, here and below
     tool_call_id: str | None = None
     requestor: str | None = None
     error: bool | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[LoggedCall] | None = None
     tool_messages: list[Raw] | None = None
     timestamp: str | float | None = None
     usage: Tokens | None = None
@@ -113,25 +113,25 @@ class _Message(Struct, frozen=True, gc=False):
         return (self.audio_script_gold if self.is_audio and self.audio_script_gold else self.content) or ""
 
 
-class _Chunk(Struct, frozen=True, gc=False):
+class _TauChunk(Struct, frozen=True, gc=False):
     content: str | None = None
     timestamp: str | float | None = None
 
 
 class _Tick(Struct, frozen=True, gc=False):
     timestamp: str | float | None = None
-    agent_chunk: _Chunk | None = None
-    user_chunk: _Chunk | None = None
-    agent_tool_calls: list[Call] | None = None
-    agent_tool_results: list[_Message] | None = None
+    agent_chunk: _TauChunk | None = None
+    user_chunk: _TauChunk | None = None
+    agent_tool_calls: list[LoggedCall] | None = None
+    agent_tool_results: list[_TauMessage] | None = None
     user_tool_calls: list[Raw] | None = None
     user_tool_results: list[Raw] | None = None
 
 
-_file: Final = msgspec.json.Decoder(_File)
-_sample: Final = msgspec.json.Decoder(_Sample)
+_file: Final = msgspec.json.Decoder(_TauFile)
+_sample: Final = msgspec.json.Decoder(_TauSample)
 _about: Final = msgspec.json.Decoder(_System)
-_message: Final = msgspec.json.Decoder(_Message)
+_message: Final = msgspec.json.Decoder(_TauMessage)
 _tick: Final = msgspec.json.Decoder(_Tick)
 
 
@@ -151,17 +151,17 @@ class TauBench:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The drafts of one sample after the other, each in a window of its own."""
-        reading = _Reading()
+        reading = _TauReading()
         return reading.transcript.run(samples(chunks, _file, ALLOWED, "trajectory"), reading.file)
 
 
-class _Reading:
+class _TauReading:
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.policies: dict[str, int] = {}  # the drafts that are one, by their text
 
-    def file(self, element: Element, file: _File) -> None:
-        info = file.info or _Info()
+    def file(self, element: Element, file: _TauFile) -> None:
+        info = file.info or _TauInfo()
         policy = (info.environment_info and info.environment_info.policy) or ""
         self.transcript.model = (info.agent_info and info.agent_info.llm) or ""
         if file.simulations is None:
@@ -178,7 +178,7 @@ class _Reading:
             else:
                 self._sample(*item, item[1].policy or policy)
 
-    def _sample(self, element: Element, sample: _Sample, policy: str) -> None:
+    def _sample(self, element: Element, sample: _TauSample, policy: str) -> None:
         """Add a sample; its policy is added unless it was before, and then it stays."""
         transcript = self.transcript
         transcript.here(element.line, element.size)
@@ -216,14 +216,14 @@ def _by(block: Block) -> Block:
 def _is_system(raw: bytes) -> bool:
     try:
         return decode(raw, _about).role == "system"
-    except Damaged:
+    except DamagedJson:
         return False
 
 
 class _Simulation:
     """One simulation of tau2-bench as the agent under test saw it; `policy` is the draft of its system prompt, if any."""
 
-    def __init__(self, transcript: Transcript, policy: int | None) -> None:
+    def __init__(self, transcript: TranscriptBuilder, policy: int | None) -> None:
         self.transcript = transcript
         self.policy = policy
         self.first = transcript.count  # the number of the first message after the policy
@@ -241,7 +241,7 @@ class _Simulation:
                 for inner in decoded(inside(item[1].tool_messages, item[0]), _message, "message"):
                     self._item(inner)
 
-    def _item(self, item: tuple[Element, _Message] | Skipped) -> None:
+    def _item(self, item: tuple[Element, _TauMessage] | Skipped) -> None:
         if isinstance(item, Skipped):
             self.transcript.event(item)
         else:
@@ -272,7 +272,7 @@ class _Simulation:
         for one in sorted((agent, user), key=lambda utterance: utterance.since):
             self._utterance(one)
 
-    def _message(self, element: Element, message: _Message) -> None:
+    def _message(self, element: Element, message: _TauMessage) -> None:
         transcript = self.transcript
         transcript.here(element.line, element.size, message.timestamp)
         match message.role:
@@ -293,7 +293,7 @@ class _Simulation:
             case role:
                 transcript.skip(UNKNOWN_ROLE.format(role))
 
-    def _answer(self, message: _Message) -> None:
+    def _answer(self, message: _TauMessage) -> None:
         raw = message.raw_data or _RawData()
         if bytes(raw.thinking_blocks) != b"null" or (raw.message is not None and raw.message.reasoning_content):
             self.transcript.skip(REASONING, 0)
@@ -305,7 +305,7 @@ class _Simulation:
         model = "" if greeting else raw.model or self.transcript.model
         self.transcript.add(Role.ASSISTANT, blocks, model=model, usage=message.usage and message.usage.usage)
 
-    def _truncate(self, message: _Message) -> None:
+    def _truncate(self, message: _TauMessage) -> None:
         """For this call the oldest messages were left out; they stay out, since the conversation only grows."""
         dropped = (message.context_truncation and message.context_truncation.messages_dropped) or 0
         if dropped > self.dropped:
@@ -313,14 +313,14 @@ class _Simulation:
             kept = () if self.policy is None else (self.policy,)
             self.transcript.rewrite("oldest messages left out", min(self.first + dropped, self.transcript.count), kept)
 
-    def _utterance(self, utterance: "_Utterance", calls: list[Call] | None = None, at: Element | None = None) -> None:
+    def _utterance(self, utterance: "_Utterance", calls: list[LoggedCall] | None = None, at: Element | None = None) -> None:
         element = utterance.element or at
         if element is not None and (utterance.words or calls):
-            message = _Message(role=utterance.role, content=utterance.words, tool_calls=calls, timestamp=utterance.timestamp)
+            message = _TauMessage(role=utterance.role, content=utterance.words, tool_calls=calls, timestamp=utterance.timestamp)
             self._message(element, message)
         utterance.forget()
 
-    def _id(self, call: Call) -> str:
+    def _id(self, call: LoggedCall) -> str:
         if call.call_id:
             return call.call_id
         self.made_ids += 1
@@ -344,7 +344,7 @@ class _Utterance:
         self.timestamp: str | float | None = None
         self.quiet = True
 
-    def hear(self, number: int, element: Element, chunk: _Chunk | None, tick: _Tick) -> None:
+    def hear(self, number: int, element: Element, chunk: _TauChunk | None, tick: _Tick) -> None:
         words = (chunk and chunk.content) or ""
         self.quiet = not words
         if words and not self.words:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, ToolCall, Usage
 from tenure.logs.json_files import Element
 from tenure.logs.reader import Agent, Event, Rewritten, Skipped
-from tenure.logs.salvage import Damaged
+from tenure.logs.salvage import DamagedJson
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ _UTC: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", re.ASCII)
 _MILLISECONDS_FROM: Final = 10**11  # as seconds that is the year 5138, so larger numbers count milliseconds
 
 
-class Transcript:
+class TranscriptBuilder:
     """Mutable while a file is read."""
 
     def __init__(self, model: str = "") -> None:
@@ -64,7 +64,7 @@ class Transcript:
                 self.here(item[0].line, item[0].size)
                 try:
                     read(*item)
-                except Damaged as damage:
+                except DamagedJson as damage:
                     self.lost(f"damaged {what}: found {damage.found}")
             yield from self.take()
 

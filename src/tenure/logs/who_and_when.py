@@ -15,9 +15,9 @@ from msgspec import Raw, Struct
 from tenure.engine.record.entry import Origin, Role, Text
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, decode
+from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import opening
-from tenure.logs.transcript import Transcript
+from tenure.logs.transcript import TranscriptBuilder
 
 ALLOWED: Final = "Who&When's log: an object with `history`, an array of them, or one on each line"
 
@@ -55,24 +55,24 @@ _LABELS: Final = frozenset(("mistake_agent", "mistake_step", "mistake_reason", "
 _SPOKEN: Final = re.compile(rb'"role"\s*:\s*"(?:human"|Orchestrator \()|"name"\s*:\s*"(?:Computer_terminal|[A-Za-z]+_Expert)"')
 
 
-class _Message(Struct, frozen=True, gc=False):
+class _WhoAndWhenMessage(Struct, frozen=True, gc=False):
     content: str | list[Raw] | None = None
     role: str | None = None
     name: str | None = None
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _WhoAndWhenPart(Struct, frozen=True, gc=False):
     text: str | None = None
 
 
-class _Task(Struct, frozen=True, gc=False):
+class _WhoAndWhenTask(Struct, frozen=True, gc=False):
     history: list[Raw]
     system_prompt: dict[str, str | None] | list[str | None] | str | None = None
 
 
-_message: Final = msgspec.json.Decoder(_Message)
-_part: Final = msgspec.json.Decoder(_Part)
-_task: Final = msgspec.json.Decoder(_Task)
+_message: Final = msgspec.json.Decoder(_WhoAndWhenMessage)
+_part: Final = msgspec.json.Decoder(_WhoAndWhenPart)
+_task: Final = msgspec.json.Decoder(_WhoAndWhenTask)
 
 
 class WhoAndWhen:
@@ -89,11 +89,11 @@ class WhoAndWhen:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The prompts of the agents, then one draft per message, task by task."""
-        transcript = Transcript()
+        transcript = TranscriptBuilder()
         return transcript.run(samples(chunks, _task, ALLOWED, "task"), lambda place, task: _add(transcript, place, task))
 
 
-def _add(transcript: Transcript, place: Element, task: _Task) -> None:
+def _add(transcript: TranscriptBuilder, place: Element, task: _WhoAndWhenTask) -> None:
     if not transcript.is_empty:
         transcript.clear("new sample")
     prompts = task.system_prompt  # an export may name agents of other tasks, without a text
@@ -110,7 +110,7 @@ def _add(transcript: Transcript, place: Element, task: _Task) -> None:
             transcript.add(role, (Text(text=text, origin=origin),), line=item[0].line, model="")
 
 
-def _who(message: _Message, text: str, asked: bool) -> _As:
+def _who(message: _WhoAndWhenMessage, text: str, asked: bool) -> _As:
     """Whose words these are. The first message is the task, also where AG2's manager passes it on with a plan."""
     speaker = message.name or message.role or ""
     by_name = next((who for pattern, who in SPEAKERS if pattern.match(speaker)), _TEAM)
@@ -119,7 +119,7 @@ def _who(message: _Message, text: str, asked: bool) -> _As:
     return next((who for pattern, who in WORDINGS if pattern.match(text)), by_name)
 
 
-def _text(message: _Message) -> str:
+def _text(message: _WhoAndWhenMessage) -> str:
     content = message.content
     if isinstance(content, list):
         return "\n".join(filter(None, map(_part_text, content)))
@@ -129,5 +129,5 @@ def _text(message: _Message) -> str:
 def _part_text(part: Raw) -> str:
     try:
         return decode(bytes(part), _part).text or ""
-    except Damaged:
+    except DamagedJson:
         return ""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tenure.apis.media import Source, media_of
 from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.logs.parts import compact, from_url, plain, result_of, seal, text_of
-from tenure.logs.salvage import Damaged, salvage, valid
+from tenure.logs.salvage import DamagedJson, salvage, valid
 
 ROLES: Final = {"system": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.TOOL}
 
@@ -25,7 +25,7 @@ REMOVED: Final = "<base64-data-removed>"  # what stands for the bytes of media i
 _TEXT_DOCUMENT: Final = re.compile(r"data:(text/[^;,]*)[^,]*;base64,")
 
 
-class _Part(Struct, frozen=True, gc=False):
+class _InspectPart(Struct, frozen=True, gc=False):
     """Any content part; which fields are set depends on `type`."""
 
     type: str = ""
@@ -48,7 +48,7 @@ class _Part(Struct, frozen=True, gc=False):
     data: Raw = Raw(b"{}")
 
 
-class _Error(Struct, frozen=True, gc=False):
+class _InspectError(Struct, frozen=True, gc=False):
     """Why a tool call failed, in the words that the model read."""
 
     message: str | None = None
@@ -62,7 +62,7 @@ class _ToolCall(Struct, frozen=True, gc=False):
     arguments: Raw = Raw(b"{}")
 
 
-class Message(Struct, frozen=True, gc=False):
+class InspectMessage(Struct, frozen=True, gc=False):
     """A message as any version writes it."""
 
     role: str = ""
@@ -71,7 +71,7 @@ class Message(Struct, frozen=True, gc=False):
     source: str | None = None
     tool_calls: list[_ToolCall] | None = None
     tool_call_id: str | list[str] | None = None  # a list where a user message carries what a tool returned
-    error: _Error | None = None
+    error: _InspectError | None = None
     tool_error: str | None = None  # instead of `error`, in 2024
     reasoning: str | None = None  # beside the content, before there were reasoning parts
     model: str | None = None
@@ -83,10 +83,10 @@ class Message(Struct, frozen=True, gc=False):
         return valid((self.error and self.error.message) or self.tool_error or "")
 
 
-_part: Final = msgspec.json.Decoder(_Part)
+_part: Final = msgspec.json.Decoder(_InspectPart)
 
 
-def blocks_of(message: Message, new_id: Callable[[], str] = str, *, first: bool = False) -> tuple[Block, ...]:
+def blocks_of(message: InspectMessage, new_id: Callable[[], str] = str, *, first: bool = False) -> tuple[Block, ...]:
     """The blocks of a message, none for an unknown role. Calls and results without an id get a new one; `first` is the first user's."""
     match ROLES.get(message.role):
         case None:
@@ -107,13 +107,13 @@ def blocks_of(message: Message, new_id: Callable[[], str] = str, *, first: bool 
             return tuple(_content(message, Origin.TOOL if message.tool_call_id else writer))
 
 
-def unshown(message: Message) -> int:
+def unshown(message: InspectMessage) -> int:
     """Characters that a tool returned and the model never saw, since it was shown the error in their place."""
     text = "\n".join(block.text for block in _content(message, Origin.TOOL)) if message.failure else ""
     return 0 if text.strip() in message.failure else len(text)
 
 
-def _result(message: Message, new_id: Callable[[], str]) -> ToolResult:
+def _result(message: InspectMessage, new_id: Callable[[], str]) -> ToolResult:
     call_id = message.tool_call_id if isinstance(message.tool_call_id, str) and message.tool_call_id else new_id()
     failed = message.error is not None or bool(message.tool_error)
     blocks = tuple(_content(message, Origin.TOOL))
@@ -124,7 +124,7 @@ def _result(message: Message, new_id: Callable[[], str]) -> ToolResult:
     )
 
 
-def _content(message: Message, origin: Origin) -> Iterator[Block]:
+def _content(message: InspectMessage, origin: Origin) -> Iterator[Block]:
     if isinstance(message.content, str):
         if message.content:
             yield Text(text=message.content, origin=origin)
@@ -132,13 +132,13 @@ def _content(message: Message, origin: Origin) -> Iterator[Block]:
     for raw in message.content or ():
         try:
             block = _block(salvage(bytes(raw), _part).value, bytes(raw), origin)
-        except Damaged:  # no object, or one of another version: carried as it stands
+        except DamagedJson:  # no object, or one of another version: carried as it stands
             block = Opaque(type="", text=plain(raw), origin=origin)
         if block is not None:
             yield block
 
 
-def _block(part: _Part, raw: bytes, origin: Origin) -> Block | None:
+def _block(part: _InspectPart, raw: bytes, origin: Origin) -> Block | None:
     match part.type:
         case "text":
             return Text(text=part.text, origin=origin) if part.text else None
@@ -158,7 +158,7 @@ def _block(part: _Part, raw: bytes, origin: Origin) -> Block | None:
             return Opaque(type=part.type, text=compact(part.data if part.type == "data" else Raw(raw)), origin=origin)
 
 
-def _thinking(part: _Part) -> Thinking | None:
+def _thinking(part: _InspectPart) -> Thinking | None:
     """A redacted part holds what the provider sealed in `reasoning`, and what can be read of it in `summary`."""
     text = (part.summary or "") if part.redacted else part.reasoning or part.summary or ""
     secret = part.reasoning if part.redacted else part.signature
@@ -170,7 +170,7 @@ def _media(url: str, media_type: str, origin: Origin) -> Media:
     return replace(media, text="") if url == REMOVED else media
 
 
-def _document(part: _Part, origin: Origin) -> Media:
+def _document(part: _InspectPart, origin: Origin) -> Media:
     name = part.filename or ""
     if plain := _TEXT_DOCUMENT.match(part.document):  # the model reads its text
         try:

@@ -14,13 +14,13 @@ from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Role, ToolCall, ToolResult
 from tenure.logs.inspect_log.messages import ROLES, blocks_of, unshown
-from tenure.logs.inspect_log.sample import Call, Said, Sample, sent
-from tenure.logs.inspect_log.window import Line, Track, replies, windows
+from tenure.logs.inspect_log.sample import ModelCall, Sample, SampleMessage, sent
+from tenure.logs.inspect_log.window import ConversationLine, Track, replies, windows
 from tenure.logs.json_files import Element, document, elements
 from tenure.logs.reader import Agent, Event, Skipped
-from tenure.logs.salvage import Damaged
+from tenure.logs.salvage import DamagedJson
 from tenure.logs.shape import keys
-from tenure.logs.transcript import TASK, Transcript
+from tenure.logs.transcript import TASK, TranscriptBuilder
 
 ALLOWED: Final = "an Inspect log: an object with `eval` and `samples`"
 
@@ -59,16 +59,16 @@ class InspectLog:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """The samples one after the other, each a new conversation."""
-        return _Reading().events(chunks)
+        return _InspectReading().events(chunks)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """What the last call of a sub-agent was sent, and its answer."""
-        return _Reading().of_agent(chunks, agent)
+        return _InspectReading().of_agent(chunks, agent)
 
 
-class _Reading:
+class _InspectReading:
     def __init__(self) -> None:
-        self.transcript = Transcript()
+        self.transcript = TranscriptBuilder()
         self.made = 0  # call ids
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[Event]:
@@ -84,7 +84,7 @@ class _Reading:
                 self.transcript.skip("sample without messages")
             calls = [call for call in sample.calls if not call.scoring]
             own = self._conversation(said, calls, sample)
-            groups: dict[str, list[Call]] = {}
+            groups: dict[str, list[ModelCall]] = {}
             for call in calls:
                 if call.owner not in own:
                     groups.setdefault(call.owner, []).append(call)
@@ -103,7 +103,7 @@ class _Reading:
                 self._conversation(sample.conversation(calls[-1]), calls, sample)
                 yield from self.transcript.end()
 
-    def _conversation(self, said: Sequence[Said], calls: Sequence[Call], sample: Sample) -> set[str]:
+    def _conversation(self, said: Sequence[SampleMessage], calls: Sequence[ModelCall], sample: Sample) -> set[str]:
         """Add one conversation; returns whose calls were part of it."""
         lines = self._lines(said)
         made = replies(lines, calls, sample)
@@ -121,15 +121,15 @@ class _Reading:
                 track.place(n, self._add(line, made.get(n), sample.events.answered), line.blocks)
         return own
 
-    def _add(self, line: Line, call: Call | None, answered: Mapping[str, str]) -> int:
+    def _add(self, line: ConversationLine, call: ModelCall | None, answered: Mapping[str, str]) -> int:
         role = ROLES[line.role]
         result = next((block.call_id for block in line.blocks if isinstance(block, ToolResult)), "")
         at = call.at if call else answered.get(result, "") if role is Role.TOOL else ""
         model = (call.model if call else "") or line.said.message.model or ""
         return self.transcript.add(role, line.blocks, at=at, line=line.said.line, model=model, usage=call.usage if call else None)
 
-    def _lines(self, said: Sequence[Said]) -> list[Line]:
-        lines: list[Line] = []
+    def _lines(self, said: Sequence[SampleMessage]) -> list[ConversationLine]:
+        lines: list[ConversationLine] = []
         open_: dict[str, None] = {}  # calls without a result yet
         asked = any(each.message.role == "user" and each.message.source == "input" for each in said)
         for each in said:
@@ -143,14 +143,14 @@ class _Reading:
                 if isinstance(block, ToolResult):
                     open_.pop(block.call_id, None)
             self._note_lost(each, blocks)
-            lines.append(Line(each, blocks))
+            lines.append(ConversationLine(each, blocks))
         return lines
 
     def _new_id(self) -> str:
         self.made += 1
         return f"call-{self.made}"
 
-    def _note_lost(self, said: Said, blocks: Sequence[Block]) -> None:
+    def _note_lost(self, said: SampleMessage, blocks: Sequence[Block]) -> None:
         message = said.message
         if not blocks:
             self.transcript.skip(
@@ -159,7 +159,7 @@ class _Reading:
         if hidden := unshown(message):
             self.transcript.skip(UNSHOWN, hidden, said.line)
 
-    def _note_others(self, calls: Sequence[Call], found: Mapping[int, Call], sample: Sample) -> None:
+    def _note_others(self, calls: Sequence[ModelCall], found: Mapping[int, ModelCall], sample: Sample) -> None:
         used = {call.n for call in found.values()}
         others = [call for call in calls if call.n not in used]
         later = sent(calls, sample.pool) if others else set[str]()
@@ -167,7 +167,7 @@ class _Reading:
             self.transcript.skip(REPLACED if call.id in later else BESIDE, len(bytes(call.answer)), sample.element.line)
 
 
-def _samples(chunks: Iterable[bytes], notes: Transcript) -> Iterator[tuple[int, Sample] | Skipped]:
+def _samples(chunks: Iterable[bytes], notes: TranscriptBuilder) -> Iterator[tuple[int, Sample] | Skipped]:
     """The samples of a log, or the one that the document is, numbered from 1."""
     log = document((_without_constants(b"".join(chunks)),), _log, ALLOWED)
     if log.value.samples is None and bytes(log.value.epoch):
@@ -178,7 +178,7 @@ def _samples(chunks: Iterable[bytes], notes: Transcript) -> Iterator[tuple[int, 
     for number, element in enumerate(array, 1):
         try:
             yield number, Sample(element, notes)
-        except Damaged as damage:
+        except DamagedJson as damage:
             yield Skipped(line=element.line, bytes=len(element.faithful), reason=f"damaged sample: found {damage.found}")
     if not number:
         yield Skipped(line=1, bytes=0, reason="log without samples: it was written before the first one, or without them")
@@ -197,7 +197,7 @@ def _without_constants(raw: bytes) -> bytes:
     return b"".join((*pieces, raw[at:]))
 
 
-def _agent(id_: str, sample: Sample, calls: Sequence[Call]) -> Agent:
+def _agent(id_: str, sample: Sample, calls: Sequence[ModelCall]) -> Agent:
     said = sample.conversation(calls[-1])
     asked = (said for said in said if said.message.role == "user")
     task = next(("\n".join(block.text for block in blocks_of(each.message)) for each in asked), "")

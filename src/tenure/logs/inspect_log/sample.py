@@ -14,10 +14,10 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Usage
-from tenure.logs.inspect_log.messages import Message
+from tenure.logs.inspect_log.messages import InspectMessage
 from tenure.logs.json_files import Element, elements
-from tenure.logs.salvage import Damaged, decode, salvage
-from tenure.logs.transcript import Transcript, utc
+from tenure.logs.salvage import DamagedJson, decode, salvage
+from tenure.logs.transcript import TranscriptBuilder, utc
 
 # Spans, and the steps of 2024, whose calls may be another conversation than the sample's; calls for scoring are none at all.
 AGENTS: Final = frozenset({"agent", "subtask", "tool"})
@@ -26,7 +26,7 @@ SCORERS: Final = frozenset({"scorer", "scorers"})
 DEEPEST: Final = 16  # events inside events, as tools and subtasks held theirs until 2025
 
 
-class _Usage(Struct, frozen=True, gc=False):
+class _InspectUsage(Struct, frozen=True, gc=False):
     input_tokens: int | None = 0
     output_tokens: int | None = 0
     total_tokens: int | None = 0
@@ -34,14 +34,14 @@ class _Usage(Struct, frozen=True, gc=False):
     input_tokens_cache_read: int | None = 0
 
 
-class _Choice(Struct, frozen=True, gc=False):
+class _InspectChoice(Struct, frozen=True, gc=False):
     message: Raw = Raw()
 
 
-class _Output(Struct, frozen=True, gc=False):
+class _InspectOutput(Struct, frozen=True, gc=False):
     model: str | None = None
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    choices: list[_InspectChoice] | None = None
+    usage: _InspectUsage | None = None
 
 
 class _Event(Struct, frozen=True, gc=False):
@@ -65,7 +65,7 @@ class _Named(Struct, frozen=True, gc=False):
     id: str | None = None
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class ModelCall(Struct, frozen=True, kw_only=True):
     """A model call that was answered."""
 
     n: int  # its place among the sample's events
@@ -81,7 +81,7 @@ class Call(Struct, frozen=True, kw_only=True):
     refs: tuple[tuple[int, int], ...] = ()  # ranges of the pool, instead of `input`
 
 
-class Compaction(Struct, frozen=True, gc=False):
+class HistoryCompaction(Struct, frozen=True, gc=False):
     """The harness compacted the history here."""
 
     n: int
@@ -90,11 +90,11 @@ class Compaction(Struct, frozen=True, gc=False):
     owner: str  # as of a call
 
 
-class Events(Struct, frozen=True):
+class SampleEvents(Struct, frozen=True):
     """The events that matter, in order."""
 
-    calls: tuple[Call, ...] = ()
-    compactions: tuple[Compaction, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
+    compactions: tuple[HistoryCompaction, ...] = ()
     answered: dict[str, str] = {}  # when each tool call was answered, by its id
 
 
@@ -108,30 +108,30 @@ class _Scope(Struct, frozen=True, gc=False):
 
 _event: Final = msgspec.json.Decoder(_Event)
 _array: Final = msgspec.json.Decoder(list[Raw])
-_output: Final = msgspec.json.Decoder(_Output | None)
+_output: Final = msgspec.json.Decoder(_InspectOutput | None)
 _named: Final = msgspec.json.Decoder(_Named)
 
 
-def events_of(events: Raw, notes: Transcript, line: int) -> Events:
+def events_of(events: Raw, notes: TranscriptBuilder, line: int) -> SampleEvents:
     """What matters of a sample's `events`."""
     reading = _EventReader(notes, line)
     try:
         reading.take(decode(bytes(events), _array), _Scope(), 0)
-    except Damaged as damage:
+    except DamagedJson as damage:
         notes.skip(f"damaged events: found {damage.found}, expected an array", len(bytes(events)), line)
-    return Events(tuple(reading.calls), tuple(reading.compactions), reading.answered)
+    return SampleEvents(tuple(reading.calls), tuple(reading.compactions), reading.answered)
 
 
-def call_of(output: Raw, n: int = 0) -> Call | None:
-    """The call that had this output; None when it was not answered. Raises Damaged."""
-    found = salvage(bytes(output), _output).value or _Output()
+def call_of(output: Raw, n: int = 0) -> ModelCall | None:
+    """The call that had this output; None when it was not answered. Raises DamagedJson."""
+    found = salvage(bytes(output), _output).value or _InspectOutput()
     answer = next((choice.message for choice in found.choices or ()), Raw())
     if not bytes(answer).startswith(b"{"):
         return None
-    return Call(n=n, answer=answer, id=name_of(answer), model=found.model or "", usage=_counted(found.usage))
+    return ModelCall(n=n, answer=answer, id=name_of(answer), model=found.model or "", usage=_counted(found.usage))
 
 
-def input_of(call: Call, pool: Sequence[Raw]) -> Iterator[Raw]:
+def input_of(call: ModelCall, pool: Sequence[Raw]) -> Iterator[Raw]:
     """The messages that the model was sent. Ranges may name one of the pool any number of times: bound what you take."""
     if call.refs:
         for start, end in call.refs:
@@ -139,7 +139,7 @@ def input_of(call: Call, pool: Sequence[Raw]) -> Iterator[Raw]:
         return
     try:
         yield from decode(bytes(call.input), _array)
-    except Damaged:
+    except DamagedJson:
         return
 
 
@@ -147,21 +147,21 @@ def name_of(message: Raw) -> str:
     """The id of a message, empty when it has none."""
     try:
         return decode(bytes(message), _named).id or ""
-    except Damaged:
+    except DamagedJson:
         return ""
 
 
-def sent(calls: Iterable[Call], pool: Sequence[Raw]) -> set[str]:
+def sent(calls: Iterable[ModelCall], pool: Sequence[Raw]) -> set[str]:
     """The ids of all messages that some call was sent."""
     inline = (message for call in calls if not call.refs for message in input_of(call, pool))
     return {name_of(message) for source in (pool, inline) for message in source} - {""}
 
 
 class _EventReader:
-    def __init__(self, notes: Transcript, line: int) -> None:
+    def __init__(self, notes: TranscriptBuilder, line: int) -> None:
         self.notes, self.line = notes, line
-        self.calls: list[Call] = []
-        self.compactions: list[Compaction] = []
+        self.calls: list[ModelCall] = []
+        self.compactions: list[HistoryCompaction] = []
         self.answered: dict[str, str] = {}
         self.spans: dict[str, _Scope] = {}
         self.n = 0
@@ -172,7 +172,7 @@ class _EventReader:
             self.n += 1
             try:
                 self._take(raw, salvage(bytes(raw), _event).value, steps, depth)
-            except Damaged as damage:
+            except DamagedJson as damage:
                 self.notes.skip(f"damaged event: found {damage.found}", len(bytes(raw)), self.line)
 
     def _take(self, raw: Raw, event: _Event, steps: list[_Scope], depth: int) -> None:
@@ -190,7 +190,7 @@ class _EventReader:
             case "compaction":
                 by = f" by {event.source}" if event.source and event.source != "inspect" else ""
                 reason = f"compaction ({event.type or 'unknown'}){by}"
-                self.compactions.append(Compaction(self.n, reason, utc(event.timestamp), scope.owner))
+                self.compactions.append(HistoryCompaction(self.n, reason, utc(event.timestamp), scope.owner))
             case "tool" | "subtask":
                 if event.event == "tool" and event.id is not None:
                     self.answered[event.id] = utc(event.completed or event.timestamp)
@@ -220,7 +220,7 @@ class _EventReader:
             )
 
 
-def _counted(usage: _Usage | None) -> Usage | None:
+def _counted(usage: _InspectUsage | None) -> Usage | None:
     """Inspect counts cached tokens beside the input; some of its providers of 2024 and 2025 did so inside: the total tells."""
     if usage is None:
         return None
@@ -252,7 +252,7 @@ class _Old(Struct, frozen=True, gc=False):
     content: Raw = Raw(b"{}")
 
 
-class _Sample(Struct, frozen=True, gc=False):
+class _InspectSample(Struct, frozen=True, gc=False):
     messages: Raw = Raw(b"[]")
     events: Raw = Raw(b"[]")
     events_data: Raw = Raw(b"null")
@@ -263,26 +263,26 @@ class _Sample(Struct, frozen=True, gc=False):
     output: Raw = Raw(b"null")
 
 
-class Said(Struct, frozen=True):
+class SampleMessage(Struct, frozen=True):
     """A message, where it stands and how long it is there."""
 
     line: int
     size: int
-    message: Message
+    message: InspectMessage
 
 
-_sample: Final = msgspec.json.Decoder(_Sample)
+_sample: Final = msgspec.json.Decoder(_InspectSample)
 _pools: Final = msgspec.json.Decoder(_Pools | None)
 _old: Final = msgspec.json.Decoder(_Old)
 _list: Final = msgspec.json.Decoder(list[Raw] | None)
 _texts: Final = msgspec.json.Decoder(dict[str, Raw] | None)
-_message: Final = msgspec.json.Decoder(Message)
+_message: Final = msgspec.json.Decoder(InspectMessage)
 
 
 class Sample:
-    """A sample that is being read. Raises Damaged when it is no object."""
+    """A sample that is being read. Raises DamagedJson when it is no object."""
 
-    def __init__(self, element: Element, notes: Transcript) -> None:
+    def __init__(self, element: Element, notes: TranscriptBuilder) -> None:
         self.element, self.notes = element, notes
         self._at, self._line = 0, element.line
         self._left = _ALWAYS + _TIMES * len(element.source)
@@ -298,7 +298,7 @@ class Sample:
         if b'"choices"' in retries:
             notes.skip("attempts that failed and were run again: no part of this one", len(retries), element.line)
 
-    def messages(self) -> list[Said]:
+    def messages(self) -> list[SampleMessage]:
         """The sample's conversation as it was in the end; where the log has none, what the last call tells of it."""
         own = [call for call in self.calls if not call.scoring]
         if (said := list(self._messages())) or not own:
@@ -306,11 +306,11 @@ class Sample:
         last = next(call for call in reversed(own) if call.owner == own[0].owner)
         return self.conversation(last) if self.events.calls else [*self._asked(), *self._all((last.answer,))]
 
-    def conversation(self, call: Call) -> list[Said]:
+    def conversation(self, call: ModelCall) -> list[SampleMessage]:
         """What a call was sent, and its answer."""
         return [*self.sent(call), *self._all((call.answer,))]
 
-    def _messages(self) -> Iterator[Said]:
+    def _messages(self) -> Iterator[SampleMessage]:
         array = bytes(self._parts.messages)
         raws: list[Raw] = self._decoded(self._parts.messages, _list, "messages") or []
         start = max(0, self.element.source.find(array))
@@ -331,22 +331,22 @@ class Sample:
         self._at = at if at >= 0 else len(self.element.source)
         return self._line
 
-    def _asked(self) -> Iterator[Said]:
+    def _asked(self) -> Iterator[SampleMessage]:
         asked = bytes(self._parts.input)
         if asked.startswith(b'"'):
             yield from self._said(b'{"role":"user","source":"input","content":' + asked + b"}", self.element.line)
         else:
             yield from self._all(self._decoded(self._parts.input, _list, "input") or ())
 
-    def sent(self, call: Call) -> Iterator[Said]:
+    def sent(self, call: ModelCall) -> Iterator[SampleMessage]:
         """The messages that a call was sent."""
         yield from self._all(input_of(call, self.pool))
 
-    def answer(self, call: Call) -> Message | None:
+    def answer(self, call: ModelCall) -> InspectMessage | None:
         """What a call was answered."""
         return next((said.message for said in self._all((call.answer,))), None)
 
-    def _all(self, raws: Iterable[Raw]) -> Iterator[Said]:
+    def _all(self, raws: Iterable[Raw]) -> Iterator[SampleMessage]:
         for raw in raws:
             part = bytes(raw)
             self._left -= max(_EACH, len(part))
@@ -355,15 +355,15 @@ class Sample:
                 return
             yield from self._said(part, self.element.line)
 
-    def _said(self, raw: bytes, line: int) -> Iterator[Said]:
+    def _said(self, raw: bytes, line: int) -> Iterator[SampleMessage]:
         try:
             read = salvage(self._whole(raw), _message)
-        except Damaged as damage:
+        except DamagedJson as damage:
             self.notes.skip(f"damaged message: found {damage.found}", len(raw), line)
             return
         for reason in read.left_out:
             self.notes.skip(reason, 0, line)
-        yield Said(line, len(raw), read.value)
+        yield SampleMessage(line, len(raw), read.value)
 
     def _whole(self, raw: bytes) -> bytes:
         return _REFERENCE.sub(self._attachment, raw) if any(mark in raw for mark in _MARKS) else raw
@@ -381,11 +381,11 @@ class Sample:
             return reference[0]
         return found
 
-    def _lone_call(self) -> tuple[Call, ...]:
+    def _lone_call(self) -> tuple[ModelCall, ...]:
         """The last call, of logs without events."""
         try:
             call = call_of(self._parts.output)
-        except Damaged:
+        except DamagedJson:
             call = None
         return (call,) if call is not None else ()
 
@@ -397,6 +397,6 @@ class Sample:
     def _decoded(self, raw: Raw, decoder: "msgspec.json.Decoder[T]", what: str) -> "T | None":
         try:
             return salvage(bytes(raw), decoder).value
-        except Damaged as damage:
+        except DamagedJson as damage:
             self.notes.skip(f"damaged {what}: found {damage.found}", len(bytes(raw)), self.element.line)
             return None

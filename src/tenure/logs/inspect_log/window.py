@@ -12,20 +12,20 @@ import msgspec
 from msgspec import Struct
 
 from tenure.engine.record.entry import Block, Text, ToolCall, ToolResult
-from tenure.logs.inspect_log.messages import Message, blocks_of
-from tenure.logs.inspect_log.sample import Call, Compaction, Said, Sample
-from tenure.logs.salvage import Damaged, decode
-from tenure.logs.transcript import Transcript
+from tenure.logs.inspect_log.messages import InspectMessage, blocks_of
+from tenure.logs.inspect_log.sample import HistoryCompaction, ModelCall, Sample, SampleMessage
+from tenure.logs.salvage import DamagedJson, decode
+from tenure.logs.transcript import TranscriptBuilder
 
 CLEARED: Final = "(Tool result removed)"  # what a compaction puts in place of a result
 
 Key: TypeAlias = tuple[str, ...]
 
 
-class Line(Struct, frozen=True):
+class ConversationLine(Struct, frozen=True):
     """A message of the conversation."""
 
-    said: Said
+    said: SampleMessage
     blocks: tuple[Block, ...]
 
     @property
@@ -34,30 +34,30 @@ class Line(Struct, frozen=True):
         return self.said.message.role
 
 
-class Window(Struct, frozen=True):
+class CompactedWindow(Struct, frozen=True):
     """What a compaction left."""
 
-    compaction: Compaction
+    compaction: HistoryCompaction
     kept: frozenset[int] | None  # messages of the conversation, by index; None when that is not known
     cleared: tuple[str, ...] = ()  # call ids
     elsewhere: int = 0  # messages in the window that the conversation does not hold
 
 
-class _Metadata(Struct, frozen=True, gc=False):
+class _InspectMetadata(Struct, frozen=True, gc=False):
     combined_from: list[str | None] | None = None  # messages sent as one, to APIs that take no two of one role in a row
 
 
-_metadata: Final = msgspec.json.Decoder(_Metadata | None)
+_metadata: Final = msgspec.json.Decoder(_InspectMetadata | None)
 
 
-def replies(lines: Sequence[Line], calls: Sequence[Call], sample: Sample) -> dict[int, Call]:
+def replies(lines: Sequence[ConversationLine], calls: Sequence[ModelCall], sample: Sample) -> dict[int, ModelCall]:
     """The calls by the index of the message that they were answered with; calls of no message are left out."""
     by_id: dict[str, int] = {}
     for n, line in enumerate(lines):
         if line.role == "assistant" and line.said.message.id:
             by_id.setdefault(line.said.message.id, n)
-    found: dict[int, Call] = {}
-    left: list[Call] = []
+    found: dict[int, ModelCall] = {}
+    left: list[ModelCall] = []
     for call in calls:
         n = by_id.get(call.id, -1)
         if n >= 0 and n not in found:
@@ -69,13 +69,13 @@ def replies(lines: Sequence[Line], calls: Sequence[Call], sample: Sample) -> dic
 
 
 def windows(
-    lines: Sequence[Line], found: Mapping[int, Call], compactions: Sequence[Compaction], sample: Sample
-) -> dict[int, Window]:
+    lines: Sequence[ConversationLine], found: Mapping[int, ModelCall], compactions: Sequence[HistoryCompaction], sample: Sample
+) -> dict[int, CompactedWindow]:
     """The compactions of the conversation, by the index of the first message after each."""
     made = sorted((call.n, n) for n, call in found.items())
     last = {made[at]: each for each in compactions if (at := bisect(made, (each.n, len(lines)))) < len(made)}
     index = _Index(lines)
-    result: dict[int, Window] = {}
+    result: dict[int, CompactedWindow] = {}
     for (_, n), compaction in last.items():
         if n >= index.known:
             window = index.window(n, found[n], compaction, sample)
@@ -86,7 +86,7 @@ def windows(
 class Track:
     """Which drafts of a conversation are in the window."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: TranscriptBuilder) -> None:
         self.transcript = transcript
         self.numbers: dict[int, int] = {}  # of the drafts, by the index of their messages
         self.live: set[int] = set()
@@ -98,7 +98,7 @@ class Track:
         self.live.add(number)
         self.results.update(block.call_id for block in blocks if isinstance(block, ToolResult))
 
-    def rewrite(self, window: Window, line: int) -> None:
+    def rewrite(self, window: CompactedWindow, line: int) -> None:
         """Say what a compaction did to the drafts until then."""
         say, at, end = self.transcript.rewrite, window.compaction.at, self.transcript.count
         if window.kept is None:
@@ -116,11 +116,13 @@ class Track:
         say(window.compaction.reason, end, kept, cleared, line=line, at=at)
 
 
-def _by_text(lines: Sequence[Line], alone: Sequence[int], calls: Sequence[Call], sample: Sample) -> dict[int, Call]:
+def _by_text(
+    lines: Sequence[ConversationLine], alone: Sequence[int], calls: Sequence[ModelCall], sample: Sample
+) -> dict[int, ModelCall]:
     waiting: dict[Key, list[int]] = {}
     for n in reversed(alone):
         waiting.setdefault(_wording(lines[n].said.message, lines[n].blocks), []).append(n)
-    found: dict[int, Call] = {}
+    found: dict[int, ModelCall] = {}
     for call in calls:
         message = sample.answer(call)
         if message is not None and (places := waiting.get(_wording(message, blocks_of(message)))):
@@ -128,7 +130,7 @@ def _by_text(lines: Sequence[Line], alone: Sequence[int], calls: Sequence[Call],
     return found
 
 
-def _start(lines: Sequence[Line], n: int, kept: frozenset[int]) -> int:
+def _start(lines: Sequence[ConversationLine], n: int, kept: frozenset[int]) -> int:
     """What the compaction itself put there, a summary, stands right before the next answer."""
     while n - 1 in kept and lines[n - 1].role in ("user", "system"):
         n -= 1
@@ -138,12 +140,12 @@ def _start(lines: Sequence[Line], n: int, kept: frozenset[int]) -> int:
 class _Index:
     """The messages before one compaction after the other."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[ConversationLine]) -> None:
         self.lines = lines
         self.known = 0
         self.places: dict[Key, list[int]] = {}
 
-    def window(self, until: int, call: Call, compaction: Compaction, sample: Sample) -> Window:
+    def window(self, until: int, call: ModelCall, compaction: HistoryCompaction, sample: Sample) -> CompactedWindow:
         for n in range(self.known, until):
             for key in _keys(self.lines[n].said.message, self.lines[n].blocks):
                 self.places.setdefault(key, []).append(n)
@@ -158,10 +160,10 @@ class _Index:
             if message.role == "tool" and message.content == CLEARED and isinstance(message.tool_call_id, str):
                 cleared.append(message.tool_call_id)
         if not sent or sample.exhausted:
-            return Window(compaction, None)
-        return Window(compaction, frozenset(kept), tuple(cleared), elsewhere)
+            return CompactedWindow(compaction, None)
+        return CompactedWindow(compaction, frozenset(kept), tuple(cleared), elsewhere)
 
-    def _places(self, message: Message, kept: set[int], passed: dict[Key, int]) -> Iterator[int]:
+    def _places(self, message: InspectMessage, kept: set[int], passed: dict[Key, int]) -> Iterator[int]:
         """Where the message stands, or where those stand that were combined into it."""
         combined = [("id", id_) for id_ in _combined(message) if id_ and ("id", id_) in self.places]
         if combined:
@@ -176,15 +178,15 @@ class _Index:
                     return
 
 
-def _combined(message: Message) -> Sequence[str | None]:
+def _combined(message: InspectMessage) -> Sequence[str | None]:
     try:
         metadata = decode(bytes(message.metadata), _metadata)
-    except Damaged:
+    except DamagedJson:
         return ()
     return (metadata and metadata.combined_from) or ()
 
 
-def _keys(message: Message, blocks: tuple[Block, ...]) -> Iterator[Key]:
+def _keys(message: InspectMessage, blocks: tuple[Block, ...]) -> Iterator[Key]:
     """What the message may be known by, the surest first."""
     if message.id:
         yield "id", message.id
@@ -196,6 +198,6 @@ def _keys(message: Message, blocks: tuple[Block, ...]) -> Iterator[Key]:
         yield _wording(message, blocks)
 
 
-def _wording(message: Message, blocks: tuple[Block, ...]) -> Key:
+def _wording(message: InspectMessage, blocks: tuple[Block, ...]) -> Key:
     said = (f"{type(block).__name__} {block.text}" for block in blocks if isinstance(block, Text | ToolCall))
     return ("wording", message.role, *said)

@@ -15,14 +15,14 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.openhands.story import EventId, Settings, Story
+from tenure.logs.openhands.story import EventId, RunSettings, Story
 from tenure.logs.openhands.v0 import Args, EventsV0, EventV0
 from tenure.logs.openhands.v1 import EventsV1, EventV1
 from tenure.logs.parts import Tokens
 from tenure.logs.reader import Event, Skipped
-from tenure.logs.salvage import Damaged, decode, salvage
+from tenure.logs.salvage import DamagedJson, decode, salvage
 from tenure.logs.shape import bare, first, keys, member, opening
-from tenure.logs.transcript import Transcript, branch
+from tenure.logs.transcript import TranscriptBuilder, branch
 
 ALLOWED: Final = "an OpenHands session: objects with a `history`, a `trajectory` or `events`, or the events themselves"
 
@@ -52,13 +52,13 @@ class _AgentConfig(Struct, frozen=True, gc=False):
     enable_prompt_extensions: bool | None = None
 
 
-class _Metadata(Struct, frozen=True, gc=False):
+class _OpenHandsMetadata(Struct, frozen=True, gc=False):
     llm_config: _Llm | None = None
     llm: _Llm | None = None
     agent_config: _AgentConfig | None = None
 
 
-class _Metrics(Struct, frozen=True, gc=False):
+class _OpenHandsMetrics(Struct, frozen=True, gc=False):
     token_usages: list[Tokens] | None = None
 
 
@@ -66,7 +66,7 @@ class _TestResult(Struct, frozen=True, gc=False):
     git_patch: str | None = None
 
 
-class _Row(Struct, frozen=True, gc=False):
+class _OpenHandsRow(Struct, frozen=True, gc=False):
     """A sample, or an event by itself."""
 
     history: list[Raw] | None = None
@@ -74,21 +74,21 @@ class _Row(Struct, frozen=True, gc=False):
     events: list[Raw] | None = None
     items: list[Raw] | None = None
     instruction: str | None = None
-    metadata: _Metadata | None = None
-    metrics: _Metrics | None = None
+    metadata: _OpenHandsMetadata | None = None
+    metrics: _OpenHandsMetrics | None = None
     test_result: _TestResult | None = None
     kind: str | None = None
     action: Raw = Raw(b"")
     observation: Raw = Raw(b"")
 
     @property
-    def settings(self) -> Settings:
-        metadata = self.metadata or _Metadata()
+    def settings(self) -> RunSettings:
+        metadata = self.metadata or _OpenHandsMetadata()
         llm = metadata.llm_config or metadata.llm or _Llm()
         extensions = (metadata.agent_config or _AgentConfig()).enable_prompt_extensions
         patched = self.test_result is not None and self.test_result.git_patch is not None
         usages = (self.metrics and self.metrics.token_usages) or ()
-        return Settings(
+        return RunSettings(
             task=self.instruction or "",
             model=llm.model or "",
             longest=llm.max_message_chars,
@@ -98,14 +98,14 @@ class _Row(Struct, frozen=True, gc=False):
         )
 
 
-class _Probe(Struct, frozen=True, gc=False):
+class _OpenHandsProbe(Struct, frozen=True, gc=False):
     kind: str | None = None
     id: EventId | None = None
     parent_id: str | None = None
 
 
-_row: Final = msgspec.json.Decoder(_Row)
-_probe: Final = msgspec.json.Decoder(_Probe)
+_row: Final = msgspec.json.Decoder(_OpenHandsRow)
+_probe: Final = msgspec.json.Decoder(_OpenHandsProbe)
 _pair: Final = msgspec.json.Decoder(list[Raw])
 _v0: Final = msgspec.json.Decoder(EventV0)
 _v1: Final = msgspec.json.Decoder(EventV1)
@@ -127,11 +127,11 @@ class OpenHands:
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in order, sample after sample; then the sub-agents."""
-        return _Reading(MAIN).events(chunks)
+        return _OpenHandsReading(MAIN).events(chunks)
 
     def read_agent(self, chunks: Iterable[bytes], agent: str) -> Iterator[Event]:
         """Drafts of a sub-agent."""
-        return _Reading(agent).events(chunks)
+        return _OpenHandsReading(agent).events(chunks)
 
 
 def _is_event(start: bytes) -> bool:
@@ -149,21 +149,21 @@ def _is_issue(head: bytes) -> bool:
     return top[:1] == ["issue"] and (len(ISSUE & set(top)) > 2 or {"owner", "repo", "number", "title"} <= set(issue))
 
 
-class _Reading:
+class _OpenHandsReading:
     """One pass over one file; `agent` names the sub-agent to be read instead of the main conversations."""
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
         self.delegates = 0
-        self.transcript = Transcript()
-        self._open(Settings())
+        self.transcript = TranscriptBuilder()
+        self._open(RunSettings())
 
     def events(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         yield from self.transcript.each(samples(chunks, _row, ALLOWED, "event"), self._row)
         self._close()
         yield from self.transcript.end() if self.agent == MAIN else self.transcript.take()
 
-    def _row(self, element: Element, row: _Row) -> None:
+    def _row(self, element: Element, row: _OpenHandsRow) -> None:
         held = next((one for one in (row.history, row.trajectory, row.events, row.items) if one is not None), None)
         if held is not None:
             self._close()
@@ -179,7 +179,7 @@ class _Reading:
         else:
             self.transcript.skip(NO_EVENTS)
 
-    def _open(self, settings: Settings) -> None:
+    def _open(self, settings: RunSettings) -> None:
         """Begin a conversation."""
         self.story = Story(self.transcript, settings)
         self.v0, self.v1 = EventsV0(self.story), EventsV1(self.story)
@@ -203,7 +203,7 @@ class _Reading:
         self.transcript.here(element.line, element.size)
         try:
             pair = decode(element.source, _pair)
-        except Damaged as damage:
+        except DamagedJson as damage:
             self.transcript.lost(f"damaged event: found {damage.found}")
         else:
             for part in inside(pair, element):
@@ -212,8 +212,8 @@ class _Reading:
     def _event(self, element: Element) -> None:
         self.transcript.here(element.line, element.size)
         try:
-            probe: _Probe = salvage(element.source, _probe).value
-        except Damaged as damage:
+            probe: _OpenHandsProbe = salvage(element.source, _probe).value
+        except DamagedJson as damage:
             self.transcript.lost(f"damaged event: found {damage.found}")
             return
         if probe.id is not None:
@@ -229,7 +229,7 @@ class _Reading:
         else:
             self._of_v1(element)
 
-    def _hold(self, element: Element, probe: _Probe) -> None:
+    def _hold(self, element: Element, probe: _OpenHandsProbe) -> None:
         """Keep an event of version 1 until it is known which branch lives; one without a parent follows the one before it."""
         id_ = str(probe.id or f"line {element.line}")
         if id_ not in self.tree:
@@ -267,14 +267,14 @@ class _Reading:
         self.transcript.here(element.line, element.size)
         try:
             read()
-        except Damaged as damage:
+        except DamagedJson as damage:
             self.transcript.lost(f"damaged event: found {damage.found}")
 
     def _delegate(self, event: EventV0) -> None:
         """All events from here to the result are the delegate's."""
         try:
             args: Args = salvage(bytes(event.args), _args).value
-        except Damaged:
+        except DamagedJson:
             args = Args()
         self.delegates += 1
         name = f"{args.agent or DELEGATE}-{self.delegates}"

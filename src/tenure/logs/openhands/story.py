@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.logs.parts import from_url, seal, text_of
-from tenure.logs.transcript import Transcript, utc
+from tenure.logs.transcript import TranscriptBuilder, utc
 
 EventId = int | str  # a number in version 0, a UUID in version 1
 
@@ -18,7 +18,7 @@ INTERPRETER: Final = "\n[Python interpreter: {}]"
 RUNNING: Final = -1  # the exit code of a command that has none yet
 
 
-class Part(Struct, frozen=True, gc=False):
+class ContentPart(Struct, frozen=True, gc=False):
     """A content part: text, or images by their URLs."""
 
     type: str | None = "text"
@@ -26,10 +26,10 @@ class Part(Struct, frozen=True, gc=False):
     image_urls: list[str] | None = None
 
 
-Content = str | list[Part] | None
+Content = str | list[ContentPart] | None
 
 
-class _Function(Struct, frozen=True, gc=False):
+class _StoryFunction(Struct, frozen=True, gc=False):
     name: str | None = None
     arguments: Raw = Raw(b'"{}"')
 
@@ -40,7 +40,7 @@ class MadeCall(Struct, frozen=True, gc=False):
     id: str | None = None
     name: str | None = None
     arguments: Raw = Raw(b'"{}"')
-    function: _Function | None = None
+    function: _StoryFunction | None = None
 
     def block(self, call_id: str) -> ToolCall:
         """The block; `call_id` where it has no id of its own."""
@@ -64,7 +64,7 @@ class ReasoningItem(Struct, frozen=True, gc=False):
     encrypted_content: str | None = None
 
 
-class Reply(Struct, frozen=True, gc=False):
+class ModelReply(Struct, frozen=True, gc=False):
     """A message of the model."""
 
     role: str | None = None
@@ -103,7 +103,7 @@ class Printed(Struct, frozen=True, gc=False):
         return text + (FINISHED.format(self.exit_code) if self.exit_code not in (None, RUNNING) else "")
 
 
-class Settings(Struct, frozen=True):
+class RunSettings(Struct, frozen=True):
     """What the file says about the run beside its events."""
 
     task: str = ""  # what was asked, for a history without it
@@ -116,7 +116,7 @@ class Settings(Struct, frozen=True):
 def texts(content: Content, origin: Origin) -> tuple[Block, ...]:
     """The blocks of a content, without empty ones."""
     blocks: list[Block] = []
-    for part in [Part(text=content)] if isinstance(content, str) else content or ():
+    for part in [ContentPart(text=content)] if isinstance(content, str) else content or ():
         blocks += (Text(text=part.text, origin=origin),) if part.text else ()
         blocks += images(part.image_urls, origin)
     return tuple(blocks)
@@ -130,7 +130,7 @@ def images(urls: list[str] | None, origin: Origin) -> tuple[Media, ...]:
 class Story:
     """One conversation while it is read."""
 
-    def __init__(self, transcript: Transcript, settings: Settings) -> None:
+    def __init__(self, transcript: TranscriptBuilder, settings: RunSettings) -> None:
         self.transcript, self.settings = transcript, settings
         self.called: dict[str, int] = {}  # each call that a result may follow, and its draft
         self.asked = False

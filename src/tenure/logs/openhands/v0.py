@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult, Usage
-from tenure.logs.openhands.story import EventId, Printed, Reply, Story, images, texts
+from tenure.logs.openhands.story import EventId, ModelReply, Printed, Story, images, texts
 from tenure.logs.parts import Tokens, text_of
-from tenure.logs.salvage import Damaged, salvage
+from tenure.logs.salvage import DamagedJson, salvage
 
 # What moves the controller or the screen, and says nothing to the model.
 SILENT_ACTIONS: Final = frozenset(
@@ -83,21 +83,21 @@ CUT_OUT: Final = "middle of a long observation: cut out before it was sent"
 SCREENSHOT: Final = "screenshot of a browser: sent only where visual browsing was on"
 
 
-class _Choice(Struct, frozen=True, gc=False):
-    message: Reply | None = None
+class _V0Choice(Struct, frozen=True, gc=False):
+    message: ModelReply | None = None
 
 
-class _Response(Struct, frozen=True, gc=False):
+class _V0Response(Struct, frozen=True, gc=False):
     """The whole response of the API that made a call."""
 
     id: str | None = None
     model: str | None = None
     usage: Tokens | None = None
-    choices: list[_Choice] | None = None
+    choices: list[_V0Choice] | None = None
 
     @property
-    def reply(self) -> Reply:
-        return next((choice.message for choice in self.choices or () if choice.message is not None), Reply())
+    def reply(self) -> ModelReply:
+        return next((choice.message for choice in self.choices or () if choice.message is not None), ModelReply())
 
 
 class _Made(Struct, frozen=True, gc=False):
@@ -105,16 +105,16 @@ class _Made(Struct, frozen=True, gc=False):
 
     function_name: str | None = None
     tool_call_id: str | None = None
-    model_response: _Response | None = None
+    model_response: _V0Response | None = None
 
 
-class _Metrics(Struct, frozen=True, gc=False):
+class _V0Metrics(Struct, frozen=True, gc=False):
     """What all calls so far cost."""
 
     accumulated_token_usage: Tokens | None = None
 
 
-class _Thought(Struct, frozen=True, gc=False):
+class _V0Thought(Struct, frozen=True, gc=False):
     text: str | None = None
     reasoning_content: str | None = None
 
@@ -128,7 +128,7 @@ class Args(Struct, frozen=True, gc=False):
     """Of any action; which fields are set depends on its kind."""
 
     content: str | None = None
-    thought: str | _Thought | None = None
+    thought: str | _V0Thought | None = None
     final_thought: str | None = None
     image_urls: list[str] | None = None
     command: str | None = None
@@ -147,20 +147,20 @@ class Args(Struct, frozen=True, gc=False):
     @property
     def words(self) -> str:
         """The words beside the action."""
-        return (self.thought.text if isinstance(self.thought, _Thought) else self.thought) or ""
+        return (self.thought.text if isinstance(self.thought, _V0Thought) else self.thought) or ""
 
     @property
     def reasoning(self) -> tuple[Block, ...]:
         """The reasoning before it."""
-        text = self.thought.reasoning_content if isinstance(self.thought, _Thought) else None
-        return Reply(reasoning_content=text).reasoning
+        text = self.thought.reasoning_content if isinstance(self.thought, _V0Thought) else None
+        return ModelReply(reasoning_content=text).reasoning
 
     @property
     def task(self) -> str:
         """What a sub-agent is asked."""
         try:
             return salvage(bytes(self.inputs), _outputs).value.task or text_of(self.inputs)
-        except Damaged:
+        except DamagedJson:
             return ""
 
 
@@ -244,13 +244,13 @@ class EventV0(Struct, frozen=True, gc=False):
     args: Raw = Raw(b"{}")
     extras: Raw = Raw(b"{}")
     tool_call_metadata: _Made | None = None
-    llm_metrics: _Metrics | None = None
+    llm_metrics: _V0Metrics | None = None
 
     @property
-    def response(self) -> _Response:
+    def response(self) -> _V0Response:
         """The response of the API that it belongs to, empty when there is none."""
         made = self.tool_call_metadata
-        return (made and made.model_response) or _Response()
+        return (made and made.model_response) or _V0Response()
 
 
 _outputs: Final = msgspec.json.Decoder(_Outputs)
@@ -273,7 +273,7 @@ class EventsV0:
         self._spent = Usage()
 
     def read(self, event: EventV0) -> None:
-        """Add what the event shows to the model. Raises Damaged."""
+        """Add what the event shows to the model. Raises DamagedJson."""
         if event.action is not None and event.action not in SILENT_ACTIONS:
             self._action(event, salvage(bytes(event.args), _args))
         elif event.action is None and event.observation == "recall":

@@ -13,9 +13,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult
-from tenure.logs.openhands.story import Content, MadeCall, Printed, ReasoningItem, Reply, Story, ThinkingBlock, texts
+from tenure.logs.openhands.story import Content, MadeCall, ModelReply, Printed, ReasoningItem, Story, ThinkingBlock, texts
 from tenure.logs.parts import from_base64, result_of, text_of
-from tenure.logs.salvage import Damaged, salvage
+from tenure.logs.salvage import DamagedJson, salvage
 
 # Events that say nothing to the model.
 SILENT: Final = frozenset(
@@ -34,7 +34,7 @@ class _TextPart(Struct, frozen=True, gc=False):
     text: str | None = None
 
 
-class _Observation(Struct, frozen=True, gc=False):
+class _V1Observation(Struct, frozen=True, gc=False):
     """What a tool returned; in the first releases in `output`, and an error as text."""
 
     content: Raw = Raw(b"null")
@@ -52,7 +52,7 @@ class EventV1(Struct, frozen=True, gc=False):
     id: str | None = None
     timestamp: str | float | None = None
     source: str | None = None
-    llm_message: Reply | None = None
+    llm_message: ModelReply | None = None
     extended_content: Content = None
     system_prompt: _TextPart | str | None = None
     dynamic_context: _TextPart | str | None = None
@@ -80,9 +80,9 @@ class EventV1(Struct, frozen=True, gc=False):
     parent_tool_call_id: str | None = None
 
     @property
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """The reasoning before a call."""
-        return Reply(
+        return ModelReply(
             reasoning_content=self.reasoning_content,
             thinking_blocks=self.thinking_blocks,
             responses_reasoning_item=self.responses_reasoning_item,
@@ -94,7 +94,7 @@ class _AcpPart(Struct, frozen=True, gc=False):
     content: _TextPart | None = None
 
 
-_observation: Final = msgspec.json.Decoder(_Observation)
+_observation: Final = msgspec.json.Decoder(_V1Observation)
 _content: Final = msgspec.json.Decoder(Content)
 _acp: Final = msgspec.json.Decoder(list[_AcpPart])
 
@@ -115,7 +115,7 @@ class EventsV1:
         self._behind = {}
 
     def read(self, event: EventV1) -> None:
-        """Add what the event shows to the model, once it is certain that no other belongs to it. Raises Damaged."""
+        """Add what the event shows to the model, once it is certain that no other belongs to it. Raises DamagedJson."""
         kind = event.kind.rpartition(".")[2]  # the first releases put the module before it
         if kind in SILENT:
             return
@@ -149,7 +149,7 @@ class EventsV1:
         self.story.add(role, blocks, event.id, event.timestamp, usage=usage, line=line)
 
     def _message(self, event: EventV1) -> None:
-        message = event.llm_message or Reply()
+        message = event.llm_message or ModelReply()
         role = ROLES.get(message.role or ("assistant" if event.source == "agent" else "user"), Role.USER)
         extended = texts(event.extended_content, Origin.HARNESS)
         if role is Role.ASSISTANT:
@@ -175,7 +175,7 @@ class EventsV1:
 
     def _observed(self, event: EventV1) -> None:
         read = salvage(bytes(event.observation), _observation)
-        observation: _Observation = read.value
+        observation: _V1Observation = read.value
         self.transcript.partly(f"observation: {reason}" for reason in read.left_out)
         result = result_of("", tuple(_returned(observation, event)), error=bool(observation.is_error or observation.error))
         text = result.text if observation.metadata is None else observation.metadata.around(result.text)
@@ -221,7 +221,7 @@ def _call(event: EventV1) -> ToolCall:
     return ToolCall(call_id=call_id, name=event.tool_name or "", arguments=text_of(event.action))
 
 
-def _returned(observation: _Observation, event: EventV1) -> Iterator[Block]:
+def _returned(observation: _V1Observation, event: EventV1) -> Iterator[Block]:
     """The texts and images of a result; of one that this version does not know, its JSON."""
     for raw in (observation.content, observation.output):
         if bytes(raw) not in (b"null", b'""', b"[]"):
@@ -243,7 +243,7 @@ def _acp_text(event: EventV1) -> str | None:
         return text_of(event.raw_output)
     try:
         parts: list[_AcpPart] = salvage(bytes(event.content), _acp).value
-    except Damaged:
+    except DamagedJson:
         parts = []
     found = [text for part in parts if (text := part.text or _text(part.content))]
     return "\n".join(found) if found or event.status in ENDED else None

@@ -40,13 +40,13 @@ _SAMPLE: Final = re.compile(r"samples/(?P<id>.+)_epoch_(?P<epoch>[0-9]{1,18})(?:
 _PART: Final = re.compile(r"(?P<sequence>samples/.+/(?:messages|events|attachments)/)(?P<start>[0-9]{1,18})\.json", re.DOTALL)
 
 
-class _Shell(Struct, frozen=True):
+class _ArchivesShell(Struct, frozen=True):
     """A sample in parts: all but its sequences, and which messages of the pool are its conversation."""
 
     message_refs: list[tuple[int, int]] = []  # from, to
 
 
-_shell: Final = msgspec.json.Decoder(_Shell)
+_shell: Final = msgspec.json.Decoder(_ArchivesShell)
 _list: Final = msgspec.json.Decoder(list[Raw])
 
 

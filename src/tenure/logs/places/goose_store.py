@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Raw
 
 from tenure.errors import InputError
-from tenure.logs.places.sqlite_file import Rows, reading
+from tenure.logs.places.sqlite_file import DatabaseRows, reading
 from tenure.logs.places.stored import StoredSession
-from tenure.logs.salvage import Damaged, decode
+from tenure.logs.salvage import DamagedJson, decode
 
 ALLOWED: Final = "goose's database of sessions"
 
@@ -86,7 +86,7 @@ def export(database: Path, session: str) -> Iterator[bytes]:
     yield b"\n]}\n"
 
 
-def _columns(rows: Rows, database: Path) -> dict[str, frozenset[str]]:
+def _columns(rows: DatabaseRows, database: Path) -> dict[str, frozenset[str]]:
     found = {table: rows.columns(table) for table in _NEEDED}
     for table, needed in _NEEDED.items():
         if missing := needed - found[table]:
@@ -100,7 +100,7 @@ def _title(columns: dict[str, frozenset[str]]) -> str:
     return f"coalesce({', '.join(parts)}, '')" if parts else "''"
 
 
-def _sheet(rows: Rows, database: Path, session: str) -> bytes:
+def _sheet(rows: DatabaseRows, database: Path, session: str) -> bytes:
     """What is known of the session, as a JSON object."""
     columns = _columns(rows, database)
     names = [name for name, column in SHEET.items() if column in columns["sessions"]]
@@ -132,7 +132,7 @@ def _json(value: object) -> Raw | str | None:
     raw = value if isinstance(value, bytes) else _text(value).encode()
     try:
         return Raw(bytes(decode(raw, _any)))
-    except Damaged:
+    except DamagedJson:
         return raw.decode("utf-8", "replace")
 
 

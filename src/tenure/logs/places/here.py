@@ -74,7 +74,7 @@ def here() -> Here:
     return Here(home=home, current=home, environment=os.environ)
 
 
-class _Listed(Struct, frozen=True, gc=False):
+class _HereListed(Struct, frozen=True, gc=False):
     """All that is read of a tool's list of its projects."""
 
     projects: dict[str, Raw] = {}
@@ -84,7 +84,7 @@ class _Configured(Struct, frozen=True, gc=False):
     projects: dict[str, object] = {}
 
 
-_listed: Final = msgspec.json.Decoder(_Listed)
+_listed: Final = msgspec.json.Decoder(_HereListed)
 
 
 def _listed_in(path: Path) -> list[str]:

@@ -20,21 +20,21 @@ from tenure.logs.json_files import LONGEST_LINE
 from tenure.logs.opencode_two import translated
 from tenure.logs.places.files import read_file
 from tenure.logs.places.folders import matches
-from tenure.logs.places.sqlite_file import Rows, reading
+from tenure.logs.places.sqlite_file import DatabaseRows, reading
 from tenure.logs.places.stored import StoredSession
-from tenure.logs.salvage import Damaged, decode, decode_with_source, utf8
+from tenure.logs.salvage import DamagedJson, decode, decode_with_source, utf8
 
 ALLOWED: Final = "OpenCode's `storage` folder or its database"
 
 _ID: Final = re.compile(r"[\w-]{1,128}")  # what can be an id, and cannot leave the folder
 
 
-class _Time(Struct, frozen=True, gc=False, omit_defaults=True):
+class _OpencodeStoreTime(Struct, frozen=True, gc=False, omit_defaults=True):
     created: float = 0
     updated: float = 0
 
 
-class _Sheet(Struct, frozen=True, gc=False, omit_defaults=True):
+class _OpencodeStoreSheet(Struct, frozen=True, gc=False, omit_defaults=True):
     """The session itself, in the words of the export."""
 
     id: str = ""
@@ -43,7 +43,7 @@ class _Sheet(Struct, frozen=True, gc=False, omit_defaults=True):
     title: str | None = ""
     parentID: str | None = None  # noqa: N815
     version: str | None = ""
-    time: _Time = _Time()
+    time: _OpencodeStoreTime = _OpencodeStoreTime()
 
 
 class _Layout(Struct, frozen=True, gc=False):
@@ -75,7 +75,7 @@ _WENT_ON: Final = """
     AND time_created > (SELECT coalesce(max(time_created), -1) FROM message WHERE session_id = ?) LIMIT 1
 """
 
-_sheet: Final = msgspec.json.Decoder(_Sheet)
+_sheet: Final = msgspec.json.Decoder(_OpencodeStoreSheet)
 _any: Final = msgspec.json.Decoder(Raw)
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -140,17 +140,17 @@ def _layout(folder: Path) -> _Layout:
     return LAYOUTS[(folder / "session" / "info").is_dir()]
 
 
-def _sheet_in(path: Path) -> _Sheet:
+def _sheet_in(path: Path) -> _OpencodeStoreSheet:
     """What the file of a session says; of a damaged one only when it was written."""
     with suppress(OSError):
-        sheet = _Sheet(time=_Time(updated=path.stat().st_mtime * 1000))
-        with suppress(Damaged, InputError):
+        sheet = _OpencodeStoreSheet(time=_OpencodeStoreTime(updated=path.stat().st_mtime * 1000))
+        with suppress(DamagedJson, InputError):
             sheet = decode(read_file(path, LONGEST_LINE), _sheet)
         return sheet
-    return _Sheet()
+    return _OpencodeStoreSheet()
 
 
-def _told(sheet: _Sheet, id_: str, messages: int) -> StoredSession:
+def _told(sheet: _OpencodeStoreSheet, id_: str, messages: int) -> StoredSession:
     return StoredSession(
         id=id_,
         title=sheet.title or "",
@@ -164,7 +164,7 @@ def _told(sheet: _Sheet, id_: str, messages: int) -> StoredSession:
 def _from_folder(folder: Path, session: str) -> tuple[bytes, Iterator[bytes]]:
     layout = _layout(folder)
     for path in _files(folder, layout.session, session=session):
-        sheet = _read(path) or _encode(_Sheet(id=session, projectID=path.parent.name))
+        sheet = _read(path) or _encode(_OpencodeStoreSheet(id=session, projectID=path.parent.name))
         return sheet, _messages_of_folder(folder, layout, session)
     raise InputError(str(folder), f"no session {session!r}", _choice(each.id for each in _in_folder(folder)))
 
@@ -198,7 +198,7 @@ def _read(path: Path) -> bytes:
 # A database.
 
 
-def _in_database(rows: Rows, where: str) -> Iterator[StoredSession]:
+def _in_database(rows: DatabaseRows, where: str) -> Iterator[StoredSession]:
     tables = [table for table in SHEETS if rows.columns(table)]
     if not tables:
         raise InputError(where, "no table `session`", ALLOWED)
@@ -210,7 +210,7 @@ def _in_database(rows: Rows, where: str) -> Iterator[StoredSession]:
                 yield _told(sheet, sheet.id, _count(rows, sheet.id))
 
 
-def _sheets(rows: Rows, table: str, session: str = "") -> Iterator[_Sheet]:
+def _sheets(rows: DatabaseRows, table: str, session: str = "") -> Iterator[_OpencodeStoreSheet]:
     there = rows.columns(table)
     names = ("id", "project_id", "directory", "title", "parent_id", "version", "time_created", "time_updated")
     picked = ", ".join(name if name in there else f"NULL AS {name}" for name in names)
@@ -218,24 +218,26 @@ def _sheets(rows: Rows, table: str, session: str = "") -> Iterator[_Sheet]:
     for row in rows.select(f"SELECT {picked} FROM {table}{where}", *values):  # noqa: S608 - names from our own tables
         id_, project, directory, title, parent, version = (_text(each) for each in row[:6])
         created, updated = (float(each) if isinstance(each, int | float) else 0.0 for each in row[6:])
-        yield _Sheet(id_, project, directory, title, parent or None, version, _Time(created, updated or created))
+        yield _OpencodeStoreSheet(
+            id_, project, directory, title, parent or None, version, _OpencodeStoreTime(created, updated or created)
+        )
 
 
-def _count(rows: Rows, session: str) -> int:
+def _count(rows: DatabaseRows, session: str) -> int:
     table = _table_of(rows, session)
     return rows.select(f"SELECT count(*) FROM {table} WHERE session_id = ?", session)[0][0] if table else 0  # noqa: S608
 
 
-def _from_database(rows: Rows, session: str, where: str) -> tuple[bytes, Iterator[bytes]]:
+def _from_database(rows: DatabaseRows, session: str, where: str) -> tuple[bytes, Iterator[bytes]]:
     tables = [table for table in SHEETS if rows.columns(table)]
     sheet = next(chain.from_iterable(_sheets(rows, table, session) for table in tables), None)
     if sheet is None:
         raise InputError(where, f"no session {session!r}", _choice(each.id for each in _in_database(rows, where)))
-    read: Callable[[Rows, str], Iterator[bytes]] = _newer if _table_of(rows, session) == "session_message" else _older
+    read: Callable[[DatabaseRows, str], Iterator[bytes]] = _newer if _table_of(rows, session) == "session_message" else _older
     return _encode(sheet), read(rows, session)
 
 
-def _table_of(rows: Rows, session: str) -> str:
+def _table_of(rows: DatabaseRows, session: str) -> str:
     """The table that holds all of the session's talk; both may hold it, and then only one has its end."""
     older, newer = bool(rows.columns("message")), bool(rows.columns("session_message"))
     if not (older and newer):
@@ -246,7 +248,7 @@ def _table_of(rows: Rows, session: str) -> str:
     return "session_message" if went_on else "message"
 
 
-def _older(rows: Rows, session: str) -> Iterator[bytes]:
+def _older(rows: DatabaseRows, session: str) -> Iterator[bytes]:
     for id_, data in rows.each("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", session):
         name = _text(id_)
         if info := _with(_json(_bytes(data)), id=name, sessionID=session):
@@ -256,13 +258,13 @@ def _older(rows: Rows, session: str) -> Iterator[bytes]:
             yield _encode(f"damaged: {name}")
 
 
-def _newer(rows: Rows, session: str) -> Iterator[bytes]:
+def _newer(rows: DatabaseRows, session: str) -> Iterator[bytes]:
     order = "seq" if "seq" in rows.columns("session_message") else "time_created, id"
     query = f"SELECT id, type, data FROM session_message WHERE session_id = ? ORDER BY {order}"  # noqa: S608
     for id_, kind, data in rows.each(query, session):
         try:
             yield from translated(_text(kind), _bytes(data), session)
-        except Damaged:
+        except DamagedJson:
             yield _encode(f"damaged: {_text(id_)}")
 
 
@@ -273,7 +275,7 @@ def _json(raw: bytes) -> bytes:
     """The JSON value in `raw`, as it is where the reader can mend it, or nothing when there is none."""
     try:
         return decode_with_source(utf8(raw), _any)[2].strip()
-    except Damaged:
+    except DamagedJson:
         return b""
 
 

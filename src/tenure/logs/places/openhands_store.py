@@ -17,7 +17,7 @@ from tenure.errors import InputError
 from tenure.logs.json_files import LONGEST_LINE
 from tenure.logs.places.files import read_file
 from tenure.logs.places.stored import StoredSession
-from tenure.logs.salvage import Damaged, decode_with_source, utf8
+from tenure.logs.salvage import DamagedJson, decode_with_source, utf8
 
 EVENTS: Final = "events"
 
@@ -71,5 +71,5 @@ def _number(name: str) -> int:
 def _read(path: Path) -> bytes:
     try:
         return decode_with_source(utf8(read_file(path, LONGEST_LINE)), _any)[2].strip()
-    except (Damaged, InputError):
+    except (DamagedJson, InputError):
         return b""

@@ -44,7 +44,7 @@ class FoundSession(Struct, frozen=True, kw_only=True):
         return f"{self.path}#{self.id}" if self.id else str(self.path)
 
 
-class Place(Struct, frozen=True, gc=False, kw_only=True):
+class SessionPlace(Struct, frozen=True, gc=False, kw_only=True):
     """Where a tool keeps its sessions."""
 
     tool: str
@@ -108,48 +108,50 @@ def _below(folders: Iterable[str], *ends: str) -> tuple[str, ...]:
 
 
 PLACES: Final = (
-    Place(tool="claude-code", folders=_below(_CLAUDE, "projects"), files="*/*.jsonl", but="agent-*"),
-    Place(
+    SessionPlace(tool="claude-code", folders=_below(_CLAUDE, "projects"), files="*/*.jsonl", but="agent-*"),
+    SessionPlace(
         tool="claude-code",  # of the desktop application
         folders=_below(_APPLICATIONS, "Claude/local-agent-mode-sessions"),
         files="**/projects/*/*.jsonl",
         but="agent-*",
     ),
-    Place(tool="codex", folders=_below(_CODEX, "sessions"), files="**/rollout-*.jsonl"),
-    Place(tool="codex", folders=_below(_CODEX, "sessions"), files="**/rollout-*.jsonl.zst"),
-    Place(tool="codex", folders=_below(_CODEX, "archived_sessions"), files="rollout-*.jsonl"),
-    Place(tool="codex", folders=_below(_CODEX, "archived_sessions"), files="rollout-*.jsonl.zst"),
-    Place(
+    SessionPlace(tool="codex", folders=_below(_CODEX, "sessions"), files="**/rollout-*.jsonl"),
+    SessionPlace(tool="codex", folders=_below(_CODEX, "sessions"), files="**/rollout-*.jsonl.zst"),
+    SessionPlace(tool="codex", folders=_below(_CODEX, "archived_sessions"), files="rollout-*.jsonl"),
+    SessionPlace(tool="codex", folders=_below(_CODEX, "archived_sessions"), files="rollout-*.jsonl.zst"),
+    SessionPlace(
         tool="copilot-cli", folders=("$XDG_STATE_HOME/.copilot/session-state", "~/.copilot/session-state"), files="*/events.jsonl"
     ),
-    Place(tool="copilot-cli", folders=("~/.copilot/session-state",), files="*.jsonl"),
-    Place(tool="opencode", folders=("$OPENCODE_DB",), files="", store="opencode"),
-    Place(tool="opencode", folders=_below(_LOCAL, "opencode"), files="opencode*.db", store="opencode"),
-    Place(tool="opencode", folders=_below(_LOCAL, "kilo"), files="*.db", store="opencode"),  # Kilo's CLI is built on OpenCode
-    Place(tool="opencode", folders=_below(_LOCAL, "opencode", "kilo"), files="storage/", store="opencode"),
-    Place(tool="opencode", folders=_below(_SHARED, "opencode/project"), files="*/storage/", store="opencode"),
-    Place(tool="opencode", folders=("TMP",), files="opencode-session-*.json"),
-    Place(tool="pi", folders=("$PI_CODING_AGENT_SESSION_DIR",), files="**/*.jsonl"),
-    Place(tool="pi", folders=("$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions"), files="**/*.jsonl"),
-    Place(tool="gemini-cli", folders=("$GEMINI_CLI_HOME/.gemini/tmp", "~/.gemini/tmp"), files="*/chats/*.jsonl"),
-    Place(tool="gemini-cli", folders=("$GEMINI_CLI_HOME/.gemini/tmp", "~/.gemini/tmp"), files="*/chats/*.json"),
-    Place(tool="goose", folders=_GOOSE, files="sessions.db", store="goose"),
-    Place(tool="goose", folders=(*_GOOSE, "~/.local/state/goose/sessions", "~/.config/goose/sessions"), files="*.jsonl"),
-    Place(
+    SessionPlace(tool="copilot-cli", folders=("~/.copilot/session-state",), files="*.jsonl"),
+    SessionPlace(tool="opencode", folders=("$OPENCODE_DB",), files="", store="opencode"),
+    SessionPlace(tool="opencode", folders=_below(_LOCAL, "opencode"), files="opencode*.db", store="opencode"),
+    SessionPlace(
+        tool="opencode", folders=_below(_LOCAL, "kilo"), files="*.db", store="opencode"
+    ),  # Kilo's CLI is built on OpenCode
+    SessionPlace(tool="opencode", folders=_below(_LOCAL, "opencode", "kilo"), files="storage/", store="opencode"),
+    SessionPlace(tool="opencode", folders=_below(_SHARED, "opencode/project"), files="*/storage/", store="opencode"),
+    SessionPlace(tool="opencode", folders=("TMP",), files="opencode-session-*.json"),
+    SessionPlace(tool="pi", folders=("$PI_CODING_AGENT_SESSION_DIR",), files="**/*.jsonl"),
+    SessionPlace(tool="pi", folders=("$PI_CODING_AGENT_DIR/sessions", "~/.pi/agent/sessions"), files="**/*.jsonl"),
+    SessionPlace(tool="gemini-cli", folders=("$GEMINI_CLI_HOME/.gemini/tmp", "~/.gemini/tmp"), files="*/chats/*.jsonl"),
+    SessionPlace(tool="gemini-cli", folders=("$GEMINI_CLI_HOME/.gemini/tmp", "~/.gemini/tmp"), files="*/chats/*.json"),
+    SessionPlace(tool="goose", folders=_GOOSE, files="sessions.db", store="goose"),
+    SessionPlace(tool="goose", folders=(*_GOOSE, "~/.local/state/goose/sessions", "~/.config/goose/sessions"), files="*.jsonl"),
+    SessionPlace(
         tool="cline",
         folders=_below(GLOBAL_STORAGE, *(f"{extension}/tasks" for extension in _EXTENSIONS)),
         files="*/api_conversation_history.json",
     ),
-    Place(tool="cline", folders=_below(_CLINE, "tasks"), files="*/api_conversation_history.json"),
-    Place(tool="cline", folders=("$CLINE_SESSION_DATA_DIR", *_below(_CLINE, "sessions")), files="*/*.messages.json"),
-    Place(
+    SessionPlace(tool="cline", folders=_below(_CLINE, "tasks"), files="*/api_conversation_history.json"),
+    SessionPlace(tool="cline", folders=("$CLINE_SESSION_DATA_DIR", *_below(_CLINE, "sessions")), files="*/*.messages.json"),
+    SessionPlace(
         tool="openhands",
         folders=_below(_OPENHANDS, "conversations", "v1_conversations", "sessions"),
         files="*/",
         store="openhands",
     ),
-    Place(tool="openhands", folders=_below(_OPENHANDS, "users"), files="*/conversations/*/", store="openhands"),
-    Place(
+    SessionPlace(tool="openhands", folders=_below(_OPENHANDS, "users"), files="*/conversations/*/", store="openhands"),
+    SessionPlace(
         tool="mini-swe-agent",
         folders=(
             "$MSWEA_GLOBAL_CONFIG_DIR",
@@ -161,15 +163,15 @@ PLACES: Final = (
         ),
         files="*.traj.json",
     ),
-    Place(tool="swe-agent", folders=("$SWE_AGENT_TRAJECTORY_DIR", "./trajectories"), files="**/*.traj"),
-    Place(tool="specstory", folders=("PROJECT/.specstory/history",), files="*.md"),
-    Place(tool="aider", folders=("$AIDER_CHAT_HISTORY_FILE",), files=""),
-    Place(tool="aider", folders=("PROJECT", "UP"), files=".aider.chat.history.md"),
-    Place(tool="atif", folders=("./jobs", "~/.cache/harbor/jobs"), files="**/agent/trajectory.json"),
-    Place(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.eval"),
-    Place(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.json", unsure=True),
-    Place(tool=OWN, folders=("$XDG_STATE_HOME/tenure", "~/.local/state/tenure"), files=OWN_STORE, store=OWN),
-    Place(tool=OWN, folders=(".",), files="*.db", store=OWN),
+    SessionPlace(tool="swe-agent", folders=("$SWE_AGENT_TRAJECTORY_DIR", "./trajectories"), files="**/*.traj"),
+    SessionPlace(tool="specstory", folders=("PROJECT/.specstory/history",), files="*.md"),
+    SessionPlace(tool="aider", folders=("$AIDER_CHAT_HISTORY_FILE",), files=""),
+    SessionPlace(tool="aider", folders=("PROJECT", "UP"), files=".aider.chat.history.md"),
+    SessionPlace(tool="atif", folders=("./jobs", "~/.cache/harbor/jobs"), files="**/agent/trajectory.json"),
+    SessionPlace(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.eval"),
+    SessionPlace(tool="inspect", folders=("$INSPECT_LOG_DIR", "./logs"), files="**/*.json", unsure=True),
+    SessionPlace(tool=OWN, folders=("$XDG_STATE_HOME/tenure", "~/.local/state/tenure"), files=OWN_STORE, store=OWN),
+    SessionPlace(tool=OWN, folders=(".",), files="*.db", store=OWN),
 )
 
 
@@ -245,7 +247,7 @@ def looked_in(where: Here, tool: str = "") -> dict[str, list[Path]]:
     return {name: list(dict.fromkeys(folders)) for name, folders in found.items()}
 
 
-def _in_place(where: Here, place: Place) -> Iterator[FoundSession]:
+def _in_place(where: Here, place: SessionPlace) -> Iterator[FoundSession]:
     seen: set[str] = set()
     for folder in dict.fromkeys(folder for template in place.folders for folder in where.folders(template)):
         with suppress(OSError, ValueError):
@@ -257,7 +259,7 @@ def _in_place(where: Here, place: Place) -> Iterator[FoundSession]:
                         yield from _held(place.tool, place.store, Path(path)) if place.store else _file(place, path)
 
 
-def _file(place: Place, path: str) -> Iterator[FoundSession]:
+def _file(place: SessionPlace, path: str) -> Iterator[FoundSession]:
     with suppress(OSError):  # gone or unreadable since it was listed
         status = os.stat(path)  # noqa: PTH116 - of thousands
         if status.st_size and S_ISREG(status.st_mode):
@@ -294,7 +296,7 @@ def _sessions(store: str, path: Path) -> list[StoredSession]:
         return [StoredSession(id="", title=f"{DAMAGED}: {error.found}")]
 
 
-_BY_CONTENT: Final = Place(tool="", folders=(), files="", unsure=True)
+_BY_CONTENT: Final = SessionPlace(tool="", folders=(), files="", unsure=True)
 
 
 def _anything(path: Path, *, sure: bool) -> Iterator[FoundSession]:

@@ -22,7 +22,7 @@ _WAL: Final = 2
 _BUSY_S: Final = 5.0
 
 
-class Rows:
+class DatabaseRows:
     """A database open for reading: one state of it, whatever its writer does meanwhile."""
 
     def __init__(self, connection: sqlite3.Connection, where: str) -> None:
@@ -43,7 +43,7 @@ class Rows:
 
 
 @contextmanager
-def reading(path: Path) -> Generator[Rows]:
+def reading(path: Path) -> Generator[DatabaseRows]:
     """Open a database without leaving a trace. Raises InputError, also for what is no database."""
     with ExitStack() as stack:
         with _said(str(path)):
@@ -51,7 +51,7 @@ def reading(path: Path) -> Generator[Rows]:
             connection.text_factory = bytes
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # is where a file that is no database says so
-        yield Rows(connection, str(path))
+        yield DatabaseRows(connection, str(path))
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

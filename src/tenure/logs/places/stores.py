@@ -19,7 +19,7 @@ OWN: Final = "tenure"  # a store of our own, which is read as records and not as
 SHOWN: Final = 5  # ids named in an error
 
 
-class Kind(Struct, frozen=True):
+class StoreKind(Struct, frozen=True):
     """How the store of one tool is read."""
 
     sessions: Callable[[Path], Iterable[StoredSession]]
@@ -31,11 +31,11 @@ def _nothing(_: Path, __: str) -> Iterator[bytes]:
 
 
 # By the name of the tool's reader.
-STORES: Final[Mapping[str, Kind]] = {
-    "opencode": Kind(opencode_store.sessions, opencode_store.export),
-    "goose": Kind(goose_store.sessions, goose_store.export),
-    "openhands": Kind(openhands_store.sessions, lambda folder, _: openhands_store.export(folder)),
-    OWN: Kind(tenure_store.sessions, _nothing),
+STORES: Final[Mapping[str, StoreKind]] = {
+    "opencode": StoreKind(opencode_store.sessions, opencode_store.export),
+    "goose": StoreKind(goose_store.sessions, goose_store.export),
+    "openhands": StoreKind(openhands_store.sessions, lambda folder, _: openhands_store.export(folder)),
+    OWN: StoreKind(tenure_store.sessions, _nothing),
 }
 
 # A table that only this tool's database has.

@@ -22,7 +22,7 @@ _OF_USER: Final = "SELECT coalesce(blocks, payload) FROM entry WHERE conversatio
 DAMAGED: Final = "damaged"  # how the title begins of what cannot be read
 
 
-class _Sheet(Struct, frozen=True, gc=False):
+class _TenureStoreSheet(Struct, frozen=True, gc=False):
     id: str
     title: str
     length: int
@@ -30,12 +30,12 @@ class _Sheet(Struct, frozen=True, gc=False):
     tenant: str
 
 
-class _Block(Struct, frozen=True, gc=False):
+class _TenureStoreBlock(Struct, frozen=True, gc=False):
     origin: str = ""
     text: str = ""
 
 
-_blocks: Final = msgspec.json.Decoder(list[_Block])
+_blocks: Final = msgspec.json.Decoder(list[_TenureStoreBlock])
 
 
 def sessions(path: Path) -> Iterator[StoredSession]:
@@ -55,7 +55,9 @@ def sessions(path: Path) -> Iterator[StoredSession]:
     updated = 0.0
     for row in held:
         try:
-            sheet = msgspec.convert(dict(zip(_Sheet.__struct_fields__, map(_text, row), strict=True)), _Sheet)
+            sheet = msgspec.convert(
+                dict(zip(_TenureStoreSheet.__struct_fields__, map(_text, row), strict=True)), _TenureStoreSheet
+            )
         except msgspec.ValidationError as error:
             yield StoredSession(id=str(_text(row[0])), title=f"{DAMAGED}: {error}", updated=updated)
             continue
