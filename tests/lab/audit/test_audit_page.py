@@ -12,15 +12,15 @@ import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markupsafe import Markup
 from page_reports import EDITS, READ, audit, need, removal, run, series
 
 from tenure.engine.record.visible import visible as clean
-from tenure.lab.audit.page import page
-from tenure.lab.audit.page.data import Texts
-from tenure.lab.audit.page.detail import detail_for
-from tenure.lab.audit.page.figures import change, percent, tokens, usd
-from tenure.lab.audit.page.markup import el, line, slug
-from tenure.lab.audit.report import Audit, Unread
+from tenure.lab.audit.island import Texts, detail_for
+from tenure.lab.audit.page import page, verdict
+from tenure.lab.audit.report import Audit, Harm, Unread
+from tenure.lab.audit.text import change, line, percent, slug, tokens, usd
+from tenure.lab.audit.text import shown as put_in
 
 LINES = frozenset("title p h1 h2 h3 h4 tr li nav svg caption div summary button".split())
 VOID = frozenset({"meta", "input", "br"})
@@ -128,9 +128,14 @@ def test_controls_are_shown_by_their_pictures() -> None:
     assert clean("a\x00\x1b[1m\x7f\u202e\ud800\tb\n") == "a␀␛[1m␡<U+202E><U+D800>\tb\n"
 
 
-def test_an_element_takes_text_as_text_wherever_it_comes_from() -> None:
-    made = el("p", "\u202e<b>", el("i", 7, None, class_="k"), title='\x1b"&', data_v="1", hidden=True, id=None)
-    assert made == '<p title="␛&quot;&amp;" data-v="1" hidden="">&lt;U+202E&gt;&lt;b&gt;<i class="k">7</i></p>'
+def test_a_value_is_put_in_as_text_unless_it_is_markup() -> None:
+    assert [put_in(value) for value in ("\u202e<b>", '\x1b"&', 7, None, Markup("<i>"))] == [
+        "&lt;U+202E&gt;&lt;b&gt;",
+        "␛&quot;&amp;",
+        "7",
+        "",
+        "<i>",
+    ]
 
 
 @given(st.text())
@@ -292,6 +297,31 @@ def test_policies_are_compared_over_the_sessions_that_have_them() -> None:
     said = Read(page([both, alone])).said
     assert "−50\u202f%" in said
     assert "$100.00" in said
+
+
+@pytest.mark.parametrize(
+    ("usd_", "needs", "ending"),
+    [
+        (0.75, (), "cwl under a ceiling of 400 would have saved 25\u202f% and lost nothing that later steps used."),
+        (
+            0.75,
+            (need("a"), need("b", verdict="routed")),
+            "would have saved 25\u202f%; of what later steps used it left 1 lost and 1 one recall away.",
+        ),
+        (1.5, (), "No policy that was tried would have cost less."),
+    ],
+)
+def test_the_verdict_says_what_was_paid_and_what_the_cheapest_policy_would_have_saved_and_missed(
+    usd_: float, needs: tuple[Harm, ...], ending: str
+) -> None:
+    drawn = series((1, 1))
+    report = audit("s", run("none", drawn), run("cwl", drawn, *needs, usd=usd_), run("tiered", drawn, usd=2.0))
+    assert verdict([report]).startswith("This session cost $1.00, simulated. 9.1\u202f% of the tokens sent")
+    assert verdict([report]).endswith(ending)
+
+
+def test_there_is_no_verdict_on_nothing() -> None:
+    assert verdict([]) == ""
 
 
 def test_sessions_that_were_not_read_are_named_with_their_reasons() -> None:
