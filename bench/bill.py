@@ -17,7 +17,7 @@ from tenure.lab.loading import source
 from tenure.lab.replay import Source
 from tenure.lab.report.template import asking
 from tenure.lab.validation import compare, places
-from tenure.logs.reader import Agent
+from tenure.logs.reader import SubAgent
 
 WORST = 12  # calls shown of one session
 CELLS = """c.calls as 'calls|count', c.ratio as 'ratio|decimal', c.head as 'head|count', off_by(prompt(c.simulated), prompt(c.reported)) as 'prompt|error',
@@ -56,7 +56,7 @@ def sources(folder: Path) -> Iterator[Source]:
             found = source(str(path)) if path.is_file() else None
             if found is None:
                 continue
-            agents = [event.id for event in found.events()[1] if isinstance(event, Agent)]
+            agents = [event.id for event in found.events()[1] if isinstance(event, SubAgent)]
             yield found
             yield from (source(f"{path}#{agent}") for agent in agents)
         except InputError:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tenure.logs.places.here import Here
+from tenure.logs.places.here import Surroundings
 
 Json = Mapping[str, object]
 
@@ -32,10 +32,10 @@ CREATE TABLE session_message (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, typ
 )
 
 
-def here(home: Path, **environment: str) -> Here:
+def here(home: Path, **environment: str) -> Surroundings:
     current = home / "code"
     current.mkdir(parents=True, exist_ok=True)
-    return Here(home=home, current=current, environment=environment, temporary=home / "tmp")
+    return Surroundings(home=home, current=current, environment=environment, temporary=home / "tmp")
 
 
 def put(path: Path, content: str | bytes | Json | Iterable[Json], age: int = 0) -> Path:
@@ -190,7 +190,7 @@ def padded(path: Path, content: Iterable[Json], age: int) -> Path:
     return put(path, path.read_bytes().ljust(-(-path.stat().st_size // 10_000) * 10_000, b"\n"), age)
 
 
-def home_of_ada(home: Path) -> Here:
+def home_of_ada(home: Path) -> Surroundings:
     """A home with sessions of several tools, all of one morning but for the oldest."""
     where, minute = here(home), 60
     api, site = str(home / "code/api"), str(home / "code/the-site-of-the-observatory/front")

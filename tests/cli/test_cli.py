@@ -19,7 +19,7 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.lab.loading import load, source
 from tenure.lab.replay import Options, Source
-from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.testing.builders import call, human, reply, result
 
 LINES = "\n".join(f"{n}: a line of the module that was read" for n in range(1, 41))
@@ -86,7 +86,7 @@ def test_what_show_prints_of_reports_and_sub_agents_reads_well(width: int, golde
         usage = Usage(uncached=10, cache_write=400, cache_read=9_000 + 500 * n, output=40)
         called = reply(call("mcp__a_server_with_a_long_name__and_a_tool", f"c{n}", path=f"{n}.py"), usage=usage, model="a-model")
         events += [called, result(LINES[: 900 + n], f"c{n}")]
-    events += [Agent(id=f"a{n}", line=9, messages=20 + n, task="Search the parser for " + "everything " * n) for n in (1, 9)]
+    events += [SubAgent(id=f"a{n}", line=9, messages=20 + n, task="Search the parser for " + "everything " * n) for n in (1, 9)]
     events += [Rewritten(reason="compaction", drop_before=3), Skipped(line=7, bytes=90, reason="something unknown")]
     console = screen(width)
     console.print(summary("a.jsonl", load([Source("a", lambda: ("claude-code", iter(events)))], o200k()), 4, width))

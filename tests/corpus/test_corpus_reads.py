@@ -13,7 +13,7 @@ import pytest
 from corpus_sessions import needs_corpus, path_of, sample
 from tenure.engine.record.entry import Draft, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.logs.detect import read
-from tenure.logs.reader import Agent, Event, HasAgents, Rewritten, Skipped
+from tenure.logs.reader import Event, HasAgents, Rewritten, Skipped, SubAgent
 
 NAMES = {
     "claude-code-jsonl": "claude-code",
@@ -62,7 +62,7 @@ def with_agents(row: dict[str, Any]) -> list[Event]:
     reader, events = read([data])
     every = list(events)
     if isinstance(reader, HasAgents):
-        for agent in [event for event in every if isinstance(event, Agent)]:
+        for agent in [event for event in every if isinstance(event, SubAgent)]:
             every.extend(reader.read_agent([data], agent.id))
     return every
 

@@ -12,7 +12,7 @@ from tenure.lab.events import CallLine, CommitLine, SkippedLine
 from tenure.lab.loading import Loaded, load
 from tenure.lab.recorded import CLEARED
 from tenure.lab.replay import Options, Source, replay
-from tenure.logs.reader import Agent, Event, Rewritten
+from tenure.logs.reader import Event, Rewritten, SubAgent
 from tenure.testing.builders import call, human, reply, result
 
 OPTIONS = Options(budget=Budget(window=10_000_000), policy=None)
@@ -38,7 +38,7 @@ def conversation(ratio: float, head: int, count: int = 12) -> list[Event]:
     """Calls whose provider counts `ratio` tokens for one of ours, and a head that the log leaves out."""
     events: list[Event] = [human("Go.")]
     for n in range(count):
-        said = [event for event in events if not isinstance(event, Rewritten | Agent)]
+        said = [event for event in events if not isinstance(event, Rewritten | SubAgent)]
         weight = loaded(*said).index.tokens
         usage = Usage(uncached=5, cache_write=100, cache_read=round(ratio * weight) + head - 105, output=7)
         events += [reply(call("read", f"c{n}", path=f"{n}.py"), usage=usage), result(words(800, n), f"c{n}")]
@@ -79,7 +79,7 @@ def test_the_window_without_us_shrinks_where_the_recorded_agents_did() -> None:
 
 
 def test_a_sub_agents_conversation_is_counted_and_said() -> None:
-    lines = replay([session(human("a"), reply("b"), Agent(id="x7", line=9, messages=3, bytes=50))], OPTIONS, o200k())
+    lines = replay([session(human("a"), reply("b"), SubAgent(id="x7", line=9, messages=3, bytes=50))], OPTIONS, o200k())
     (skipped,) = [line for line in lines if isinstance(line, SkippedLine)]
     assert (skipped.line, skipped.bytes) == (9, 50)
     assert "SESSION#x7" in skipped.reason

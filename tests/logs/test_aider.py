@@ -5,7 +5,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text, Thinking, Usag
 from tenure.errors import InputError
 from tenure.logs.aider import Aider
 from tenure.logs.detect import read
-from tenure.logs.reader import Agent, Event
+from tenure.logs.reader import Event, SubAgent
 
 FIXTURE = (FIXTURES / "aider.md").read_bytes()
 START = "\n# aider chat started at 2024-05-05 10:00:00\n\n"
@@ -123,7 +123,7 @@ def test_reasoning_is_thinking() -> None:
 
 
 def test_an_editor_and_a_fixer_of_lint_errors_are_agents() -> None:
-    found = [event for event in events("aider.md") if isinstance(event, Agent)]
+    found = [event for event in events("aider.md") if isinstance(event, SubAgent)]
     assert [(agent.id, agent.messages) for agent in found] == [("editor-1", 3), ("linter-2", 2)]
     editor = drafts(read([FIXTURE], agent="editor-1")[1])
     assert [(draft.role, draft.blocks[0].origin, draft.blocks[0].text) for draft in editor[:2]] == [

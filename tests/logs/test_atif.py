@@ -4,7 +4,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.engine.record.entry import Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.logs.atif import Atif
-from tenure.logs.reader import Agent, Event, HasAgents
+from tenure.logs.reader import Event, HasAgents, SubAgent
 
 
 def trajectory(*steps: dict[str, object], **rest: object) -> bytes:
@@ -93,7 +93,7 @@ def test_a_compaction_leaves_the_system_prompt_and_what_is_copied_and_says_its_s
 
 def test_sub_agents_are_named_and_read_apart() -> None:
     found = events("atif.json")
-    agents = [event for event in found if isinstance(event, Agent)]
+    agents = [event for event in found if isinstance(event, SubAgent)]
     assert [(agent.id, agent.messages, agent.task, agent.line) for agent in agents] == [
         ("sub", 2, "Find tests.", 51),
         ("sub-2", 1, "Find tests.", 57),
@@ -218,6 +218,6 @@ def test_deep_nests_of_sub_agents_end() -> None:
     for _ in range(12):
         inner = trajectory({"source": "user", "message": "x"}, subagent_trajectories=[json.loads(inner)])
     found = read(inner)
-    assert len([event for event in found if isinstance(event, Agent)]) == 8
+    assert len([event for event in found if isinstance(event, SubAgent)]) == 8
     assert any("nested deeper" in skip.reason for skip in skipped(found))
     assert all(isinstance(event, Draft) is False or event.blocks for event in found)

@@ -7,7 +7,7 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 from tenure.apis.anthropic import Anthropic
 from tenure.engine.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
 from tenure.logs.claude_code import HARNESS_ELEMENTS, ClaudeCode, written_by
-from tenure.logs.reader import Agent
+from tenure.logs.reader import SubAgent
 from work import growth
 
 
@@ -240,7 +240,7 @@ def test_a_branch_whose_newest_line_has_no_time_lives_on() -> None:
 
 def agents(*lines: bytes) -> list[tuple[str, int, str]]:
     found = ClaudeCode().read(chunked(b"\n".join(lines)))
-    return [(event.id, event.messages, event.task) for event in found if isinstance(event, Agent)]
+    return [(event.id, event.messages, event.task) for event in found if isinstance(event, SubAgent)]
 
 
 def of_agent(agent: str, *lines: bytes) -> list[str]:

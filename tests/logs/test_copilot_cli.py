@@ -3,7 +3,7 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 from tenure.engine.record.entry import Origin, ToolResult, Usage
 from tenure.logs.copilot_cli import CopilotCli
 from tenure.logs.detect import read
-from tenure.logs.reader import Agent
+from tenure.logs.reader import SubAgent
 
 FOUND = events("copilot_cli.jsonl")
 
@@ -55,7 +55,7 @@ def test_what_left_the_window_is_named_where_it_left() -> None:
 
 
 def test_a_sub_agents_messages_are_a_conversation_of_its_own() -> None:
-    (agent,) = [event for event in FOUND if isinstance(event, Agent)]
+    (agent,) = [event for event in FOUND if isinstance(event, SubAgent)]
     assert (agent.id, agent.messages) == ("c2", 1)
     data = (FIXTURES / "copilot_cli.jsonl").read_bytes()
     assert said(CopilotCli().read_agent(chunked(data), "c2")) == [("Text", "There are two.")]

@@ -7,7 +7,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 from tenure.engine.record.entry import Media, Origin, Role, Thinking, ToolResult, Usage
 from tenure.logs.detect import detect, read
 from tenure.logs.inspect_log.reader import InspectLog
-from tenure.logs.reader import Agent, Event
+from tenure.logs.reader import Event, SubAgent
 from work import growth
 
 
@@ -163,7 +163,7 @@ def test_messages_sent_as_one_are_all_kept() -> None:
 
 def test_a_sub_agent_is_named_and_read_on_its_own() -> None:
     found = events("inspect.json")
-    agents = [event for event in found if isinstance(event, Agent)]
+    agents = [event for event in found if isinstance(event, SubAgent)]
     assert [(agent.id, agent.messages, agent.task) for agent in agents] == [
         ("1/s4", 5, "what is woodruff?"),
         ("2/subtask-3", 2, "Which shears?"),

@@ -5,7 +5,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.engine.record.entry import Media, Origin, Role, Text, Thinking, ToolResult, Usage
 from tenure.logs.detect import read
-from tenure.logs.reader import Agent, Event
+from tenure.logs.reader import Event, SubAgent
 
 
 def document(name: str) -> Any:
@@ -110,8 +110,8 @@ def test_a_users_command_and_its_output_are_told_as_such() -> None:
 
 def test_a_delegate_is_read_apart_and_its_result_stays() -> None:
     found = events("openhands_trajectory.json")
-    assert [event for event in found if isinstance(event, Agent)] == [
-        Agent(id="BrowsingAgent-1", line=99, messages=2, bytes=2430, task="Find the docs.")
+    assert [event for event in found if isinstance(event, SubAgent)] == [
+        SubAgent(id="BrowsingAgent-1", line=99, messages=2, bytes=2430, task="Find the docs.")
     ]
     assert "The docs say: make." not in texts(found)
     assert "Use make." in texts(found)

@@ -6,7 +6,7 @@ from session_reading import FIXTURES, blocks, calls, chunked, drafts, events, re
 from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.logs.detect import detect
-from tenure.logs.reader import Agent, Event
+from tenure.logs.reader import Event, SubAgent
 from tenure.logs.specstory import SpecStory
 from work import growth
 
@@ -126,7 +126,7 @@ def test_a_summary_drops_what_stood_before_it() -> None:
 
 def test_sidechains_are_conversations_of_their_own() -> None:
     found = events("specstory.md")
-    agents = [event for event in found if isinstance(event, Agent)]
+    agents = [event for event in found if isinstance(event, SubAgent)]
     assert [(agent.id, agent.line, agent.messages) for agent in agents] == [("sidechain-1", 174, 3), ("sidechain-2", 193, 2)]
     assert not any(text == "Explore src and report." for _, text in said(found))
     assert [text for _, text in said(of_agent("sidechain-1"))] == [

@@ -5,7 +5,7 @@ from session_reading import FIXTURES, blocks, calls, drafts, events, results, re
 
 from tenure.engine.record.entry import Draft, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.logs.detect import read
-from tenure.logs.reader import Agent, Event
+from tenure.logs.reader import Event, SubAgent
 
 
 def changed(name: str, **fields: Any) -> list[Event]:
@@ -77,7 +77,7 @@ def test_a_notice_in_the_models_place_is_not_the_models() -> None:
 
 
 def test_a_sub_agent_is_read_apart() -> None:
-    agents = [event for event in events("swe_agent_text.traj") if isinstance(event, Agent)]
+    agents = [event for event in events("swe_agent_text.traj") if isinstance(event, SubAgent)]
     assert [(agent.id, agent.messages, agent.task) for agent in agents] == [("reader", 3, "what is here")]
     found = list(read([(FIXTURES / "swe_agent_text.traj").read_bytes()], agent="reader")[1])
     assert texts(found) == ["You only read.", "what is here", "two tests"]

@@ -2,7 +2,7 @@ from session_reading import drafts, rewritten, skipped
 
 from tenure.engine.record.entry import Origin, Role, Text, ToolCall, Usage
 from tenure.logs.json_files import Element
-from tenure.logs.reader import Agent, Event, Skipped
+from tenure.logs.reader import Event, Skipped, SubAgent
 from tenure.logs.salvage import DamagedJson
 from tenure.logs.transcript import TranscriptBuilder
 
@@ -79,7 +79,7 @@ def test_equal_reasons_are_one_event_and_repeats_are_counted() -> None:
     transcript.agent("helper", "x" * 600)
     left = list(transcript.end())
     assert [(each.line, each.bytes, each.reason) for each in skipped(left)] == [(3, 20, "silent (2 times)")]
-    assert [(each.id, each.messages, len(each.task)) for each in left if isinstance(each, Agent)] == [("helper", 1, 500)]
+    assert [(each.id, each.messages, len(each.task)) for each in left if isinstance(each, SubAgent)] == [("helper", 1, 500)]
     assert transcript.repeats("key", 4, "again")
     assert [each.reason for each in skipped(transcript.end())][-1] == "again"
 

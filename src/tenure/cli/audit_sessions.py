@@ -11,7 +11,7 @@ from tenure.lab.audit.report import Unread
 from tenure.lab.events import spelled
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.first_sight import glimpse
-from tenure.logs.places.here import Here
+from tenure.logs.places.here import Surroundings
 from tenure.logs.places.places import FoundSession, below, usual_places
 from tenure.logs.places.stores import store_of
 
@@ -25,7 +25,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
     older: int = 0  # of the user's own sessions, that were not asked for
 
 
-def chosen(names: Sequence[str], newest: int, where: Here) -> Chosen:
+def chosen(names: Sequence[str], newest: int, where: Surroundings) -> Chosen:
     """What `names` mean: each a session, or a folder of sessions; without any the `newest` of the user's own."""
     if not names:
         found = usual_places(where)

@@ -15,7 +15,7 @@ from tenure.engine.policies.cwl import Cwl
 from tenure.errors import InputError
 from tenure.lab.loading import load, source
 from tenure.lab.replay import Options, Source
-from tenure.logs.places.here import Here, here
+from tenure.logs.places.here import Surroundings, here
 from tenure.logs.places.places import usual_places
 
 TRIED: Final = 20  # newest sessions looked at before making one
@@ -35,7 +35,7 @@ def replay_newest(console: Console, *, sample: bool) -> None:
         raise typer.Exit(1)
 
 
-def _newest(where: Here, console: Console) -> Source | None:
+def _newest(where: Surroundings, console: Console) -> Source | None:
     """The newest session in the usual places that can be read and is long enough; nothing is written to it."""
     for found, _ in zip(usual_places(where), range(TRIED), strict=False):
         try:

@@ -27,7 +27,7 @@ from tenure.logs.detect import HEAD, read
 from tenure.logs.places import stores
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.stores import store_of
-from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.store.held import damage_in
 from tenure.store.records import Conversation, Lost, conversation_named
 from tenure.store.soundness import checked, in_place_of
@@ -48,7 +48,7 @@ class Loaded(Struct, frozen=True):
     entries: Sequence[Entry]
     skipped: tuple[Skipped, ...]
     rewritten: tuple[Rewritten, ...]
-    agents: tuple[Agent, ...]
+    agents: tuple[SubAgent, ...]
     reported: Reported | None  # None when the log holds no usage
 
     def read(self, number: int) -> Entry:
@@ -147,7 +147,7 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
     models: dict[str, None] = {}
     skipped: list[Skipped] = []
     rewritten: list[Rewritten] = []
-    agents: list[Agent] = []
+    agents: list[SubAgent] = []
     recorded: Recorded | None = None
     readings = [Reading(source, number) for number, source in enumerate(sources)]
     named = next((reading.model for reading in readings if reading.model), DEFAULT_MODEL)
@@ -171,7 +171,7 @@ def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
                     rewritten.append(event)
                     if recorded is not None:
                         recorded.rewrite(event)
-                case Agent():
+                case SubAgent():
                     agents.append(event)
                 case _:
                     assert_never(event)

@@ -43,7 +43,7 @@ from tenure.lab.helping import Helped, Helping
 from tenure.lab.kinds import kind_name
 from tenure.lab.pi_filter import weigh_like_pi
 from tenure.lab.recorded import Recorded, learned_head
-from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.question import Model
@@ -100,7 +100,7 @@ def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) ->
     yield run.summary(_recoverable(readings, run.evicted, run.session.length))
 
 
-def beside(agent: Agent) -> str:
+def beside(agent: SubAgent) -> str:
     """Why a sub-agent's messages are not in the conversation, and how to get at them."""
     return f"sub-agent {agent.id!r}: {agent.messages} messages, a conversation of its own (replay SESSION#{agent.id})"
 
@@ -252,7 +252,7 @@ class _Run:
             case Skipped():
                 self._skipped += 1
                 yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=event.reason)
-            case Agent():
+            case SubAgent():
                 self._skipped += 1
                 yield line_of.SkippedLine(source=source, line=event.line, bytes=event.bytes, reason=beside(event))
             case _:

@@ -32,7 +32,7 @@ from tenure.logs.atif_steps import (
 )
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
 from tenure.logs.parts import result_of
-from tenure.logs.reader import Agent, Event, Skipped
+from tenure.logs.reader import Event, Skipped, SubAgent
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.transcript import TranscriptBuilder
 
@@ -203,7 +203,7 @@ class _AtifReading:
             inner, place = item.trajectory, item.element
             task = next((self.tasks[key] for key in (inner.trajectory_id, inner.session_id) if key in self.tasks), "")
             self.transcript.event(
-                Agent(id=item.id, line=place.line, messages=len(inner.steps), bytes=len(place.faithful), task=task)
+                SubAgent(id=item.id, line=place.line, messages=len(inner.steps), bytes=len(place.faithful), task=task)
             )
 
     def conversation(self, element: Element, trajectory: _AtifTrajectory) -> None:

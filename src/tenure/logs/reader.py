@@ -34,7 +34,7 @@ class Rewritten(Struct, frozen=True, kw_only=True):
     cleared: tuple[str, ...] = ()  # call ids whose results were blanked, the calls stayed
 
 
-class Agent(Struct, frozen=True, kw_only=True, gc=False):
+class SubAgent(Struct, frozen=True, kw_only=True, gc=False):
     """A sub-agent whose conversation is in the same file, and not in this one; `HasAgents.read_agent` reads it."""
 
     id: str
@@ -44,7 +44,7 @@ class Agent(Struct, frozen=True, kw_only=True, gc=False):
     task: str = ""  # what it was asked, as far as the file says it beside the conversation
 
 
-Event = Draft | Skipped | Rewritten | Agent
+Event = Draft | Skipped | Rewritten | SubAgent
 
 
 class Reader(Protocol):

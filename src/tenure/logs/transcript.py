@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, ToolCall, Usage
 from tenure.logs.json_files import Element
-from tenure.logs.reader import Agent, Event, Rewritten, Skipped
+from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.logs.salvage import DamagedJson
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ class TranscriptBuilder:
         self._open = self._open_number = -1  # the place of the open reply among them, and its number
         self._seen: dict[Hashable, Hashable] = {}
         self._skipped: dict[str, tuple[int, int, int]] = {}  # of each reason: the first line, how often, bytes
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[str, SubAgent] = {}
         self._stayed: list[int] = []  # drafts before `_since` that are in the window, in order
         self._since = 0
         self._work = 0
@@ -170,7 +170,7 @@ class TranscriptBuilder:
 
     def begin_agent(self, id_: str, task: str = "") -> None:
         """Note a sub-agent, whose conversation starts here when it is new; `task` is used where none was known."""
-        known = self._agents.get(id_) or Agent(id=id_, line=self.line, messages=0)
+        known = self._agents.get(id_) or SubAgent(id=id_, line=self.line, messages=0)
         self._agents[id_] = replace(known, task=known.task or task[:TASK])
 
     def agent(self, id_: str, task: str = "") -> None:
@@ -257,7 +257,7 @@ class TranscriptBuilder:
             yield Skipped(line=line, bytes=total, reason=reason if count == 1 else f"{reason} ({count} times)")
         yield from self.agents()
 
-    def agents(self) -> Iterator[Agent]:
+    def agents(self) -> Iterator[SubAgent]:
         """The sub-agents, once."""
         yield from self._agents.values()
         self._agents = {}

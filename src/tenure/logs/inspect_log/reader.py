@@ -17,7 +17,7 @@ from tenure.logs.inspect_log.messages import ROLES, blocks_of, unshown
 from tenure.logs.inspect_log.sample import ModelCall, Sample, SampleMessage, sent
 from tenure.logs.inspect_log.window import ConversationLine, Track, replies, windows
 from tenure.logs.json_files import Element, document, elements
-from tenure.logs.reader import Agent, Event, Skipped
+from tenure.logs.reader import Event, Skipped, SubAgent
 from tenure.logs.salvage import DamagedJson
 from tenure.logs.shape import keys
 from tenure.logs.transcript import TASK, TranscriptBuilder
@@ -197,9 +197,9 @@ def _without_constants(raw: bytes) -> bytes:
     return b"".join((*pieces, raw[at:]))
 
 
-def _agent(id_: str, sample: Sample, calls: Sequence[ModelCall]) -> Agent:
+def _agent(id_: str, sample: Sample, calls: Sequence[ModelCall]) -> SubAgent:
     said = sample.conversation(calls[-1])
     asked = (said for said in said if said.message.role == "user")
     task = next(("\n".join(block.text for block in blocks_of(each.message)) for each in asked), "")
     size = sum(len(bytes(call.event)) for call in calls)
-    return Agent(id=id_, line=sample.line_of(calls[0].event), messages=len(said), bytes=size, task=task[:TASK])
+    return SubAgent(id=id_, line=sample.line_of(calls[0].event), messages=len(said), bytes=size, task=task[:TASK])

@@ -15,7 +15,7 @@ _MOST: Final = 500  # projects that other tools know; more are not looked into
 _LARGEST: Final = 16 * 2**20  # bytes of a list of projects
 
 
-class Here(Struct, frozen=True, kw_only=True):
+class Surroundings(Struct, frozen=True, kw_only=True):
     """Home, current folder, environment and the folder for temporary files."""
 
     home: Path
@@ -66,12 +66,12 @@ class Here(Struct, frozen=True, kw_only=True):
         return [path for path in known if path.is_absolute()][:_MOST]
 
 
-def here() -> Here:
+def here() -> Surroundings:
     """Where this process runs."""
     home = Path.home()
     with suppress(OSError):  # the current folder may be gone
-        return Here(home=home, current=Path.cwd(), environment=os.environ)
-    return Here(home=home, current=home, environment=os.environ)
+        return Surroundings(home=home, current=Path.cwd(), environment=os.environ)
+    return Surroundings(home=home, current=home, environment=os.environ)
 
 
 class _HereListed(Struct, frozen=True, gc=False):

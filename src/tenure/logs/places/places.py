@@ -18,7 +18,7 @@ from msgspec import Struct
 from tenure.errors import InputError
 from tenure.logs.places import opencode_store, openhands_store
 from tenure.logs.places.folders import holds, matches, moment, walk
-from tenure.logs.places.here import Here
+from tenure.logs.places.here import Surroundings
 from tenure.logs.places.stored import StoredSession, with_agents
 from tenure.logs.places.stores import OWN, STORES
 from tenure.logs.places.tenure_store import DAMAGED
@@ -48,7 +48,7 @@ class SessionPlace(Struct, frozen=True, gc=False, kw_only=True):
     """Where a tool keeps its sessions."""
 
     tool: str
-    folders: tuple[str, ...]  # see `Here.folders`
+    folders: tuple[str, ...]  # see `Surroundings.folders`
     files: str  # glob below the folder; with a `/` at the end for folders, empty for the `folder` itself
     store: str = ""  # one of STORES: what is found holds many
     but: str = "\0"  # glob of names that are something else
@@ -195,7 +195,7 @@ SECRETS: Final = frozenset(
 )
 
 
-def usual_places(where: Here, tool: str = "") -> list[FoundSession]:
+def usual_places(where: Surroundings, tool: str = "") -> list[FoundSession]:
     """The sessions in the places of every tool, or of one, newest first."""
     found: list[FoundSession] = []
     seen: set[tuple[str, str]] = set()
@@ -237,7 +237,7 @@ def owner(path: Path) -> Path | None:
     return None
 
 
-def looked_in(where: Here, tool: str = "") -> dict[str, list[Path]]:
+def looked_in(where: Surroundings, tool: str = "") -> dict[str, list[Path]]:
     """For each tool the folders that its places mean on this machine, whether they are there or not."""
     found: dict[str, list[Path]] = {}
     for place in PLACES:
@@ -247,7 +247,7 @@ def looked_in(where: Here, tool: str = "") -> dict[str, list[Path]]:
     return {name: list(dict.fromkeys(folders)) for name, folders in found.items()}
 
 
-def _in_place(where: Here, place: SessionPlace) -> Iterator[FoundSession]:
+def _in_place(where: Surroundings, place: SessionPlace) -> Iterator[FoundSession]:
     seen: set[str] = set()
     for folder in dict.fromkeys(folder for template in place.folders for folder in where.folders(template)):
         with suppress(OSError, ValueError):
