@@ -37,7 +37,7 @@ _BLANK: Final = Conversation(id="")
 EVERY: Final = 2**31 - 1  # more entries than a conversation can have
 
 
-class Stretch(NamedTuple):
+class OwnedRows(NamedTuple):
     """Entries `start` up to `stop` of a conversation lie in the rows of `of`, which may be an ancestor."""
 
     of: str
@@ -352,7 +352,7 @@ class Store:
 
     def _reports(self, sheet: Conversation) -> Iterator[Observed | Spent | Lost]:
         """Usage and the calls of helper models; those of shared entries are the parent's."""
-        own = Stretch(sheet.id, sheet.forked_at, EVERY)
+        own = OwnedRows(sheet.id, sheet.forked_at, EVERY)
         for make, found in (
             (rows.observed_of, self._select(tables.USAGES, **own._asdict())),
             (rows.aside_of, self._select(tables.ASIDES, of=sheet.id)),
@@ -392,12 +392,12 @@ class Store:
                 raise
             raise Damaged(error.what, self.where, conversation_id) from error
 
-    def _lineage(self, conversation: Conversation, start: int, stop: int) -> list[Stretch]:
+    def _lineage(self, conversation: Conversation, start: int, stop: int) -> list[OwnedRows]:
         """Where the entries from `start` to `stop` are, oldest first. Raises Damaged when an ancestor is missing, or is its own."""
         first, seen = conversation.id, {conversation.id}
-        stretches: list[Stretch] = []
+        stretches: list[OwnedRows] = []
         while True:
-            own = Stretch(conversation.id, max(start, conversation.forked_at), stop)
+            own = OwnedRows(conversation.id, max(start, conversation.forked_at), stop)
             if own.start < own.stop:
                 stretches.append(own)
             stop = min(stop, conversation.forked_at)
@@ -411,7 +411,7 @@ class Store:
             except InputError as error:
                 raise Damaged(f"its parent {conversation.parent!r} is missing", self.where, first) from error
 
-    def _entries(self, conversation: Conversation, stretches: list[Stretch]) -> Iterator[Entry]:
+    def _entries(self, conversation: Conversation, stretches: list[OwnedRows]) -> Iterator[Entry]:
         entry = None
         for of, start, stop in stretches:
             for first in range(start, stop, PAGE):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from tenure.engine.clip.filling import fitted
-from tenure.engine.clip.log import Ranked, failure_lines, failure_traces, notes, ranked, source_share
+from tenure.engine.clip.log import Ranking, failure_lines, failure_traces, notes, ranked, source_share
 from tenure.engine.clip.log_failures import Reading, read
 from tenure.engine.clip.selection import Selection, woven
 from tenure.engine.clip.shape import Piece, Shaped
@@ -42,7 +42,7 @@ class HeadTail:
         return Shaped(pieces=pieces, why=why) if pieces else None
 
 
-def _chosen(reading: Reading, errors: Ranked, share: float, budget: int) -> tuple[Piece, ...]:
+def _chosen(reading: Reading, errors: Ranking, share: float, budget: int) -> tuple[Piece, ...]:
     selection = Selection(reading.lines, budget)
     selection.allow(max(int(budget * ERRORS * share), min(ONE_ERROR, budget // 3)))
     first = failure_lines(reading, selection, errors.first)

@@ -117,7 +117,7 @@ SHAPE: Final = Log()
 # What is shown
 
 
-class Ranked(Struct, frozen=True, gc=False):
+class Ranking(Struct, frozen=True, gc=False):
     """Failures or warnings in the order of their worth."""
 
     first: tuple[Block, ...]  # of each kind; verdicts before messages
@@ -128,7 +128,7 @@ class Ranked(Struct, frozen=True, gc=False):
     counts: dict[str, int]  # by kind
 
 
-def ranked(blocks: tuple[Block, ...], uncounted: Mapping[str, int]) -> Ranked:
+def ranked(blocks: tuple[Block, ...], uncounted: Mapping[str, int]) -> Ranking:
     """Failures or warnings, one of each kind first."""
     counts: dict[str, int] = {}
     texts: set[str] = set()
@@ -143,10 +143,10 @@ def ranked(blocks: tuple[Block, ...], uncounted: Mapping[str, int]) -> Ranked:
         counts[kind] += uncounted[kind]
     first.sort(key=lambda block: not block.verdict)
     heads = tuple(block.head for block in blocks)
-    return Ranked(tuple(first), tuple(more), tuple(again), blocks, heads, counts)
+    return Ranking(tuple(first), tuple(more), tuple(again), blocks, heads, counts)
 
 
-def _chosen(log: Reading, errors: Ranked, warnings: Ranked, room: int) -> tuple[Piece, ...]:
+def _chosen(log: Reading, errors: Ranking, warnings: Ranking, room: int) -> tuple[Piece, ...]:
     """The log in `room` estimated tokens: a share for each thing that matters, in order, then again without shares."""
     selection = Selection(log.lines, room)
     selection.spend(0.15)
@@ -279,7 +279,7 @@ def _forwards(plain: bytes) -> Iterator[int]:
         at = plain.find(1, at + 1)
 
 
-def notes(log: Reading, runs: Sequence[tuple[int, int]], kinds: Sequence[Ranked]) -> Iterator[tuple[int, Note]]:
+def notes(log: Reading, runs: Sequence[tuple[int, int]], kinds: Sequence[Ranking]) -> Iterator[tuple[int, Note]]:
     """Where lines are left out, how many of each class; and after a shown failure or warning, how often it comes again unseen."""
     for ranked in kinds:
         for place, more in _unseen(ranked, runs):
@@ -302,7 +302,7 @@ def _left_out(classes: bytearray, start: int, stop: int) -> list[str]:
     return [*parts, plural(rest, "other line")] if parts and rest else parts
 
 
-def _unseen(ranked: Ranked, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _unseen(ranked: Ranking, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """The line after the first shown one of each kind, and how many of its kind are not shown."""
     places: dict[str, int] = {}
     seen: dict[str, int] = {}

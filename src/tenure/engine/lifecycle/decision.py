@@ -127,7 +127,7 @@ class _Limit(Struct, frozen=True, kw_only=True, gc=False):
     forced: bool
 
 
-class _Call(Struct, frozen=True, kw_only=True, gc=False):
+class _Occasion(Struct, frozen=True, kw_only=True, gc=False):
     """The call that is to be made: when, and what goes out beside the view."""
 
     moment: Moment
@@ -183,7 +183,7 @@ class Decisions:
         within = f"{total:,} tokens are within the limit"
         if limit is None and self._waiting is None:
             return Stay(reason=within)
-        call = _Call(moment=moment, at=at, extra=extra, total=total)
+        call = _Occasion(moment=moment, at=at, extra=extra, total=total)
         forced = limit is not None and limit.forced
         if not forced and (due := self._due(call)) is not None:
             return due
@@ -217,7 +217,7 @@ class Decisions:
             return self._stay(self._why_waiting(price), price)
         return self._offered(rehearsal, view, price, name, moment, reason, forced=forced)
 
-    def _due(self, call: _Call) -> Decision | None:
+    def _due(self, call: _Occasion) -> Decision | None:
         """A plan that waited and whose time has come; a first look at its price is O(1)."""
         waiting, session = self._waiting, self._session
         if waiting is None:
@@ -238,7 +238,7 @@ class Decisions:
             self._waiting = replace(self._waiting, turns=waiting.turns)
         return decision if isinstance(decision, Propose) else None
 
-    def _propose(self, policy: Policy, call: _Call, limit: _Limit) -> Decision:
+    def _propose(self, policy: Policy, call: _Occasion, limit: _Limit) -> Decision:
         session, budget, forced = self._session, self._session.setup.budget, limit.forced
         goal = limit.tokens if policy.conduct.amount == "limit" else budget.floor_of(limit.tokens)
         if budget.target is not None:
@@ -304,7 +304,7 @@ class Decisions:
         little = self._is_little(self._session.provider(rehearsal.saved), after, limit)
         return little and rehearsal.exhausted and (after > limit.tokens or not limit.forced)
 
-    def _is_spent(self, limit: _Limit, call: _Call) -> bool:
+    def _is_spent(self, limit: _Limit, call: _Occasion) -> bool:
         """Whether nothing has changed since the policy last had nothing more to offer; without force a little change is not enough.
 
         What it offered and was not worth it then is looked at again when by a first look it is worth it now.
@@ -358,7 +358,7 @@ class Decisions:
                 return _Limit(name=name, tokens=tokens, forced=name != "target")
         return None
 
-    def _short(self, call: _Call, limit: _Limit, reason: str) -> Decision:
+    def _short(self, call: _Occasion, limit: _Limit, reason: str) -> Decision:
         """Nothing can be done: said of a limit that can wait, and surfaced of one that forces."""
         return self._unmet(call.total, limit, call.extra) if limit.forced else Stay(reason=reason)
 

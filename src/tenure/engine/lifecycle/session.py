@@ -27,18 +27,7 @@ from tenure.engine.record.index import Index
 from tenure.engine.record.tools import Kinds
 from tenure.engine.view.action import Action
 from tenure.engine.view.edit import Commit, Moment
-from tenure.engine.view.guard import (
-    Guard,
-    Hold,
-    HoldKind,
-    Holds,
-    active_of,
-    entries_under,
-    faithful_guard,
-    fresh_recalls,
-    opening_of,
-    tail_of,
-)
+from tenure.engine.view.guard import Guard, Hold, HoldKind, Holds, entries_under, faithful_guard, governed_guard
 from tenure.engine.view.project import Projection, View, changed_from
 from tenure.engine.view.rules import Rules
 
@@ -217,16 +206,13 @@ class Session:
         if self.setup.faithful and not governed:
             return faithful_guard(index, view)
         conduct = self.setup.policy.conduct if self.setup.policy else Conduct()
-        limit, exchanges = int(self.setup.budget.limit / self.ratio), conduct.tail_exchanges
-        return Guard(
+        return governed_guard(
             index,
-            tail=tail_of(index, view, limit, exchanges),
-            opening=opening_of(index, view),
+            view,
+            int(self.setup.budget.limit / self.ratio),
+            exchanges=conduct.tail_exchanges,
             holds=self._holds,
-            # Without a tail, as in the paper: it knows no recall, and an open episode stays whole.
-            recalled=fresh_recalls(index, view, limit) if exchanges else frozenset(),
             before_marks=conduct.before_marks,
-            active_from=active_of(index, view, limit) if exchanges else 0,
         )
 
     def situation(self, *, goal: int = 0) -> Situation:

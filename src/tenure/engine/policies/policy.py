@@ -129,7 +129,7 @@ def _missing(index: Index, places: Iterable[At]) -> str:
 _UNMARKED: Final = "older results and messages are shortened or leave, inside episodes and outside."
 
 
-class Chain(Struct, frozen=True, kw_only=True):
+class PolicyChain(Struct, frozen=True, kw_only=True):
     """All actions of the first policy, then all of the next; what the first took, the next finds gone.
 
     What one is reluctant to do, and all that it would do after that, comes when the others have nothing more to offer.
@@ -158,8 +158,8 @@ class Chain(Struct, frozen=True, kw_only=True):
         yield from itertools.chain.from_iterable(reluctant)
 
 
-def chain(first: Policy, *others: Policy) -> Chain:
+def chain(first: Policy, *others: Policy) -> PolicyChain:
     """The policies in this order: `chain(Tiered(), Cwl())`. What any of them leaves alone of the tail, all do."""
     policies = (first, *others)
     conduct = reduce(Conduct.joined, (policy.conduct for policy in policies))
-    return Chain(name="+".join(policy.name for policy in policies), policies=policies, conduct=conduct)
+    return PolicyChain(name="+".join(policy.name for policy in policies), policies=policies, conduct=conduct)

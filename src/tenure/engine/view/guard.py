@@ -192,6 +192,27 @@ def faithful_guard(index: Index, view: Projection) -> Guard:
     )
 
 
+def governed_guard(
+    index: Index,
+    view: Projection,
+    limit: int,
+    *,
+    exchanges: int = TAIL_EXCHANGES,
+    holds: Holds | None = None,
+    before_marks: bool = False,
+) -> Guard:
+    """What is protected under a limit of o200k tokens. Without a tail, as in the paper, no recall is, and an open episode stays whole. O(tail)."""
+    return Guard(
+        index,
+        tail=tail_of(index, view, limit, exchanges),
+        opening=opening_of(index, view),
+        holds=holds,
+        recalled=fresh_recalls(index, view, limit) if exchanges else frozenset(),
+        before_marks=before_marks,
+        active_from=active_of(index, view, limit) if exchanges else 0,
+    )
+
+
 def tail_of(index: Index, view: Projection, limit: int, exchanges: int = TAIL_EXCHANGES) -> frozenset[int]:
     """The entries of the open exchange and of the newest completed ones, these at most TAIL_SHARE of `limit` o200k tokens.
 

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.engine.view.guard import Guard, active_of, fresh_recalls, opening_of, tail_of
+from tenure.engine.view.guard import governed_guard
 from tenure.engine.view.laws import protection, reasoning_is_valid, structural
-from tenure.engine.view.project import Projection
+from tenure.engine.view.project import Projection, projection_of
 from tenure.engine.view.rules import Rules
 
 
@@ -62,9 +62,9 @@ def _lawful(
     earlier: Sequence[Commit], later: Sequence[Commit], commits: Sequence[Commit], at: int, shared: Shared
 ) -> tuple[Commit, ...]:
     """The longest prefix of the later commits after which the view is lawful."""
-    index, view = shared.index, _projection(shared.index, at, earlier)
-    before, guard = view.freeze(), _guard(shared, view)
-    today = _projection(index, at, [_cut(commit, at) for commit in commits])  # of the shared entries, in the source
+    index, view = shared.index, projection_of(shared.index, at, earlier)
+    before, guard = view.freeze(), governed_guard(index, view, shared.limit)
+    today = projection_of(index, at, [_cut(commit, at) for commit in commits])  # of the shared entries, in the source
     kept = 0
     for number, commit in enumerate(later, start=1):
         view.apply(commit.edits)
@@ -77,26 +77,6 @@ def _lawful(
         if not wrong and not _hides(view, today):
             kept = number
     return tuple(later[:kept])
-
-
-def _projection(index: Index, at: int, commits: Sequence[Commit]) -> Projection:
-    view = Projection(index)
-    for commit in commits:
-        view.grow_to(min(commit.entries, at))
-        view.apply(commit.edits)
-    view.grow_to(at)
-    return view
-
-
-def _guard(shared: Shared, view: Projection) -> Guard:
-    index, limit = shared.index, shared.limit
-    return Guard(
-        index,
-        tail=tail_of(index, view, limit),
-        opening=opening_of(index, view),
-        recalled=fresh_recalls(index, view, limit),
-        active_from=active_of(index, view, limit),
-    )
 
 
 def _hides(view: Projection, today: Projection) -> bool:
@@ -112,9 +92,8 @@ def _hides(view: Projection, today: Projection) -> bool:
 
 def _cut(commit: Commit, at: int) -> Commit:
     """What a commit did to the entries below `at`; inserted entries aside, which no question is about."""
-    return replace(
-        commit, edits=tuple(edit for edit in commit.edits if not isinstance(edit, Insert | Remove) and edit.entry < at)
-    )
+    edits = tuple(edit for edit in commit.edits if not isinstance(edit, Insert | Remove) and edit.entry < at)
+    return replace(commit, entries=min(commit.entries, at), edits=edits)
 
 
 def _shared(edits: Sequence[Edit], at: int, keys: set[str]) -> Iterator[Edit]:
