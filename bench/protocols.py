@@ -25,7 +25,7 @@ from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import compacted
 from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import CEILINGS, USUAL, Conditions, budget_of, isolated
-from tenure.lab.protocols.tasks import HUMAN_TOKENS, Task, laid_out
+from tenure.lab.protocols.tasks import HUMAN_TOKENS, Task, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.query import write
 from tenure.lab.report.template import asking
@@ -66,7 +66,7 @@ def main() -> None:
     only, names, floor = given.only.split(","), given.policies.split(","), given.floor or None
     conditions = replace(USUAL, head_tokens=given.head)
     started = time.perf_counter()
-    conversations = laid_out(sorted(filter(_is_known, _files(given.folders))), TOKENIZER, human_tokens=given.human or None)
+    conversations = layout_of(sorted(filter(_is_known, _files(given.folders))), TOKENIZER, human_tokens=given.human or None)
     tasks = [task for conversation in conversations for task in conversation]
     if not tasks:
         print("no session with an answer of a model in it")

@@ -239,7 +239,7 @@ def test_whoever_waits_hears_of_every_job_that_is_settled(tmp_path: Path) -> Non
     keep = Keep(tmp_path / "kept")
     list(spread(work, jobs[:1], Summed, keep=keep))
     heard: list[tuple[int, int]] = []
-    list(spread(work, jobs, Summed, keep=keep, told=lambda done, of: heard.append((done, of))))
+    list(spread(work, jobs, Summed, keep=keep, progress=lambda done, of: heard.append((done, of))))
     assert heard == [(1, 3), (2, 3), (3, 3)]
 
 

@@ -169,17 +169,17 @@ def swe_bench(
     wanted = [each for each in instances_in(instances) if not only or each.instance_id in only]
     setup = _setup(model, condition, ceiling, base_url, max_steps, max_usd, fields, sandbox=sandbox)
     out.mkdir(parents=True, exist_ok=True)
-    told = predicted(
+    predictions = predicted(
         wanted,
         setup,
         repositories,
         out,
         together=one_session,
-        told=lambda instance, outcome, prediction: sys.stderr.write(
+        report=lambda instance, outcome, prediction: sys.stderr.write(
             line_of_instance(instance.instance_id, outcome, prediction.model_patch) + "\n"
         ),
     )
-    asyncio.run(told)
+    asyncio.run(predictions)
     sys.stdout.write(visible(f"{out / PREDICTIONS}\n"))
 
 

@@ -64,7 +64,7 @@ def evidence(
                 runner,
                 keep=kept,
                 labels=_labels(out),
-                heard=watched.hear,
+                progress=watched.update,
             )
     except KeyboardInterrupt:
         console.print("interrupted; what was finished is kept: go on with --resume", style="yellow")
@@ -120,6 +120,6 @@ class _Watched:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._bar.stop()
 
-    def hear(self, what: str, done: int, of: int) -> None:
+    def update(self, what: str, done: int, of: int) -> None:
         """So many of so many are done."""
         self._bar.update(self._task, description=what, completed=done, total=of)

@@ -13,7 +13,7 @@ from tenure.engine.view.edit import Drop, Insert, Remove
 from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, SummaryLine
 from tenure.lab.protocols.compaction import ASKED_TOKENS, Compacting, Compaction, Says, charged, compacted
 from tenure.lab.protocols.runs import USUAL, budget_of, options
-from tenure.lab.protocols.tasks import Task, laid_out
+from tenure.lab.protocols.tasks import Task, layout_of
 from tenure.lab.replay import replay
 
 TOKENIZER = o200k()
@@ -30,7 +30,7 @@ def tasks(tmp_path: Path) -> tuple[Task, ...]:
     change = ("call", "Write", '{"file_path": "tools/barn/hinge.py", "content": "print(1)"}', "written")
     turns = (("human", WISH), change, run("ls", "docs/papers/roof-plan.md"), *rows)
     asks = (run("python tools/barn/hinge.py", "1"), read("docs/papers/roof-plan.md", "none"), ("say", "Ok."))
-    (found,) = laid_out([recording(tmp_path / "s.jsonl", *turns, *asks)], TOKENIZER)
+    (found,) = layout_of([recording(tmp_path / "s.jsonl", *turns, *asks)], TOKENIZER)
     return found
 
 
@@ -74,7 +74,7 @@ def test_no_request_is_broken_by_it(tasks: tuple[Task, ...]) -> None:
 
 def test_a_reply_that_weighs_more_than_is_kept_stays_whole_with_its_results(tmp_path: Path) -> None:
     rows = [read(f"part_{number}.txt", bulk(300, f"part {number}")) for number in range(6)]
-    (found,) = laid_out([recording(tmp_path / "s.jsonl", ("human", WISH), *rows, ("say", "Ok."))], TOKENIZER)
+    (found,) = layout_of([recording(tmp_path / "s.jsonl", ("human", WISH), *rows, ("say", "Ok."))], TOKENIZER)
     lines = lines_of(found, how=replace(HOW, keep=500))
     assert commits(lines)
     assert isinstance(lines[-1], SummaryLine)
@@ -84,7 +84,7 @@ def test_a_reply_that_weighs_more_than_is_kept_stays_whole_with_its_results(tmp_
 def test_the_words_of_people_go_too(tmp_path: Path) -> None:
     rows = [read(f"part_{number}.txt", bulk(80, f"part {number}")) for number in range(20)]
     turns = (("human", "Hello."), ("say", "Yes?"), ("human", WISH), *rows, ("say", "Ok."))
-    (found,) = laid_out([recording(tmp_path / "s.jsonl", *turns)], TOKENIZER)
+    (found,) = layout_of([recording(tmp_path / "s.jsonl", *turns)], TOKENIZER)
     assert Drop(entry=2, block=0) in commits(lines_of(found))[0].edits
 
 

@@ -18,8 +18,8 @@ from tenure.lab.bill import bill_of
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun, Line
 from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
-from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, told
-from tenure.lab.protocols.tasks import Task, laid_out
+from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, without_head
+from tenure.lab.protocols.tasks import Task, layout_of
 from tenure.lab.replay import Source, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result, system
@@ -53,7 +53,7 @@ def tasks(tmp_path: Path) -> tuple[Task, ...]:
         start=START + timedelta(days=1),
     )
     recording(tmp_path / "q" / "1.jsonl", ("human", "Else."), *many("third"), asks, ("say", "Ok."))
-    (found,) = laid_out(map(str, tmp_path.rglob("*.jsonl")), TOKENIZER)
+    (found,) = layout_of(map(str, tmp_path.rglob("*.jsonl")), TOKENIZER)
     return found
 
 
@@ -66,7 +66,7 @@ def alone(task: Task, name: str = "sliding-window", budget: Budget = CEILING) ->
 
 
 def lines_of(task: Task, name: str, budget: Budget = CEILING) -> list[Line]:
-    return list(replay([told(source(task.source))], options(policy_named(name), budget, CONDITIONS), TOKENIZER))
+    return list(replay([without_head(source(task.source))], options(policy_named(name), budget, CONDITIONS), TOKENIZER))
 
 
 def test_without_eviction_nothing_is_missed_and_the_bill_is_the_calls(tasks: tuple[Task, ...]) -> None:
@@ -114,7 +114,7 @@ def test_what_tasks_cost_adds_up_to_the_calls_of_the_bill(tasks: tuple[Task, ...
 
 @pytest.mark.parametrize("name", ["none", "cwl", "sliding-window"])
 def test_a_conversation_of_one_task_is_that_task_alone(tasks: tuple[Task, ...], name: str) -> None:
-    (task,), *_ = laid_out([tasks[0].source], TOKENIZER)
+    (task,), *_ = layout_of([tasks[0].source], TOKENIZER)
     budget = budget_of(None) if name == "none" else CEILING
     assert ran((task,), name, budget).measured == alone(task, name, budget).measured
 
@@ -130,5 +130,5 @@ def test_rows_survive_json(tasks: tuple[Task, ...]) -> None:
 
 def test_system_prompts_and_what_the_recorded_agent_did_to_its_window_are_left_out() -> None:
     events: list[Event] = [system("You are."), human("Hi."), reply(call("read", path="a")), result("x"), Rewritten(reason="r")]
-    _, left = told(Source("s", lambda: ("made up", iter(events)))).events()
+    _, left = without_head(Source("s", lambda: ("made up", iter(events)))).events()
     assert list(left) == [event for event in events if isinstance(event, Draft) and event.role != "system"]

@@ -6,7 +6,7 @@ from logged import START, read, recording
 
 from tenure.engine.record.entry import Draft
 from tenure.lab.loading import source
-from tenure.lab.protocols.tasks import GAP_S, RARE_TASKS, SHARED_NAMES, Task, laid_out
+from tenure.lab.protocols.tasks import GAP_S, RARE_TASKS, SHARED_NAMES, Task, layout_of
 from tenure.testing.builders import by_words
 
 
@@ -19,7 +19,7 @@ def naming(path: Path, *files: str) -> str:
 
 
 def laid(*addresses: str, human_tokens: int | None = None) -> list[Task]:
-    return [task for tasks in laid_out(addresses, by_words, human_tokens=human_tokens) for task in tasks]
+    return [task for tasks in layout_of(addresses, by_words, human_tokens=human_tokens) for task in tasks]
 
 
 def times(task: Task) -> list[datetime]:
@@ -78,10 +78,10 @@ def test_a_time_that_cannot_be_moved_is_no_time(tmp_path: Path, at: str) -> None
 def test_a_conversation_ends_before_the_words_of_people_would_fill_it(tmp_path: Path) -> None:
     sizes = {"a": 40, "b": 40, "c": 40, "d": 300, "e": 40}
     addresses = [plain(tmp_path / name / "s.jsonl", words=words) for name, words in sizes.items()]
-    found = laid_out(addresses, by_words, human_tokens=100)
+    found = layout_of(addresses, by_words, human_tokens=100)
     assert [[Path(task.source).parent.name for task in tasks] for tasks in found] == [["a", "b"], ["c"], ["d"], ["e"]]
     assert [(task.conversation, task.number) for tasks in found for task in tasks] == [(0, 0), (0, 1), (1, 0), (2, 0), (3, 0)]
-    assert len(laid_out(addresses, by_words, human_tokens=None)) == 1
+    assert len(layout_of(addresses, by_words, human_tokens=None)) == 1
 
 
 def test_a_task_depends_on_an_earlier_one_of_its_project_whose_names_it_uses(tmp_path: Path) -> None:

@@ -67,9 +67,9 @@ def address_of(folder: str, name: str) -> str:
     return str(Path(folder, name))
 
 
-def told(words: str, folder: str) -> str:
-    """What was said about a member, without the folder's own place."""
-    return words.replace(str(Path(folder)) + "/", "").replace(str(Path(folder)) + "\\", "")
+def without_folder(text: str, folder: str) -> str:
+    """A text about a member, without the folder's own place."""
+    return text.replace(str(Path(folder)) + "/", "").replace(str(Path(folder)) + "\\", "")
 
 
 def _named(address: str, folder: Path) -> str:

@@ -23,13 +23,13 @@ from tenure.engine.policies.provenance.weights import Weights
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
 from tenure.lab.events import AccumulatingRun, Billed, CutLine, IsolatedRun, Needed, Profile
-from tenure.lab.evidence.corpus import Corpus, Member, address_of, source_of, told
+from tenure.lab.evidence.corpus import Corpus, Member, address_of, source_of, without_folder
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import EARLY, LATE, Compacting, compacted
 from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import CEILINGS, UNBOUNDED, budget_of, isolated, limits
-from tenure.lab.protocols.tasks import Task, laid_out
+from tenure.lab.protocols.tasks import Task, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.replay import Source
 from tenure.lab.spread import Engine, Failed, Keep, spread
@@ -134,15 +134,17 @@ def gathered(
     *,
     keep: Keep | None = None,
     labels: tuple[Label, ...] = (),
-    heard: Progress = lambda _what, _done, _of: None,
+    progress: Progress = lambda _what, _done, _of: None,
 ) -> Gathered:
     """Run what is asked for: first what every section needs, then the rest, longest first. Raises StoreError when `keep` cannot be written."""
     failed: list[Failed] = []
 
     def run(what: str, jobs: Sequence[Job]) -> list[tuple[Job, Lines]]:
-        results = spread(work, jobs, Lines, engine=engine, keep=keep, told=lambda done, of: heard(what, done, of))
+        results = spread(work, jobs, Lines, engine=engine, keep=keep, progress=lambda done, of: progress(what, done, of))
         pairs = list(zip(jobs, results, strict=True))
-        failed.extend(replace(each, reason=told(each.reason, corpus.folder)) for _, each in pairs if isinstance(each, Failed))
+        failed.extend(
+            replace(each, reason=without_folder(each.reason, corpus.folder)) for _, each in pairs if isinstance(each, Failed)
+        )
         return [(job, each) for job, each in pairs if isinstance(each, Lines)]
 
     seen = run("reading", of_sessions(corpus, ("profile",)))
@@ -268,7 +270,7 @@ def _billed(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
 
 def _laid_out(job: Job, tokenizer: Tokenizer) -> Iterator[Line]:
     names = {address_of(job.folder, member.name): member.name for member in job.members}
-    for tasks in laid_out(names, tokenizer):
+    for tasks in layout_of(names, tokenizer):
         for task in tasks:
             name = names[task.source]
             yield replace(task, source=name, project=name.rpartition("/")[0])

@@ -20,10 +20,10 @@ def accumulating(
 ) -> AccumulatingRun:
     """One conversation under the budget; `policy` None evicts nothing. Raises InputError when a source cannot be read."""
     lines = replay([task.as_source() for task in tasks], options(policy, budget, conditions), tokenizer)
-    return told_apart(lines, tasks, policy.name if policy else "none", limits(budget), conditions)
+    return run_of(lines, tasks, policy.name if policy else "none", limits(budget), conditions)
 
 
-def told_apart(
+def run_of(
     lines: Iterable[Line],
     tasks: Sequence[Task],
     policy: str,

@@ -175,7 +175,7 @@ def _three_times(rows: Rows) -> Finding:
     higher = [row for ceiling in (HIGH, ABOVE, WINDOW) if (row := rows.policy.get(ceiling)) is not None]
     ratios = {row.ceiling: _times(row, low) for row in higher}
     best = max(ratios.values())
-    told = ", ".join(f"{ratio:.1f} times less than at {_k(ceiling)}" for ceiling, ratio in ratios.items())
+    text = ", ".join(f"{ratio:.1f} times less than at {_k(ceiling)}" for ceiling, ratio in ratios.items())
     each = [then.usd / now.usd for now, then in _touched(low, higher[-1])]
     figures = (
         *(Figure(name=f"cost at {_k(ceiling)} over cost at 50k", value=ratio, unit="times") for ceiling, ratio in ratios.items()),
@@ -184,8 +184,8 @@ def _three_times(rows: Rows) -> Finding:
         Figure(name="calls that miss something, at 50k over 120k", value=_over(low, high), unit="times"),
     )
     if best >= NEAR_TIMES:
-        return "holds", told, figures
-    return ("partly" if best >= 1.0 + ALIKE else "does not hold"), told, figures
+        return "holds", text, figures
+    return ("partly" if best >= 1.0 + ALIKE else "does not hold"), text, figures
 
 
 def _jump(rows: Rows) -> Finding:

@@ -29,7 +29,7 @@ from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
 from tenure.lab.harm.names import Form, names_of
-from tenure.lab.protocols.accumulating import told_apart
+from tenure.lab.protocols.accumulating import run_of
 from tenure.lab.protocols.runs import UNBOUNDED, USUAL, Conditions, limits, options
 from tenure.lab.protocols.tasks import Task
 from tenure.lab.replay import replay
@@ -87,7 +87,7 @@ def compacted(
     budget = Budget(ceiling=compacting.trigger, window=UNBOUNDED)
     how = options(policy, budget, replace(conditions, faithful=True))
     lines = charged(replay([task.as_source() for task in tasks], how, tokenizer))
-    return told_apart(lines, tasks, policy.name, limits(budget), conditions, variant=compacting.says)
+    return run_of(lines, tasks, policy.name, limits(budget), conditions, variant=compacting.says)
 
 
 def charged(lines: Iterable[Line]) -> Iterator[Line]:
@@ -203,12 +203,12 @@ def _summary(situation: Situation, place: int, says: Says, size: int) -> str:
         return _filled(OPENING, size, situation)
     rows = [row.entry for row in situation.view.rows()]
     old = next((insert.text for insert in situation.view.inserts if insert.text.startswith(OPENING)), "")
-    told = _HANDLE.sub("", _brief(situation, rows, place, old))
+    text = _HANDLE.sub("", _brief(situation, rows, place, old))
     if says == "names":
-        told = _with_names(
-            told, _named((situation.read(entry) for entry in reversed(rows) if entry < place), old), size, situation
+        text = _with_names(
+            text, _named((situation.read(entry) for entry in reversed(rows) if entry < place), old), size, situation
         )
-    return _filled(told, size, situation)
+    return _filled(text, size, situation)
 
 
 def _brief(situation: Situation, rows: Sequence[int], place: int, old: str) -> str:
@@ -233,18 +233,18 @@ def _named(newest_first: Iterable[Entry], old: str) -> Iterator[str]:
     yield from old.partition(f"{NAMED}\n")[2].split("\n\n")[0].split("\n")
 
 
-def _with_names(told: str, names: Iterable[str], size: int, situation: Situation) -> str:
-    room = size - situation.count(told) - situation.count(NAMED)
+def _with_names(text: str, names: Iterable[str], size: int, situation: Situation) -> str:
+    room = size - situation.count(text) - situation.count(NAMED)
     listed: list[str] = []
     for name in dict.fromkeys(filter(None, names)):
         room -= situation.count(name) + 1
         if room < 0:
             break
         listed.append(name)
-    return "\n\n".join([told, "\n".join([NAMED, *listed])]) if listed else told
+    return "\n\n".join([text, "\n".join([NAMED, *listed])]) if listed else text
 
 
-def _filled(told: str, size: int, situation: Situation) -> str:
+def _filled(text: str, size: int, situation: Situation) -> str:
     """The text with words that name nothing, up to `size` tokens."""
-    words = (size - situation.count(f"{told}\n\n{_REST}\n")) // situation.count(_FILLER)
-    return f"{told}\n\n{_REST}\n{_FILLER * words}".rstrip() if words > 0 else told
+    words = (size - situation.count(f"{text}\n\n{_REST}\n")) // situation.count(_FILLER)
+    return f"{text}\n\n{_REST}\n{_FILLER * words}".rstrip() if words > 0 else text

@@ -18,7 +18,7 @@ from tenure.lab.harm.holdings import Held
 from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.use import Use
 from tenure.lab.harm.watch import uses_of
-from tenure.lab.protocols.runs import UNBOUNDED, told
+from tenure.lab.protocols.runs import UNBOUNDED, without_head
 from tenure.lab.protocols.workload import use_of
 from tenure.lab.replay import Options, Source
 from tenure.lab.replay import replay as replayed
@@ -31,7 +31,7 @@ STEP_BANDS: Final = (1, 2, 4, 8, 16, 32, 64, 128)  # replies of the model since
 def curves(source: Source, tokenizer: Tokenizer) -> Curves:
     """The curves of one session. One pass over it and one over its needs. Raises InputError when it cannot be read."""
     session = _Session()
-    lines = replayed([told(source)], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer)
+    lines = replayed([without_head(source)], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer)
     found = uses_of(of_line(line) for line in session.watched(line for line in lines if isinstance(line, EntryLine)))
     return session.curves([use for use in found.found if use.part != "thinking"])
 

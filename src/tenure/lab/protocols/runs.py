@@ -163,7 +163,7 @@ def limits(budget: Budget) -> Limits:
     return limits_of(budget, unbounded=UNBOUNDED)
 
 
-def told(source: Source) -> Source:
+def without_head(source: Source) -> Source:
     """A source without its system messages, for which the head stands, and without what its agent did to its own window."""
 
     def events() -> tuple[str, Iterator[Event]]:
@@ -186,5 +186,5 @@ def isolated(
         policy=policy.name if policy else "none",
         budget=limits(budget),
         head_tokens=conditions.head_tokens,
-        measured=measured(replay([told(source)], options(policy, budget, conditions), tokenizer)),
+        measured=measured(replay([without_head(source)], options(policy, budget, conditions), tokenizer)),
     )

@@ -16,7 +16,7 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
 from tenure.lab.harm.names import Form, names_of
 from tenure.lab.loading import source
-from tenure.lab.protocols.runs import told
+from tenure.lab.protocols.runs import without_head
 from tenure.lab.replay import Source
 from tenure.logs.reader import Event
 
@@ -47,7 +47,7 @@ class Task(Struct, frozen=True, kw_only=True, tag="task", tag_field="type"):
 
     def as_source(self) -> Source:
         """The session with its times moved. Raises InputError when it cannot be opened."""
-        return _moved(told(source(self.source)), timedelta(seconds=self.shift_s))
+        return _moved(without_head(source(self.source)), timedelta(seconds=self.shift_s))
 
 
 class _Seen(Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class _Seen(Struct, frozen=True, kw_only=True):
     names: frozenset[str]
 
 
-def laid_out(
+def layout_of(
     addresses: Iterable[str], tokenizer: Tokenizer, *, human_tokens: int | None = HUMAN_TOKENS, gap_s: float = GAP_S
 ) -> tuple[tuple[Task, ...], ...]:
     """The tasks of each conversation, in order. One pass over the sources. Raises InputError when one cannot be read.
@@ -79,7 +79,7 @@ def _seen(address: str, tokenizer: Tokenizer) -> _Seen:
     times: list[datetime] = []
     started = ""
     names: set[str] = set()
-    _, events = told(source(address)).events()
+    _, events = without_head(source(address)).events()
     for event in events:
         if not isinstance(event, Draft):
             continue

@@ -22,28 +22,28 @@ def spread(
     *,
     engine: Engine = one_process,
     keep: Keep | None = None,
-    told: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[R | Failed]:
     """The result of each job, in the order of the jobs: what `work` made of it, or why it failed.
 
     `work` is a function of a module and gives a `result`. Each result goes into `keep` as soon as it is there, whatever its place; what failed is
-    tried again next time. `told` hears how many of how many jobs are settled. Raises StoreError when `keep` cannot be written.
+    tried again next time. `progress` hears how many of how many jobs are settled. Raises StoreError when `keep` cannot be written.
     """
     code = code_of(work)
     keys = [_key(code, work, job) for job in jobs]
     settled: dict[int, R | Failed] = _kept(keep, keys, result) if keep else {}
     rest = [place for place in range(len(jobs)) if place not in settled]
     given, count = 0, len(settled)
-    if told:
-        told(count, len(jobs))
+    if progress:
+        progress(count, len(jobs))
     for number, answer in engine(Task(work, code), [jobs[place] for place in rest]):
         place = rest[number]
         settled[place] = _settled(answer, jobs[place].name, result)
         if keep and isinstance(answer, bytes):
             keep.put(keys[place], answer)
         count += 1
-        if told:
-            told(count, len(jobs))
+        if progress:
+            progress(count, len(jobs))
         while given in settled:
             yield settled.pop(given)
             given += 1

@@ -48,11 +48,11 @@ def write_trajectory(logs: Path, outcome: Outcome) -> Path | None:
             spent = {each.n: each.spent for each in store.usages(outcome.session)}
     except (InputError, StoreError):
         return None
-    told = trajectory(
+    steps = trajectory(
         entries, spent, session=outcome.session, model=outcome.model, version=own_version(), extra=summary_of(outcome)
     )
     path = logs / TRAJECTORY
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1))
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(steps), indent=1))
     return path
 
 

@@ -99,7 +99,7 @@ async def predicted(
     world: World | None = None,
     *,
     together: bool = False,
-    told: Callable[[Instance, Outcome, Prediction], object] | None = None,
+    report: Callable[[Instance, Outcome, Prediction], object] | None = None,
 ) -> tuple[Prediction, ...]:
     """Play every instance and write its prediction, into `folder`; `together` in one session over all. What has a prediction already is passed over.
 
@@ -127,8 +127,8 @@ async def predicted(
         with (folder / PREDICTIONS).open("ab") as file:
             file.write(msgspec.json.encode(prediction) + b"\n")
         done[instance.instance_id] = prediction
-        if told is not None:
-            told(instance, outcome, prediction)
+        if report is not None:
+            report(instance, outcome, prediction)
     return tuple(done[each.instance_id] for each in instances)
 
 
