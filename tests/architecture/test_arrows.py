@@ -39,7 +39,23 @@ IMPURE = {
     "httpx",
     "uuid",
 }
-HEAVY = {"sqlalchemy", "tiktoken", "hypothesis", "genai_prices", "rich", "typer", "openai", "anthropic", "ray", "textual", "mcp"}
+HEAVY = {
+    "sqlalchemy",
+    "tiktoken",
+    "hypothesis",
+    "genai_prices",
+    "rich",
+    "typer",
+    "openai",
+    "anthropic",
+    "ray",
+    "textual",
+    "mcp",
+    "duckdb",
+    "altair",
+    "jinja2",
+    "vl_convert",
+}
 
 
 def imports(path: Path) -> Iterator[str]:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = ("openai", "anthropic", "textual", "mcp", "ray", "numpy", "starlette")
+HEAVY = ("openai", "anthropic", "textual", "mcp", "ray", "numpy", "starlette", "duckdb", "altair", "jinja2", "vl_convert")
 
 
 def loaded(code: str, folder: Path) -> list[str]:
