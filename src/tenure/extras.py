@@ -1,6 +1,7 @@
 """Optional dependencies: which extra of this package installs a module or program, and the error that says so."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Final
 
@@ -33,9 +34,17 @@ class NotInstalled(InputError):
     """An optional dependency is missing; `str(error)` says how to install it."""
 
     def __init__(self, name: str) -> None:
-        """`name` is one of `EXTRAS`."""
+        """`name` is one of `EXTRAS`, or a module inside of one."""
         super().__init__(name, "not installed")
-        self.args = (f"{name} is not installed: pip install 'tenure[{EXTRAS[name]}]'",)
+        self.args = (f"{name} is not installed: pip install 'tenure[{EXTRAS[name.partition('.')[0]]}]'",)
+
+
+def is_installed(name: str) -> bool:
+    """Whether a module can be imported; it is not loaded."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
 
 
 def not_installed(error: ModuleNotFoundError) -> NotInstalled | None:

@@ -21,7 +21,7 @@ def test_a_name_says_which_api_is_spoken_and_with_whom(spec: str, base_url: str,
     assert (choice.api, choice.provider) == (api, provider)
 
 
-@pytest.mark.parametrize("spec", ["", "gpt-5", "gemini:x", "openai:", "anthropic: "])
+@pytest.mark.parametrize("spec", ["", "gpt-5", "bard:x", "openai:", "anthropic: "])
 def test_another_name_is_refused_with_what_there_is(spec: str) -> None:
     with pytest.raises(InputError, match="openai:NAME or anthropic:NAME"):
         chosen(spec)

@@ -92,7 +92,35 @@ def responses(draw: st.DrawFn) -> list[Value]:
     return items
 
 
-CONVERSATIONS = {"anthropic": anthropic(), "openai-chat": chat(), "openai-responses": responses()}
+@st.composite
+def gemini(draw: st.DrawFn) -> list[Value]:
+    """Contents with thoughts, signatures, calls with ids or without, and responses of every form."""
+    contents: list[Value] = []
+    has_ids = draw(st.booleans())
+    text = st.builds(lambda text, more: {"text": text, **more}, shown, extras)
+    image = st.just({"inlineData": {"mimeType": "image/png", "data": PNG}})
+    for turn in range(draw(st.integers(1, 3))):
+        contents.append({"role": "user", "parts": draw(st.lists(st.one_of(text, image), min_size=1, max_size=2))})
+        named = [{"id": f"g{turn}_{n}"} if has_ids else {} for n in range(draw(st.integers(0, 3)))]
+        calls: list[Value] = [{"functionCall": {**each, "name": "read", "args": draw(arguments)}} for each in named]
+        for call in calls[:1]:
+            call["thoughtSignature"] = "c2lnbmVk" * 12
+        thoughts = [{"text": draw(words), "thought": True}] if draw(st.booleans()) else []
+        texts = draw(st.lists(text, max_size=1)) or ([] if calls else [{"text": "ok", "thoughtSignature": "c2lnbmVk"}])
+        contents.append({"parts": [*thoughts, *texts, *calls], "role": "model", **draw(extras)})
+        if calls:
+            response = st.one_of(
+                st.builds(lambda key, said: {key: said}, st.sampled_from(["output", "result"]), words),
+                st.just({"error": "no such file"}),
+                st.just({"a": 1, "b": [2]}),
+            )
+            parts = [{"functionResponse": {**each, "name": "read", "response": draw(response)}} for each in named]
+            contents.append({"role": "user", "parts": parts})
+            contents.append({"role": "model", "parts": [{"text": draw(shown)}]})
+    return contents
+
+
+CONVERSATIONS = {"anthropic": anthropic(), "gemini": gemini(), "openai-chat": chat(), "openai-responses": responses()}
 
 spellings = st.sampled_from(
     [

@@ -18,6 +18,7 @@ from tenure.testing.validity import violations
 NAMES = sorted(APIS)
 RULES = {
     "anthropic": rules_for("anthropic", "claude-opus-5", "anthropic"),
+    "gemini": rules_for("google", "gemini-3-pro", "gemini"),
     "openai-chat": rules_for("openai", "gpt-5", "openai-chat"),
     "openai-responses": rules_for("openai", "gpt-5", "openai-responses"),
 }
@@ -43,7 +44,8 @@ def call_of(block: Block) -> str:
 
 def refused(target: str, pieces: Sequence[Piece]) -> tuple[str, ...]:
     rules = RULES[target]
-    return violations(json.loads(APIS[target].join(Head(), APIS[target].render(pieces))), rules)
+    api = APIS[target]
+    return violations(json.loads(api.join(Head(), api.ordered(api.render(pieces), pieces, rules))), rules)
 
 
 @pytest.mark.parametrize("source", NAMES)

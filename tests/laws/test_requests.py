@@ -10,7 +10,7 @@ from driving import NAMED, Case, Run, cases, proposal_of, quick
 from hypothesis import given
 from msgspec.structs import replace
 
-from tenure.apis import APIS as DIALECTS
+from tenure.apis import APIS
 from tenure.apis.api import Head
 from tenure.apis.rules import rules_for
 from tenure.apis.seals import seal, sealed_call_id
@@ -26,9 +26,10 @@ every_policy = pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
 HEAD = Head(fields={"model": "m", "max_tokens": 100})
 
 
-def body_of(run: Run, dialect: str) -> Body:
+def body_of(run: Run, dialect: str, rules: Rules) -> Body:
     """The request as it goes out."""
-    return json.loads(DIALECTS[dialect].join(HEAD, DIALECTS[dialect].render(run.pieces())))
+    api, pieces = APIS[dialect], run.pieces()
+    return json.loads(api.join(HEAD, api.ordered(api.render(pieces), pieces, rules)))
 
 
 def carry_out(run: Run) -> None:
@@ -37,17 +38,17 @@ def carry_out(run: Run) -> None:
 
 
 @every_policy
-@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize("dialect", sorted(APIS))
 @given(case=cases(longest=16))
 @quick
 def test_a_record_of_no_provider_makes_valid_requests_in_every_dialect(dialect: str, policy: Policy, case: Case) -> None:
-    rules = rules_for({"anthropic": "anthropic"}.get(dialect, "openai"), "", dialect)
+    rules = rules_for(APIS[dialect].server().provider, "", dialect)
     run = Run(Case(case.drafts, case.budget, replace(rules, reasoning_unit=False), case.extra, case.ratio), policy)
     for _ in run.replies():
         if run.entries[-1].role is Role.ASSISTANT:
             continue  # its results are still to come
         carry_out(run)
-        assert not violations(body_of(run, dialect), rules)
+        assert not violations(body_of(run, dialect, rules), rules)
 
 
 class Speaker:
@@ -127,7 +128,7 @@ def test_signed_reasoning_is_sent_as_its_provider_wants_it(thinking: Any, policy
     for draft in whole_replies(case.drafts):
         if draft.role is Role.ASSISTANT:
             carry_out(run)
-            request = body_of(run, "anthropic")
+            request = body_of(run, "anthropic", rules)
             assert not violations(request, rules)
         message = speaker.spoken(draft, request)
-        run.entries += run.session.append(*DIALECTS["anthropic"].parse([message])).entries
+        run.entries += run.session.append(*APIS["anthropic"].parse([message])).entries

@@ -32,7 +32,7 @@ OURS = ("stream", "stream_options", *LIMITS)
 
 
 @given(
-    name=st.sampled_from(sorted(BODIES)),
+    name=st.sampled_from(sorted({*BODIES} - {"gemini"})),  # whose settings stand in a member of their own
     before=settings,
     after=settings,
     said=st.lists(spoken, min_size=1, max_size=4),

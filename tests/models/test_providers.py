@@ -109,9 +109,11 @@ def test_a_missing_key_of_anthropic_shows_with_the_first_question(monkeypatch: p
     assert provider.seen == []
 
 
-@pytest.mark.parametrize("name", ["gpt-5-mini", "gemini:x", "openai:", ""])
+@pytest.mark.parametrize("name", ["gpt-5-mini", "bard:x", "openai:", ""])
 def test_a_name_says_which_api_is_spoken(name: str) -> None:
-    with pytest.raises(InputError, match="openai:NAME or anthropic:NAME or openai-chat:NAME or openai-responses:NAME"):
+    with pytest.raises(
+        InputError, match="openai:NAME or anthropic:NAME or google:NAME or openai-chat:NAME or openai-responses:NAME"
+    ):
         model_named(name)
 
 

@@ -61,7 +61,7 @@ def test_a_script_may_be_yaml_and_is_the_same(tmp_path: Path) -> None:
         ('{"replies": 3}', "no list of replies"),
         ('{"replies": [{"text": 3}]}', "reply 1"),
         ('{"replies": [{"text": "a"}, 3]}', "reply 2"),
-        ('{"dialect": "gemini", "replies": []}', "dialect 'gemini'"),
+        ('{"dialect": "bard", "replies": []}', "dialect 'bard'"),
         ('{"replies": [{"reply": {"status": 500}}]}', "a fault in a broken reply"),
         ('{"replies": [{"reply": {"text": "a"}, "how": "oddly"}]}', "reply 1"),
         ("[" * 100_000, "script"),

@@ -65,7 +65,8 @@ def _keyed(environment: Mapping[str, str], home: Path) -> Iterable[Available]:
     with suppress(InputError):  # said when the key is wanted
         kept = kept_keys(folder)
     for service in SERVICES:
-        why = f"{service.variable} is set" if environment.get(service.variable) else ""
+        variable = next((name for name in (service.variable, *service.also) if environment.get(name)), "")
+        why = f"{variable} is set" if variable else ""
         if not why and not service.is_local and (kept.get(service.name) or kept.get(service.host)):
             why = f"its key is in {folder / FILE}"
         if why:

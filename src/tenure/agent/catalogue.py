@@ -57,7 +57,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
     @property
     def family(self) -> str:
         """The service, of an API its maker: "openai" of "openai-chat"."""
-        return _service(self.kind).name if self.kind != _SCRIPTED else _SCRIPTED
+        return family_of(self.kind)
 
     @property
     def host(self) -> str:
@@ -69,6 +69,12 @@ class Chosen(Struct, frozen=True, kw_only=True):
         if self.kind == _SCRIPTED:
             return (folder / Path(self.spec.partition(":")[2]).expanduser()).resolve().as_uri()
         return self.base_url or NAMED[self.family].url
+
+
+def family_of(kind: str) -> str:
+    """The service of a kind, of an API its maker; the kind itself where it is neither."""
+    service = NAMED.get(kind) or MAKERS.get(kind)
+    return service.name if service is not None else kind
 
 
 def chosen(spec: str, *, base_url: str = "") -> Chosen:
@@ -140,7 +146,7 @@ def script_path(choice: Chosen, folder: Path) -> Path:
 
 def fields_of(choice: Chosen, session: str = "") -> dict[str, Any]:
     """What requests to a model say beside the conversation. `session` tells a provider's cache which requests belong together."""
-    own = choice.host == OPENAI.host
+    own = choice.host == _maker_host(choice.kind)
     return APIS[choice.api or COMMON].fields(choice.name, output=choice.output, own=own, session=session)
 
 

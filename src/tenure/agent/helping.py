@@ -2,7 +2,7 @@
 
 from threading import Event
 
-from tenure.agent.catalogue import Chosen, chosen, is_scripted, url_elsewhere
+from tenure.agent.catalogue import Chosen, chosen, family_of, is_scripted, url_elsewhere
 from tenure.agent.keys import configuration_folder, key_for
 from tenure.agent.opening import Parts
 from tenure.agent.speaking import speaker_of
@@ -20,7 +20,7 @@ def helper_of(parts: Parts) -> Model:
 def helper_named(parts: Parts, spec: str) -> Model:
     """Another model, named as `--model` takes it. Raises InputError or ModelError when there is none."""
     settings, world = parts.settings, parts.world
-    same = spec.partition(":")[0].partition("-")[0] == parts.choice.family  # then it is where the session's own model is
+    same = family_of(spec.partition(":")[0]) == parts.choice.family  # then it is where the session's own model is
     choice = chosen(spec, base_url=parts.choice.base_url if same else url_elsewhere(spec, world.environment))
     if world.speaker is not None:
         return SpeakerModel(world.speaker(choice))

@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from tenure.agent.catalogue import Chosen
 from tenure.errors import InputError
-from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, is_loopback
+from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, Service, is_loopback
 
 FILE: Final = "keys.toml"
 LARGEST: Final = 65_536  # bytes
@@ -36,14 +36,15 @@ def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path)
 
     A server on this machine that nobody has a key for gets "-".
     """
-    variable = _variable(choice)
-    if choice.provider and environment.get(variable):
-        return environment[variable]
+    service = _service(choice)
+    found = next((environment[name] for name in (service.variable, *service.also) if environment.get(name)), None)
+    if choice.provider and found:
+        return found
     kept = kept_keys(configuration)
     for name in (choice.host, choice.provider):
         if name and kept.get(name):
             return kept[name]
-    return environment.get(variable) or ("-" if is_loopback(choice.host) else None)
+    return found or ("-" if is_loopback(choice.host) else None)
 
 
 def has_other_way(choice: Chosen, environment: Mapping[str, str], home: Path) -> bool:
@@ -56,13 +57,12 @@ def has_other_way(choice: Chosen, environment: Mapping[str, str], home: Path) ->
 def sought(choice: Chosen, configuration: Path) -> str:
     """Where a key for a model is looked for, for people who have given none."""
     name = choice.provider or f'"{choice.host}"'
-    return f'set {_variable(choice)}, or write {name} = "…" into {configuration / FILE} (chmod 600)'
+    return f'set {_service(choice).variable}, or write {name} = "…" into {configuration / FILE} (chmod 600)'
 
 
-def _variable(choice: Chosen) -> str:
-    """The variable with a model's key: its provider's, else that of the API."""
-    service = NAMED.get(choice.provider) or MAKERS.get(choice.api) or OPENAI
-    return service.variable
+def _service(choice: Chosen) -> Service:
+    """Whose key a model takes: its provider's, else that of the API's maker."""
+    return NAMED.get(choice.provider) or MAKERS.get(choice.api) or OPENAI
 
 
 def configuration_folder(environment: Mapping[str, str], home: Path) -> Path:

@@ -1,7 +1,6 @@
 """From a chosen model to a speaker (an edge). Nothing is loaded that is not spoken with."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,7 +9,7 @@ from tenure.agent.available import Unusable
 from tenure.agent.catalogue import Chosen, is_scripted, script_path
 from tenure.agent.keys import configuration_folder, has_other_way, key_for, sought
 from tenure.apis import APIS
-from tenure.extras import NotInstalled
+from tenure.extras import NotInstalled, is_installed
 from tenure.models.speaker import SdkSpeaker, Speaker
 
 
@@ -31,7 +30,7 @@ def speaker_of(
     if not is_scripted(choice.spec):
         configuration = configuration_folder(environment, home)
         sdk = APIS[choice.api].speech.sdk
-        if find_spec(sdk) is None:
+        if not is_installed(sdk):
             raise NotInstalled(sdk)
         key = key_for(choice, environment, configuration)
         keys = sought(choice, configuration)

@@ -6,6 +6,7 @@ from typing import Final
 
 from tenure.apis.anthropic import Anthropic
 from tenure.apis.api import Api
+from tenure.apis.gemini import Gemini
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.apis.openai_responses import OpenAIResponses
 
@@ -16,6 +17,7 @@ APIS: Final[Mapping[str, Api]] = MappingProxyType(
             OpenAIChat(),
             OpenAIResponses(),
             Anthropic(),
+            Gemini(),
         )
     }
 )

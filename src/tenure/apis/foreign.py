@@ -54,10 +54,12 @@ def refuse_stream(value: Any, api: Api, where: str) -> None:
         if iscoroutine(value):
             value.close()
         raise InputError(where, found, "what it gives: await it first")
-    if final := next((each.stream[1] for each in APIS.values() if hasattr(value, each.stream[1])), ""):
+    if final := next((each.stream[1] for each in APIS.values() if each.stream[1] and hasattr(value, each.stream[1])), ""):
         wait = "await " if iscoroutinefunction(getattr(value, final)) else ""
         raise InputError(where, f"{found}, which is not over", f"the whole reply: context.append({wait}stream.{final}())")
     if any(hasattr(value, name) for name in ("__next__", "__anext__", "__enter__", "__aenter__")) and not hasattr(value, "parse"):
+        if not api.stream[1]:
+            raise InputError(where, f"{found}, a stream", api.stream[0])
         wait = "async " if hasattr(value, "__anext__") or hasattr(value, "__aenter__") else ""
         helper = f"{'await ' if wait else ''}stream.{api.stream[1]}()"
         raise InputError(where, f"{found}, a stream", f"{wait}with {api.stream[0]} as stream: context.append({helper})")

@@ -201,7 +201,7 @@ def _plain(value: object) -> object:
     kind = type(value).__name__
     dumped = getattr(value, "model_dump", None)
     if callable(dumped) and not isinstance(value, type):
-        return dumped(mode="json", exclude_unset=True)
+        return dumped(mode="json", exclude_unset=True, by_alias=True)
     if isinstance(value, Mapping):
         return dict(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - any mapping will do
     if isinstance(value, Iterable) and not isinstance(value, Iterator | type):

@@ -87,7 +87,8 @@ def without(raw: bytes, paths: Iterable[str], choices: Iterable[str] = ()) -> by
         if key in fields and not inner:
             changed[key] = None
         elif key in fields and isinstance(held := load(fields[key], "prefix"), dict) and inner in held:
-            changed[key] = with_members(fields[key], {inner: None}) if len(held) > 1 else None
+            fields[key] = with_members(fields[key], {inner: None})
+            changed[key] = fields[key] if len(held) > 1 else None
     changed |= dict.fromkeys(key for key in choices if key in fields and _forces(load(fields[key], "prefix")))
     return encoded(with_members(text, changed)) if changed else raw
 

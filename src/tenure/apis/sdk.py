@@ -20,7 +20,7 @@ def plain(value: Any) -> Any:
     write = None if isinstance(value, type) else getattr(value, "model_dump", None)
     if not callable(write):
         return value
-    fields = write(mode="json", exclude_unset=True)
+    fields = write(mode="json", exclude_unset=True, by_alias=True)
     return _sent(fields) if type(value).__name__.startswith("Parsed") else fields
 
 
@@ -49,7 +49,10 @@ def is_json(value: Any) -> bool:
 def reply_id(reply: Any) -> str:
     """The id that the provider gave a reply; empty when it has none."""
     fields = decoded(reply) if isinstance(reply, bytes) else reply
-    return str(cast(Mapping[str, Any], fields).get("id") or "") if isinstance(fields, Mapping) else ""
+    if not isinstance(fields, Mapping):
+        return ""
+    named = cast(Mapping[str, Any], fields)
+    return next((str(named[key]) for key in ("id", "responseId", "response_id") if named.get(key)), "")
 
 
 def undeclared(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class Server(Protocol):
     errors: ClassVar[Mapping[int, str]]  # the status of an error -> its type
     overloaded: ClassVar[int] = 500  # the status of a server that is
     failure: ClassVar[str] = "server_error"  # the type of any other error of the server's own
+    names: ClassVar[tuple[str, str]] = ("model", "usage")  # fields of a response that name the model, and hold what was used
 
     def read(self, body: dict[str, Any], path: str) -> dict[str, Any]:
         """A request with its messages in a list; `model` and `stream` stand in it, wherever the API has them."""

@@ -1,7 +1,7 @@
 """How a model is spoken with over one API: where a request goes, how its reply is put together, how a question is asked, and how it fails."""
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,12 +18,13 @@ class Errors(Struct, frozen=True, kw_only=True):
         str, ...
     ] = ()  # of a request that is too long; `<allowed>`, `<prompt>` and `<reply>` stand for numbers, `…` for a few words
     too_long: tuple[str, ...] = ()  # words of such an error, in lower case
+    retry_after_s: Callable[[Mapping[str, Any]], float | None] = lambda _error: None  # what an error's own fields say of waiting
 
 
 class Speech(Struct, frozen=True, kw_only=True):
     """What speaking with a model over one API takes."""
 
-    sdk: Literal["openai", "anthropic"]  # that sends the requests
+    sdk: str  # the module that sends the requests, of those that `tenure.models.clients` knows
     path: str  # behind the base URL; `{model}` stands for the model's name
     stream: Callable[[UsageParser], ReplyStream]  # for one reply
     is_request: Callable[[Opening], bool]  # whether a request that begins like this can be one of this API

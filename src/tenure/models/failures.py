@@ -95,14 +95,19 @@ def trouble(error: BaseException, *, begun: bool = False, host: str = "") -> Tro
 
     A connection that `host` refuses does not come about by waiting where that is this machine.
     """
-    status = getattr(error, "status_code", None)
     names = {base.__name__ for base in type(error).__mro__}
-    if isinstance(status, int) and "APIStatusError" in names:
-        found = refusal(status, getattr(error, "body", None), begun=begun)
-        return replace(found, retry_after_s=_retry_after(getattr(getattr(error, "response", None), "headers", None)))
-    if "APIError" in names and (fields := _error_fields(getattr(error, "body", None))):
+    status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+    if status is None:  # the SDK of Google
+        status, body = getattr(error, "code", None), body or getattr(error, "details", None)
+    if isinstance(status, int) and names & {"APIStatusError", "APIError"}:
+        found = refusal(status, body, begun=begun)
+        wait = _retry_after(getattr(getattr(error, "response", None), "headers", None), _error_fields(body))
+        return replace(found, retry_after_s=wait)
+    if "APIError" in names and (fields := _error_fields(body)):
         return trouble_in(fields, begun=begun)
     if isinstance(error, TypeError) and "authentication" in str(error):  # how the SDK of Anthropic says that it has no key
+        return Trouble(kind=Failure.NOT_ACCEPTED, detail=NO_KEY)
+    if isinstance(error, ValueError) and "No API key" in str(error):  # and that of Google
         return Trouble(kind=Failure.NOT_ACCEPTED, detail=NO_KEY)
     for name, before, after in CLASSES:
         if name in names:
@@ -123,7 +128,8 @@ def trouble_in(fields: Mapping[str, Any], *, begun: bool) -> Trouble:
     """What an error object in a stream's midst comes to."""
     words = _words(fields)
     overflow = overflow_in(words, fields)
-    return Trouble(kind=_kind(200, fields, overflow, begun=begun), detail=words, overflow=overflow)
+    wait = _retry_after(None, fields)
+    return Trouble(kind=_kind(200, fields, overflow, begun=begun), detail=words, retry_after_s=wait, overflow=overflow)
 
 
 def overflow_in(words: str, error: Mapping[str, Any]) -> Overflow | None:
@@ -157,9 +163,8 @@ def redacted(text: str, secrets: Iterable[str]) -> str:
 
 def _kind(status: int, fields: Mapping[str, Any], overflow: Overflow | None, *, begun: bool) -> Failure:
     words = _words(fields).lower()
-    named = next(
-        (CODES[name] for name in (fields.get("code"), fields.get("type")) if isinstance(name, str) and name in CODES), None
-    )
+    codes = (fields.get(key) for key in ("code", "type", "status"))
+    named = next((CODES[name] for name in codes if isinstance(name, str) and name in CODES), None)
     if overflow is not None:  # whatever the status: more than a minute's allowance comes as a rate limit, and no wait would help
         return Failure.TOO_LONG
     if named is not Failure.RATE_LIMITED and status in (200, 400, 413, 422) and any(phrase in words for phrase in TOO_LONG_WORDS):
@@ -215,11 +220,13 @@ def _is_refused(error: BaseException) -> bool:
     return cause is not None and cause is not error and _is_refused(cause)
 
 
-def _retry_after(headers: Any) -> float | None:
-    if headers is None:
-        return None
+def _retry_after(headers: Any, fields: Mapping[str, Any]) -> float | None:
+    """The wait that a header asks for, else the error itself."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = str(headers.get(name) or "")
+        value = str(headers.get(name) or "") if headers is not None else ""
         if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
             return float(value) * unit_s
-    return None  # a date is not understood: there is no clock here
+    waits = (
+        api.speech.errors.retry_after_s(fields) for api in APIS.values()
+    )  # a date in a header is not understood: there is no clock here
+    return next((wait for wait in waits if wait is not None), None)

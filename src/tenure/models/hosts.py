@@ -12,12 +12,13 @@ from msgspec import Struct
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A provider, or a server that runs on this machine. The base URL is that of its API compatible with OpenAI's, but for Anthropic's."""
+    """A provider, or a server that runs on this machine. The base URL is that of its API compatible with OpenAI's, but for those that have an API of their own."""
 
     name: str  # before the colon of a model's name; of a provider also how its prices and rules are listed
     url: str
     title: str
     variable: str = ""  # of the environment, with its key; empty: it needs none
+    also: tuple[str, ...] = ()  # other variables with its key
     elsewhere: str = ""  # of the environment, with another base URL, where its SDK looks for one
     apis: tuple[str, ...] = ("openai-chat",)  # that it speaks: the first for questions, the last for agents
 
@@ -48,6 +49,15 @@ ANTHROPIC: Final = Service(
     elsewhere="ANTHROPIC_BASE_URL",
     apis=("anthropic",),
 )
+GOOGLE: Final = Service(
+    name="google",
+    url="https://generativelanguage.googleapis.com",
+    title="Google",
+    variable="GEMINI_API_KEY",  # ai.google.dev/gemini-api/docs/api-key
+    also=("GOOGLE_API_KEY",),
+    elsewhere="GOOGLE_GEMINI_BASE_URL",
+    apis=("gemini",),
+)
 SERVICES: Final = (
     ANTHROPIC,
     OPENAI,
@@ -56,12 +66,7 @@ SERVICES: Final = (
     Service(name="groq", url="https://api.groq.com/openai/v1", title="Groq", variable="GROQ_API_KEY"),
     Service(name="mistral", url="https://api.mistral.ai/v1", title="Mistral", variable="MISTRAL_API_KEY"),
     Service(name="x-ai", url="https://api.x.ai/v1", title="xAI", variable="XAI_API_KEY"),
-    Service(
-        name="google",
-        url="https://generativelanguage.googleapis.com/v1beta/openai",
-        title="Google",
-        variable="GEMINI_API_KEY",
-    ),
+    GOOGLE,
     Service(name="ollama", url="http://127.0.0.1:11434/v1", title="Ollama"),
     Service(name="lmstudio", url="http://127.0.0.1:1234/v1", title="LM Studio"),
     Service(name="llamacpp", url="http://127.0.0.1:8080/v1", title="llama.cpp"),

@@ -16,7 +16,7 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, InputError, ModelError
 from tenure.models.blocking import Stopped, run
 from tenure.models.failures import Trouble, redacted, sentence
-from tenure.models.hosts import ANTHROPIC, NAMED, OPENAI, PROVIDERS, Service, host_of
+from tenure.models.hosts import ANTHROPIC, GOOGLE, MAKERS, NAMED, OPENAI, PROVIDERS, Service, host_of
 from tenure.models.question import Answer, Cancel, Model, Question, answer_in, is_cancelled
 from tenure.models.request import apis_of, in_words, question_body
 from tenure.models.speaker import SdkSpeaker, Silence, Speaker
@@ -193,7 +193,7 @@ class TextModel:
         return f"TextModel({self.name})"
 
 
-_OWN: Final = {home.name: home for home in (OPENAI, ANTHROPIC)}  # providers that have an API of their own
+_OWN: Final = {home.name: home for home in (OPENAI, ANTHROPIC, GOOGLE)}  # providers that have an API of their own
 _KINDS: Final = tuple(dict.fromkeys((*_OWN, *APIS)))
 
 
@@ -220,7 +220,7 @@ def model_named(
     elif not colon or kind not in _KINDS or not model:
         raise InputError("model", repr(name), " or ".join(f"{each}:NAME" for each in _KINDS))
     else:
-        home = _OWN.get(kind) or next(home for home in _OWN.values() if kind in home.apis)
+        home = _OWN.get(kind) or MAKERS[kind]
         apis = home.apis if kind in _OWN else (kind,)
     return SdkModel(model, home=home, apis=apis, base_url=base_url, api_key=api_key, patience=patience, provider=provider)
 

@@ -7,7 +7,6 @@ from tenure.apis.api import Head
 from tenure.apis.json_text import dump, load, source
 from tenure.apis.prefix import QuestionSettings, allow, continued, opening, without
 from tenure.apis.rules import rules_for
-from tenure.apis.turns import alternate
 from tenure.engine.record.entry import NEUTRAL, Draft, Origin, Role, Text
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
@@ -76,9 +75,8 @@ def in_words(question: Question) -> str:
 
 
 def _messages(drafts: Sequence[Draft], model: str, api: str) -> tuple[bytes, ...]:
-    messages = APIS[api].render([_piece(draft) for draft in drafts])
-    if rules_for("", model, api).alternation:
-        messages = alternate(messages)
+    pieces = [_piece(draft) for draft in drafts]
+    messages = tuple(APIS[api].ordered(APIS[api].render(pieces), pieces, rules_for("", model, api)))
     if not messages:
         raise InputError("question", "messages without a word", "something to ask")
     return messages

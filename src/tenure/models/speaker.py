@@ -7,9 +7,7 @@ without secrets.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import suppress
-from importlib import import_module
-from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,15 +15,11 @@ from msgspec.structs import replace
 from tenure.apis import APIS
 from tenure.apis.reply import Delta, ReplyStream, WholeReply
 from tenure.errors import Failure, InputError, ModelError
-from tenure.extras import NotInstalled
+from tenure.models.clients import Client, Connecting, connect
 from tenure.models.failures import NO_KEY, Trouble, sentence, trouble, trouble_in
 from tenure.models.hosts import host_of, secrets_of
 
 LONGEST: Final = 16_000_000  # characters of a stream; no output limit of any model allows as much
-
-_CLIENTS: Final = MappingProxyType(
-    {"openai": "AsyncOpenAI", "anthropic": "AsyncAnthropic"}
-)  # of the SDKs, which one generator makes
 
 
 class Speaker(Protocol):
@@ -82,7 +76,7 @@ class SdkSpeaker:
         self._speech, self._base_url, self._key = APIS[api].speech, base_url, api_key
         self._silence, self._retries = silence or Silence(), retries
         self._no_key = f"{NO_KEY}: {keys}" if keys else NO_KEY
-        self._client: Any = None
+        self._client: Client | None = None
         self._opening = asyncio.Lock()
 
     async def warm(self) -> None:
@@ -94,16 +88,15 @@ class SdkSpeaker:
         """The reply to a request: its pieces, and last of all the whole."""
         self.stream = stream = APIS[self.dialect].reply()
         client = await self._opened()
-        path, kind = self._speech.path.replace("{model}", self.name), import_module(self._speech.sdk).AsyncStream[object]
         try:
-            async with await client.post(path, cast_to=object, content=body, stream=True, stream_cls=kind) as events:
+            async with client.events(self._speech.path.replace("{model}", self.name), body) as events:
                 async for event in bounded(events):
                     for delta in stream.take(event):
                         yield delta
                     if stream.error is not None:
                         break
         except Exception as error:
-            failure = trouble(error, begun=stream.begun, host=host_of(str(client.base_url)))
+            failure = trouble(error, begun=stream.begun, host=host_of(client.base_url))
             if failure is None:
                 raise
             raise self._failed(failure) from None  # an SDK's error may hold a key, in its words or in its request
@@ -123,15 +116,16 @@ class SdkSpeaker:
 
     def open(self) -> str:
         """Load the SDK and open the connection's books; its base URL. Raises NotInstalled without the SDK, ModelError without a key where one is needed."""
+        silence = self._silence
+        to = Connecting(
+            base_url=self._base_url,
+            api_key=self._key,
+            connect_s=silence.connect_s,
+            read_s=silence.read_s,
+            retries=self._retries,
+        )
         try:
-            sdk = import_module(self._speech.sdk)
-        except ImportError as error:
-            raise NotInstalled(self._speech.sdk) from error
-        timeout = sdk.Timeout(self._silence.read_s, connect=self._silence.connect_s)
-        try:
-            self._client = getattr(sdk, _CLIENTS[self._speech.sdk])(
-                api_key=self._key, base_url=self._base_url, timeout=timeout, max_retries=self._retries
-            )
+            self._client = connect(self._speech.sdk, to)
         except Exception as error:
             failure = trouble(error)
             if failure is None:
@@ -140,15 +134,15 @@ class SdkSpeaker:
             raise ModelError(
                 Failure.NOT_ACCEPTED, self.sentence(replace(failure, detail=NO_KEY) if has_no_key else failure)
             ) from None
-        return str(self._client.base_url)
+        return self._client.base_url
 
     def sentence(self, failure: Trouble) -> str:
         """A failure in words, without secrets."""
         failure = replace(failure, detail=self._no_key) if failure.detail == NO_KEY else failure
         if self._client is None:
             return sentence(self.name, failure)
-        url = str(self._client.base_url)
-        secrets = secrets_of(url, self._key, self._client.api_key, getattr(self._client, "auth_token", None))
+        url = self._client.base_url
+        secrets = secrets_of(url, self._key, *self._client.secrets)
         return sentence(f"{self.name} at {host_of(url)}", failure, secrets)
 
     def __repr__(self) -> str:
@@ -165,10 +159,11 @@ class SdkSpeaker:
             overflow=failure.overflow,
         )
 
-    async def _opened(self) -> Any:
+    async def _opened(self) -> Client:
         async with self._opening:
             if self._client is None:
                 await asyncio.to_thread(self.open)  # loading an SDK takes a second
+            assert self._client is not None
             return self._client
 
 

@@ -62,9 +62,11 @@ def wire_error(fault: Fault, dialect: str, n: int) -> dict[str, Any]:
 
 def wire(reply: Reply, n: int, body: Mapping[str, Any], rules: Rules, usage: Usage) -> dict[str, Any]:
     """The whole response to the `n`-th valid request, not streamed."""
-    whole = APIS[rules.dialect].server().reply(reply, n, body, rules, usage)
-    reported = whole.pop("usage")
-    return {**whole, "model": str(body.get("model", "")), "usage": reported}
+    server = APIS[rules.dialect].server()
+    whole = server.reply(reply, n, body, rules, usage)
+    model, used = server.names
+    reported = whole.pop(used)
+    return {**whole, model: str(body.get("model", "")), used: reported}
 
 
 def output_text(reply: Reply) -> str:

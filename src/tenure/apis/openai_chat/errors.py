@@ -33,9 +33,6 @@ ERRORS: Final = Errors(
         r"prompt \(length <prompt>\) is longer than the maximum model length of <allowed>",
         # OpenAI and Groq, one request above what is allowed in a minute: waiting does not help. console.groq.com/docs/rate-limits
         r"request too large… tokens per min… Limit:? <allowed>, Requested:? <prompt>",
-        # Gemini, ai.google.dev/gemini-api/docs/troubleshooting
-        r"input token count \(<prompt>\) exceeds the maximum number of tokens allowed \(<allowed>\)",
-        r"input token count exceeds the maximum number of tokens allowed \(?<allowed>\)?",
         # Mistral, code 3051
         r"prompt contains <prompt> tokens…, too large for model with <allowed> maximum context length",
         # xAI
@@ -63,7 +60,6 @@ ERRORS: Final = Errors(
     too_long=(
         "context length",  # OpenAI, vLLM, Mistral, LM Studio
         "prompt too long",  # Ollama
-        "input token count",  # Gemini
         "context size",  # llama.cpp
         "too many tokens",  # Cohere
         "maximum prompt length",  # xAI

@@ -1,0 +1,43 @@
+"""How a model is spoken with over the Gemini API, and how a question is put: https://ai.google.dev/api/generate-content."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tenure.apis.gemini.errors import ERRORS
+from tenure.apis.gemini.stream import GeminiStream
+from tenure.apis.json_text import load
+from tenure.apis.prefix import Asked, Opening
+from tenure.apis.speech import Speech
+
+
+def is_request(opening: Opening) -> bool:
+    """Whether a request that begins like this can be one of the Gemini API."""
+    return "contents" in opening.fields
+
+
+def settings(asked: Asked) -> Mapping[str, object]:
+    """The settings of a question. The output limit counts what the model thinks; a prefix's other settings stay, its thinking among them."""
+    held = load((asked.prefix or {}).get("generationConfig", "null"), "prefix")
+    values = {**(held if isinstance(held, dict) else {}), "maxOutputTokens": asked.max_output}
+    if asked.schema is not None:
+        values |= {"responseMimeType": "application/json", "responseJsonSchema": dict(asked.schema)}
+    return {"generationConfig": values}
+
+
+SPEECH: Final = Speech(
+    sdk="google.genai",
+    path="{model}",  # as the SDK takes it
+    stream=GeminiStream,
+    is_request=is_request,
+    settings=settings,
+    answer_settings=(
+        "generationConfig.responseMimeType",
+        "generationConfig.responseSchema",
+        "generationConfig.responseJsonSchema",
+        "generationConfig.responseModalities",
+        "generationConfig.stopSequences",
+        "generationConfig.candidateCount",
+    ),
+    choices=("toolConfig",),
+    errors=ERRORS,
+)

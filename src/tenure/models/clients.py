@@ -1,0 +1,119 @@
+"""The official SDKs as one kind of client: a request's bytes go out, the events of its stream come back.
+
+An SDK is named in the table of APIs (`Speech.sdk`), and how its client is made and asked stands here.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from tenure.extras import NotInstalled
+
+
+class Connecting(Struct, frozen=True, kw_only=True):
+    """Where a client connects to, and how patiently. A base URL or key that is None is what the SDK finds by itself."""
+
+    base_url: str | None
+    api_key: str | None
+    connect_s: float
+    read_s: float
+    retries: int
+
+
+class Client(Protocol):
+    """A connection through an SDK."""
+
+    base_url: str
+    secrets: tuple[object, ...]  # what the SDK may have found by itself, and may never be shown
+
+    def events(self, path: str, body: bytes) -> Any:
+        """A context manager over the events of the reply's stream, decoded from their JSON."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connection for good."""
+        ...
+
+
+class _Stainless:
+    """The SDKs of OpenAI and Anthropic, which one generator makes: their `post` takes a body as bytes."""
+
+    def __init__(self, sdk: Any, name: str, to: Connecting) -> None:
+        timeout = sdk.Timeout(to.read_s, connect=to.connect_s)
+        self._client = getattr(sdk, name)(api_key=to.api_key, base_url=to.base_url, timeout=timeout, max_retries=to.retries)
+        self._kind = sdk.AsyncStream[object]
+        self.base_url = str(self._client.base_url)
+        self.secrets: tuple[object, ...] = (self._client.api_key, getattr(self._client, "auth_token", None))
+
+    @asynccontextmanager
+    async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[object], None]:
+        """The events as the server sends them."""
+        async with await self._client.post(path, cast_to=object, content=body, stream=True, stream_cls=self._kind) as stream:
+            yield stream
+
+    async def close(self) -> None:
+        """Close the connection for good."""
+        await self._client.close()
+
+
+class _Genai:
+    """The SDK of Google, which takes no bytes: the body goes out as its JSON, in place of what the call itself would write.
+
+    Chunks come as objects of the SDK's types, and are read as the JSON that those write.
+    """
+
+    def __init__(self, sdk: Any, to: Connecting) -> None:
+        types = sdk.types
+        options: dict[str, Any] = {"base_url": to.base_url} if to.base_url else {}
+        timeout = import_module("httpx").Timeout(to.read_s, connect=to.connect_s)
+        self._options = types.HttpOptions
+        self._client = sdk.Client(
+            api_key=to.api_key,
+            vertexai=False,
+            http_options=types.HttpOptions(
+                **options,
+                async_client_args={"timeout": timeout},
+                retry_options=types.HttpRetryOptions(attempts=to.retries + 1),
+            ),
+        )
+        self.base_url = to.base_url or "https://generativelanguage.googleapis.com"
+        self.secrets: tuple[object, ...] = ()
+
+    @asynccontextmanager
+    async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[object], None]:
+        """The chunks. The model stands in the path, which the SDK writes itself, and not in the body."""
+        fields: dict[str, Any] = msgspec.json.decode(body)
+        name = fields.pop("model", path)
+        config = {"http_options": self._options(extra_body=fields)}
+        stream = await self._client.aio.models.generate_content_stream(model=name, contents="-", config=config)
+        chunks = _decoded(stream)
+        try:
+            yield chunks
+        finally:
+            await chunks.aclose()
+
+    async def close(self) -> None:
+        """Close the connection for good."""
+        await self._client.aio.aclose()
+
+
+async def _decoded(chunks: Any) -> AsyncGenerator[object, None]:
+    async for chunk in chunks:
+        yield chunk.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"sdk_http_response"})
+
+
+_CLIENTS: Final[Mapping[str, str]] = MappingProxyType({"openai": "AsyncOpenAI", "anthropic": "AsyncAnthropic"})
+
+
+def connect(sdk: str, to: Connecting) -> Client:
+    """A client of an SDK. Raises NotInstalled without it, and whatever the SDK says to what it is given."""
+    try:
+        module = import_module(sdk)
+    except ImportError as error:
+        raise NotInstalled(sdk) from error
+    return _Stainless(module, _CLIENTS[sdk], to) if sdk in _CLIENTS else _Genai(module, to)
