@@ -6,7 +6,7 @@ from typing import Final
 from tenure.apis.gemini.errors import ERRORS
 from tenure.apis.gemini.stream import GeminiStream
 from tenure.apis.json_text import load
-from tenure.apis.prefix import Asked, Opening
+from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.speech import Speech
 
 
@@ -15,12 +15,12 @@ def is_request(opening: Opening) -> bool:
     return "contents" in opening.fields
 
 
-def settings(asked: Asked) -> Mapping[str, object]:
+def settings(wanted: QuestionSettings) -> Mapping[str, object]:
     """The settings of a question. The output limit counts what the model thinks; a prefix's other settings stay, its thinking among them."""
-    held = load((asked.prefix or {}).get("generationConfig", "null"), "prefix")
-    values = {**(held if isinstance(held, dict) else {}), "maxOutputTokens": asked.max_output}
-    if asked.schema is not None:
-        values |= {"responseMimeType": "application/json", "responseJsonSchema": dict(asked.schema)}
+    held = load((wanted.prefix or {}).get("generationConfig", "null"), "prefix")
+    values = {**(held if isinstance(held, dict) else {}), "maxOutputTokens": wanted.max_output}
+    if wanted.schema is not None:
+        values |= {"responseMimeType": "application/json", "responseJsonSchema": dict(wanted.schema)}
     return {"generationConfig": values}
 
 
