@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Final
 
-from tenure.agent.tools.shell.script import Command, Script, Word
-from tenure.agent.tools.shell.words import CLOSE, MADE, NUMBER, OPEN, OUTPUT
+from tenure.agent.tools.shell.script import CLOSE, MADE, NUMBER, OPEN, OUTPUT, Command, Script, Word
 
 MOST: Final = 200  # values of one word
 _DEEPEST: Final = 4  # variables in variables

@@ -23,8 +23,7 @@ from tenure.agent.tools.shell.effects import (
 )
 from tenure.agent.tools.shell.grammar import Grammar, grammar, read
 from tenure.agent.tools.shell.looks import LOOKS
-from tenure.agent.tools.shell.script import Word
-from tenure.agent.tools.shell.words import CLOSE, OPEN, OUTPUT
+from tenure.agent.tools.shell.script import CLOSE, OPEN, OUTPUT, Word
 
 _RUNNING: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _WRITING: Final = frozenset({"-fprint", "-fprint0", "-fprintf", "-fls"})

@@ -32,7 +32,7 @@ from tenure.agent.tools.shell.filters import awk, fd, find, jq, sed
 from tenure.agent.tools.shell.git import git
 from tenure.agent.tools.shell.grammar import Grammar, grammar, read
 from tenure.agent.tools.shell.looks import LOOKS, VERSIONS
-from tenure.agent.tools.shell.script import Word
+from tenure.agent.tools.shell.script import CLOSE, OPEN, OUTPUT, Word
 from tenure.agent.tools.shell.tables import (
     DESTROYERS,
     DESTROYING,
@@ -52,7 +52,6 @@ from tenure.agent.tools.shell.tables import (
     WRAPPERS,
     is_harmless,
 )
-from tenure.agent.tools.shell.words import CLOSE, OPEN, OUTPUT
 
 Rule = Callable[[Sequence[Word]], Effects]  # of the words behind the program's name
 

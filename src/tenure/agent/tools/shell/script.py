@@ -1,13 +1,21 @@
 """What a shell script is made of, as far as it must be known before it runs. Pure values."""
 
+from typing import Final
+
 from msgspec import Struct
+
+OPEN, CLOSE = "\ue000", "\ue001"  # around the name of a variable in a word's template
+NUMBER: Final = "#"  # in the place of a name: a number
+OUTPUT: Final = "?"  # the output of a command
+MADE: Final = "!"  # anything else that is made when it runs: of parts, of braces, of arguments
+PROCESS: Final = "/dev/fd/63"  # what a process substitution is to its command
 
 
 class Word(Struct, frozen=True, kw_only=True, gc=False):
     """One word of a command, its quotes taken away.
 
     `plain`: the shell takes it as it is. Otherwise `text` has `*` for whatever is only known when it runs; `glob` says that only file names
-    are. `template` has the names of the variables instead of the stars, between `words.OPEN` and `words.CLOSE`.
+    are. `template` has the names of the variables instead of the stars, between `OPEN` and `CLOSE`.
     """
 
     text: str

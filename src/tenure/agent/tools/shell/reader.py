@@ -1,0 +1,694 @@
+"""Reads a bash script into the commands it would run, with tree-sitter-bash. Pure.
+
+The grammar is more lenient than bash, so its tree is only trusted as far as it accounts for every character of the script: words that touch are
+one word, what stands between two nodes must be blank, and what a node holds must be what bash takes for it. Everything else is `odd`.
+The nesting of commands is given up: one in a loop, a branch or a substitution counts as one that runs.
+https://www.gnu.org/software/bash/manual/bash.html, sections 3.1 to 3.6; https://github.com/tree-sitter/tree-sitter-bash
+"""
+
+import re
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import structs
+
+from tenure.agent.tools.shell.script import (
+    CLOSE,
+    MADE,
+    NUMBER,
+    OPEN,
+    OUTPUT,
+    PROCESS,
+    Assignment,
+    Command,
+    Redirect,
+    Script,
+    Word,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONGEST: Final = 100_000  # characters
+DEEPEST: Final = 12  # substitutions within substitutions
+_SUMS: Final = 50
+
+# Nodes of which only the children count.
+_STRUCTURE: Final = frozenset(
+    "program list pipeline command command_name redirected_statement file_redirect heredoc_redirect herestring_redirect compound_statement subshell"
+    " do_group if_statement elif_clause else_clause while_statement for_statement negated_command test_command binary_expression unary_expression"
+    " parenthesized_expression declaration_command unset_command variable_assignments".split()
+)
+_EXPANSIONS: Final = frozenset(
+    "simple_expansion expansion arithmetic_expansion command_substitution process_substitution".split()
+)
+_ENDS: Final = frozenset("\n ; & && || ;; ;& ;;& ( )".split(" "))
+_KEYWORDS: Final = frozenset("! if then elif else while until do { fi done } case esac".split())
+_BEGINS: Final = frozenset("! if while until { case (".split())
+_CLOSERS: Final = frozenset("} fi done esac )".split())
+_CASE_ENDS: Final = frozenset(";; ;& ;;&".split())
+_NEVER_PROGRAMS: Final = _KEYWORDS | {"for", "select", "function", "[[", "in"}
+_REDIRECTS: Final = frozenset("< > >> << <<- <<< <> <& >& >| &> &>> <&- >&-".split())
+_TESTS: Final = frozenset("= == != ! ]".split())  # signs that are words of `[`
+_TOUCHING: Final = frozenset("< > ( ) && || ;".split())  # signs that end a word of `[[`
+
+_GAP: Final = re.compile(r"(?:[ \t\n]|\\\n)*")
+_DELIMITER: Final = re.compile(r"""[\w.!%+:@-]+|'[\w.!%+:@ -]+'|"[\w.!%+:@ -]+"|\\\w+""")
+_CONTROL: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f{OPEN}{CLOSE}]")
+_PARAMETER: Final = re.compile(
+    r"\{(?:([A-Za-z_]\w*)(?:\[[@*\d]\])?|#[A-Za-z_]\w*(?:\[[@*\d]\])?|[0-9@*#?$!_-]"
+    r"|([A-Za-z_]\w*)(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[^$`@\"'\\{}<>\n]*|:[-\d ]+(?::[-\d ]+)?))\}"
+)
+_NAME: Final = re.compile(r"([A-Za-z_]\w*)|[0-9@*#?$!_-]")
+_SUM: Final = re.compile(r"\$\(\([\w\s+\-*/%<>=!&|^~?:,()]*?\)\)")
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
+_STARTS_EXPANSION: Final = re.compile(r"[\w@*#?$!({\[-]")
+# What is quoted may be anything; what is substituted counts as one.
+_BRACE: Final = re.compile(
+    r"""\{(?:[^ \t\n;|&<>()'"\\`$,.]|'[^']*'|"(?:[^"\\`$]|\\.)*"|\\.|\.(?!\.)|\$(?![({]))*+(?:,|\.\.|["`(]|\$[({])""", re.DOTALL
+)
+_ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_BACKTICKS: Final = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
+_UNKNOWN: Final = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
+_ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
+
+
+def parsed(text: str, known: Mapping[str, str] | None = None) -> Script:
+    """The commands of a script; `known` are variables whose values are settled, such as HOME."""
+    if len(text) > LONGEST:
+        return Script(commands=(), odd=("it is too long to be looked through",))
+    reader = _Reader(text, {name: value for name, value in (known or {}).items() if not _is_set(name, text)}, 0)
+    odd = ("control characters",) if _CONTROL.search(text) else ()
+    if not odd:
+        reader.run()
+    return Script(
+        commands=tuple(structs.replace(each, feeds=n in reader.feeding) for n, each in enumerate(reader.commands)),
+        odd=(*odd, *dict.fromkeys(reader.odd)),
+        unknown=tuple(dict.fromkeys(reader.unknown)),
+        variables=frozenset(reader.variables),
+    )
+
+
+@cache
+def _parser() -> "Parser":
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+def _is_set(name: str, text: str) -> bool:
+    """Whether a script may change a variable: it names it other than to use it."""
+    return re.search(rf"(?<![$\w]){name}\b", text.replace("${" + name + "}", "$")) is not None
+
+
+def _is_number(name: str, text: str) -> bool:
+    """Whether a variable is a number wherever a script sets it: in a sum, any other value could run a command."""
+    values = re.findall(rf"(?<![\w$]){name}\+?=(-?\d+(?![^\s;&|)])|\$\(\([^()]*\)\)(?![^\s;&|)])|)", text)
+    named = len(re.findall(rf"(?<![\w${{]){name}\b(?![^()]*\)\))", text))
+    return bool(values) and len(values) == named and all(values) and not re.search(rf"\{{{name}:?=", text)
+
+
+class _Odd(Exception):
+    """The tree is not what bash would read."""
+
+
+class _Item(NamedTuple):
+    """A word (no sign), a sign, or a pattern of a case; `joined`: it touches the item before."""
+
+    sign: str
+    node: "Node | None"
+    joined: bool
+
+
+class _Spelling:
+    """A word that is being read. Mutable."""
+
+    def __init__(self, start: int) -> None:
+        self.text = ""
+        self.plain = True
+        self.glob = self.quoted = self.loose = False
+        self.brace = -1  # where alternatives begin
+        self.start = start  # in the script
+        self.has_literal_brace = False  # then none of its later braces begins alternatives either
+
+    def unknown(self, name: str = MADE, *, loose: bool = False) -> None:
+        """Something comes that is only known when it runs; `loose`: it may be several words, or none."""
+        self.text += f"{OPEN}{name}{CLOSE}"
+        self.plain = False
+        self.loose = self.loose or (loose and name != NUMBER)
+
+    def word(self) -> Word:
+        """What was read."""
+        template = self.text[: self.brace] + f"{OPEN}{MADE}{CLOSE}" if self.brace >= 0 else self.text
+        text = _UNKNOWN.sub("*", template)
+        glob = self.brace < 0 and self.glob and any(sign in text for sign in "*?]")
+        number = not self.plain and not glob and set(_UNKNOWN.findall(template)) == {f"{OPEN}{NUMBER}{CLOSE}"}
+        return Word(
+            text=text,
+            plain=self.plain and not glob and self.brace < 0,
+            glob=glob and self.plain,
+            quoted=self.quoted,
+            loose=self.loose or glob or self.brace >= 0,
+            number=number,
+            template=template if text != template else "",
+        )
+
+
+class _Reader:
+    """Goes through a script's tree once. Mutable."""
+
+    def __init__(self, text: str, known: Mapping[str, str], depth: int) -> None:
+        """`known` are variables whose values are settled; `depth` is how many substitutions it stands in."""
+        self.commands: list[Command] = []
+        self.odd: list[str] = []
+        self.unknown: list[str] = []
+        self.variables: set[str] = set()  # whose values are used
+        self.feeding: set[int] = set()  # commands, by number, whose output goes to others
+        self._text, self._known, self._depth = text, known, depth
+        self._sums = 0
+        self._numbers: dict[str, bool] = {}
+
+    def run(self) -> None:
+        """Read the whole script. A sign that is not ASCII is part of a word to bash, a wide blank too: so it is to the grammar."""
+        root = _parser().parse(re.sub(r"[^\0-\x7f]", ",", self._text).encode()).root_node
+        try:
+            if root.has_error:
+                raise _Odd("something that cannot be read")
+            self._commands([root], 0, len(self._text))
+        except _Odd as error:
+            self.odd.append(str(error))
+
+    def _of(self, node: "Node") -> str:
+        return self._text[node.start_byte : node.end_byte]
+
+    def _start(self, node: "Node") -> int:
+        """Where an expansion begins: in quotes, the grammar counts blanks before it to it."""
+        text = self._of(node)
+        return node.start_byte + len(text) - len(text.lstrip(" \t\n"))
+
+    def _items(self, nodes: Sequence["Node"], at: int, end: int) -> Iterator[_Item]:
+        """Signs and words in their order, every character between `at` and `end` accounted for."""
+        stack = [(node, False) for node in reversed(nodes)]
+        while stack:
+            node, in_pattern = stack.pop()
+            kind, children = node.type, node.children
+            if (kind in ("compound_statement", "test_command") and children[0].type == "((") or kind == "c_style_for_statement":
+                self.unknown.append("arithmetic")
+                self._inner_commands(node)
+                yield from self._between(at, node.start_byte)
+                at = node.end_byte
+                yield _Item(";", None, joined=False)
+            elif kind in _STRUCTURE:
+                stack += [(child, False) for child in reversed(children)]
+            elif kind == "function_definition":  # its body counts as run, and so does whatever calls it
+                self.unknown.append("a function")
+                yield from self._between(at, node.start_byte)
+                body = node.child_by_field_name("body")
+                at = body.start_byte if body else node.end_byte
+                yield _Item("\n", None, joined=False)
+                stack += [(child, False) for child in reversed(children) if child.start_byte >= at]
+            elif kind in ("case_statement", "case_item"):
+                closing = next((n for n, child in enumerate(children) if child.type in ("in", ")")), 0)
+                stack += [
+                    (child, 0 < n <= closing or (kind == "case_item" and n <= closing)) for n, child in enumerate(children)
+                ][::-1]
+            elif kind == "comment":
+                yield from self._between(at, node.start_byte)
+                if node.start_byte and self._text[node.start_byte - 1] not in " \t\n;&|()":
+                    raise _Odd("something that is no comment")
+                at = node.end_byte
+            elif kind == "heredoc_body":
+                continue
+            elif kind == "heredoc_end":
+                at = node.end_byte
+                yield _Item("\n", None, joined=False)
+            else:
+                gap = yield from self._between(at, node.start_byte)
+                at = node.end_byte
+                sign = "pattern" if in_pattern else "" if node.is_named else kind
+                if sign and not in_pattern and self._of(node) != kind:
+                    raise _Odd("something that is no word")
+                yield _Item(sign, node, joined=not gap)
+        yield from self._between(at, end)
+
+    def _between(self, start: int, end: int) -> Generator[_Item, None, bool]:
+        """What stands between two nodes: blanks only. Whether it is any is returned."""
+        gap = self._text[start:end]
+        if not _GAP.fullmatch(gap):
+            raise _Odd("something that is no word")
+        blanks = gap.replace("\\\n", "")
+        if gap and not blanks:
+            raise _Odd("a line that goes on within a word")
+        if "\n" in blanks:
+            yield _Item("\n", None, joined=False)
+        return bool(blanks)
+
+    def _commands(self, nodes: Sequence["Node"], at: int, end: int) -> None:
+        """Note the commands below some nodes, which take up the script from `at` to `end`."""
+        items = [*self._items(nodes, at, end), _Item("\n", None, joined=False)]
+        draft = _Draft()
+        closes = False  # whether what comes last is the end of several commands
+        is_closed = False  # whether a compound command has ended, and only redirections may follow
+        place = 0
+        while place < len(items):
+            sign, node, joined = items[place]
+            is_structural = sign in _ENDS or sign in _KEYWORDS or sign in ("|", "|&")
+            is_redirect = sign in _REDIRECTS or (node is not None and node.type == "file_descriptor")
+            if is_closed and sign != "pattern" and not is_redirect and (not is_structural or sign in _BEGINS):
+                raise _Odd("something behind the end of a command")
+            is_closed = sign in _CLOSERS if is_structural else is_closed
+            if sign == "pattern":
+                if node is not None and node.is_named:
+                    self._word([node])
+            elif draft.test == "[[":
+                place = self._condition(items, place, draft)
+                is_closed = not draft.test
+                continue
+            elif sign == "":
+                place = self._operand(items, place, draft)
+                continue
+            elif draft.test:
+                if sign not in _TESTS or joined:
+                    raise _Odd("a sign in a test")
+                draft.words.append(Word(text=sign))
+                draft.test = "" if sign == "]" else draft.test
+            elif sign in _REDIRECTS:
+                place = self._redirect(items, place, draft)
+                continue
+            elif sign == "(" and draft.is_begun:
+                raise _Odd("a bracket behind a word")
+            elif sign in _CASE_ENDS and not (node and node.parent and node.parent.type == "case_item"):
+                raise _Odd("the end of a case that never began")
+            elif sign in _ENDS or sign in ("|", "|&"):
+                closes = self._end(draft) if sign != "\n" or draft.is_begun else closes
+                closes = closes or sign in "()"
+                if sign in ("|", "|&", "||"):
+                    self.feeding.update(range(0 if closes else len(self.commands) - 1, len(self.commands)))
+                draft = _Draft()
+            elif sign in _KEYWORDS:
+                if draft.words or draft.assignments or self._touches(items, place):
+                    raise _Odd("a keyword behind a word")
+                if draft.redirects:
+                    self._end(draft)
+                    draft = _Draft()
+            elif sign in ("((", "))", "`", "$", "$(") or self._touches(items, place):
+                raise _Odd("something that is no word")
+            else:  # `for`, `in`, `[`, `export` and the like
+                draft.words.append(Word(text=sign))
+                draft.test = sign if sign in ("[", "[[") else ""
+            place += 1
+
+    def _touches(self, items: Sequence[_Item], place: int) -> bool:
+        """Whether a keyword is not a word of its own."""
+        before, after = items[place - 1 : place], items[place + 1 : place + 2]
+        return any(
+            joined and not (other.sign in _ENDS or other.sign in _REDIRECTS or other.sign in ("|", "|&"))
+            for other, joined in [(each, items[place].joined) for each in before] + [(each, each.joined) for each in after]
+        ) or (items[place].sign in ("{", "!") and bool(after) and after[0].joined)
+
+    def _end(self, draft: "_Draft") -> bool:
+        """Note a command; whether it is none of its own, but the end of several."""
+        if any(redirect.target.text == PROCESS for redirect in draft.redirects):
+            self.feeding.update(range(len(self.commands) + 1))
+        if draft.is_begun:
+            self.commands.append(
+                Command(words=tuple(draft.words), assignments=tuple(draft.assignments), redirects=tuple(draft.redirects))
+            )
+        return not draft.words
+
+    def _operand(self, items: Sequence[_Item], place: int, draft: "_Draft") -> int:
+        """Take a word, of as many nodes as touch each other; where it goes on is returned."""
+        node = items[place].node
+        assert node is not None
+        behind = items[place + 1] if place + 1 < len(items) else None
+        if node.type == "file_descriptor":
+            if (
+                not self._of(node).isdigit()
+                or behind is None
+                or not behind.joined
+                or behind.sign not in _REDIRECTS
+                or (items[place].joined and not items[place - 1].sign)
+            ):
+                raise _Odd("a number that is no descriptor")
+            return place + 1
+        if node.type == "variable_assignment" and not draft.words:
+            if (
+                behind is not None
+                and behind.joined
+                and not (behind.sign in _ENDS or behind.sign in _REDIRECTS or behind.sign == "|")
+            ):
+                raise _Odd("a value that goes on")
+            draft.assignments.append(self._assignment(node))
+            return place + 1
+        nodes = [node]
+        place += 1
+        while items[place].sign == "" and items[place].joined:
+            following = items[place].node
+            assert following is not None
+            nodes.append(following)
+            place += 1
+        word = self._word(nodes)
+        if items[place].joined and (items[place].sign in "({[" or items[place].sign in _KEYWORDS):
+            raise _Odd("a bracket behind a word")
+        if items[place].joined and items[place].sign in _REDIRECTS and re.fullmatch(r"\d+|\{\w+\}", word.text):
+            if items[place].sign.startswith("&") or word.quoted:
+                raise _Odd("a descriptor that was not read as one")
+            return place
+        if not draft.words and word.text == "coproc":
+            self.unknown.append("a command in the background that others speak to")
+            return place
+        if not draft.words and word.plain and not word.quoted and word.text in _NEVER_PROGRAMS:
+            raise _Odd("a keyword where none can stand")
+        draft.words.append(word)
+        return place
+
+    def _condition(self, items: Sequence[_Item], place: int, draft: "_Draft") -> int:
+        """Take the next of the words of `[[ … ]]`, in which signs are words."""
+        sign, _, joined = items[place]
+        if sign == "":
+            nodes: list[Node] = []
+            while items[place].sign == "" and (not nodes or items[place].joined):
+                node = items[place].node
+                assert node is not None
+                nodes.append(node)
+                place += 1
+            draft.words.append(self._word(nodes))
+            return place
+        if place + 1 == len(items):
+            raise _Odd("something in it is never closed")
+        touching = (joined and sign not in _TOUCHING and items[place - 1].sign not in _TOUCHING) or (
+            sign not in _TOUCHING and items[place + 1].joined and items[place + 1].sign not in (*_TOUCHING, *_ENDS, "|")
+        )
+        if touching:
+            raise _Odd("a sign in a test")
+        if sign == "]]":
+            draft.test = ""
+        elif sign != "\n":
+            draft.words += [Word(text=each) for each in (sign if sign in ("&&", "||") else (sign,))]
+        return place + 1
+
+    def _redirect(self, items: Sequence[_Item], place: int, draft: "_Draft") -> int:
+        sign, node, _ = items[place]
+        assert node is not None
+        if sign.endswith("&-"):
+            draft.redirects.append(Redirect(sign=sign[:2], target=Word(text="-")))
+            if items[place + 1].joined and not items[place + 1].sign:
+                raise _Odd("a descriptor that was not read as one")
+            return place + 1
+        if sign in ("<<", "<<-"):
+            draft.redirects.append(self._document(node, sign))
+            return place + 2
+        target = _Draft()
+        if items[place + 1].sign:
+            raise _Odd("something that is no word")
+        place += 1
+        if (following := items[place].node) is None or following.type in ("file_descriptor", "variable_assignment"):
+            raise _Odd("something that is no word")
+        target.words.append(Word(text=""))
+        place = self._operand(items, place, target)
+        draft.redirects.append(Redirect(sign=sign, target=target.words[-1]))
+        return place
+
+    def _document(self, sign_node: "Node", sign: str) -> Redirect:
+        """A here-document: its body where nothing in it is expanded; what it runs is noted."""
+        parent = sign_node.parent
+        assert parent is not None
+        parts = {child.type: child for child in parent.children}
+        start, body, end = parts.get("heredoc_start"), parts.get("heredoc_body"), parts.get("heredoc_end")
+        if start is None or end is None or not _DELIMITER.fullmatch(raw := self._of(start)):
+            raise _Odd("a here-document")
+        quoted = raw[:1] in "'\"\\"
+        delimiter = raw.strip("'\"").removeprefix("\\")
+        line_end = self._text.find("\n", start.end_byte)
+        rest = self._text[start.end_byte : line_end]
+        first = line_end + 1
+        last = self._text.rfind("\n", 0, end.start_byte) + 1
+        lines = self._text[first:last].split("\n")[:-1]
+        strip = "\t" if sign == "<<-" else ""
+        closing = self._text[last:].partition("\n")[0]
+        if (
+            line_end < 0
+            or self._text[sign_node.end_byte : start.start_byte].strip(" \t")
+            or self._text[start.end_byte] not in " \t\n;&|<>)"
+            or last < first
+            or "<<" in rest
+            or "\\" in rest
+            or any(rest.count(each) % 2 for each in "\"'`")
+            or rest.count("(") != rest.count(")") != 0
+            or (body is not None and body.start_byte < first)
+            or any(child.end_byte > line_end for child in parent.children if child not in (body, end))
+            or closing.lstrip(strip or None if strip else "\0") != delimiter
+            or self._of(end).strip() != delimiter
+            or any((line.lstrip(strip) if strip else line) == delimiter for line in lines)
+            or (not quoted and any((len(line) - len(line.rstrip("\\"))) % 2 for line in lines))
+        ):
+            raise _Odd("a here-document")
+        text = "\n".join(line.lstrip(strip) if strip else line for line in lines)
+        target = Word(text=delimiter, quoted=quoted)
+        if quoted or not ("$" in text or "`" in text):
+            return Redirect(sign=sign, target=target, body=text)
+        self._mixed(_Spelling(first), body.children if body else [], first, last, quote="")
+        return Redirect(sign=sign, target=target)
+
+    def _assignment(self, node: "Node") -> Assignment:
+        name, sign, *value = node.children
+        if name.type != "variable_name" or len(value) > 1 or (value and value[0].start_byte != sign.end_byte):
+            raise _Odd("a variable that is no name")
+        values: list[Word] = []
+        if value and value[0].type == "array":
+            for item in self._items(value[0].children[1:-1], value[0].start_byte + 1, value[0].end_byte - 1):
+                if item.sign == "\n":
+                    continue
+                if item.sign or (item.joined and values) or item.node is None:
+                    raise _Odd("a list")
+                values.append(self._word([item.node]))
+                if self._of(item.node).startswith("[") and "=" in values[-1].text:  # a subscript is worked out
+                    self.unknown.append("a list with subscripts")
+            word = Word(text=" ".join(word.text for word in values), plain=False)
+        else:
+            if not value:
+                self.unknown.append("a variable without a value")
+            word = self._word(value, sign.end_byte)
+        if self._of(sign) == "+=":
+            values = [*(values or [word]), Word(text="*", plain=False, template=f"{OPEN}{MADE}{CLOSE}")]
+        return Assignment(name=self._of(name), value=word, values=tuple(values))
+
+    def _word(self, nodes: Sequence["Node"], start: int = 0) -> Word:
+        spelling = _Spelling(nodes[0].start_byte if nodes else start)
+        for node in nodes:
+            self._spell(spelling, node)
+        return spelling.word()
+
+    def _spell(self, spelling: _Spelling, node: "Node") -> None:
+        """Add a node to a word."""
+        text, kind, start, end = self._of(node), node.type, node.start_byte, node.end_byte
+        if kind in _EXPANSIONS:
+            self._expansion(spelling, node, quoted=False)
+        elif kind == "concatenation":
+            for child in node.children:
+                if child.start_byte != start:
+                    raise _Odd("a word with a blank")
+                self._spell(spelling, child)
+                start = child.end_byte
+        elif kind == "variable_assignment":
+            name, sign, *value = node.children
+            if name.type != "variable_name" or any(each.start_byte != sign.end_byte or each.type == "array" for each in value):
+                raise _Odd("a bracket behind a word")
+            self._literal(spelling, start, sign.end_byte)
+            for each in value:
+                self._spell(spelling, each)
+        elif kind in ("string", "translated_string"):
+            inner = node if kind == "string" else node.children[-1]
+            self._mixed(spelling, inner.children[1:-1], inner.start_byte + 1, end - 1, quote='"')
+        elif kind == "raw_string" and re.fullmatch(r"'[^']*'", text):
+            spelling.text += text[1:-1]
+            spelling.quoted = True
+        elif kind == "ansi_c_string" and (ansi := _ANSI.fullmatch(text)):
+            spelling.quoted = True
+            for part in re.findall(r"\\.|[^\\]+", ansi[1], re.DOTALL):
+                if part.startswith("\\") and part[1] not in _ESCAPES:
+                    spelling.unknown()
+                else:
+                    spelling.text += _ESCAPES[part[1]] if part.startswith("\\") else part
+        else:
+            self._literal(spelling, start, end)
+
+    def _literal(self, spelling: _Spelling, at: int, end: int) -> None:
+        """What is not quoted. Raises _Odd for signs that bash would take for more than letters."""
+        while at < end:
+            sign, following = self._text[at], self._text[at + 1 : at + 2]
+            at += 1
+            if sign == "\\":
+                if following != "\n":
+                    spelling.text += following
+                    spelling.quoted = True
+                at += 1
+                continue
+            if (
+                sign in " \t\n;&|()<>'\"`"
+                or (sign == "#" and at - 1 == spelling.start)
+                or (sign == "$" and (_STARTS_EXPANSION.match(following) or following in ("'", '"', "`")))
+            ):
+                raise _Odd("something that is no word")
+            if sign == "~" and at - 1 == spelling.start:
+                self._tilde(spelling, following)
+                continue
+            if sign == "{" and self._is_brace(spelling, at):
+                spelling.brace = len(spelling.text) if spelling.brace < 0 else spelling.brace
+            spelling.glob = spelling.glob or sign in "*?["
+            spelling.text += sign
+        if at > end:
+            raise _Odd("a word that goes on")
+
+    def _is_brace(self, spelling: _Spelling, at: int) -> bool:
+        """Whether alternatives begin here; if not at one brace of a word, then not at a later one either."""
+        if spelling.has_literal_brace or self._text.startswith("}", at):
+            return False
+        is_brace = _BRACE.match(self._text, at - 1) is not None
+        spelling.has_literal_brace = not is_brace
+        return is_brace
+
+    def _tilde(self, spelling: _Spelling, following: str) -> None:
+        if "HOME" in self._known and (not following or following in " \t\n;&|()<>/"):
+            spelling.text += self._known["HOME"]
+        else:
+            spelling.unknown()
+
+    def _mixed(self, spelling: _Spelling, nodes: Sequence["Node"], at: int, end: int, *, quote: str) -> None:
+        """What stands in double quotes, or in a here-document: expansions, and between them text."""
+        spelling.quoted = True
+        for node in [*(each for each in nodes if each.type in _EXPANSIONS), None]:
+            until = end if node is None else self._start(node)
+            while at < until:
+                sign, following = self._text[at], self._text[at + 1 : at + 2]
+                at += 1
+                if sign == "\\":
+                    spelling.text += "" if following == "\n" else following if following in '$`"\\' else sign + following
+                    at += 1
+                elif sign == "`" or sign == quote or (sign == "$" and _STARTS_EXPANSION.match(following)):
+                    raise _Odd("something that is no text")
+                else:
+                    spelling.text += sign
+            if at != until:
+                raise _Odd("a text that goes on")
+            if node is not None:
+                self._expansion(spelling, node, quoted=True)
+                at = node.end_byte
+
+    def _expansion(self, spelling: _Spelling, node: "Node", *, quoted: bool) -> None:
+        text = self._text[self._start(node) if quoted else node.start_byte : node.end_byte]
+        match node.type:
+            case "simple_expansion":
+                found = _NAME.fullmatch(text, 1)
+                if found is None or (found[1] and re.match(r"\w", self._text[node.end_byte : node.end_byte + 1], re.ASCII)):
+                    raise _Odd("something that is no variable")
+                self._variable(spelling, found[1] or found[0], quoted=quoted)
+            case "expansion":
+                self._parameter(spelling, node, text, quoted=quoted)
+            case "arithmetic_expansion":
+                self._sums += 1
+                if not _SUM.fullmatch(text):
+                    self.unknown.append("arithmetic")
+                    self._inner_commands(node)
+                elif self._sums > _SUMS or not all(map(self._is_number, _VARIABLE.findall(text))):
+                    self.unknown.append("a sum of what is not known")
+                spelling.unknown(NUMBER)
+            case _:
+                self._substitution(spelling, node, text, quoted=quoted)
+
+    def _parameter(self, spelling: _Spelling, node: "Node", text: str, *, quoted: bool) -> None:
+        found = _PARAMETER.fullmatch(text, 1)
+        if found is None:
+            self.unknown.append("an expansion ${…}")
+            self._inner_commands(node)
+            spelling.unknown(loose=True)
+            return
+        name = found[1] or found[2] or ""
+        if name and not found[0].endswith((f"{{{name}}}", f"{name}[0]}}", f"{name}[@]}}", f"{name}[*]}}")):
+            self.variables.add(name)  # a part of its value, or another one
+            name = ""
+        if name and not found[0].endswith(f"{{{name}}}"):
+            self.variables.add(name)
+            spelling.unknown(name, loose=True)
+        else:
+            special = found[0][1:-1]
+            self._variable(spelling, name or (special if len(special) == 1 else ""), quoted=quoted)
+
+    def _variable(self, spelling: _Spelling, name: str, *, quoted: bool) -> None:
+        """A variable's value; of no name: what a script makes of one."""
+        if name in self._known:
+            spelling.text += self._known[name]
+        elif name in ("#", "?", "$", "!") or (name and self._is_number(name)):
+            spelling.unknown(NUMBER)
+        else:
+            is_name = name[:1].isalpha() or name[:1] == "_"
+            if is_name:
+                self.variables.add(name)
+            spelling.unknown(name if is_name else MADE, loose=not quoted or name == "@")
+
+    def _is_number(self, name: str) -> bool:
+        if name not in self._numbers:
+            self._numbers[name] = len(self._numbers) < _SUMS and _is_number(name, self._text)
+        return self._numbers[name]
+
+    def _substitution(self, spelling: _Spelling, node: "Node", text: str, *, quoted: bool) -> None:
+        """Commands in brackets or backticks, whose output takes their place."""
+        if self._depth >= DEEPEST:
+            raise _Odd("too many expansions in each other")
+        is_process = node.type == "process_substitution"
+        if is_process and (quoted or node.start_byte != spelling.start):
+            raise _Odd("a bracket behind a word")
+        self._depth += 1
+        first = len(self.commands)
+        if text.startswith("`"):
+            ticks = _BACKTICKS.fullmatch(text)
+            if ticks is None:
+                raise _Odd("something in it is never closed")
+            self._inner(re.sub(r"\\([`\\$])", r"\1", ticks[1]))
+        else:
+            if text.startswith("$(("):
+                self.unknown.append("arithmetic")
+            self._commands(node.children[1:-1], node.children[0].end_byte, node.end_byte - 1)
+        self._depth -= 1
+        self.feeding.update(range(first, len(self.commands)))
+        if is_process:
+            spelling.text += PROCESS
+        else:
+            spelling.unknown(OUTPUT, loose=not quoted)
+
+    def _inner(self, text: str) -> None:
+        """Read another text as a script, whose finds are this one's."""
+        inner = _Reader(text, self._known, self._depth)
+        inner.commands, inner.odd, inner.unknown, inner.variables = self.commands, self.odd, self.unknown, self.variables
+        inner.feeding = self.feeding
+        inner.run()
+
+    def _inner_commands(self, node: "Node") -> None:
+        """Note the commands in what can only be told when it runs."""
+        first = len(self.commands)
+        stack = list(node.children)
+        while stack:
+            each = stack.pop()
+            if each.type in ("command_substitution", "process_substitution"):
+                self._substitution(_Spelling(each.start_byte), each, self._of(each), quoted=False)
+            else:
+                stack += each.children
+        if len(self.commands) == first and re.search(r"`|[$<>]\(", self._of(node)):
+            raise _Odd("a command in an expansion that cannot be read")
+
+
+class _Draft:
+    """A command that is being read. Mutable."""
+
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self.assignments: list[Assignment] = []
+        self.redirects: list[Redirect] = []
+        self.test = ""  # `[` or `[[`, as long as it is open
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is any of it."""
+        return bool(self.words or self.assignments or self.redirects)
