@@ -138,10 +138,12 @@ def test_redirections_and_assignments_belong_to_their_command() -> None:
         ("&>", "all"),
         (">>", "more"),
     ]
-    assert [(each.sign, each.target.text) for each in parsed("cat 0< a <<< b 2>&-").commands[0].redirects] == [
+    assert [
+        (each.sign, each.target.text) for text in ("cat 0< a 2>&-", "cat <<< b") for each in parsed(text).commands[0].redirects
+    ] == [
         ("<", "a"),
-        ("<<<", "b"),
         (">&", "-"),
+        ("<<<", "b"),
     ]
 
 
