@@ -289,7 +289,6 @@ class _ClaudeReading:
         yield from self.transcript.take() if self.agent else self.transcript.end()
 
     def _line(self, element: Element, line: _ClaudeLine) -> None:
-        self.transcript.here(element.line, element.size, line.timestamp)
         if line.uuid in self.seen:
             self.transcript.skip(DUPLICATE)
             return
@@ -356,7 +355,7 @@ class _ClaudeReading:
             parent=line.parentUuid or None,
             line=element.line,
             size=element.size,
-            at=self.transcript.at,
+            at=utc(line.timestamp),
             harness=line.by_harness,
         )
         if line.type in ("user", "assistant") and line.message is not None and not line.isApiErrorMessage:
@@ -391,7 +390,7 @@ class _ClaudeReading:
         numbers = self._settle()
         end = self.transcript.count
         kept = next((number for number, start in numbers if head is not None and start >= head.line), end)
-        self.transcript.rewrite(f"compaction ({metadata.trigger or 'unknown'})", kept)
+        self.transcript.rewrite(f"compaction ({metadata.trigger or 'unknown'})", kept, at=utc(line.timestamp))
         if line.uuid is not None:
             self.links[line.uuid] = None
 

@@ -6,7 +6,7 @@ models are in the turn's context, the system prompt is in the header. What Codex
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -283,14 +283,11 @@ class _CodexReading:
         self._settle()
         yield from self.transcript.end()
 
-    def _guarded(self, read: Callable[[], object], what: str, expected: str) -> None:
-        try:
-            read()
-        except (DamagedJson, InputError, RecursionError) as error:
-            self.transcript.lost(f"damaged {what}: {str(error)[:200]}, expected {expected}")
-
     def _element(self, element: Element, _: Element) -> None:
-        self._guarded(lambda: self._document_item(element), "item", "an item of the Responses API")
+        try:
+            self._document_item(element)
+        except (DamagedJson, InputError, RecursionError) as error:
+            self.transcript.lost(f"damaged item: {str(error)[:200]}, expected an item of the Responses API")
 
     def _document_item(self, element: Element) -> None:
         item = self._read(element.source, _item)
@@ -306,7 +303,10 @@ class _CodexReading:
                 self.transcript.skip("line written twice in a row")
             return
         self.before = element.faithful
-        self._guarded(lambda: self._typed_line(element, line), "line", f"what Codex writes as {line.type!r:.40}")
+        try:
+            self._typed_line(element, line)
+        except (DamagedJson, InputError, RecursionError) as error:
+            self.transcript.lost(f"damaged line: {str(error)[:200]}, expected what Codex writes as {line.type!r:.40}")
 
     def _typed_line(self, element: Element, line: _CodexLine) -> None:
         wrapped = bytes(line.payload)

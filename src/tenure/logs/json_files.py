@@ -69,34 +69,34 @@ def records(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]") -> Iter
             yield item
             continue
         number, raw = item
-        for part in _objects(raw):
-            try:
-                read = salvage(part, decoder)
-            except DamagedJson as damage:
-                column = f" (column {damage.offset + 1})" if damage.offset >= 0 else ""
-                reason = f"damaged line: found {damage.found}{column}, expected one JSON object of this format"
-                yield Skipped(line=number, bytes=len(part), reason=reason)
-            else:
-                yield from (Skipped(line=number, bytes=0, reason=reason) for reason in read.left_out)
-                yield Element(number, read.source, read.faithful, len(part)), read.value
+        try:
+            read = salvage(raw, decoder)
+        except DamagedJson as damage:
+            if len(parts := _objects(raw)) > 1:
+                for found in records((b"\n".join(parts),), decoder):
+                    yield (
+                        replace(found, line=number) if isinstance(found, Skipped) else (replace(found[0], line=number), found[1])
+                    )
+                continue
+            column = f" (column {damage.offset + 1})" if damage.offset >= 0 else ""
+            reason = f"damaged line: found {damage.found}{column}, expected one JSON object of this format"
+            yield Skipped(line=number, bytes=len(raw), reason=reason)
+        else:
+            yield from (Skipped(line=number, bytes=0, reason=reason) for reason in read.left_out)
+            yield Element(number, read.source, read.faithful, len(raw)), read.value
 
 
 def _objects(raw: bytes) -> list[bytes]:
-    """The objects that a line consists of, where a writer lost the end of one; else the line as it is."""
+    """The objects that a line consists of, where a writer lost the end of one; else nothing."""
     parts: list[bytes] = []
+    at = 0
     if 0 < raw.count(_JOINT) <= MOST_JOINED:
-        try:
-            _any_value.decode(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            starts = [0, *(found.end() - 1 for found in _JOINTS.finditer(raw)), len(raw)]
-            at = 0
-            for end in starts[1:]:
-                with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                    _any_value.decode(raw[at:end])
-                    parts.append(raw[at:end])
-                    at = end
-            parts = parts if at == len(raw) else []
-    return parts or [raw]
+        for end in (*(joint.start() + 1 for joint in _JOINTS.finditer(raw)), len(raw)):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                _any_value.decode(raw[at:end])
+                parts.append(raw[at:end])
+                at = end
+    return parts if at == len(raw) else []
 
 
 def _line(number: int, held: list[bytes], dropped: int) -> Iterator[tuple[int, bytes] | Skipped]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from tenure.engine.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, ToolCall, Usage
+from tenure.engine.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, Usage
 from tenure.logs.json_files import Element
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.logs.salvage import DamagedJson
@@ -36,9 +36,8 @@ class TranscriptBuilder:
         self.model = model  # of replies that do not name theirs
         self.count = 0  # drafts so far
         self.line, self.size, self.at = 0, 0, ""  # where the reader stands
-        self.calls: dict[str, int] = {}  # the draft of each call
         self._events: list[Event] = []
-        self._open = self._open_number = -1  # the place of the open reply among them, and its number
+        self._open = -1  # the place of the open reply among them
         self._seen: dict[Hashable, Hashable] = {}
         self._skipped: dict[str, tuple[int, int, int]] = {}  # of each reason: the first line, how often, bytes
         self._agents: dict[str, SubAgent] = {}
@@ -51,7 +50,7 @@ class TranscriptBuilder:
 
     def here(self, line: int, size: int, at: object = "") -> None:
         """The line, its bytes and its time, of all that is said until the next call."""
-        self.line, self.size, self.at = line, size, utc(at)
+        self.line, self.size, self.at = line, size, utc(at) if at else ""
 
     def each(
         self, items: Iterable[tuple[Element, T] | Skipped], read: Callable[[Element, T], object], what: str = "message"
@@ -61,12 +60,13 @@ class TranscriptBuilder:
             if isinstance(item, Skipped):
                 self.event(item)
             else:
-                self.here(item[0].line, item[0].size)
+                self.line, self.size, self.at = item[0].line, item[0].size, ""
                 try:
                     read(*item)
                 except DamagedJson as damage:
                     self.lost(f"damaged {what}: found {damage.found}")
-            yield from self.take()
+            if self._events:
+                yield from self.take()
 
     def add(
         self,
@@ -104,7 +104,6 @@ class TranscriptBuilder:
         self._events.append(draft)
         if draft.role is Role.SYSTEM:
             self._prompts.add(self.count)
-        self.calls.update((block.call_id, self.count) for block in draft.blocks if isinstance(block, ToolCall))
         self.count += 1
         return self.count - 1
 
@@ -117,7 +116,7 @@ class TranscriptBuilder:
         self.close()
         self._open = len(self._events)
         number = self.add(role, blocks, **fields)
-        self._open, self._open_number = self._open if number >= 0 else -1, number
+        self._open = self._open if number >= 0 else -1
         return number
 
     @property
@@ -129,9 +128,7 @@ class TranscriptBuilder:
     def amend(self, *blocks: Block, **fields: Any) -> None:
         """Add blocks to the open reply, and change its fields."""
         if (draft := self.reply) is not None:
-            draft = replace(draft, blocks=(*draft.blocks, *blocks), **fields)
-            self._events[self._open] = draft
-            self.calls.update((block.call_id, self._open_number) for block in blocks if isinstance(block, ToolCall))
+            self._events[self._open] = replace(draft, blocks=(*draft.blocks, *blocks), **fields)
 
     def close(self) -> None:
         """The open reply is whole."""
