@@ -7,8 +7,7 @@ from pathlib import Path
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Draft
 from tenure.lab.audit.audit import Asked, audit
-from tenure.lab.audit.lines import AuditOutput
-from tenure.lab.audit.report import Audit
+from tenure.lab.audit.report import Audit, AuditOutput
 from tenure.lab.replay import Source
 from tenure.logs.reader import Event
 from tenure.testing.builders import by_words, call, human, reply, result

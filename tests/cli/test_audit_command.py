@@ -17,12 +17,11 @@ from tenure.cli.audit_screen import screen
 from tenure.cli.main import main
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
-from tenure.lab.audit.audit import Asked, budget_line
-from tenure.lab.audit.corpus import Auditor
+from tenure.lab.audit.audit import Asked, Auditor, budget_line
 from tenure.lab.audit.kept import MOST
 from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, REREADS, ROWS, Audit
 from tenure.lab.audit.rereads import LEAST
-from tenure.lab.audit.totals import Totals
+from tenure.lab.audit.tables import Totals
 
 ASKED = Asked(
     policies=("cwl", "tiered", "oldest-turn", "clear-tool-uses"), budget=Budget(ceiling=4_000, floor=2_000), model="gpt-5"

@@ -15,8 +15,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import POLICIES
 from tenure.engine.record.entry import Usage
 from tenure.lab.audit.audit import Asked, audit
-from tenure.lab.audit.lines import AuditLine, RunLine
-from tenure.lab.audit.report import Audit
+from tenure.lab.audit.report import Audit, AuditLine, RunLine
 from tenure.lab.events import CallLine, Head, ReplayLine
 from tenure.lab.heads import Report, head_of
 from tenure.lab.replay import Options, Source, replay

@@ -19,11 +19,10 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.lab.audit.audit import Asked, budget_line
-from tenure.lab.audit.corpus import Auditor
+from tenure.lab.audit.audit import Asked, Auditor, budget_line
 from tenure.lab.audit.kept import Kept
 from tenure.lab.audit.report import Audit, Total, Unread
-from tenure.lab.audit.totals import Totals
+from tenure.lab.audit.tables import Totals
 from tenure.logs.places.here import here
 
 NEWEST: Final = 10  # of the user's own sessions, where none are named

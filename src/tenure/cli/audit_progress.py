@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tenure.cli import words
 from tenure.cli.audit_screen import name_of
-from tenure.lab.audit.lines import AuditLine, AuditOutput, RunLine
+from tenure.lab.audit.report import AuditLine, AuditOutput, RunLine
 from tenure.lab.events import CallLine
 
 NAME: Final = 28  # columns of a session's

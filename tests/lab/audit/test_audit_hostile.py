@@ -15,10 +15,9 @@ from tenure.cli.audit_corpus import brief, corpus, unreadable
 from tenure.cli.audit_screen import screen
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Asked, budget_line
-from tenure.lab.audit.corpus import Auditor
+from tenure.lab.audit.audit import Asked, Auditor, budget_line
 from tenure.lab.audit.report import ROWS, Audit, Unread
-from tenure.lab.audit.totals import Totals
+from tenure.lab.audit.tables import Totals
 from tenure.logs.reader import Skipped
 from tenure.store.records import Conversation
 from tenure.store.store import Store

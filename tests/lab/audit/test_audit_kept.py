@@ -11,11 +11,9 @@ import pytest
 from recordings import message_file
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Asked
-from tenure.lab.audit.corpus import Auditor
+from tenure.lab.audit.audit import Asked, Auditor
 from tenure.lab.audit.kept import LINES, REPORT, Kept
-from tenure.lab.audit.lines import AuditOutput, RunLine
-from tenure.lab.audit.report import Audit, Unread
+from tenure.lab.audit.report import Audit, AuditOutput, RunLine, Unread
 
 ASKED = Asked(policies=("cwl", "tiered"), budget=Budget(ceiling=3_000))
 

@@ -10,8 +10,7 @@ from recordings import SMALL, audited, lines_of, made_up, worked
 from tenure.engine.policies import policy_named
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.edit import Insert, Remove
-from tenure.lab.audit.lines import RunLine
-from tenure.lab.audit.report import Audit, Table
+from tenure.lab.audit.report import Audit, RunLine, Table
 from tenure.lab.bill import accounted
 from tenure.lab.events import CallLine, CommitLine, EntryLine, HarmLine, SummaryLine
 from tenure.lab.replay import Options, replay

@@ -13,8 +13,7 @@ from replay_reader import problems
 from recordings import message_file
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Asked
-from tenure.lab.audit.corpus import Auditor
+from tenure.lab.audit.audit import Asked, Auditor
 
 Line = dict[str, Any]
 

@@ -4,9 +4,8 @@ import pytest
 
 from recordings import LINES, audited, step, worked
 from tenure.engine.record.entry import Draft
-from tenure.lab.audit.ranges import lines_shown
+from tenure.lab.audit.files import Showing, lines_shown
 from tenure.lab.audit.report import Audit, Reread
-from tenure.lab.audit.shell import Showing
 from tenure.logs.reader import Rewritten
 from tenure.testing.builders import human, reply
 

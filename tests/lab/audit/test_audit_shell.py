@@ -2,8 +2,7 @@
 
 import pytest
 
-from tenure.lab.audit.deeds import deed_of
-from tenure.lab.audit.shell import Commanded, Showing, commanded
+from tenure.lab.audit.files import Commanded, Showing, commanded, deed_of
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,25 @@
-"""The audit of one session: where its window went, and what each policy would have done to it.
+"""The audit of a session, and of many: where its window went, and what each policy would have done to it.
 
-The session is read once. It is played as it was recorded, then once for each policy; what its steps used is found once for all of them.
+A session is read once. It is played as it was recorded, then once for each policy; what its steps used is found once for all of them.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from typing import IO, Final
 
 from msgspec import Struct, structs
 
+import tenure
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies import UNBOUNDED, policy_named
-from tenure.lab.audit.harms import Judging, Places
-from tenure.lab.audit.held import Held
-from tenure.lab.audit.lines import AuditLine, AuditOutput, RunLine
+from tenure.engine.record.entry import Draft
+from tenure.engine.record.visible import json_of
+from tenure.errors import InputError
+from tenure.lab.audit.kept import Kept
 from tenure.lab.audit.recorded import Recording
-from tenure.lab.audit.report import Audit, Run
-from tenure.lab.audit.runs import Watching
+from tenure.lab.audit.report import VERSION, Audit, AuditLine, AuditOutput, Run, RunLine, Unread
+from tenure.lab.audit.runs import Judging, Places, Watching
 from tenure.lab.bill import Billing
 from tenure.lab.events import (
     BudgetLine,
@@ -29,8 +32,11 @@ from tenure.lab.events import (
     SkippedLine,
     SourceFile,
     SummaryLine,
+    spelled,
 )
+from tenure.lab.loading import source
 from tenure.lab.replay import Options, Source, replay
+from tenure.logs.reader import Event
 
 ENDLESS: Final = Budget(window=10**12)  # of the recorded agent's own window, whose limits were its own
 
@@ -80,6 +86,23 @@ def audit(source: Source, asked: Asked, tokenizer: Tokenizer, sha256: str | None
     yield Audit(session=recording.session, window=recording.window(runs[0].series), runs=tuple(runs))
 
 
+class Held:
+    """The events of a source. Raises InputError when it cannot be read, or holds no message."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.format, events = source.events()
+        self._events: list[Event] = list(events)
+        self.path = spelled(source.path)
+        if not any(isinstance(event, Draft) for event in self._events):
+            raise InputError(self.path, "a session without a message", "at least one")
+
+    def source(self, sha256: str) -> Source:
+        """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
+        readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (self.format, iter(self._events))])
+        return Source(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
+
+
 class _Playing:
     """One run as its lines come: watched, judged and billed. Mutable. Nobody needs what the recorded agent took away itself."""
 
@@ -124,3 +147,70 @@ def _header(held: Held, asked: Asked, header: ReplayLine, digest: str) -> AuditL
         head_tokens=header.head_tokens,
         head=header.head,
     )
+
+
+Note = Callable[[AuditOutput], None]
+
+
+class Auditor:
+    """Audits session after session in the same way: from what is kept where it can, and keeping what it makes.
+
+    All lines go to `out` where there is one; `note` hears of each as it is made. Mutable only in what is kept.
+    """
+
+    def __init__(
+        self, asked: Asked, tokenizer: Tokenizer, *, kept: Kept | None = None, fresh: bool = False, out: IO[bytes] | None = None
+    ) -> None:
+        self._asked, self._tokenizer = asked, tokenizer
+        self._kept, self._fresh = kept, fresh
+        self._out = out
+        self.reused = 0
+
+    def each(self, addresses: Iterable[str], note: Note) -> Iterator[Audit | Unread]:
+        """What became of each session, in the order of the addresses."""
+        for address in addresses:
+            try:
+                yield self._one(source(address), note)
+            except InputError as error:
+                allowed = f", expected {error.allowed}" if error.allowed else ""
+                yield Unread(path=spelled(address), why=f"{error.found}{allowed}")
+
+    def _one(self, one: Source, note: Note) -> Audit:
+        digest = one.sha256()
+        kept = self._kept if digest else None  # a store of our own has no bytes to know it by
+        if kept is None:
+            return self._made(one, digest, note, self._out)
+        key = key_of(one.path, digest, self._asked)
+        known = None if self._fresh else kept.report(key)
+        if known is not None and (self._out is None or kept.has_lines(key)):
+            self.reused += 1
+            report = known
+        elif self._out is None:
+            report = self._made(one, digest, note, None)
+        else:
+            with kept.lines(key) as spool:
+                report = self._made(one, digest, note, spool)
+        if self._out is not None:
+            kept.copy_lines(key, self._out)
+        if report is not known and one.sha256() == digest:  # not of a session that went on meanwhile
+            kept.keep(key, report)
+        return report
+
+    def _made(self, one: Source, digest: str, note: Note, out: IO[bytes] | None) -> Audit:
+        report: Audit | None = None
+        for line in audit(one, self._asked, self._tokenizer, digest):
+            if out is not None:
+                out.write(json_of(line) + b"\n")
+            note(line)
+            if isinstance(line, Audit):
+                report = line
+        assert report is not None
+        return report
+
+
+KEPT: Final = 2  # of what is kept: a report of another one is made again, though its readers would not mind
+
+
+def key_of(address: str, digest: str, asked: Asked) -> str:
+    """By what an audit is found again: the session's bytes and address, what was asked, and who audited."""
+    return sha256(json_of((VERSION, KEPT, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]

@@ -13,8 +13,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tenure.engine.policies import UNBOUNDED
-from tenure.lab.audit.removals import RECORDED
 from tenure.lab.audit.report import Audit, Removal, Run, Series
+from tenure.lab.audit.runs import RECORDED
 from tenure.lab.audit.text import line, rounded, tokens
 from tenure.lab.bill import limit_of
 from tenure.lab.kinds import LABELS, RESIDUES

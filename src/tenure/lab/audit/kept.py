@@ -11,20 +11,15 @@ import tempfile
 import zlib
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from time import time
 from typing import IO, Final, cast
 
 import msgspec
 
-import tenure
 from tenure.engine.record.visible import json_of
-from tenure.lab.audit.audit import Asked
-from tenure.lab.audit.report import VERSION, Audit
-from tenure.lab.events import spelled
+from tenure.lab.audit.report import Audit
 
-KEPT: Final = 2  # of what is kept: a report of another one is made again, though its readers would not mind
 MOST: Final = 2_000  # files of a folder; of more, those that were longest not asked for go
 REPORT: Final = ".report.gz"
 LINES: Final = ".lines.gz"
@@ -34,11 +29,6 @@ PART_S: Final = 86_400.0  # seconds after which nobody is writing one any more
 _LEVEL: Final = 3
 _PRIVATE: Final = 0o700
 _decode: Final = msgspec.json.Decoder(Audit).decode
-
-
-def key_of(address: str, digest: str, asked: Asked) -> str:
-    """By what an audit is found again: the session's bytes and address, what was asked, and who audited."""
-    return sha256(json_of((VERSION, KEPT, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]
 
 
 class Kept:

@@ -99,7 +99,7 @@ def page(audits: Sequence[Audit], unread: Sequence[Unread] = ()) -> str:
         for audit, id_ in zip(audits, ids, strict=True)
     ]
     style, script = _asset("page.css"), f"'use strict';\n(() => {{\n{_asset('page.js')}}})();\n"
-    return _template().render(
+    made = _template().render(
         sheets=sheets,
         sums=_sums(audits),
         verdict=verdict(audits),
@@ -109,6 +109,7 @@ def page(audits: Sequence[Audit], unread: Sequence[Unread] = ()) -> str:
         script=Markup(script),  # noqa: S704 - our own
         hashes={"style": _hash(style), "script": _hash(script)},
     )
+    return f"{made.strip()}\n"
 
 
 def verdict(audits: Sequence[Audit]) -> str:

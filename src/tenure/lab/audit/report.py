@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from tenure.lab.events import Bill, BudgetLine, HarmLine, Head, Part, PricesLine
+from tenure.lab.events import Bill, BudgetLine, HarmLine, Head, Line, Part, PricesLine, RecallLine, ReplayLine, SourceFile
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
 
@@ -260,3 +260,22 @@ class Total(Struct, frozen=True, kw_only=True, tag="total", tag_field="type"):
     runs: tuple[PolicyTotal, ...]
     unread: tuple[Unread, ...]
     assumed: int = 0  # sessions whose money is by another model's price
+
+
+class AuditLine(Struct, frozen=True, kw_only=True, tag="audit", tag_field="type"):
+    """The first line of a session: what was asked."""
+
+    version: int = VERSION
+    source: SourceFile
+    policies: tuple[str, ...]  # in the order of their runs; "none" first
+    budget: BudgetLine
+    model: str  # as asked for; empty: as the log says
+    head_tokens: int  # o200k
+    head: Head = Head(origin="given")  # how it is known
+
+
+class RunLine(ReplayLine, frozen=True, kw_only=True, tag="run", tag_field="type"):
+    """The first line of one policy: what a replay's first line says."""
+
+
+AuditOutput = AuditLine | RunLine | Line | HarmLine | RecallLine | Audit | Total

@@ -12,11 +12,9 @@ from msgspec import Struct
 from tenure.engine.meter.figures import first_line
 from tenure.engine.record.objects import HASH_CHARS
 from tenure.engine.record.tools import cue_of
-from tenure.lab.audit.deeds import Deed, deed_of
-from tenure.lab.audit.lifetimes import Lifetimes
-from tenure.lab.audit.ranges import lines_shown
+from tenure.lab.audit.files import Deed, deed_of, lines_shown
+from tenure.lab.audit.lifetimes import Change, Lifetimes
 from tenure.lab.audit.report import REREADS, Reread, Waste, Wasted
-from tenure.lab.audit.standing import Change
 from tenure.lab.events import At, BlockLine, EntryLine
 
 LEAST: Final = 50  # tokens of a result that is counted as a duplicate: "ok" is said often

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.view.edit import Commit, Drop, Replace, Restore
-from tenure.lab.audit.ranges import lines_shown
+from tenure.lab.audit.files import lines_shown
 from tenure.lab.bench.measures.calls import Called
 
 SHARE: Final = 0.5  # of a read's lines: of fewer that were read before, it is a read of something else

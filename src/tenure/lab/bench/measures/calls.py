@@ -13,7 +13,7 @@ from tenure.agent.workspace import Workspace
 from tenure.engine.record.entry import Entry, Read, Role, Text, ToolCall, ToolResult
 from tenure.engine.record.index import Index, Span
 from tenure.engine.record.tools import ToolKind, is_delimiter, is_notes, is_recall
-from tenure.lab.audit.deeds import Deed, deed_of
+from tenure.lab.audit.files import Deed, deed_of
 
 # Whether a call changed anything outside the conversation; "perhaps" of a command whose words do not tell.
 Changed = Literal["yes", "perhaps", "no"]
