@@ -12,8 +12,7 @@ from rich.console import Console
 from made_up import everything, home_of_ada
 from recordings import message_file
 from tenure.cli.audit import NEWEST
-from tenure.cli.audit_corpus import brief, corpus
-from tenure.cli.audit_screen import screen
+from tenure.cli.audit_screen import brief, corpus, screen
 from tenure.cli.main import main
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k

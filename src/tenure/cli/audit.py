@@ -11,10 +11,10 @@ from rich.console import Console
 
 from tenure.cli import words
 from tenure.cli.asked import STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Quiet, Target, Window, budget_of, head_of, output
-from tenure.cli.audit_corpus import Brief, brief, corpus, unreadable
 from tenure.cli.audit_progress import Watched
-from tenure.cli.audit_screen import counted, screen
+from tenure.cli.audit_screen import Brief, brief, corpus, screen, unreadable
 from tenure.cli.audit_sessions import Chosen, chosen
+from tenure.engine.meter.figures import several
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of
@@ -86,7 +86,7 @@ def audit(
             "one; `tenure sessions` lists those found",
         )
     if sessions is None and picked.older:
-        errors.print(f"your {counted(len(picked.addresses), 'newest session')}; --newest for more of them", style="dim")
+        errors.print(f"your {several(len(picked.addresses), 'newest session')}; --newest for more of them", style="dim")
     with output(json) as out:
         done = _all(picked, asked, _kept(keep, errors), fresh, out, errors, pages=bool(html))
     if html:
@@ -141,7 +141,7 @@ def _all(
                 audits += [outcome] if whole else []
     except KeyboardInterrupt:
         goes_on = " and kept: the same command goes on from there" if kept is not None else ", and nothing is kept"
-        errors.print(f"interrupted: {len(briefs)} of {counted(len(picked.addresses), 'session')} done{goes_on}", style="yellow")
+        errors.print(f"interrupted: {len(briefs)} of {several(len(picked.addresses), 'session')} done{goes_on}", style="yellow")
         raise typer.Exit(INTERRUPTED) from None
     finally:
         if kept is not None:
@@ -152,7 +152,7 @@ def _all(
     if out is not None:
         out.write(json_of(total) + b"\n")
     if auditor.reused:
-        errors.print(f"{counted(auditor.reused, 'session')} as audited before (--fresh to audit again)", style="dim")
+        errors.print(f"{several(auditor.reused, 'session')} as audited before (--fresh to audit again)", style="dim")
     return Done(briefs=briefs, audits=audits, total=total)
 
 
@@ -163,7 +163,7 @@ def _show(done: Done, picked: Chosen, asked: Asked, console: Console) -> None:
         console.print(corpus(done.briefs, done.total, budget_line(asked.budget), console.width))
     if picked.passed_over:
         verb = "holds" if picked.passed_over == 1 else "hold"
-        console.print(f"{counted(picked.passed_over, 'file')} below the folders {verb} no session", style="dim")
+        console.print(f"{several(picked.passed_over, 'file')} below the folders {verb} no session", style="dim")
 
 
 def _kept(folder: str, errors: Console) -> Kept | None:

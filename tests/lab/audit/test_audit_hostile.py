@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from recordings import LINES, audited, message_file, step
-from tenure.cli.audit_corpus import brief, corpus, unreadable
-from tenure.cli.audit_screen import screen
+from tenure.cli.audit_screen import brief, corpus, screen, unreadable
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.lab.audit.audit import Asked, Auditor, budget_line
