@@ -186,7 +186,7 @@ class Context:
         )
         weigher = partial(weigh, tokenizer=self._count, media=self.rules.media)
         if terms.compat == "pi-cwl":
-            from tenure.lab.pi_filter import weigh_like_pi as weigher
+            from tenure.logs.pi_weights import weigh_like_pi as weigher
         log = StoredLog(self.store, self._sheet.id)
         self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
         self.decision: Decision | None = None  # what came of the newest request; its text is one line for people

@@ -41,8 +41,8 @@ from tenure.lab import events as line_of
 from tenure.lab.events import Head, Line
 from tenure.lab.helping import Helped, Helping
 from tenure.lab.kinds import kind_name
-from tenure.lab.pi_filter import weigh_like_pi
 from tenure.lab.recorded import Recorded, learned_head
+from tenure.logs.pi_weights import weigh_like_pi
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model

@@ -17,17 +17,9 @@ from tenure.engine.record.index import NONE
 from tenure.engine.view.laws import protection, structural
 from tenure.engine.view.project import Row
 from tenure.engine.view.rules import Rules
-from tenure.lab.pi_filter import (
-    Filtered,
-    Message,
-    estimate,
-    filter_messages,
-    javascript_number,
-    stringified,
-    threshold_of,
-    weigh_like_pi,
-)
 from tenure.logs.pi import Pi
+from tenure.logs.pi_weights import javascript_number, stringified, weigh_like_pi
+from tenure.testing.pi_filter import Filtered, Message, estimate, filter_messages, threshold_of
 
 # Histories made at random, and what is left of them by a transcription of context-filter.ts and estimateTokens, run under node 20.
 VECTORS = json.loads((Path(__file__).parent / "fixtures" / "pi_cwl_vectors.json").read_text("ascii"))

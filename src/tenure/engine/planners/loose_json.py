@@ -2,7 +2,8 @@
 
 Forgiven are single and curly quotes, unquoted words, trailing and missing commas, comments, a key without a value, and an end that never
 comes. What was cut off in the middle of a word is not given out as that word. The library json-repair was tried (0.64): it completes cut-off words (`"exec:1`,
-which may have been exec:12), does not tell whether a value was whole or where it ends, raises RecursionError for deep nesting and takes ten times as long.
+which may have been exec:12), does not say whether a value was whole or where it ends, raises RecursionError on `[` × 10,000, and was 6 to 8 times
+slower on quoted input.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 pi-cwl (Kiz8-Team/pi-cwl at cd2ea3f, the CWL paper's reference [6]) departs from the paper: the oldest eligible episode of any kind goes
 first, tools leave in three groups by name, nothing is left in an episode's place, and what lies in no episode is permanent.
-`tenure.lab.pi_filter` is its filter to the letter, over its own messages.
+`tenure.testing.pi_filter` is its filter to the letter, over its own messages.
 """
 
 from collections.abc import Iterator

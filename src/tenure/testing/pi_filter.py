@@ -1,27 +1,22 @@
-"""The published filter of pi-cwl, over pi's own messages.
+"""The published filter of pi-cwl, over pi's own messages: the reference that `tenure.engine.policies.pi_cwl` is compared with.
 
-`filter_messages` gives what Kiz8-Team/pi-cwl (at cd2ea3f, the CWL paper's reference [6]) gives, leftovers included; `weigh_like_pi` counts
-as it counts. `tenure.engine.policies.pi_cwl` is the same order and the same levels over our index.
+`filter_messages` gives what Kiz8-Team/pi-cwl (at cd2ea3f, the CWL paper's reference [6]) gives, leftovers included.
 """
 
-import json
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from heapq import heapify, heappop, heappush
 from math import floor, isfinite
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from msgspec import Struct
 
 from tenure.engine.policies.pi_cwl import LEVELS
-from tenure.engine.record.entry import Block, Media, Opaque, Origin, Text, ToolCall, ToolResult
 from tenure.engine.record.episodes import EpisodeType
 from tenure.engine.view.action import Level
 from tenure.engine.view.levels import TOOLS_OF_LEVEL
-from tenure.logs.pi import BRANCHED, COMPACTED
+from tenure.logs.pi_weights import IMAGE_UNITS, Json, stringified, tokens_of, units_of
 
 THRESHOLD: Final = 80_000  # its default; the filter works when the total is above the threshold, not at it
 
@@ -33,11 +28,7 @@ PUBLISHED: Final = {  # what it calls its steps
     Level.EPISODE: "entire_chunk",
 }
 
-UNITS_PER_TOKEN: Final = 4  # UTF-16 units
-IMAGE_UNITS: Final = 4_800  # of an image in a tool result or a custom message; a user's image counts nothing
-
 Message = Mapping[str, Any]
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 def threshold_of(window: int, *, tokens: float | None = None, percent: float | None = None) -> int:
@@ -115,7 +106,7 @@ def filter_messages(messages: Sequence[Message], threshold: int) -> Filtered:
 
 def estimate(message: Message) -> int:
     """Tokens of a message as pi estimates them."""
-    return _tokens(sum(part.units for part in _parts(message)))
+    return tokens_of(sum(part.units for part in _parts(message)))
 
 
 class _Chunk(Struct, frozen=True):
@@ -214,7 +205,7 @@ class _Pass:
         self._threshold = threshold
         self._roles = [str(message.get("role")) for message in messages]
         self._content = [list(_parts(message)) for message in messages]
-        self._weights = [_tokens(sum(part.units for part in parts)) for parts in self._content]
+        self._weights = [tokens_of(sum(part.units for part in parts)) for parts in self._content]
         self.tokens = sum(self._weights)
         self._users = [at for at, role in enumerate(self._roles) if role == "user"]
         self._onward = [at + (role == "user") for at, role in enumerate([*self._roles, ""])]
@@ -291,7 +282,7 @@ class _Pass:
         if taken:
             self._changed.add(at)
             self._content[at] = left
-            self._weigh(at, _tokens(sum(part.units for part in left)))
+            self._weigh(at, tokens_of(sum(part.units for part in left)))
         return False
 
     def _drop(self, at: int) -> bool:
@@ -338,18 +329,14 @@ def _goes(part: _Part, level: Level) -> bool:
     return part.kind == "toolCall" and part.tool in TOOLS_OF_LEVEL[level]
 
 
-def _tokens(units: int) -> int:
-    return -(-units // UNITS_PER_TOKEN)
-
-
 def _parts(message: Message) -> Iterator[_Part]:
     """The parts of a message, weighed in UTF-16 units by what its role makes of them."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "bashExecution":
-            yield _Part(0, _length(message.get("command")) + _length(message.get("output")))
+            yield _Part(0, units_of(message.get("command")) + units_of(message.get("output")))
         case "branchSummary" | "compactionSummary":
-            yield _Part(0, _length(message.get("summary")))
+            yield _Part(0, units_of(message.get("summary")))
         case "assistant" if not isinstance(content, str):
             for place, part in enumerate(cast(Sequence[Message], content or ())):
                 yield _spoken(place, part)
@@ -357,7 +344,7 @@ def _parts(message: Message) -> Iterator[_Part]:
             parts = [{"type": "text", "text": content}] if isinstance(content, str) else cast(Sequence[Message], content or ())
             for place, part in enumerate(parts):
                 image = part.get("type") == "image" and role != "user"
-                yield _Part(place, IMAGE_UNITS if image else _length(part.get("text")) if part.get("type") == "text" else 0)
+                yield _Part(place, IMAGE_UNITS if image else units_of(part.get("text")) if part.get("type") == "text" else 0)
         case _:
             return
 
@@ -369,139 +356,13 @@ def _spoken(place: int, part: Message) -> _Part:
             path = arguments.get("path") if isinstance(arguments, dict) and part.get("name") == "read" else ""
             return _Part(
                 place,
-                _length(part.get("name")) + stringified(arguments),
+                units_of(part.get("name")) + stringified(arguments),
                 kind="toolCall",
                 tool=str(part.get("name")),
                 call_id=part.get("id"),
                 path=path if isinstance(path, str) else "",
             )
         case "text" | "thinking" as kind:
-            return _Part(place, _length(part.get(kind)), kind=kind)
+            return _Part(place, units_of(part.get(kind)), kind=kind)
         case _:
             return _Part(place, 0)
-
-
-def _length(text: object) -> int:
-    """A text's UTF-16 units; nothing for what is no text."""
-    if not isinstance(text, str):
-        return 0
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def stringified(value: Json) -> int:
-    """UTF-16 units of a value as JavaScript's `JSON.stringify` writes it. The order of keys does not matter for that."""
-    units = 0
-    waiting: list[Json] = [value]
-    while waiting:
-        match waiting.pop():
-            case str(text):
-                units += _quoted(text)
-            case bool(truth):
-                units += 4 if truth else 5
-            case int(number) | float(number):
-                units += len(javascript_number(number))
-            case list() as elements:
-                units += len(elements) + (1 if elements else 2)
-                waiting += elements
-            case dict() as fields:
-                units += 2 * len(fields) + (1 if fields else 2) + sum(map(_quoted, fields))
-                waiting += fields.values()
-            case None:
-                units += 4
-    return units
-
-
-_LONE: Final = re.compile("[\ud800-\udfff]")
-
-
-def _quoted(text: str) -> int:
-    quoted = json.dumps(text, ensure_ascii=False)
-    if quoted.isascii():
-        return len(quoted)
-    wide = quoted.encode("utf-16-le", "surrogatepass")  # two halves that meet are one character
-    lone = _LONE.findall(wide.decode("utf-16-le", "surrogatepass"))
-    return len(wide) // 2 + 5 * len(lone)  # a lone half is escaped
-
-
-def javascript_number(number: float) -> str:
-    """A number as JavaScript writes it in JSON. All its numbers are doubles; what is none of them is null."""
-    try:
-        value = float(number)
-    except OverflowError:
-        return "null"
-    if not isfinite(value):
-        return "null"
-    if value == 0:
-        return "0"
-    sign, places, exponent = Decimal(repr(value)).normalize().as_tuple()
-    digits = "".join(map(str, places))
-    point = len(digits) + int(exponent)  # how many of the digits stand before the point
-    return "-" * sign + _positional(digits, point) if -6 < point <= 21 else "-" * sign + _scientific(digits, point - 1)
-
-
-def _positional(digits: str, point: int) -> str:
-    if point <= 0:
-        return f"0.{'0' * -point}{digits}"
-    if point >= len(digits):
-        return digits + "0" * (point - len(digits))
-    return f"{digits[:point]}.{digits[point:]}"
-
-
-def _scientific(digits: str, exponent: int) -> str:
-    rest = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{digits[0]}{rest}e{exponent:+d}"
-
-
-# How pi shows a model what it counts without these words: a command that the user ran, and the summaries of its session files.
-_RAN: Final = re.compile(
-    r"Ran `(?P<command>.*?)`\n(?:```\n(?P<output>.*)\n```|\(no output\))"
-    r"(?:\n\n\(command cancelled\)|\n\nCommand exited with code -?\d+)?(?:\n\n\[Output truncated\. Full output: [^\n]*\])?",
-    re.DOTALL,
-)
-_SUMMARIES: Final = tuple(tuple(frame.split("{}")) for frame in (COMPACTED, BRANCHED))
-
-
-def weigh_like_pi(blocks: Sequence[Block]) -> tuple[int, ...]:
-    """Tokens of each block so that they add up to pi's estimate of the message; the first takes the rounding.
-
-    The parts of a result's text are joined in our blocks, so each part but the first counts one unit more than in pi.
-    """
-    if not blocks:
-        return ()
-    units = [_units(block) for block in blocks]
-    rest = [each // UNITS_PER_TOKEN for each in units[1:]]
-    return (_tokens(sum(units)) - sum(rest), *rest)
-
-
-def _units(block: Block) -> int:
-    match block:
-        case Text(text=text, origin=origin):
-            return _length(text) - _framing(text, origin)
-        case ToolCall(name=name, arguments=arguments):
-            return _length(name) + _arguments(arguments)
-        case ToolResult(text=text, media=media):
-            return _length(text) + IMAGE_UNITS * len(media)
-        case Media(origin=origin):
-            return IMAGE_UNITS if origin is Origin.HARNESS else 0
-        case Opaque():
-            return 0
-        case _:
-            return _length(block.text)
-
-
-def _arguments(text: str) -> int:
-    try:
-        return stringified(json.loads(text))
-    except (ValueError, RecursionError):
-        return _length(text)
-
-
-def _framing(text: str, origin: Origin) -> int:
-    """UTF-16 units of the words around a text that pi counts without them."""
-    if origin is Origin.HUMAN and (found := _RAN.fullmatch(text)):
-        return _length(text) - _length(found["command"]) - _length(found["output"])
-    if origin is Origin.HARNESS:
-        for head, tail in _SUMMARIES:
-            if text.startswith(head) and text.endswith(tail) and len(text) >= len(head) + len(tail):
-                return len(head) + len(tail)
-    return 0
