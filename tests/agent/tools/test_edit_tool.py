@@ -7,8 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tenure.agent.approval import Act
-from tenure.agent.tools.edit import Edit, Replacement, replaced
-from tenure.agent.tools.miss import missed
+from tenure.agent.tools.edit import Edit, Replacement, missed, replaced
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.write import Write
 from tenure.errors import InputError

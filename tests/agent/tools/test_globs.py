@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.tools.globs import globs
+from tenure.agent.tools.glob import globs
 from tenure.errors import InputError
 
 

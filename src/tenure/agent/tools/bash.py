@@ -13,10 +13,9 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.child import Child, Left
 from tenure.agent.tools.environment import for_command
-from tenure.agent.tools.racing import End, ended
 from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
 from tenure.agent.tools.shell.judge import judged
-from tenure.agent.tools.tool import Here, Limits, Outcome
+from tenure.agent.tools.tool import End, Here, Limits, Outcome, ended
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from tenure.agent.tools.child import Child
 from tenure.agent.tools.environment import scrubbed
-from tenure.agent.tools.racing import End, ended
-from tenure.agent.tools.tool import Here
+from tenure.agent.tools.tool import End, Here, ended
 from tenure.extras import NotInstalled
 
 ALWAYS: Final = ("--no-config", "--no-messages", "--color=never", "--no-require-git")

@@ -10,8 +10,7 @@ from typing import BinaryIO, Final
 from msgspec import Struct, structs
 
 from tenure.agent.tools.files import Encoding
-from tenure.agent.tools.racing import Patience
-from tenure.agent.tools.tool import Here
+from tenure.agent.tools.tool import Here, Patience
 from tenure.engine.record.visible import visible
 
 CHUNK: Final = 2**20  # bytes

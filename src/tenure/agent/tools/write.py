@@ -9,7 +9,7 @@ from msgspec import Meta, Struct, structs
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import parsed, readable, schema_of
 from tenure.agent.tools.change import approval, difference
-from tenure.agent.tools.text_file import TextFile, loaded, stored
+from tenure.agent.tools.files import TextFile, loaded, stored
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.engine.record.tools import ToolKind

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from tenure.agent.tools.servers.config import ServerConfig
-from tenure.agent.tools.servers.streams import MESSAGE_BYTES, Sieved, bounded, piped
+from tenure.agent.tools.servers.streams import MESSAGE_BYTES, bounded, piped, sieved
 from tenure.errors import InputError
 from tenure.extras import not_installed
 
@@ -144,11 +144,11 @@ class Server:
             )
             http = await stack.enter_async_context(client)
             spoken = streamable_http_client(config.url, http_client=http, max_sse_event_size=MESSAGE_BYTES)
-            return Client(Sieved(spoken, self.left_out.__setitem__), cache=None)
+            return Client(sieved(spoken, self.left_out.__setitem__), cache=None)
         log = stack.enter_context(_logged(self._log))
         place = str(self._folder / config.cwd)
         parameters = StdioServerParameters(command=config.command, args=list(config.args), env=dict(config.env), cwd=place)
-        return Client(Sieved(piped(parameters, log), self.left_out.__setitem__), cache=None)
+        return Client(sieved(piped(parameters, log), self.left_out.__setitem__), cache=None)
 
 
 @contextmanager

@@ -9,8 +9,7 @@ import os
 import re
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from types import TracebackType
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Self, TextIO, cast
 
 if TYPE_CHECKING:
@@ -45,17 +44,6 @@ class Lines:
         self._passed_over = 0  # bytes of the line that is too long
         self._start = self._end = b""
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return None
-
     def __aiter__(self) -> Self:
         return self
 
@@ -80,15 +68,6 @@ class Lines:
             if found is not None:
                 error = ErrorData(code=INTERNAL_ERROR, message=too_large(self._most))
                 return SessionMessage(JSONRPCError(jsonrpc="2.0", id=found, error=error))
-
-    async def receive(self) -> "SessionMessage | Exception":
-        """The next message. Raises anyio.EndOfStream."""
-        import anyio
-
-        try:
-            return await anext(self)
-        except StopAsyncIteration:
-            raise anyio.EndOfStream from None
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -123,12 +102,7 @@ class Stdin:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
+    async def __aexit__(self, *_: object, **__: object) -> None:
         await self.aclose()
 
     async def send(self, item: "SessionMessage", /) -> None:
@@ -150,7 +124,7 @@ class Stdin:
 @asynccontextmanager
 async def piped(
     parameters: "StdioServerParameters", errors: TextIO, most: int = MESSAGE_BYTES
-) -> AsyncGenerator["TransportStreams", None]:
+) -> AsyncGenerator[tuple[Lines, Stdin], None]:
     """A server that is a program. It is asked to end in the end, as the protocol has it, and ended with all that it started if it does not."""
     from mcp.client.stdio import get_default_environment
 
@@ -225,29 +199,19 @@ def _id(start: bytes, end: bytes) -> int | str | None:
     return word.strip('"') if word.startswith('"') else int(word)
 
 
-class Sieved:
+@asynccontextmanager
+async def sieved(
+    inner: "Transport | AbstractAsyncContextManager[tuple[Lines, Stdin]]", left_out: Callable[[str, str], None]
+) -> AsyncGenerator["TransportStreams", None]:
     """A transport whose lists of tools have only what are tools; the others are named to `left_out`."""
-
-    def __init__(self, inner: "Transport", left_out: Callable[[str, str], None]) -> None:
-        self._inner, self._left_out = inner, left_out
-
-    async def __aenter__(self) -> "TransportStreams":
-        read, write = await self._inner.__aenter__()
-        return _Reading(read, self._left_out), write
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+    async with inner as (read, write):
+        yield _Messages(read, left_out), write
 
 
-class _Reading:
-    """Messages as they come, lists of tools sieved."""
+class _Messages:
+    """Messages as they come, lists of tools sieved: what the SDK takes for one of its own streams."""
 
-    def __init__(self, inner: "ReadStream[SessionMessage | Exception]", left_out: Callable[[str, str], None]) -> None:
+    def __init__(self, inner: "ReadStream[SessionMessage | Exception] | Lines", left_out: Callable[[str, str], None]) -> None:
         self._inner, self._left_out = inner, left_out
 
     @property
@@ -256,16 +220,10 @@ class _Reading:
         return getattr(self._inner, "last_context", None)
 
     async def __aenter__(self) -> Self:
-        await self._inner.__aenter__()
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        return await self._inner.__aexit__(exc_type, exc_val, exc_tb)
+    async def __aexit__(self, *_: object, **__: object) -> None:
+        await self.aclose()
 
     def __aiter__(self) -> Self:
         return self
@@ -274,8 +232,13 @@ class _Reading:
         return self._sieved(await anext(self._inner))
 
     async def receive(self) -> "SessionMessage | Exception":
-        """The next message."""
-        return self._sieved(await self._inner.receive())
+        """The next message. Raises anyio.EndOfStream."""
+        import anyio
+
+        try:
+            return await anext(self)
+        except StopAsyncIteration:
+            raise anyio.EndOfStream from None
 
     async def aclose(self) -> None:
         """Close what is below."""

@@ -11,10 +11,9 @@ import msgspec
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import frozen
 from tenure.agent.tools.harmless import plain
-from tenure.agent.tools.racing import End, ended
 from tenure.agent.tools.servers.schema import taken
 from tenure.agent.tools.servers.server import Server
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import End, Here, Outcome, ended
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, dump, load
 from tenure.apis.media import Source

@@ -36,12 +36,11 @@ from tenure.agent.tools.shell.effects import (
     RunsText,
     Writes,
 )
-from tenure.agent.tools.shell.phrases import destructive
 from tenure.agent.tools.shell.programs import effects
 from tenure.agent.tools.shell.reader import parsed
 from tenure.agent.tools.shell.repository import unsafe_setting
 from tenure.agent.tools.shell.script import PROCESS, Command, Redirect, Word
-from tenure.agent.tools.shell.tables import PROSE, is_harmless, is_public, sounds_secret
+from tenure.agent.tools.shell.tables import PROSE, destructive, is_harmless, is_public, sounds_secret
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
