@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from tenure.engine.view.edit import Act
 from tenure.lab.events import Category
-from tenure.lab.judges.case import INSERTED, Case, Control, Facts, Kind, Need, Piece
+from tenure.lab.judges.cases import INSERTED, Case, Control, Facts, Kind, Need, Piece
 from tenure.testing.builders import by_words
 
 BULK = "\n".join(f"{n}: nothing here is ever wanted again, row {n * n}" for n in range(160))

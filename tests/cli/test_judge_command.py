@@ -18,10 +18,9 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.engine.record.entry import Usage
 from tenure.lab.intervals import wilson
-from tenure.lab.judges.book import Book
+from tenure.lab.judges.cases import cases
 from tenure.lab.judges.figures import figures
-from tenure.lab.judges.making import cases
-from tenure.lab.judges.running import Judge, run
+from tenure.lab.judges.running import Book, Judge, run
 from tenure.lab.judges.stand_in import NAME, StandIn
 from tenure.lab.loading import source
 from tenure.testing.model import Line, ScriptedModel

@@ -19,13 +19,11 @@ from tenure.errors import InputError
 from tenure.lab.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
 from tenure.lab.events import spelled
 from tenure.lab.judges.asking import Spent
-from tenure.lab.judges.book import Book
-from tenure.lab.judges.case import Case
+from tenure.lab.judges.cases import Case, cases
 from tenure.lab.judges.contracts import AB, NO_IMPACT
 from tenure.lab.judges.figures import figures
-from tenure.lab.judges.making import cases
 from tenure.lab.judges.request import LEAST_ROOM, ROOM
-from tenure.lab.judges.running import Judge, Outcome, foreseen, run
+from tenure.lab.judges.running import Book, Judge, Outcome, foreseen, run
 from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
 from tenure.lab.judges.stand_in import StandIn
 from tenure.lab.loading import source

@@ -13,9 +13,8 @@ from tenure.cli import words
 from tenure.engine.meter.price import prices_for
 from tenure.lab.intervals import Share
 from tenure.lab.judges.asking import Spent
-from tenure.lab.judges.book import Book
 from tenure.lab.judges.figures import Against, Disagreement, Figures
-from tenure.lab.judges.running import Foreseen
+from tenure.lab.judges.running import Book, Foreseen
 from tenure.lab.judges.stand_in import NAME as STAND_IN
 
 DISAGREEMENTS_SHOWN: Final = 6

@@ -13,9 +13,7 @@ from tenure.engine.policies import PEERS, POLICIES
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.rules import Rules
 from tenure.lab.cuts import cuts
-from tenure.lab.judges.case import INSERTED, Case
-from tenure.lab.judges.making import cases
-from tenure.lab.judges.pieces import of_edits, of_view
+from tenure.lab.judges.cases import INSERTED, Case, cases, of_edits, of_view
 from tenure.lab.loading import load, source
 from tenure.testing.builders import by_words, weigh_words
 from tenure.testing.transcripts import transcripts

@@ -6,8 +6,7 @@ from judge_scenes import BULK, TICKET
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS
 from tenure.engine.record.entry import Draft
-from tenure.lab.judges.case import Case
-from tenure.lab.judges.making import cases
+from tenure.lab.judges.cases import Case, cases
 from tenure.lab.replay import Source
 from tenure.testing.builders import call, human, reply, result, thinking
 

@@ -12,7 +12,7 @@ from tenure.errors import Failure
 from tenure.lab.intervals import Share, wilson
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.asking import Failed, Spent
-from tenure.lab.judges.case import Control
+from tenure.lab.judges.cases import Control
 from tenure.lab.judges.figures import Agreement, Figures, figures
 from tenure.lab.judges.no_impact import Verdict
 from tenure.lab.judges.preference import Preference

@@ -11,12 +11,11 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Setup
 from tenure.engine.view.edit import Replace
 from tenure.engine.view.rules import Rules
-from tenure.lab.judges import no_impact, shown
-from tenure.lab.judges.fitting import LABEL, Side, fitted, parts
-from tenure.lab.judges.pieces import of_edits
-from tenure.lab.judges.request import LEAST_ROOM
-from tenure.lab.judges.shown import sign_of
-from tenure.lab.judges.telling import Telling, telling
+from tenure.lab.judges import no_impact
+from tenure.lab.judges import request as shown
+from tenure.lab.judges.cases import of_edits
+from tenure.lab.judges.fitting import LABEL, Side, Telling, fitted, parts, telling
+from tenure.lab.judges.request import LEAST_ROOM, sign_of
 from tenure.testing.builders import by_words, call, human, placed, reply, result, session
 
 

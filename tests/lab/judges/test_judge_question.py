@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from judge_scenes import BULK, TICKET, case, facts, harmless, need, piece, residue
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.case import Case, Kind
+from tenure.lab.judges.cases import Case, Kind
 from tenure.lab.judges.contracts import AB, NO_IMPACT
 from tenure.lab.judges.request import LEAST_ROOM, Contract, JudgeRequest
 from tenure.models.question import Question

@@ -10,9 +10,21 @@ import pytest
 from judge_scenes import INVALID, VALID, case, chosen, harmless, piece
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, InputError, ModelError, StoreError
-from tenure.lab.judges.book import Book, FailedLine, PreferenceLine, VerdictLine
-from tenure.lab.judges.case import Case
-from tenure.lab.judges.running import IN_A_ROW, NOT_ASKED, Compared, Judge, Judged, Outcome, foreseen, run
+from tenure.lab.judges.cases import Case
+from tenure.lab.judges.running import (
+    IN_A_ROW,
+    NOT_ASKED,
+    Book,
+    Compared,
+    FailedLine,
+    Judge,
+    Judged,
+    Outcome,
+    PreferenceLine,
+    VerdictLine,
+    foreseen,
+    run,
+)
 from tenure.models.question import Answer, Cancel, Model, Question
 from tenure.testing.builders import by_words
 from tenure.testing.model import Line, ScriptedModel

@@ -11,8 +11,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.asking import tell
-from tenure.lab.judges.case import Case
-from tenure.lab.judges.making import cases
+from tenure.lab.judges.cases import Case, cases
 from tenure.lab.judges.no_impact import Verdict
 from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.stand_in import NAME, StandIn

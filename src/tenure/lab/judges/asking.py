@@ -58,7 +58,8 @@ class Told(Struct, Generic[V], frozen=True, kw_only=True):
     """What came of one question."""
 
     outcome: V | Failed
-    spent: Spent
+    spent: Spent = Spent()
+    earlier: Spent = Spent()  # when the verdict was given that is remembered
     repaired: bool = False  # the first reply could not be read
 
 

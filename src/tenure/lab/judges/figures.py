@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenure.lab.intervals import Share, sign_test
 from tenure.lab.judges.asking import Spent
-from tenure.lab.judges.case import Facts
+from tenure.lab.judges.cases import Facts
 from tenure.lab.judges.preference import Both
 from tenure.lab.judges.running import NOT_ASKED, Compared, Judged, Outcome
 

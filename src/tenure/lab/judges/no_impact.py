@@ -13,7 +13,7 @@ from tenure.engine.record.entry import Count
 from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
 from tenure.lab.events import Category
-from tenure.lab.judges.case import Case
+from tenure.lab.judges.cases import Case
 from tenure.lab.judges.contracts import DIMENSIONS, GRADES, NO_IMPACT, STANDS
 from tenure.lab.judges.reply import Reply, Unusable, answer_in
 from tenure.lab.judges.request import ROOM, Candidate, JudgeRequest, request

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tenure.engine.record.entry import Count
-from tenure.lab.judges.case import Case
+from tenure.lab.judges.cases import Case
 from tenure.lab.judges.contracts import AB, PREFERENCES
 from tenure.lab.judges.reply import Unusable, answer_in
 from tenure.lab.judges.request import ROOM, Candidate, JudgeRequest, request

@@ -1,22 +1,157 @@
-"""Cases judged one after another."""
+"""Cases judged one after another; verdicts that were given are kept in a file, so that what was paid for is not paid for twice.
+
+JSON lines, appended as they come. A verdict is known by what was quoted to the judge (`key`), the version of the contract and the model's name; a
+change of any of them is another question. Failures are noted too, and asked again. One process writes to a file at a time.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final, Generic, TypeVar
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from tenure.engine.record.entry import Count
-from tenure.errors import Failure
+from tenure.errors import Failure, InputError, StoreError
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import Failed, Spent, tell
-from tenure.lab.judges.book import Book, FailedLine, PreferenceLine, VerdictLine
-from tenure.lab.judges.case import Case, Facts, Need
+from tenure.lab.judges.asking import Failed, Spent, Told, tell
+from tenure.lab.judges.cases import Case, Facts, Need
 from tenure.lab.judges.no_impact import Verdict
 from tenure.lab.judges.preference import Both, Preference, both
 from tenure.lab.judges.reply import Unusable
 from tenure.lab.judges.request import ROOM, JudgeRequest
 from tenure.models.question import Model
+
+LONGEST: Final = 1_000_000  # bytes of a line; no verdict is as long
+
+
+class VerdictLine(Struct, frozen=True, kw_only=True, tag="verdict", tag_field="type"):
+    """A verdict on one plan."""
+
+    key: str
+    contract: str
+    model: str
+    facts: Facts
+    verdict: Verdict
+    spent: Spent
+    repaired: bool = False
+
+
+class PreferenceLine(Struct, frozen=True, kw_only=True, tag="preference", tag_field="type"):
+    """A verdict on two plans, `first` being candidate A."""
+
+    key: str
+    contract: str
+    model: str
+    first: Facts
+    second: Facts
+    verdict: Preference
+    spent: Spent
+    repaired: bool = False
+
+
+class FailedLine(Struct, frozen=True, kw_only=True, tag="failed", tag_field="type"):
+    """A question that got no verdict."""
+
+    key: str
+    contract: str
+    model: str
+    failure: Failed
+    spent: Spent
+
+
+Line = VerdictLine | PreferenceLine | FailedLine
+_Key = tuple[str, str, str]
+
+
+class Book:
+    """Verdicts by question, with a file behind them or none. Mutable; use it as a context."""
+
+    def __init__(self, path: str = "") -> None:
+        """Read what the file holds. Raises InputError when it cannot be read; one that does not exist is begun with the first verdict."""
+        self.path = path
+        self.unread = 0  # lines that are no verdicts, such as one that was cut off
+        self._lines: dict[_Key, VerdictLine | PreferenceLine] = {}
+        self._file: IO[bytes] | None = None
+        self._encode = msgspec.json.Encoder().encode
+        for line in _read(path) if path else ():
+            if line is None:
+                self.unread += 1
+            elif not isinstance(line, FailedLine):
+                self._lines[_key(line)] = line
+
+    def __enter__(self) -> "Book":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def verdict(self, key: str, contract: str, model: str) -> VerdictLine | None:
+        """The verdict on one plan that was given to this question."""
+        found = self._lines.get((key, contract, model))
+        return found if isinstance(found, VerdictLine) else None
+
+    def preference(self, key: str, contract: str, model: str) -> PreferenceLine | None:
+        """The verdict on two plans that was given to this question."""
+        found = self._lines.get((key, contract, model))
+        return found if isinstance(found, PreferenceLine) else None
+
+    def add(self, line: Line) -> None:
+        """Take a line in, and write it before anything else happens. Raises StoreError when it cannot be written."""
+        if not isinstance(line, FailedLine):
+            self._lines[_key(line)] = line
+        if not self.path:
+            return
+        try:
+            if self._file is None:
+                self._file = _opened(Path(self.path))
+            self._file.write(self._encode(line) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise StoreError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+
+
+def _key(line: VerdictLine | PreferenceLine) -> _Key:
+    return line.key, line.contract, line.model
+
+
+def _read(path: str) -> Iterator[Line | None]:
+    decoder = msgspec.json.Decoder[Line](Line)
+    try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise InputError(path, "found no file", "a file of verdicts, or a path for one")
+        with Path(path).open("rb") as file:
+            while raw := file.readline(LONGEST):
+                if raw.strip():
+                    yield _decoded(decoder, raw)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise InputError(path, str(getattr(error, "strerror", "") or error), "a file of verdicts, or a path for one") from error
+
+
+def _decoded(decoder: msgspec.json.Decoder[Line], raw: bytes) -> Line | None:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The file at its end, on a line of its own: the last one may have been cut off."""
+    file = path.open("ab+")
+    if file.tell():
+        file.seek(-1, 2)
+        if file.read(1) != b"\n":
+            file.write(b"\n")
+    return file
+
 
 IN_A_ROW: Final = 3  # failures after which nobody is asked any more
 NOT_ASKED: Final = "not asked after "
@@ -127,24 +262,18 @@ class _Asker:
         self._over = ""  # why nobody is asked any more
 
     def judged(self, case: Case) -> Judged:
-        judge, book = self._judge, self._book
-        request = no_impact.ask(case, count=judge.count, room=judge.room)
+        request = no_impact.ask(case, count=self._judge.count, room=self._judge.room)
         lost = tuple(need for need in request.in_sight if need.stands == "lost")
-        held = book.verdict(request.key, request.contract, judge.name)
-        given = _remembered(held.verdict, held.spent, repaired=held.repaired) if held is not None else None
-        if given is None:
-            given = self._given(request, lambda reply: no_impact.read(reply, request.objects))
-            if isinstance(given.outcome, Verdict):
-                line = VerdictLine(
-                    key=request.key,
-                    contract=request.contract,
-                    model=judge.name,
-                    facts=case.facts,
-                    verdict=given.outcome,
-                    spent=given.spent,
-                    repaired=given.repaired,
-                )
-                book.add(line)
+        held = self._book.verdict(request.key, request.contract, self._judge.name)
+        answer = (
+            Told(outcome=held.verdict, earlier=held.spent, repaired=held.repaired)
+            if held is not None
+            else self._asked(request, lambda reply: no_impact.read(reply, request.objects))
+        )
+        verdict, failure = _either(answer)
+        if verdict is not None and held is None:
+            known = self._known(request, answer)
+            self._book.add(VerdictLine(**known, facts=case.facts, verdict=verdict))
         return Judged(
             facts=case.facts,
             key=request.key,
@@ -154,74 +283,60 @@ class _Asker:
             left_out=request.left_out,
             lost=lost,
             hidden=sum(need.stands == "lost" for need in case.needs) - len(lost),
-            verdict=given.outcome if isinstance(given.outcome, Verdict) else None,
-            failure=given.outcome if isinstance(given.outcome, Failed) else None,
-            spent=given.spent,
-            earlier=given.earlier,
-            repaired=given.repaired,
+            verdict=verdict,
+            failure=failure,
+            spent=answer.spent,
+            earlier=answer.earlier,
+            repaired=answer.repaired,
         )
 
     def compared(self, first: Case, second: Case) -> Compared:
         (forth_request, forth), (back_request, back) = self._preferred(first, second), self._preferred(second, first)
-        failures = [each.outcome for each in (forth, back) if isinstance(each.outcome, Failed)]
+        (forth_verdict, forth_failure), (back_verdict, back_failure) = _either(forth), _either(back)
         return Compared(
             first=first.facts,
             second=second.facts,
             keys=(forth_request.key, back_request.key),
             contract=forth_request.contract,
-            forth=forth.outcome if isinstance(forth.outcome, Preference) else None,
-            back=back.outcome if isinstance(back.outcome, Preference) else None,
-            failure=failures[0] if failures else None,
+            forth=forth_verdict,
+            back=back_verdict,
+            failure=forth_failure or back_failure,
             spent=forth.spent + back.spent,
             earlier=forth.earlier + back.earlier,
         )
 
-    def _preferred(self, first: Case, second: Case) -> "tuple[JudgeRequest, _Given[Preference]]":
-        judge, book = self._judge, self._book
-        request = preference.ask(first, second, count=judge.count, room=judge.room)
-        held = book.preference(request.key, request.contract, judge.name)
+    def _preferred(self, first: Case, second: Case) -> tuple[JudgeRequest, Told[Preference]]:
+        request = preference.ask(first, second, count=self._judge.count, room=self._judge.room)
+        held = self._book.preference(request.key, request.contract, self._judge.name)
         if held is not None:
-            return request, _remembered(held.verdict, held.spent, repaired=held.repaired)
-        given = self._given(request, preference.read)
-        if isinstance(given.outcome, Preference):
-            line = PreferenceLine(
-                key=request.key,
-                contract=request.contract,
-                model=judge.name,
-                first=first.facts,
-                second=second.facts,
-                verdict=given.outcome,
-                spent=given.spent,
-                repaired=given.repaired,
-            )
-            book.add(line)
-        return request, given
+            return request, Told(outcome=held.verdict, earlier=held.spent, repaired=held.repaired)
+        answer = self._asked(request, preference.read)
+        verdict, _ = _either(answer)
+        if verdict is not None:
+            known = self._known(request, answer)
+            self._book.add(PreferenceLine(**known, first=first.facts, second=second.facts, verdict=verdict))
+        return request, answer
 
-    def _given(self, request: JudgeRequest, read: Callable[[str], V | Unusable]) -> "_Given[V]":
+    def _known(self, request: JudgeRequest, answer: Told[V]) -> dict[str, Any]:
+        """What every line of a verdict has."""
+        question = {"key": request.key, "contract": request.contract, "model": self._judge.name}
+        return {**question, "spent": answer.spent, "repaired": answer.repaired}
+
+    def _asked(self, request: JudgeRequest, read: Callable[[str], V | Unusable]) -> Told[V]:
         """What the model says now; nothing any more after too many failures."""
         if self._over:
-            return _Given(outcome=Failed(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
-        told = tell(self._judge.model, request.question, read)
-        failure = told.outcome if isinstance(told.outcome, Failed) else None
+            return Told(outcome=Failed(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
+        answer = tell(self._judge.model, request.question, read)
+        failure = answer.outcome if isinstance(answer.outcome, Failed) else None
         self._failures = self._failures + 1 if failure is not None else 0
         if failure is not None:
             if failure.kind is Failure.NOT_ACCEPTED or self._failures >= IN_A_ROW:
                 self._over = f"{self._failures} failure{'s' * (self._failures > 1)} in a row ({failure.why})"
-            line = FailedLine(
-                key=request.key, contract=request.contract, model=self._judge.name, failure=failure, spent=told.spent
-            )
-            self._book.add(line)
-        return _Given(outcome=told.outcome, spent=told.spent, repaired=told.repaired)
+            question = {"key": request.key, "contract": request.contract, "model": self._judge.name}
+            self._book.add(FailedLine(**question, failure=failure, spent=answer.spent))
+        return answer
 
 
-class _Given(Struct, Generic[V], frozen=True, kw_only=True):
-    """What came of one question."""
-
-    outcome: V | Failed
-    spent: Spent = Spent()
-    earlier: Spent = Spent()
-    repaired: bool = False
-
-
-def _remembered(verdict: V, spent: Spent, *, repaired: bool) -> _Given[V]:
-    return _Given(outcome=verdict, earlier=spent, repaired=repaired)
+def _either(answer: Told[V]) -> tuple[V | None, Failed | None]:
+    """The verdict, or the failure instead of it."""
+    return (None, answer.outcome) if isinstance(answer.outcome, Failed) else (answer.outcome, None)
