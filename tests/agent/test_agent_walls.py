@@ -9,7 +9,7 @@ from holding import Outside, call, folder, of, played, results, says
 
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.events import ApprovalAsked, Noticed
-from tenure.agent.screens.asking import answers
+from tenure.agent.screens.approval import answers
 from tenure.agent.tools.sandbox import Means, found
 
 BEHIND = pytest.mark.skipif(found() is Means.NONE, reason="needs bubblewrap or Landlock")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tenure.agent.available import SHOWN, Available, Unusable, available
+from tenure.agent.access import SHOWN, Available, Unusable, available
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.models.hosts import NAMED, Service

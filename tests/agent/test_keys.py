@@ -4,10 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent.available import Unusable
+from tenure.agent.access import Unusable, configuration_folder, key_for, speaker_of, state_folder
 from tenure.agent.catalogue import chosen
-from tenure.agent.keys import configuration_folder, key_for, state_folder
-from tenure.agent.speaking import speaker_of
 from tenure.errors import InputError
 
 SECRET = "sk-0123456789abcdef"

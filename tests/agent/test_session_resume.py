@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from holding import Outside, call, folder, heard, open_agent, says
 
-from tenure.agent.available import Unusable
+from tenure.agent.access import Unusable
 from tenure.agent.catalogue import Chosen
-from tenure.agent.helping import helper_named
+from tenure.agent.helper import helper_named
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.cli.main import main

@@ -8,8 +8,8 @@ import pytest
 from holding import Outside, folder, heard, open_agent, says
 
 from tenure.agent.catalogue import Chosen
+from tenure.agent.helper import CHARS, entitled, shortened
 from tenure.agent.session import Agent
-from tenure.agent.titling import CHARS, entitled, shortened
 from tenure.models.scripted import Script, ScriptedSpeaker
 from tenure.models.speaker import Speaker
 from tenure.testing.script import Fault, Reply

@@ -20,7 +20,7 @@ from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.history import of_address
 from tenure.agent.screens.pickers import Picker
-from tenure.agent.screens.viewing import ViewerApp
+from tenure.agent.screens.viewer import ViewerApp
 from tenure.agent.settings import Settings
 from tenure.agent.settings import World as Outside
 from tenure.cli.main import main

@@ -1,4 +1,4 @@
-"""What a person must agree to before it happens, as tables.
+"""What a person must agree to before it happens: tables, and the mode and grants of a session.
 
 A tool says what a call would do (`Approval`, or None when it changes nothing); the mode and what the person said before in this session
 say whether it runs, asks or is refused. When unsure a tool says more rather than less.
@@ -9,6 +9,10 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from tenure.agent.tools.sandbox import Reach
+from tenure.engine.record.episodes import Episode, EpisodeType
 
 
 class Act(StrEnum):
@@ -118,3 +122,50 @@ def declined(approval: Approval, words: str = "") -> str:
     """What the model reads when a person said no, perhaps with a word why."""
     why = f" They say: {words.strip()}" if words.strip() else " Do not try it another way; go on without it, or ask."
     return f"Not done: {approval.summary}: the user declined.{why}"
+
+
+_EXPLORING: Final = "edit while {} is open"
+
+
+class Permissions:
+    """The mode and the grants of a session; sub-agents share those of the first. Mutable."""
+
+    def __init__(self, mode: Mode, *, outside: bool = False) -> None:
+        """`outside`: every command that is allowed may change files outside the workspace."""
+        self.mode, self._outside = mode, outside
+        self.grants = Grants()
+
+    def verdict(self, approval: Approval | None, episode: Episode | None, *, alone: bool) -> tuple[Verdict, Approval | None]:
+        """What is to happen with a call, and what to ask about it. `episode` is the one that is open."""
+        said = verdict(approval, self.mode, self.grants)
+        if approval is None or approval.act is not Act.EDIT or said is Verdict.REFUSE or not _explores(episode):
+            return said, approval
+        assert episode is not None
+        asked = replace(
+            approval,
+            reason=f"{approval.reason}, and the open episode {episode.name!r} only explores",
+            exact="",
+            broad=(_EXPLORING.format(episode.name),),
+        )
+        if said is Verdict.RUN and (alone or self.grants.cover(asked)):
+            return Verdict.RUN, approval
+        return Verdict.ASK, asked
+
+    def reach(self, approval: Approval | None, answer: Answer | None = None) -> Reach:
+        """How far an allowed call may act: outside the workspace only if that was the question or the answer, or is the mode."""
+        if approval is None:
+            return Reach.LOOK
+        free = self._outside or self.mode is Mode.ALL or approval.act is Act.OUTSIDE or answer is Answer.OUTSIDE
+        return Reach.ANYWHERE if free else Reach.WORKSPACE
+
+    def trusts(self, approval: Approval) -> bool:
+        """Whether a call runs unasked only because it can be undone: a command in the mode that allows all, which nobody agreed to."""
+        return self.mode is Mode.ALL and approval.act is Act.COMMAND and not self.grants.cover(approval)
+
+    def answered(self, approval: Approval, answer: Answer) -> None:
+        """Remember what the person said."""
+        self.grants = self.grants.after(approval, answer)
+
+
+def _explores(episode: Episode | None) -> bool:
+    return episode is not None and episode.type is EpisodeType.EXPL

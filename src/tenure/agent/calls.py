@@ -15,10 +15,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.approval import Answer, Approval, Verdict, declined, refused
+from tenure.agent.approval import Answer, Approval, Permissions, Verdict, declined, refused
 from tenure.agent.breaker import Breaker, Deed, note
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event, Noticed
-from tenure.agent.permission import Permissions
 from tenure.agent.recorder import VIRTUAL, Done, Recorder
 from tenure.agent.snapshots import Snapshots
 from tenure.agent.tools.sandbox import Reach

@@ -9,23 +9,18 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tenure.agent.admission.admitted import Admitted, admit
-from tenure.agent.admission.disk import place_on_disk
+from tenure.agent.access import Unusable, available, configuration_folder, speaker_of, state_folder
 from tenure.agent.admission.git_program import Repository
-from tenure.agent.admission.place import Place
-from tenure.agent.admission.prompt import Manner
+from tenure.agent.admission.place import Place, place_on_disk
+from tenure.agent.admission.prompt import Admitted, Manner, admit
 from tenure.agent.admission.skills import read_skill
-from tenure.agent.approval import Mode
-from tenure.agent.available import Unusable, available
+from tenure.agent.approval import Mode, Permissions
 from tenure.agent.catalogue import Chosen, chosen, fields_of, is_scripted, spec_of, url_elsewhere
-from tenure.agent.keys import configuration_folder, state_folder
 from tenure.agent.overflow import bounded
-from tenure.agent.permission import Permissions
 from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Snapshots
-from tenure.agent.speaking import speaker_of
 from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, found
 from tenure.agent.tools.servers.config import configured
 from tenure.agent.tools.servers.start import Servers, started

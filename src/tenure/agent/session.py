@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from tenure.agent.admission.admitted import Admitted
+from tenure.agent.access import Unusable
+from tenure.agent.admission.prompt import Admitted
 from tenure.agent.approval import Answer, Mode
 from tenure.agent.asking import Asking
-from tenure.agent.available import Unusable
 from tenure.agent.calls import Calls
 from tenure.agent.catalogue import Chosen
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
@@ -182,7 +182,7 @@ class Agent:
 
         `cancel` stops it. Raises InputError during a turn, ModelError when the model fails; nothing has changed then.
         """
-        from tenure.agent.helping import helper_of, stoppable
+        from tenure.agent.helper import helper_of, stoppable
 
         self._require_idle()
         helper, self._handing_off = helper_of(self._parts), Flag()

@@ -13,9 +13,9 @@ from uuid import uuid4
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tenure.agent.admission.disk import place_on_disk
 from tenure.agent.admission.git import GitStatus
 from tenure.agent.admission.git_program import Repository
+from tenure.agent.admission.place import place_on_disk
 from tenure.agent.admission.prompt import MANNERS, Manner
 from tenure.agent.admission.scope import Scope, scope_of, scope_section
 from tenure.agent.approval import Approval

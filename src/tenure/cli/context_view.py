@@ -21,13 +21,13 @@ def context(
     """
     if not is_interactive():
         raise InputError("context", "no terminal", "one; `tenure show` prints a summary")
-    from tenure.agent.admission.admitted import admit
-    from tenure.agent.admission.disk import place_on_disk
+    from tenure.agent.admission.place import place_on_disk
+    from tenure.agent.admission.prompt import admit
     from tenure.agent.opening import store_url
-    from tenure.agent.screens.building import Builder
+    from tenure.agent.screens.build import Builder
     from tenure.agent.screens.history import of_address
     from tenure.agent.screens.themes import DARK, LIGHT
-    from tenure.agent.screens.viewing import ViewerApp
+    from tenure.agent.screens.viewer import ViewerApp
     from tenure.agent.settings import Settings, World
     from tenure.engine.lifecycle.terms import Terms
     from tenure.engine.meter.tokens import o200k

@@ -90,7 +90,7 @@ def _saved(source: "Store", new: str) -> Iterator[_Line]:
 def _url(store: str, *, there: bool) -> str:
     """The URL of a store. Raises InputError for a file that is not there, or is where a new one is to be."""
     if not store:
-        from tenure.agent.keys import state_folder
+        from tenure.agent.access import state_folder
         from tenure.store.records import OWN_STORE
 
         store = str(state_folder(os.environ, Path.home()) / OWN_STORE)

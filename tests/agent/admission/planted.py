@@ -7,8 +7,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from msgspec import Struct, structs
 
-from tenure.agent.admission.disk import Disk
-from tenure.agent.admission.place import Closed, File, Folder, Place
+from tenure.agent.admission.place import Closed, Disk, File, Folder, Place
 
 LINKS = 40  # that are followed one after another
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent.admission import git, git_program, instructions, place, reminders, scope, skills
-from tenure.agent.admission.admitted import SECTIONS
-from tenure.agent.admission.prompt import EPISODES, WINDOW, WORK
+from tenure.agent import notes
+from tenure.agent.admission import git, git_program, instructions, place, scope, skills
+from tenure.agent.admission.prompt import EPISODES, SECTIONS, WINDOW, WORK
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.guard import ACTIVE_SHARE
 
@@ -22,7 +22,7 @@ PAGE = " ".join((Path(__file__).parents[3] / "docs/admission.md").read_text(enco
         f"at most {scope.DEPTH} folders deep, {scope.FOLDERS:,} folders in all",
         f"the first {git.LISTED} files, at most {git.NOTE_CHARS:,} characters",
         f"After {git_program.TIMEOUT_S:g} seconds git is stopped",
-        f"of {reminders.OPEN_CALLS} replies",
+        f"of {notes.OPEN_CALLS} replies",
         ", ".join(f"`{folder}`" for folder in skills.FOLDERS[:2]) + f" and `{skills.FOLDERS[2]}`",
     ],
 )

@@ -9,11 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import Files, Link, Locked, MemoryTree, Plant, in_memory, skill
 
-from tenure.agent.admission.admitted import NOTICES, SECTIONS, Admitted, admit, changed, refresh
-from tenure.agent.admission.disk import Disk, place_on_disk
 from tenure.agent.admission.instructions import TOTAL_CHARS
-from tenure.agent.admission.place import Closed, File, Folder, shown
-from tenure.agent.admission.prompt import EPISODES, MANNERS, WINDOW, WORK, Manner
+from tenure.agent.admission.place import Closed, Disk, File, Folder, place_on_disk, shown
+from tenure.agent.admission.prompt import (
+    EPISODES,
+    MANNERS,
+    NOTICES,
+    SECTIONS,
+    WINDOW,
+    WORK,
+    Admitted,
+    Manner,
+    admit,
+    changed,
+    refresh,
+)
 from tenure.agent.admission.scope import BODY_CHARS
 from tenure.agent.admission.skills import INDEX_CHARS
 from tenure.engine.meter.tokens import o200k

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import Files, Link, Locked, Owned, Plant, in_memory, on_disk
 
-from tenure.agent.admission.disk import place_on_disk
 from tenure.agent.admission.instructions import FILE_CHARS, NAMES, TOTAL_CHARS, Found, find_instructions, fit_instructions
-from tenure.agent.admission.place import Place
+from tenure.agent.admission.place import Place, place_on_disk
 
 API = "/home/ada/api"
 

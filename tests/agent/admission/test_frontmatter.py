@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.admission.frontmatter import front
+from tenure.agent.admission.wording import front
 
 
 def fields(*lines: str) -> dict[str, str]:

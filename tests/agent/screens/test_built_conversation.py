@@ -12,10 +12,10 @@ from tui_stage import call, made, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.building import Picks, build
+from tenure.agent.screens.build import Picks, build
 from tenure.agent.screens.chat import Chat
+from tenure.agent.screens.contents import Segment, lists
 from tenure.agent.screens.history import History, of_context, of_records
-from tenure.agent.screens.listing import Segment, lists
 from tenure.agent.screens.viewer import ContextViewer
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World

@@ -23,14 +23,13 @@ from tenure.agent.events import (
     TurnDone,
 )
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.asking import Question
+from tenure.agent.screens.approval import Question
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.pickers import MODELS, Picker
-from tenure.agent.screens.reading import Reading
-from tenure.agent.screens.recalling import Recalling
-from tenure.agent.screens.rows import Row
+from tenure.agent.screens.recall import Recalling
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
+from tenure.agent.screens.widgets import Reading, Row
 from tenure.engine.record.episodes import EpisodeType
 from tenure.errors import Failure
 from tenure.testing.store import MemoryStore

@@ -12,12 +12,11 @@ from tui_stage import call, made, played, said, says, settled, text_of, until
 from hostile_text import EVIL, MARKUP, SOUND, acting, log_file, message_file
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.building import Builder
+from tenure.agent.screens.build import Builder
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.commands import COMMANDS
 from tenure.agent.screens.history import of_address
-from tenure.agent.screens.viewer import TABS, ContextViewer
-from tenure.agent.screens.viewing import ViewerApp
+from tenure.agent.screens.viewer import TABS, ContextViewer, ViewerApp
 from tenure.engine.lifecycle.budget import Budget
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore

@@ -11,10 +11,10 @@ from tui_stage import call, made, picture, played, said, says, text_of, until
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
-from tenure.agent.screens.recalling import Recalling
-from tenure.agent.screens.rows import RowList
+from tenure.agent.screens.recall import Recalling
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
+from tenure.agent.screens.widgets import RowList
 from tenure.engine.lifecycle.budget import Budget
 
 COUNTED = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pictures import png
-from tenure.agent.screens.building import Picks, build, chosen
-from tenure.agent.screens.carried import lifetime
+from tenure.agent.screens.build import Picks, build, chosen
+from tenure.agent.screens.contents import Segment, lifetime, lists
+from tenure.agent.screens.details import object_content, parts, seen
 from tenure.agent.screens.history import History, of_address, of_records
-from tenure.agent.screens.listing import Segment, lists
-from tenure.agent.screens.showing import object_content, parts, seen
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Setup
@@ -128,7 +127,7 @@ def test_a_brief_and_the_turns_it_stands_for_exclude_each_other() -> None:
 
 
 def test_a_brief_stands_where_the_entries_it_stands_for_were() -> None:
-    insert = Insert(before_entry=7, order=0, key="p0", role=Role.USER, text="what was", tokens=3)
+    insert = Insert(before_entry=7, order=0, key="p0", role=Role.USER, text="what was", tokens=3, stands_for="history")
     history = history_of(3, (commit(0, 8, *[Drop(entry=n, block=0) for n in range(1, 7)], insert),))
     segments = lists(history).segments
     assert [(segment.start, segment.stop, segment.key, segment.turns) for segment in segments] == [

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
 
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.asking import Question
+from tenure.agent.screens.approval import Question
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.themes import DARK, LIGHT
 

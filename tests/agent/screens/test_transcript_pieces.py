@@ -11,9 +11,8 @@ from tenure.agent.screens import clean
 from tenure.agent.screens.commands import COMMANDS, is_command, matching
 from tenure.agent.screens.pieces import DONE, HARD, SPLIT, TAIL, CallPiece, Words
 from tenure.agent.screens.prose import prose
-from tenure.agent.screens.rows import fitted, widths
 from tenure.agent.screens.status import Facts, line, nudge
-from tenure.agent.screens.text import Text
+from tenure.agent.screens.widgets import Text, fitted, widths
 from tenure.engine.meter.gauge import Gauge
 
 

@@ -11,13 +11,12 @@ from tui_stage import call, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.building import Builder
+from tenure.agent.screens.build import Builder
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.history import of_address, of_records
-from tenure.agent.screens.rows import RowList
 from tenure.agent.screens.themes import DARK, LIGHT
-from tenure.agent.screens.viewer import ContextViewer
-from tenure.agent.screens.viewing import ViewerApp
+from tenure.agent.screens.viewer import ContextViewer, ViewerApp
+from tenure.agent.screens.widgets import RowList
 from tenure.engine.lifecycle.budget import Budget
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore

@@ -20,7 +20,6 @@ from msgspec import Struct, structs
 
 from tenure.agent.admission.git import GitStatus, parse_status
 from tenure.agent.admission.wording import one_line
-from tenure.agent.git_environment import LOOKING, looking
 
 TIMEOUT_S: Final = 2.0
 MOST_BYTES: Final = 2**20  # of git's output: some ten thousand files
@@ -216,3 +215,48 @@ def _trouble(ran: Ran) -> GitStatus | None:
     if "dubious ownership" in ran.said:
         return GitStatus(trouble="git does not trust this folder, which belongs to another user")
     return GitStatus(trouble=f"git failed ({ran.said or ran.code})")
+
+
+# A folder that only looks like a repository is none, whoever runs git.
+EVERYWHERE: Final = ("safe.bareRepository=explicit",)
+# For git when it only looks.
+LOOKING: Final = (
+    *EVERYWHERE,
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "status.showStash=false",
+    "submodule.recurse=false",
+    "diff.autoRefreshIndex=false",
+    "log.showSignature=false",
+    "advice.statusHints=false",
+)
+_LOOKING: Final[Mapping[str, str]] = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # not even what a repository allows
+    "GIT_PAGER": "cat",
+}
+_KEPT: Final = frozenset(
+    {"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES"}
+)
+
+
+def looking(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which git looks at the folder that it is given, without locks, prompts, network or pager."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or name in _KEPT}
+    return {**kept, **_LOOKING}
+
+
+def configured(environment: Mapping[str, str], settings: tuple[str, ...]) -> dict[str, str]:
+    """An environment in which git has further settings, `key=value`, which overrule those of its files."""
+    given = environment.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0
+    pairs = [setting.partition("=") for setting in settings]
+    added = {f"GIT_CONFIG_{part}_{n}": pair[at] for n, pair in enumerate(pairs, first) for part, at in (("KEY", 0), ("VALUE", 2))}
+    return {**environment, **added, "GIT_CONFIG_COUNT": str(first + len(pairs))}

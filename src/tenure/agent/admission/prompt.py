@@ -1,12 +1,24 @@
-"""The fixed words at the head of every request.
+"""All that is admitted before the first word, as one value.
 
-How to work; how the window behaves; how to mark episodes (CWL paper, section 4.2; what it observed of agents that mark, section 7). What differs
-from session to session comes behind, so that sessions share what is cached. Tools describe themselves, and are counted apart.
+    start = place_on_disk(folder)
+    held = admit(start, count=o200k())          # once, at the start; `held.system` goes into every request as it is
+    held = refresh(held, start, count=o200k())  # only on a person's word; the same value when nothing has changed
+
+What is the same in every session stands first, what differs from folder to folder behind it, and the day last, so that a provider's cache is
+shared as far as can be. Files are read here and nowhere else; only git's status is fresh each turn, and stands at the tail.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal, get_args
+
+from msgspec import Struct
+
+from tenure.agent.admission.instructions import find_instructions, fit_instructions
+from tenure.agent.admission.place import Closed, Place, shown
+from tenure.agent.admission.scope import FILE, scope_of, scope_section
+from tenure.agent.admission.skills import Skill, find_skills, skills_section
+from tenure.agent.admission.wording import harmless, one_line
 
 WORK: Final = """\
 You are Tenure, a coding agent in a terminal. You work in the user's folder with your tools, and go on until what was asked is done or only the \
@@ -69,3 +81,111 @@ MANNERS: Final[Mapping[Manner, str]] = {
         "lies in this folder. Close with what you found or did, the files you changed, what you ran and how it ended, and what is left."
     ),
 }
+
+
+SectionName = Literal["work", "window", "episodes", "skills", "instructions", "scope", "place", "manner"]
+SECTIONS: Final[tuple[SectionName, ...]] = get_args(SectionName)  # in the order in which they stand
+NOTICES: Final = 20  # that are said one by one
+NOTICE_CHARS: Final = 300
+
+_APART: Final = "\n\n"
+
+
+class Section(Struct, frozen=True, kw_only=True):
+    """One part of the system prompt, and what it weighs. The texts of all, one after another, are the prompt."""
+
+    name: SectionName
+    text: str  # with the blank line that parts it from the next
+    tokens: int  # o200k
+    sources: tuple[str, ...] = ()  # the files it was made of
+
+
+class Admitted(Struct, frozen=True, kw_only=True):
+    """What an agent knows from the start, and what could not be read."""
+
+    system: str
+    sections: tuple[Section, ...]
+    notices: tuple[str, ...] = ()
+    skills: tuple[Skill, ...] = ()  # whose bodies `read_skill` brings
+    manner: Manner = Manner.PERSON  # this and what follows is how it was asked for
+    episodes: bool = True
+    work: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """o200k tokens of the system prompt."""
+        return sum(section.tokens for section in self.sections)
+
+
+class _Part(Struct, frozen=True, kw_only=True):
+    name: SectionName
+    text: str
+    sources: tuple[str, ...] = ()
+
+
+def admit(
+    start: Place, *, count: Callable[[str], int], manner: Manner = Manner.PERSON, episodes: bool = True, work: str = ""
+) -> Admitted:
+    """Everything that holds in a place, read now. Never raises, whatever lies there.
+
+    Without `episodes` nothing is said of a tool that is not offered. `work` are a user's own words in place of ours on how to work; what is said
+    of the window and of episodes stays, since the window behaves so.
+    """
+    skills, found, scope = find_skills(start), find_instructions(start), scope_of(start)
+    fitted, page = fit_instructions(found.instructions), None if isinstance(scope, Closed) else scope
+    closed = [f"{shown(start.folder / FILE)} is left out: {scope.why}"] if isinstance(scope, Closed) else []
+    crowded = [f"{shown(path)} is left out: no room among the instructions" for path in fitted.left_out]
+    listed = tuple(skill.path for skill in skills.found if skill.listed)
+    parts = (
+        _Part(name="work", text=harmless(work).strip() or WORK),
+        _Part(name="window", text=WINDOW),
+        _Part(name="episodes", text=EPISODES if episodes else ""),
+        _Part(name="skills", text=skills_section(skills.found), sources=listed),
+        _Part(name="instructions", text=fitted.text, sources=tuple(map(str, fitted.shown))),
+        _Part(name="scope", text=scope_section(page), sources=(str(start.folder / FILE),) if page else ()),
+        _Part(name="place", text="\n".join(_place(start))),
+        _Part(name="manner", text=MANNERS[manner]),
+    )
+    sections = tuple(_sections([part for part in parts if part.text], count))
+    return Admitted(
+        system="".join(section.text for section in sections),
+        sections=sections,
+        notices=_said([*skills.notices, *found.notices, *crowded, *closed]),
+        skills=skills.found,
+        manner=manner,
+        episodes=episodes,
+        work=work,
+    )
+
+
+def refresh(held: Admitted, start: Place, *, count: Callable[[str], int]) -> Admitted:
+    """What holds now, read again on a person's word. `held` itself when all is as it was, so that no cache is lost for nothing."""
+    found = admit(start, count=count, manner=held.manner, episodes=held.episodes, work=held.work)
+    return held if found == held else found
+
+
+def changed(before: Admitted, after: Admitted) -> tuple[SectionName, ...]:
+    """The sections that are not the same in both, in order: what a refresh costs begins at the first."""
+    old, new = ({section.name: section.text for section in each.sections} for each in (before, after))
+    return tuple(name for name in SECTIONS if old.get(name) != new.get(name))
+
+
+def _sections(parts: list[_Part], count: Callable[[str], int]) -> Iterator[Section]:
+    for number, part in enumerate(parts, 1):
+        text = part.text + (_APART if number < len(parts) else "")
+        yield Section(name=part.name, text=text, tokens=count(text), sources=part.sources)
+
+
+def _place(start: Place) -> Iterator[str]:
+    yield "# Where you are"
+    yield f"Folder: {one_line(start.folder.as_posix())}"
+    for name, words in (("System", start.platform), ("Shell", start.shell), ("Date", start.today)):
+        if said := one_line(words, 80):
+            yield f"{name}: {said}" + (", when this session began" if name == "Date" else "")
+
+
+def _said(notices: list[str]) -> tuple[str, ...]:
+    """Each once, in one harmless line; the rest counted."""
+    lines = list(dict.fromkeys(one_line(notice, NOTICE_CHARS) for notice in notices))
+    more = len(lines) - NOTICES
+    return (*lines[:NOTICES], f"and {more} more files could not be read as they are") if more > 0 else tuple(lines)

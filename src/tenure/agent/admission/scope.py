@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
 
-from tenure.agent.admission.frontmatter import front
 from tenure.agent.admission.place import Closed, File, Folder, Place, framed, shown, unending
-from tenure.agent.admission.wording import cut, one_line, wording
+from tenure.agent.admission.wording import cut, front, one_line, wording
 
 FILE: Final = "SCOPE.md"
 TAG: Final = "scope"

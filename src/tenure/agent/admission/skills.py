@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tenure.agent.admission.frontmatter import front
 from tenure.agent.admission.place import Closed, File, Folder, Place, shown
-from tenure.agent.admission.wording import cut, one_line, wording
+from tenure.agent.admission.wording import cut, front, one_line, wording
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.skills import skill_name
 

@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 # What a session needs, then what commands do: loaded in this order behind the first paint, so that nobody waits for it before one can type.
 _LATER: Final = (
     "tenure.agent.session",
-    "tenure.agent.screens.earlier",
-    "tenure.agent.screens.recalling",
+    "tenure.agent.screens.recall",
     "tenure.agent.screens.viewer",
     "tenure.agent.screens.pickers",
-    "tenure.agent.screens.replies",
-    "tenure.agent.screens.exporting",
+    "tenure.engine.meter.statement",
+    "tenure.agent.screens.export",
 )
 
 
@@ -123,7 +122,7 @@ class TenureApp(App[str]):
         return True
 
     async def _asked_model(self) -> str:
-        from tenure.agent.available import available
+        from tenure.agent.access import available
         from tenure.agent.screens.pickers import model_picker
 
         world = self._world
@@ -171,7 +170,7 @@ class TenureApp(App[str]):
         return self._agent
 
     async def _do_context(self, _: str) -> None:
-        from tenure.agent.screens.building import Builder
+        from tenure.agent.screens.build import Builder
         from tenure.agent.screens.history import of_context
         from tenure.agent.screens.pickers import title_of
         from tenure.agent.screens.viewer import ContextViewer
@@ -204,7 +203,7 @@ class TenureApp(App[str]):
 
     async def _do_recall(self, wanted: str) -> None:
         from tenure.agent.screens.history import of_context
-        from tenure.agent.screens.recalling import Recalling, found
+        from tenure.agent.screens.recall import Recalling, found
 
         if not wanted:
             raise InputError("/recall", "nothing", "a handle such as read:12, a path, or words")
@@ -227,7 +226,7 @@ class TenureApp(App[str]):
         return said
 
     async def _do_budget(self, rest: str) -> None:
-        from tenure.agent.screens.replies import budget_text
+        from tenure.agent.screens.commands import budget_text
         from tenure.engine.lifecycle.budget import Budget
 
         agent = self._open_agent
@@ -239,7 +238,7 @@ class TenureApp(App[str]):
         self._chat.tell(budget_text(self._open_agent))
 
     async def _do_policy(self, rest: str) -> None:
-        from tenure.agent.screens.replies import policy_text
+        from tenure.agent.screens.commands import policy_text
 
         if rest:
             await self._again(replace(self._as_now, policy=rest))
@@ -259,14 +258,14 @@ class TenureApp(App[str]):
         return replace(self._settings, model=choice.spec, base_url=choice.base_url)
 
     async def _do_why(self, _: str) -> None:
-        from tenure.agent.screens.reading import Reading
-        from tenure.agent.screens.replies import why_text
+        from tenure.agent.screens.commands import why_text
+        from tenure.agent.screens.widgets import Reading
 
         await self.push_screen(Reading("why", why_text(self._open_agent)))
 
     async def _do_ledger(self, _: str) -> None:
-        from tenure.agent.screens.reading import Reading
-        from tenure.agent.screens.replies import ledger_text
+        from tenure.agent.screens.commands import ledger_text
+        from tenure.agent.screens.widgets import Reading
 
         await self.push_screen(Reading("ledger", ledger_text(self._open_agent, min(110, self.size.width - 8))))
 
@@ -280,7 +279,7 @@ class TenureApp(App[str]):
         self._chat.tell(f"this is {made.id[:8]}, a fork of {agent.id[:8]}, which stays as it was")
 
     async def _do_rewind(self, rest: str) -> None:
-        from tenure.agent.screens.replies import rewind_text, rewound_text
+        from tenure.agent.screens.commands import rewind_text, rewound_text
 
         agent = self._open_agent
         if not rest:
@@ -291,7 +290,7 @@ class TenureApp(App[str]):
         self._chat.tell(rewound_text(await agent.rewind(int(rest))))
 
     async def _do_export(self, rest: str) -> None:
-        from tenure.agent.screens.exporting import export
+        from tenure.agent.screens.export import export
 
         agent = self._open_agent
         if not rest:
@@ -356,8 +355,8 @@ class TenureApp(App[str]):
         self.action_theme()
 
     async def _do_help(self, _: str) -> None:
-        from tenure.agent.screens.reading import Reading
-        from tenure.agent.screens.replies import help_text
+        from tenure.agent.screens.commands import help_text
+        from tenure.agent.screens.widgets import Reading
 
         await self.push_screen(Reading("help", help_text(min(114, self.size.width - 6))))
 

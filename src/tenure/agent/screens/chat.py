@@ -18,7 +18,7 @@ from textual.widgets import Static
 
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, Delegated, Event, Gauged, TurnDone
 from tenure.agent.screens import clean
-from tenure.agent.screens.asking import Question
+from tenure.agent.screens.approval import Question
 from tenure.agent.screens.commands import is_command, parsed
 from tenure.agent.screens.pieces import note
 from tenure.agent.screens.prompt import Draft, Prompt
@@ -104,7 +104,7 @@ class Chat(Screen[None]):
 
     async def hold(self, agent: "Agent") -> None:
         """Talk with this session from now on; the one before is closed by who opened it."""
-        from tenure.agent.screens.earlier import earlier, typed
+        from tenure.agent.screens.transcript import earlier, typed
 
         self._agent, self._gauged = agent, None
         self._is_entitled, self._handed_off = False, -1
@@ -175,7 +175,7 @@ class Chat(Screen[None]):
     async def _entitle(self, agent: "Agent") -> None:
         """Once for each session that is held: best effort, and nobody waits for it."""
         if not self._is_entitled:
-            from tenure.agent.titling import entitled
+            from tenure.agent.helper import entitled
 
             self._is_entitled = True
             await entitled(agent)

@@ -1,19 +1,25 @@
 """What stands beside the viewer's lists: the line above them, and all of what is under the cursor."""
 
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, assert_never
 
+from msgspec import Struct
 from rich.cells import cell_len
 from textual.content import Content
 
 from tenure.agent.screens import clean
-from tenure.agent.screens.building import Picks
+from tenure.agent.screens.build import Picks
+from tenure.agent.screens.contents import Lists, is_brief, places
 from tenure.agent.screens.history import History
-from tenure.agent.screens.listing import Lists
-from tenure.agent.screens.rows import fitted
-from tenure.agent.screens.showing import commit_content, object_content, parts, seen_content
+from tenure.agent.screens.widgets import fitted
+from tenure.engine.lifecycle.decision import account
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import Prices
+from tenure.engine.record.entry import At, Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
+from tenure.engine.record.index import NONE
+from tenure.engine.view.edit import Commit, Insert
 from tenure.engine.view.project import View
+from tenure.engine.view.shared import Difference, difference
 
 VIEWS: Final = 4  # of calls that are kept
 TITLE_CELLS: Final = 30  # that a session's title gets before figures go for it
@@ -85,3 +91,171 @@ class Details:
         while len(self._views) > VIEWS:
             del self._views[next(iter(self._views))]
         return view
+
+
+ACTIONS: Final = 200  # of one commit that are listed
+LINES: Final = 400  # parts of a view that are listed
+CHARS: Final = 20_000  # of one object that is looked at
+_SIGNS: Final = {
+    "gone": ("− ", "$text-error"),
+    "come": ("+ ", "$text-success"),
+    "changed": ("~ ", "$text-warning"),
+    "": ("  ", ""),
+}
+_WHO: Final = {Origin.HUMAN: "person", Origin.MODEL: "model", Origin.TOOL: "tool", Origin.HARNESS: "harness"}
+
+
+def about_block(history: History, at: At, block: Block) -> str:
+    """What a block is, in a few words."""
+    facts = history.index.block(at)
+    match block:
+        case ToolCall() | ToolResult():
+            span = history.index.spans[facts.span] if facts.span != NONE else None
+            named = span.object if span is not None else "a call"
+            return f"{named} call" if isinstance(block, ToolCall) else f"{named} result{' (failed)' if block.error else ''}"
+        case Thinking():
+            return "reasoning"
+        case Media():
+            return "media"
+        case Opaque(type=kind):
+            return clean.line(kind, 40)
+        case Text(origin=origin):
+            system = history.index.entries[at[0]].role is Role.SYSTEM
+            return "system prompt" if system else _WHO[origin]
+        case _:
+            assert_never(block)
+
+
+def object_content(history: History, object_: str) -> Content:
+    """All of an object as it was recorded, bounded."""
+    parts: list[Content] = []
+    room = CHARS
+    blocks = places(history, object_)
+    for n, at in enumerate(blocks):
+        if room <= 0:
+            parts.append(Content.styled(f"\n[{len(blocks) - n:,} more blocks]", "$quiet"))
+            break
+        block = history.read(at[0]).blocks[at[1]]
+        shown = clean.text(_text_of(block), room)
+        room -= len(shown) + 80
+        tokens = figures.tokens(history.index.block(at).tokens)
+        head = Content.styled(f"{about_block(history, at, block)} · entry {at[0]} · {tokens} tokens\n", "$text-accent bold")
+        parts.append(Content.assemble(head, shown, "\n\n" if shown else "\n"))
+    return Content("").join(parts) if parts else Content.styled("nothing", "$quiet")
+
+
+def _text_of(block: Block) -> str:
+    match block:
+        case ToolCall(name=name, arguments=arguments):
+            return f"{name} {arguments}"
+        case Thinking(text=text, seal=seal) if seal and not text:
+            return "[sealed]"
+        case Media(media_type=kind, size=size, text=text):
+            return f"[{kind or 'media'}, {size:,} bytes] {text}"
+        case _:
+            return block.text
+
+
+class Part(Struct, frozen=True, kw_only=True, gc=False):
+    """One part of a view, or of the view before: where it stands, what it weighs, and how it differs from the view before."""
+
+    order: tuple[int, int, int]
+    tokens: int
+    at: At | None = None  # None: an inserted entry
+    insert: Insert | None = None
+    instead: str | None = None  # what stands in a block's place
+    change: str = ""  # "gone", "come" or "changed"
+
+
+class SeenLine(Struct, frozen=True, kw_only=True, gc=False):
+    """A part as it is listed: what it is, and its words as the model saw them."""
+
+    about: str
+    words: str
+    tokens: int
+    change: str
+    instead: bool  # something stands in its place
+
+
+def parts(history: History, view: View, before: View | None = None) -> list[Part]:
+    """The parts of a view in order; with `before`, what changed since is marked, and what is gone is among them. Reads no entry."""
+    differs = difference(before, view, history.index) if before is not None else None
+    made = list(_parts(history, view, _marks(differs)))
+    if differs is not None:
+        weigh = history.index.block
+        made += [Part(order=(*at, 0), tokens=weigh(at).tokens, at=at, change="gone") for at in differs.gone]
+        made += [_inserted(insert, "gone") for insert in differs.removed]
+    return sorted(made, key=lambda part: part.order)
+
+
+def seen(history: History, listed: Iterable[Part]) -> Iterator[SeenLine]:
+    """Parts with their words."""
+    for part in listed:
+        if part.insert is not None:
+            about, words = "brief" if is_brief(part.insert) else "residue", part.insert.text
+        else:
+            assert part.at is not None
+            block = history.read(part.at[0]).blocks[part.at[1]]
+            about = about_block(history, part.at, block)
+            words = part.instead if part.instead is not None else _text_of(block)
+        stands = part.insert is not None or part.instead is not None
+        yield SeenLine(about=about, words=clean.line(words, 160), tokens=part.tokens, change=part.change, instead=stands)
+
+
+def _marks(differs: Difference | None) -> dict[At | str, str]:
+    if differs is None:
+        return {}
+    marks: dict[At | str, str] = dict.fromkeys(differs.come, "come")
+    marks |= dict.fromkeys(differs.changed, "changed")
+    return marks | {insert.key: "come" for insert in differs.inserted}
+
+
+def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator[Part]:
+    for line in view.lines:
+        if isinstance(line, Insert):
+            yield _inserted(line, marks.get(line.key, ""))
+            continue
+        weights, replaced = history.index.weights(line.entry), dict(line.replaced)
+        for block in line.blocks:
+            shown, at = replaced.get(block), (line.entry, block)
+            yield Part(
+                order=(*at, 0),
+                tokens=shown.tokens if shown is not None else weights[block],
+                at=at,
+                instead=shown.text if shown is not None else None,
+                change=marks.get(at, ""),
+            )
+
+
+def _inserted(insert: Insert, change: str) -> Part:
+    return Part(order=(insert.before_entry, -1, insert.order), tokens=insert.tokens, insert=insert, change=change)
+
+
+def seen_content(history: History, listed: Sequence[Part]) -> Content:
+    """Parts of a view, one a line: the newest of them where there are very many."""
+    rows: list[Content] = []
+    if len(listed) > LINES:
+        rows.append(Content.styled(f"[{len(listed) - LINES:,} earlier parts]", "$quiet"))
+    for line in seen(history, listed[-LINES:]):
+        sign, tone = _SIGNS[line.change]
+        style = tone or ("$text-warning" if line.instead else "$text-accent")
+        words = "$quiet" if line.instead or line.change == "gone" else ""
+        size = (f"{figures.short(line.tokens):>5} ", "$quiet")
+        rows.append(Content.assemble((sign, tone), size, (f"{line.about} ", style), (line.words, words)))
+    return Content("\n").join(rows) if rows else Content.styled("nothing changed", "$quiet")
+
+
+def commit_content(commit: Commit, *, assumed: bool) -> Content:
+    """What a commit did, why, and at which price; `assumed`: of a model that stands in."""
+    head = f"commit {commit.n} by {commit.policy}, {commit.moment}, at {commit.entries} entries"
+    saved = f"{figures.tokens(commit.tokens_before)} → {figures.tokens(commit.tokens_after)} tokens"
+    why = f"\n{account(commit.price, assumed=assumed)}" if commit.price is not None else ""
+    acts: Sequence[str] = [clean.line(f"{act.kind} {act.level} {act.object}", 120) for act in commit.actions[:ACTIONS]]
+    more = f"\n… {len(commit.actions) - ACTIONS} more" if len(commit.actions) > ACTIONS else ""
+    return Content.assemble(
+        (f"{clean.line(head)}\n", "$text-accent bold"),
+        clean.text(commit.reason) + "\n",
+        (saved + why + "\n\n", "$quiet"),
+        "\n".join(acts) or f"{len(commit.edits)} edits",
+        more,
+    )

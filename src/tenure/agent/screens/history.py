@@ -1,16 +1,18 @@
-"""A session as the viewer reads it: its record, and everything that changed what the model saw (an edge)."""
+"""A session as the viewer reads it: its record, and everything that changed what the model saw; plain search in it (an edge)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from tenure.agent.screens import clean
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import Tokenizer, weigh
-from tenure.engine.record.entry import Draft, Entry, Usage
+from tenure.engine.record.entry import At, Draft, Entry, Usage
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit
 from tenure.engine.view.guard import Hold
@@ -26,7 +28,6 @@ from tenure.store.held import whole_record
 if TYPE_CHECKING:
     from tenure.context import Context
     from tenure.store.records import Conversation, Records
-
 
 PAGE: Final = 32  # entries read at once from a store
 PAGES: Final = 16
@@ -185,3 +186,30 @@ def _placing(model: str, count: Tokenizer) -> Session:
     rules = rules_for("", model, "")
     setup = Setup(budget=Budget(), rules=rules, policy=None)
     return Session(setup, weigh=lambda blocks: weigh(blocks, count, rules.media), count=count)
+
+
+MOST: Final = 500
+_BEFORE: Final = 40  # characters shown before a match
+_SHOWN: Final = 240
+
+
+class Found(Struct, frozen=True, kw_only=True, gc=False):
+    """A block that holds the words, with the first place of them."""
+
+    at: At
+    words: str
+
+
+def find(history: History, words: str) -> tuple[Found, ...]:
+    """The newest blocks that hold the words, letter case aside, oldest first."""
+    wanted = " ".join(words.split()).casefold()
+    return tuple(reversed(list(islice(_found(history, wanted), MOST)))) if wanted else ()
+
+
+def _found(history: History, wanted: str) -> Iterator[Found]:
+    for entry in range(len(history.index) - 1, -1, -1):
+        for number, block in reversed(list(enumerate(history.read(entry).blocks))):
+            place = block.text.casefold().find(wanted)
+            if place >= 0:
+                start = max(0, place - _BEFORE)
+                yield Found(at=(entry, number), words=clean.line(block.text[start : start + _SHOWN]))

@@ -10,10 +10,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
-from tenure.agent.available import Available
+from tenure.agent.access import Available
 from tenure.agent.catalogue import EXAMPLES, listed
 from tenure.agent.screens import clean
-from tenure.agent.screens.rows import Column, Row, RowList
+from tenure.agent.screens.widgets import Column, Row, RowList
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Origin, Role

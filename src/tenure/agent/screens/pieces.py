@@ -13,7 +13,7 @@ from textual.content import Content
 from tenure.agent.events import CallDone, CallStarted, Outcome
 from tenure.agent.screens import clean
 from tenure.agent.screens.prose import hunks, prose
-from tenure.agent.screens.text import Text
+from tenure.agent.screens.widgets import Text
 from tenure.agent.tools.change import difference
 from tenure.agent.tools.harmless import Cleaner
 from tenure.engine.meter import figures

@@ -4,20 +4,19 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
 from tenure.agent.screens import clean, viewer_rows
-from tenure.agent.screens.building import Builder, Picks
+from tenure.agent.screens.build import Builder, Picks
+from tenure.agent.screens.contents import lists
 from tenure.agent.screens.details import Details
-from tenure.agent.screens.finding import MOST, Found, find
-from tenure.agent.screens.history import History
-from tenure.agent.screens.listing import lists
-from tenure.agent.screens.rows import RowList
-from tenure.agent.screens.text import Text
+from tenure.agent.screens.history import MOST, Found, History, find
+from tenure.agent.screens.themes import DARK, LIGHT, OWN, THEMES
+from tenure.agent.screens.widgets import RowList, Text
 from tenure.engine.meter.price import prices_for
 from tenure.errors import TenureError
 
@@ -337,3 +336,30 @@ _EMPTY: Final = {
     "commits": "nothing has left the window",
     "found": "nothing found",
 }
+
+
+class ViewerApp(App[str]):
+    """Shows one session; returns the id of a conversation that was built."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+t", "theme", "Theme", show=False)]
+
+    def __init__(self, history: Callable[[], History], builder: Builder | None = None, *, theme: str = DARK) -> None:
+        super().__init__()
+        self._history, self._builder = history, builder
+        for each in THEMES:
+            self.register_theme(each)
+        self.theme = theme
+        self.animation_level = "none"  # keys answer at once, and a picture is the same every time
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of ours that Textual does not have."""
+        return OWN
+
+    def on_mount(self) -> None:
+        """The viewer is all there is."""
+        self.push_screen(ContextViewer(self._history(), self._builder), self.exit)
+
+    def action_theme(self) -> None:
+        """Dark to light and back."""
+        self.theme = LIGHT if self.theme == DARK else DARK

@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.agent.screens import clean
-from tenure.agent.screens.building import Picks
-from tenure.agent.screens.carried import Seen
-from tenure.agent.screens.finding import Found
-from tenure.agent.screens.history import History
-from tenure.agent.screens.listing import Listed, Segment, State
-from tenure.agent.screens.rows import Column, Row, Tone
-from tenure.agent.screens.showing import about_block
+from tenure.agent.screens.build import Picks
+from tenure.agent.screens.contents import Listed, Seen, Segment, State
+from tenure.agent.screens.details import about_block
+from tenure.agent.screens.history import Found, History
+from tenure.agent.screens.widgets import Column, Row, Tone
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import Prices
 from tenure.engine.view.edit import Commit

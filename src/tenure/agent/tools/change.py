@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tenure.agent import run_files
 from tenure.agent.approval import Act, Approval
-from tenure.agent.workspace import Workspace
+from tenure.agent.workspace import Workspace, run_by
 from tenure.engine.record.visible import visible
 
 CONTEXT: Final = 3  # lines around a change
@@ -31,9 +30,14 @@ def approval(tool: str, path: Path, workspace: Workspace, detail: str) -> Approv
         act, reason = Act.OUTSIDE, "it belongs to git itself"
     elif workspace.is_run(path):
         act, reason = Act.COMMAND, "other programs run what stands there"
-    run_by = tuple(run_files.run_by(shown))
     return Approval(
-        tool=tool, act=act, summary=f"{tool} {shown}", reason=reason, detail=detail, exact=f"{tool} {shown}", run_by=run_by
+        tool=tool,
+        act=act,
+        summary=f"{tool} {shown}",
+        reason=reason,
+        detail=detail,
+        exact=f"{tool} {shown}",
+        run_by=tuple(run_by(shown)),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import uuid4
 
-from tenure.agent.git_environment import EVERYWHERE, LOOKING, configured, looking
+from tenure.agent.admission.git_program import EVERYWHERE, LOOKING, configured, looking
 from tenure.agent.tools.child import MARK
 
 # Keys to models, by how their providers and the usual SDKs name them.

@@ -13,11 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Label
 
 from tenure.agent.screens import clean
+from tenure.agent.screens.contents import State
+from tenure.agent.screens.details import object_content
 from tenure.agent.screens.history import History
-from tenure.agent.screens.listing import State
-from tenure.agent.screens.rows import Column, Row, RowList, Tone
-from tenure.agent.screens.showing import object_content
-from tenure.agent.screens.text import Text
+from tenure.agent.screens.widgets import Column, Row, RowList, Text, Tone
 from tenure.engine.meter import figures
 from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index

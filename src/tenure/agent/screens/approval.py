@@ -15,7 +15,7 @@ from tenure.agent.approval import Act, Answer, Approval
 from tenure.agent.events import ApprovalAsked
 from tenure.agent.screens import clean
 from tenure.agent.screens.prose import change, is_diff
-from tenure.agent.screens.text import Text
+from tenure.agent.screens.widgets import Text
 
 SHARE: Final = 0.7  # of the screen that a question may take
 DETAIL: Final = 16  # lines of what a call would do that are seen at once

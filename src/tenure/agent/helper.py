@@ -1,7 +1,6 @@
-"""A session's title, from a helper model (an edge).
+"""A model that answers questions beside the session, its own or another: briefs and titles (an edge).
 
-Asked once a session, behind its first finished turn: the model that `Settings.helper` names, else the session's own. A script is never asked: its
-replies are the agent's. What the call cost is in this conversation's ledger, under a role of its own.
+A title is asked for once a session, after its first finished turn. A script is never asked: its replies are the agent's.
 """
 
 import asyncio
@@ -12,17 +11,64 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
-from tenure.agent.catalogue import is_scripted
-from tenure.agent.helping import helper_named, helper_of
+from tenure.agent.access import configuration_folder, key_for, speaker_of
+from tenure.agent.catalogue import Chosen, chosen, family_of, is_scripted, url_elsewhere
+from tenure.agent.opening import Parts
 from tenure.agent.tools.harmless import plain
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Entry, Origin, Role, Text
 from tenure.errors import ModelError, TenureError
 from tenure.models.helpers import paid_answer
-from tenure.models.question import Model, Question
+from tenure.models.model import SpeakerModel, model_named
+from tenure.models.question import Answer, Cancel, Model, Question
 
 if TYPE_CHECKING:
     from tenure.agent.session import Agent
+
+
+def helper_of(parts: Parts) -> Model:
+    """The session's own model, as one that takes questions. Raises InputError or ModelError when there is none."""
+    if is_scripted(parts.choice.spec) or parts.world.speaker is not None:
+        return SpeakerModel(parts.speaker)
+    return _model(parts.choice, parts)
+
+
+def helper_named(parts: Parts, spec: str) -> Model:
+    """Another model, named as `--model` takes it. Raises InputError or ModelError when there is none."""
+    settings, world = parts.settings, parts.world
+    same = family_of(spec.partition(":")[0]) == parts.choice.family  # then it is where the session's own model is
+    choice = chosen(spec, base_url=parts.choice.base_url if same else url_elsewhere(spec, world.environment))
+    if world.speaker is not None:
+        return SpeakerModel(world.speaker(choice))
+    if is_scripted(spec):
+        return SpeakerModel(
+            speaker_of(
+                choice,
+                folder=settings.folder,
+                environment=world.environment,
+                home=world.home,
+                done=0,
+                seconds=world.seconds,
+                wait=world.wait,
+            )[1]
+        )
+    return _model(choice, parts)
+
+
+def _model(choice: Chosen, parts: Parts) -> Model:
+    world = parts.world
+    key = key_for(choice, world.environment, configuration_folder(world.environment, world.home))
+    return model_named(f"{choice.api}:{choice.name}", base_url=choice.base_url or None, api_key=key, provider=choice.provider)
+
+
+def stoppable(helper: Model, stop: Event) -> Model:
+    """The same model; every question ends when `stop` is set."""
+
+    def stopped(question: Question, *, cancel: Cancel | None = None) -> Answer:  # noqa: ARG001 - there is one who stops it
+        return helper(question, cancel=stop)
+
+    return stopped
+
 
 CHARS: Final = 60  # of a title
 PATIENCE_S: Final = 20.0

@@ -1,4 +1,4 @@
-"""A list of any length: only what is on the screen is drawn, and every row fits its width."""
+"""Widgets that several screens use: a list of any length, a text that is as tall as its words, a page to read."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final, Literal
@@ -8,12 +8,18 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
+from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.visual import VisualType
+from textual.widgets import Label, Static
 
 Tone = Literal["", "dim", "good", "warn", "bad", "mark"]
 _GAP: Final = 2
@@ -217,3 +223,46 @@ def fitted(text: str, room: int, *, right: bool = False) -> str:
     if wide > room:
         return set_cell_size(text, room - 1) + "…" if room > 0 else ""
     return " " * (room - wide) + text if right else text + " " * (room - wide)
+
+
+class Text(Static):
+    """A `Static` that is measured anew whenever it changes.
+
+    Textual (8.2) remembers a widget's height by a count that it raises once for all changes up to the widget's next idle moment. A second change, behind
+    a layout that some other widget had asked for meanwhile, is then drawn in the height of the first, and stays so; likewise one while it is mounted.
+    """
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        """Other words."""
+        self._layout_updates += 1
+        self.clear_cached_dimensions()
+        super().update(content, layout=layout)
+
+
+class Reading(ModalScreen[None]):
+    """A heading and a text; any of Escape, q and Enter closes it."""
+
+    DEFAULT_CSS = """
+    Reading {
+        align: center middle;
+        #page { width: 100%; max-width: 120; height: auto; max-height: 90%; background: $surface; border: round $primary; padding: 0 1; }
+        #name { text-style: bold; margin: 0 0 1 0; }
+        #leaf { height: auto; max-height: 100%; scrollbar-size-vertical: 1; background: $surface; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", "Close")]
+
+    def __init__(self, heading: str, text: Content) -> None:
+        super().__init__()
+        self._heading, self._text = heading, text
+
+    def compose(self) -> ComposeResult:
+        """Heading and text."""
+        with Vertical(id="page"):
+            yield Label(f"{self._heading}  (Esc closes)", id="name", markup=False)
+            with VerticalScroll(id="leaf"):
+                yield Static(self._text)
+
+    def on_mount(self) -> None:
+        """The keys scroll it."""
+        self.query_one("#leaf").focus()

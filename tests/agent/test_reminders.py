@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.admission.reminders import (
+from tenure.agent.notes import (
     EPISODE,
     GAUGE,
     OPEN_CALLS,

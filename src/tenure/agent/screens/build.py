@@ -1,4 +1,4 @@
-"""Building a new conversation from chosen turns and briefs; the source stays as it is, and pairs stay whole.
+"""Builds a new conversation from chosen turns and briefs; the source stays as it is, and pairs stay whole.
 
 It begins as a new session of the agent does, with its prompt. What is chosen is taken in record order, and shown as the source shows it: clips and
 residues stay, a turn that a brief stands for is shown as it was before the brief. The source is the new conversation's parent, so that handles of the
@@ -15,8 +15,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.agent.screens.contents import Segment, is_brief, turn_blocks
 from tenure.agent.screens.history import History
-from tenure.agent.screens.listing import Segment, is_brief, turn_blocks
 from tenure.apis import APIS
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import USUAL

@@ -1,0 +1,255 @@
+"""Access to models: keys, the models that can be used on this machine, and the speaker of a chosen model (an edge).
+
+A key comes from the environment or from a file that only its owner can read, and is never shown:
+
+    # ~/.config/tenure/keys.toml, mode 0600
+    anthropic = "sk-ant-…"
+    openai = "sk-…"
+    "llm.example.org:8000" = "…"       # a server of one's own, by host
+
+The environment counts before the file. A provider that is known gets its own key only (`GROQ_API_KEY`), a server that is not known that of the API it
+speaks (`OPENAI_API_KEY`). A file that others can read is not read at all.
+"""
+
+import asyncio
+import json
+import os
+import stat
+import tomllib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.agent.catalogue import Chosen, is_scripted, script_path
+from tenure.apis import APIS
+from tenure.errors import InputError
+from tenure.extras import NotInstalled, is_installed
+from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, SERVICES, Service, is_loopback
+from tenure.models.speaker import SdkSpeaker, Speaker
+
+FILE: Final = "keys.toml"
+_LARGEST_FILE: Final = 65_536  # bytes
+# Besides a key, what the SDK of Anthropic finds credentials by: a token, a profile, a workload's identity.
+_OTHER_WAYS: Final = (
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_PROFILE",
+    "ANTHROPIC_CONFIG_DIR",
+    "ANTHROPIC_FEDERATION_RULE_ID",
+)
+
+
+def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path) -> str | None:
+    """The key for a model; None to leave it to the SDK, which has ways of its own. Raises InputError for a key file that cannot be trusted.
+
+    A server on this machine that nobody has a key for gets "-".
+    """
+    service = _service(choice)
+    found = next((environment[name] for name in (service.variable, *service.also) if environment.get(name)), None)
+    if choice.provider and found:
+        return found
+    kept = kept_keys(configuration)
+    for name in (choice.host, choice.provider):
+        if name and kept.get(name):
+            return kept[name]
+    return found or ("-" if is_loopback(choice.host) else None)
+
+
+def has_other_way(choice: Chosen, environment: Mapping[str, str], home: Path) -> bool:
+    """Whether the SDK may find credentials that are no key."""
+    if MAKERS.get(choice.api) is not ANTHROPIC:
+        return False
+    return any(environment.get(name) for name in _OTHER_WAYS) or (home / ".config" / ANTHROPIC.name).is_dir()
+
+
+def sought(choice: Chosen, configuration: Path) -> str:
+    """Where a key for a model is looked for, for people who have given none."""
+    name = choice.provider or f'"{choice.host}"'
+    return f'set {_service(choice).variable}, or write {name} = "…" into {configuration / FILE} (chmod 600)'
+
+
+def _service(choice: Chosen) -> Service:
+    """Whose key a model takes: its provider's, else that of the API's maker."""
+    return NAMED.get(choice.provider) or MAKERS.get(choice.api) or OPENAI
+
+
+def configuration_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Where settings of this program lie."""
+    return _based(environment.get("XDG_CONFIG_HOME"), home / ".config") / "tenure"
+
+
+def state_folder(environment: Mapping[str, str], home: Path) -> Path:
+    """Where sessions lie."""
+    return _based(environment.get("XDG_STATE_HOME"), home / ".local" / "state") / "tenure"
+
+
+def _based(given: str | None, usual: Path) -> Path:
+    """A folder that a variable names; one that is not absolute does not count, says the standard."""
+    return Path(given) if given and Path(given).is_absolute() else usual
+
+
+def kept_keys(configuration: Path) -> Mapping[str, str]:
+    """The keys of the file in a configuration folder, by provider or host. Raises InputError for a file that cannot be trusted."""
+    path = configuration / FILE
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read ({error.strerror or error})", "a file of keys") from error
+    try:
+        _require_own(path, os.fstat(opened))
+        data = os.read(opened, _LARGEST_FILE)
+    finally:
+        os.close(opened)
+    try:
+        held = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeError, RecursionError):
+        raise InputError(str(path), "no TOML", 'lines such as anthropic = "…"') from None  # its words may hold a key
+    return {name: value for name, value in held.items() if isinstance(value, str)} | _tables(held)
+
+
+def _require_own(path: Path, facts: os.stat_result) -> None:
+    """Raise InputError unless it is a file that nobody but its owner, who is the user, can read."""
+    if not stat.S_ISREG(facts.st_mode):
+        raise InputError(str(path), "not a file", "a file of keys")
+    if not hasattr(os, "geteuid"):
+        return
+    if stat.S_IMODE(facts.st_mode) & 0o077:
+        raise InputError(str(path), f"mode {stat.S_IMODE(facts.st_mode):04o}, so others can read it", f"0600: chmod 600 {path}")
+    if facts.st_uid not in (os.geteuid(), 0):
+        raise InputError(str(path), "a file of another user", "one of your own")
+
+
+def _tables(held: Mapping[str, object]) -> dict[str, str]:
+    """Keys that stand in a table of their own: `[openai]`, `api_key = "…"`."""
+    found: dict[str, str] = {}
+    for name, value in held.items():
+        if isinstance(value, dict):
+            key = cast(dict[str, object], value).get("api_key")
+            found |= {name: key} if isinstance(key, str) else {}
+    return found
+
+
+PROBE_S: Final = 0.5  # that a server of this machine may take to answer
+_LARGEST_ANSWER: Final = 1_000_000  # bytes
+SHOWN: Final = 3  # models of one server
+# A model of each provider, for a hint; elsewhere the name is the person's to fill in.
+MODELS: Final[Mapping[str, str]] = {ANTHROPIC.name: "claude-opus-4-5", OPENAI.name: "gpt-5"}
+
+
+class Available(Struct, frozen=True, kw_only=True):
+    """A model that could be used, and why."""
+
+    spec: str  # as `--model` takes it; NAME stands for one that is not known
+    why: str
+    service: str
+
+
+class Unusable(InputError):
+    """No model can be talked with: none was named, or its key is missing. As text, it ends with the models that could be used here."""
+
+    def __init__(self, problem: str, *, available: Sequence[Available] | None = None) -> None:
+        """`available`: what could be used instead; None where nobody has looked yet."""
+        super().__init__("model", problem)
+        self.problem = problem
+        self.args = ("\n".join([problem, *(() if available is None else lines(available))]),)
+
+
+def lines(available: Sequence[Available]) -> list[str]:
+    """What could be used here, for people."""
+    if not available:
+        servers = ", ".join(f"{each.title} {urlsplit(each.url).port}" for each in SERVICES if each.is_local)
+        return [
+            f"Nothing was found here: no key in the environment or in {FILE}, no local server that answers ({servers}).",
+            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server, or watch `tenure demo`, which needs neither.",
+        ]
+    width = max(len(each.spec) for each in available)
+    return ["Found here:", *(f"  -m {each.spec:<{width}}  {each.why}" for each in available)]
+
+
+async def available(
+    environment: Mapping[str, str], home: Path, local: Iterable[Service], *, patience_s: float = PROBE_S
+) -> tuple[Available, ...]:
+    """Every provider whose key is there, then what each local server offers. All servers are asked at once; none is waited for longer."""
+    answers = await asyncio.gather(*(_offered(each, patience_s) for each in local))
+    return (*_keyed(environment, home), *(each for offered in answers for each in offered))
+
+
+def _keyed(environment: Mapping[str, str], home: Path) -> Iterable[Available]:
+    folder = configuration_folder(environment, home)
+    kept: Mapping[str, str] = {}
+    with suppress(InputError):  # said when the key is wanted
+        kept = kept_keys(folder)
+    for service in SERVICES:
+        variable = next((name for name in (service.variable, *service.also) if environment.get(name)), "")
+        why = f"{variable} is set" if variable else ""
+        if not why and not service.is_local and (kept.get(service.name) or kept.get(service.host)):
+            why = f"its key is in {folder / FILE}"
+        if why:
+            yield Available(spec=f"{service.name}:{MODELS.get(service.name, 'NAME')}", why=why, service=service.name)
+
+
+async def _offered(service: Service, patience_s: float) -> Sequence[Available]:
+    """The models of a local server; none when nothing answers there, or something else does."""
+    try:
+        names = await asyncio.wait_for(_listed(service.url), patience_s)
+    except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError):
+        return ()
+    why = f"{service.title} answers at {service.host}"
+    more = f", with {len(names) - SHOWN} more models" if len(names) > SHOWN else ""
+    return [Available(spec=f"{service.name}:{name}", why=why + more, service=service.name) for name in names[:SHOWN]]
+
+
+async def _listed(url: str) -> list[str]:
+    """The ids that `GET /models` gives. HTTP/1.0, so that the answer comes in one piece; no client is loaded for it."""
+    parts = urlsplit(url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    try:
+        writer.write(f"GET {parts.path}/models HTTP/1.0\r\nHost: {parts.netloc}\r\nAccept: application/json\r\n\r\n".encode())
+        await writer.drain()
+        answer = await reader.read(_LARGEST_ANSWER)
+        while more := await reader.read(_LARGEST_ANSWER - len(answer)):
+            answer += more
+    finally:
+        writer.close()
+    body = answer.partition(b"\r\n\r\n")[2]
+    found: Any = json.loads(body[body.find(b"{") : body.rfind(b"}") + 1])
+    models: Any = found.get("data") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    ids: list[Any] = [each.get("id") for each in models if isinstance(each, dict)] if isinstance(models, list) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return [name for name in ids if isinstance(name, str) and name.isprintable()]
+
+
+def speaker_of(
+    choice: Chosen,
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    home: Path,
+    done: int,
+    seconds: Callable[[], float],
+    wait: Callable[[float], Awaitable[None]],
+) -> tuple[Chosen, Speaker]:
+    """Who speaks for a model, and the model with what only that one knows. `done` replies of a script were heard before.
+
+    Raises Unusable without a key, NotInstalled without the SDK, InputError for a script or a key file that cannot be read.
+    """
+    if not is_scripted(choice.spec):
+        configuration = configuration_folder(environment, home)
+        sdk = APIS[choice.api].speech.sdk
+        if not is_installed(sdk):
+            raise NotInstalled(sdk)
+        key = key_for(choice, environment, configuration)
+        keys = sought(choice, configuration)
+        if key is None and not has_other_way(choice, environment, home):
+            raise Unusable(f"there is no key for {choice.spec}: {keys}")
+        return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key, keys=keys)
+    from tenure.models.scripted import ScriptedSpeaker, read_script
+
+    script = read_script(script_path(choice, folder))
+    speaker = ScriptedSpeaker(script, done=done, now=seconds, wait=wait)
+    return replace(choice, name=speaker.name, api=speaker.dialect), speaker
