@@ -92,6 +92,7 @@ def test_what_is_not_understood_is_said(script: str, said: str) -> None:
         "cat <<E\nE\\\n\ntouch x\nE",
         "l\\\ns",
         "[ a > b ]",
+        "case a in?b) ls;; esac",
         "echo a<(ls)",
         "\\\n#ls",
     ],

@@ -1,13 +1,17 @@
 """Arguments that a model wrote, as a typed value or as a result that helps it."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar, cast
+from functools import cache
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
-from tenure.agent.tools.tool import Outcome
+from tenure.agent.approval import Approval
+from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, load
 from tenure.errors import InputError
 
@@ -36,12 +40,43 @@ def parsed(kind: type[T], arguments: str, tool: str) -> T | Outcome:
         return Outcome(text=f"{tool}: {error}. It takes {signature(kind)}.", error=True)
 
 
-def readable(kind: type[T], arguments: str) -> T | None:
-    """The arguments of a call, None when they cannot be read. Never raises."""
-    try:
-        return read(kind, arguments)
-    except InputError:
-        return None
+class ArgumentTool(ABC, Generic[T]):
+    """A tool of ours, which takes its arguments as a struct. Arguments that cannot be read need nothing, and are answered with what was expected."""
+
+    name: str
+    takes: type[T]
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON Schema of the arguments."""
+        return schema_of(self.takes)
+
+    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+        """What the call would change; None when nothing, or when its arguments cannot be read."""
+        given = parsed(self.takes, arguments, self.name)
+        return None if isinstance(given, Outcome) else self._needs(given, workspace)
+
+    async def run(self, arguments: str, here: Here) -> Outcome:
+        """What came of the call."""
+        given = parsed(self.takes, arguments, self.name)
+        if isinstance(given, Outcome):
+            return given
+        try:
+            return await self._run(given, here)
+        except InputError as error:
+            return Outcome(text=f"{self.name}: {error}{self._hint(given, here)}", error=True)
+
+    @abstractmethod
+    def _needs(self, asked: T, workspace: Workspace, /) -> Approval | None:
+        """As `needs`."""
+
+    @abstractmethod
+    async def _run(self, asked: T, here: Here, /) -> Outcome:
+        """As `run`. Raises InputError for what cannot be done."""
+
+    def _hint(self, asked: T, here: Here, /) -> str:  # noqa: ARG002 - for tools that have one
+        """What follows an error."""
+        return ""
 
 
 def read(kind: type[T], arguments: str) -> T:
@@ -69,6 +104,7 @@ def signature(kind: type[Struct]) -> str:
     )
 
 
+@cache
 def schema_of(kind: type[Struct]) -> Mapping[str, Any]:
     """The JSON Schema of some arguments, without references, frozen; the same for the same type."""
     (schema,), parts = msgspec.json.schema_components([kind], ref_template="{name}")

@@ -4,13 +4,12 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
+from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.child import Child, Left
 from tenure.agent.tools.environment import for_command
 from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
@@ -38,17 +37,17 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout_s: Annotated[float, Meta(description="seconds, when the usual is not right", gt=0)] | None = None
 
 
-class Bash:
+class Bash(ArgumentTool[Asked]):
     """Runs a command in the workspace."""
 
     name = "bash"
+    takes = Asked
     kind = ToolKind.INTERMEDIATE
 
     def __init__(self, *, walls: Walls | None = None, keys: frozenset[str] = frozenset(), limits: Limits | None = None) -> None:
         """`keys` are further variables that hold keys to models; `limits` only words the description."""
         limits = limits or Limits()
         self._walls, self._keys = walls or Walls(means=Means.NONE), keys
-        self.schema: Mapping[str, Any] = schema_of(Asked)
         self.description = (
             "Run a bash command in the workspace folder: builds, tests, git, and whatever has no tool of its own. To look at files use"
             " glob, grep and read, to change them edit and write. Each call starts afresh in the workspace folder, without a terminal or"
@@ -62,21 +61,14 @@ class Bash:
         """Whether a command that was allowed is kept in the workspace, unless the person says otherwise."""
         return self._walls.means is not Means.NONE and self._walls.sandbox is None
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """What the command may change, as far as it can be told from its words."""
-        asked = readable(Asked, arguments)
-        return judged(asked.command, workspace, path=os.environ.get("PATH", "")) if asked else None
+        return judged(asked.command, workspace, path=os.environ.get("PATH", ""))
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """The command's output, how it ended and how long it took."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
-        try:
-            wall = self._walls.around(here.reach, here.workspace, here.environment)
-            return await _Run(asked, here, wall, self._keys).outcome()
-        except InputError as error:
-            return Outcome(text=f"bash: {error}", error=True)
+        wall = self._walls.around(here.reach, here.workspace, here.environment)
+        return await _Run(asked, here, wall, self._keys).outcome()
 
 
 class _Run:

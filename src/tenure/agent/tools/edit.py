@@ -3,16 +3,16 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct, structs
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
+from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.change import approval, difference
-from tenure.agent.tools.files import TextFile, loaded, near, stored
+from tenure.agent.tools.files import TextFile, loaded, stored, suggestion
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.engine.record.tools import ToolKind
@@ -54,39 +54,31 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (Replacement(old=self.old, new=self.new, replace_all=self.replace_all),)
 
 
-class Edit:
+class Edit(ArgumentTool[Asked]):
     """Replaces text in a file."""
 
     name = "edit"
+    takes = Asked
     kind = ToolKind.DURABLE
     description = (
         "Replace text in a file: old, which must stand there exactly and only once, by new; or several with edits, all or none. Copy old from"
         " what you read, without line numbers, and only as much as makes it unique."
     )
 
-    def __init__(self) -> None:
-        self.schema: Mapping[str, Any] = schema_of(Asked)
-
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """Agreement, with the differences to look at; also where it cannot be done now, for by then it may be."""
-        asked = readable(Asked, arguments)
-        if asked is None:
-            return None
         try:
             path, replacements = workspace.path(asked.path), asked.replacements
         except InputError:
             return None
         return approval(self.name, path, workspace, _preview(path, replacements, workspace.shown(path)))
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """Where it was replaced."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
-        try:
-            return _edited(here.workspace.path(asked.path), asked.replacements, here)
-        except InputError as error:
-            return Outcome(text=f"edit: {error}{_hint(asked, here.workspace)}", error=True)
+        return _edited(here.workspace.path(asked.path), asked.replacements, here)
+
+    def _hint(self, asked: Asked, here: Here) -> str:
+        return suggestion(asked.path, here.workspace)
 
 
 def _edited(path: Path, replacements: Sequence[Replacement], here: Here) -> Outcome:
@@ -148,15 +140,6 @@ def _preview(path: Path, replacements: Sequence[Replacement], shown: str) -> str
         hunks.append(difference(text, after, shown))
         text = after
     return "\n".join(hunks)
-
-
-def _hint(asked: Asked, workspace: Workspace) -> str:
-    try:
-        path = workspace.path(asked.path)
-    except InputError:
-        return ""
-    names = [] if path.exists() else near(path, workspace)
-    return f". Did you mean {', '.join(names)}?" if names else ""
 
 
 _SHOWN: Final = 12  # lines of the file

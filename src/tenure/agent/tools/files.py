@@ -124,6 +124,16 @@ def encoding_of(start: bytes) -> Encoding | None:
     return Encoding()
 
 
+def suggestion(path: str, workspace: Workspace) -> str:
+    """What follows an error about a path that there is not: those that look like it; empty when none do."""
+    try:
+        at = workspace.path(path)
+    except InputError:
+        return ""
+    names = [] if at.exists() or at.is_symlink() else near(at, workspace)
+    return f". Did you mean {', '.join(names)}?" if names else ""
+
+
 def near(path: Path, workspace: Workspace) -> list[str]:
     """Paths that there are and that look like one that there is not, best first."""
     parent, name = path.parent, path.name

@@ -3,17 +3,17 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fnmatch import translate
 from heapq import nsmallest
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
+from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.ls import looks, one_line
 from tenure.agent.tools.ripgrep import cut_short, searched
 from tenure.agent.tools.tool import Here, Limits, Outcome
@@ -155,35 +155,28 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(description="how many", ge=1)] | None = None
 
 
-class Glob:
+class Glob(ArgumentTool[Asked]):
     """Finds files by their names."""
 
     name = "glob"
+    takes = Asked
     kind = ToolKind.BULK
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         """`limits` only words the description."""
         limits = limits or Limits()
-        self.schema: Mapping[str, Any] = schema_of(Asked)
         self.description = (
             f"Find files by name, the newest first, at most {limits.found} unless limit says otherwise. Files that .gitignore leaves out are not"
             " found, and no folders. This is the cheapest look at an unknown project: begin with it rather than with broad reads."
         )
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """Nothing, unless it looks where keys are kept."""
-        asked = readable(Asked, arguments)
-        return looks_below(self.name, asked.path, asked.pattern, workspace) if asked else None
+        return looks_below(self.name, asked.path, asked.pattern, workspace)
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """The paths."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
-        try:
-            return await _found(asked, here)
-        except InputError as error:
-            return Outcome(text=f"glob: {error}", error=True)
+        return await _found(asked, here)
 
 
 async def _found(asked: Asked, here: Here) -> Outcome:

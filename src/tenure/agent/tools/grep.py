@@ -1,14 +1,14 @@
 """The tool `grep`: lines by what they say."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from heapq import nsmallest
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
+from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import near
 from tenure.agent.tools.glob import Globs, depth_of, folder_of, globs, looks_below, newest, wanted
 from tenure.agent.tools.ls import one_line
@@ -163,36 +163,29 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(description="how many lines or files", ge=1)] | None = None
 
 
-class Grep:
+class Grep(ArgumentTool[Asked]):
     """Finds lines in files."""
 
     name = "grep"
+    takes = Asked
     kind = ToolKind.BULK
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         """`limits` only words the description."""
         limits = limits or Limits()
-        self.schema: Mapping[str, Any] = schema_of(Asked)
         self.description = (
             "Search file contents with ripgrep. Lines come as path:number:text, by path; with mode files the newest files first."
             f" At most {limits.found} unless limit says otherwise; the rest is counted. Files that .gitignore leaves out are not searched."
             " Look for a name here before you read files, and narrow by path or glob."
         )
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """Nothing, unless it looks where keys are kept."""
-        asked = readable(Asked, arguments)
-        return looks_below(self.name, asked.path, asked.glob, workspace) if asked else None
+        return looks_below(self.name, asked.path, asked.glob, workspace)
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """What was found."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
-        try:
-            return await _Grep(asked, here).outcome()
-        except InputError as error:
-            return Outcome(text=f"grep: {error}", error=True)
+        return await _Grep(asked, here).outcome()
 
 
 class _Grep:

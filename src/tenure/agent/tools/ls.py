@@ -2,15 +2,14 @@
 
 import os
 import stat
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Act, Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
-from tenure.agent.tools.files import kind_of, near
+from tenure.agent.tools.arguments import ArgumentTool
+from tenure.agent.tools.files import kind_of, suggestion
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
@@ -26,28 +25,22 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="the folder; the workspace when left out")] = "."
 
 
-class Ls:
+class Ls(ArgumentTool[Asked]):
     """Lists a folder."""
 
     name = "ls"
+    takes = Asked
     kind = ToolKind.BULK
     description = (
         "List one folder: its folders, then its files with their sizes in bytes, hidden ones too. To find files by name use glob."
     )
 
-    def __init__(self) -> None:
-        self.schema: Mapping[str, Any] = schema_of(Asked)
-
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """Nothing, unless keys are kept there."""
-        asked = readable(Asked, arguments)
-        return looks(self.name, asked.path, workspace) if asked else None
+        return looks(self.name, asked.path, workspace)
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """The entries, folders first."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
         try:
             path = here.workspace.path(asked.path)
             if path.exists() and not path.is_dir():
@@ -56,12 +49,8 @@ class Ls:
                     error=True,
                 )
             return Outcome(text=listing(path, here))
-        except InputError as error:
-            return Outcome(text=f"ls: {error}", error=True)
         except FileNotFoundError:
-            names = near(here.workspace.path(asked.path), here.workspace)
-            hint = f". Did you mean {', '.join(names)}?" if names else ""
-            return Outcome(text=f"ls: there is no folder {asked.path}{hint}", error=True)
+            return Outcome(text=f"ls: there is no folder {asked.path}{suggestion(asked.path, here.workspace)}", error=True)
         except OSError as error:
             return Outcome(text=f"ls: {asked.path}: {(error.strerror or str(error)).lower()}", error=True)
 

@@ -2,15 +2,15 @@
 
 import base64
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, BinaryIO
 
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
-from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of, image_type, near, opened
+from tenure.agent.tools.arguments import ArgumentTool
+from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of, image_type, opened, suggestion
 from tenure.agent.tools.ls import listing, looks
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.tools.window import Line, Window, window
@@ -28,40 +28,37 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(description="how many lines", ge=1)] | None = None
 
 
-class Read:
+class Read(ArgumentTool[Asked]):
     """Shows a file."""
 
     name = "read"
+    takes = Asked
     kind = ToolKind.INTERMEDIATE
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         """`limits` only words the description."""
         limits = limits or Limits()
-        self.schema: Mapping[str, Any] = schema_of(Asked)
         self.description = (
             "Show a file's lines, each behind its number and a tab, or an image (PNG, JPEG, GIF, WebP). Find the place with grep or glob first,"
             f" and read only what you need with offset and limit; without them come the first {limits.read_lines:,} lines."
         )
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """Nothing, unless the file is one that holds keys."""
-        asked = readable(Asked, arguments)
-        return looks(self.name, asked.path, workspace) if asked else None
+        return looks(self.name, asked.path, workspace)
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """The lines, or the image."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
         try:
             path = here.workspace.path(asked.path)
             if path.is_dir():
                 return Outcome(text=f"{here.workspace.shown(path)} is a folder. It holds:\n{listing(path, here)}")
             return await _shown(path, asked, here)
-        except InputError as error:
-            return Outcome(text=f"read: {error}{_suggested(asked.path, here.workspace)}", error=True)
         except OSError as error:
             return Outcome(text=f"read: {asked.path}: {(error.strerror or str(error)).lower()}", error=True)
+
+    def _hint(self, asked: Asked, here: Here) -> str:
+        return suggestion(asked.path, here.workspace)
 
 
 async def _shown(path: Path, asked: Asked, here: Here) -> Outcome:
@@ -125,12 +122,3 @@ def _notes(found: Window, encoding: Encoding, size: int) -> Iterator[str]:
         yield f"Encoding: {encoding.said}."
     if any(line.damaged for line in found.lines):
         yield "Bytes that are no UTF-8 are shown as \ufffd."
-
-
-def _suggested(path: str, workspace: Workspace) -> str:
-    try:
-        at = workspace.path(path)
-    except InputError:
-        return ""
-    names = [] if at.exists() or at.is_symlink() else near(at, workspace)
-    return f". Did you mean {', '.join(names)}?" if names else ""

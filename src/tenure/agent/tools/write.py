@@ -1,13 +1,12 @@
 """The tool `write`: a whole file."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct, structs
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import parsed, readable, schema_of
+from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.change import approval, difference
 from tenure.agent.tools.files import TextFile, loaded, stored
 from tenure.agent.tools.tool import Here, Outcome
@@ -23,24 +22,19 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     content: Annotated[str, Meta(description="all that it will hold")]
 
 
-class Write:
+class Write(ArgumentTool[Asked]):
     """Writes a file."""
 
     name = "write"
+    takes = Asked
     kind = ToolKind.DURABLE
     description = (
         "Write a whole file: a new one, or one that you have read and that has not changed since. To change a part of a file use edit."
         " Encoding, line ends and mode of a file that is there stay as they are."
     )
 
-    def __init__(self) -> None:
-        self.schema: Mapping[str, Any] = schema_of(Asked)
-
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
+    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
         """Agreement, with the difference to look at; also where it cannot be done now, for by then it may be."""
-        asked = readable(Asked, arguments)
-        if asked is None:
-            return None
         try:
             path = workspace.path(asked.path)
         except InputError:
@@ -52,15 +46,9 @@ class Write:
             before = ""
         return approval(self.name, path, workspace, difference(before, asked.content, shown))
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def _run(self, asked: Asked, here: Here) -> Outcome:
         """What was written."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
-        try:
-            return _written(asked, here)
-        except InputError as error:
-            return Outcome(text=f"write: {error}", error=True)
+        return _written(asked, here)
 
 
 def _written(asked: Asked, here: Here) -> Outcome:

@@ -228,6 +228,9 @@ class _Reader:
                 gap = yield from self._between(at, node.start_byte)
                 at = node.end_byte
                 sign = "pattern" if in_pattern else "" if node.is_named else kind
+                around = self._text[node.start_byte - 1] + self._text[at : at + 1]
+                if in_pattern and kind == "in" and around.strip(" \t\n"):
+                    raise _Odd("a case")
                 if sign and not in_pattern and self._of(node) != kind:
                     raise _Odd("something that is no word")
                 yield _Item(sign, node, joined=not gap)
