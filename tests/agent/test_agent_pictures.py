@@ -28,7 +28,7 @@ def test_an_image_is_seen_whoever_brings_it(dialect: str, tmp_path: Path) -> Non
     outside = Outside(where)
 
     async def play(url: str) -> list[Event]:
-        name, base = MODELS[dialect], url if dialect == "anthropic" else f"{url}/v1"
+        name, base = MODELS[dialect], f"{url}/v1" if dialect.startswith("openai") else url
         world = outside.world(speaker=lambda _: SdkSpeaker(name, dialect, base_url=base, api_key="-"))
         agent = await Agent.open(Settings(folder=where, model=f"{dialect}:{name}", mode=Mode.ALL), world)
         events = [event async for event in agent.run("Compare them.", images=[where / "a.png"])]

@@ -22,7 +22,12 @@ from tenure.testing.provider import FakeProvider, Seen, serve
 from tenure.testing.script import Broken, Fault, Script
 
 KEY = "sk-test-0123456789abcdef"
-MODELS = {"openai-chat": "gpt-5-mini", "openai-responses": "gpt-5-mini", "anthropic": "claude-sonnet-4-5"}
+MODELS = {
+    "openai-chat": "gpt-5-mini",
+    "openai-responses": "gpt-5-mini",
+    "anthropic": "claude-sonnet-4-5",
+    "gemini": "gemini-3-flash",
+}
 every = pytest.mark.parametrize("dialect", MODELS)
 LINES = "\n".join(f"{n}: a line that says something about number {n}" for n in range(60))
 
@@ -41,7 +46,7 @@ def asked(
 
     async def play() -> list[Event]:
         name = model or MODELS[dialect]
-        base = url if dialect == "anthropic" else f"{url}/v1"
+        base = f"{url}/v1" if dialect.startswith("openai") else url
         world = outside.world(speaker=lambda _: SdkSpeaker(name, dialect, base_url=base, api_key=KEY, silence=silence))
         usual: dict[str, Any] = {"folder": outside.where, "model": f"{dialect}:{name}", "base_url": base, "mode": Mode.ALL}
         agent = await Agent.open(Settings(**(usual | settings)), world)
@@ -65,17 +70,24 @@ def unmarked(body: bytes) -> bytes:
             case _:
                 return value
 
-    return json.dumps(bare(json.loads(body)), ensure_ascii=False, separators=(",", ":")).encode()
+    fields = bare(json.loads(body))
+    if "contents" in fields:  # which Google's SDK writes first
+        fields["contents"] = fields.pop("contents")
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def bytes_of(seen: Seen) -> bytes:
+    """A request as it was sent; without markers, and with its messages last."""
+    return unmarked(seen.body) if b"cache_control" in seen.body or seen.dialect == "gemini" else seen.body
 
 
 def without_notes(seen: Seen) -> bytes:
     """The bytes of a request up to its notes: all but the end of its list when it has none."""
-    plain = seen.body if b"cache_control" not in seen.body else unmarked(seen.body)
-    key = b'"messages":[' if b'"messages":[' in plain else b'"input":['
-    at = plain.find(b'{"role":"user","content":"[git status')
-    at = at if at >= 0 else plain.find(b'{"role":"user","content":[{"type":"text","text":"[git status')
-    assert key in plain
-    return plain[: at - 1] if at >= 0 else plain[: -len(b"]}")]
+    plain = bytes_of(seen)
+    assert any(key in plain for key in (b'"messages":[', b'"input":[', b'"contents":['))
+    starts = (b'{"role":"user","content":"', b'{"role":"user","content":[{"type":"text","text":"', b'{"text":"')
+    at = next((at for start in starts if (at := plain.find(start + b"[git status")) >= 0), -1)
+    return plain[: at - 1] if at >= 0 else plain[: -len(b"]}]}" if seen.dialect == "gemini" else b"]}")]
 
 
 def working() -> Sequence[Turn]:
@@ -99,9 +111,7 @@ def test_every_request_is_valid_and_begins_with_the_bytes_of_the_one_before_up_t
     assert [seen.violations for seen in provider.seen] == [()] * 6
     assert all(b"git status now" in seen.body for seen in provider.seen)
     for before, after in pairwise(provider.seen):
-        kept = without_notes(before)
-        plain = unmarked(after.body) if b"cache_control" in after.body else after.body
-        assert plain.startswith(kept)
+        assert bytes_of(after).startswith(without_notes(before))
 
 
 @every
@@ -146,7 +156,7 @@ def test_a_turn_that_was_cut_off_can_be_gone_on_with(dialect: str, tmp_path: Pat
         outside = Outside(folder(tmp_path, a_py=LINES))
 
         async def play() -> list[Event]:
-            name, base = MODELS[dialect], url if dialect == "anthropic" else f"{url}/v1"
+            name, base = MODELS[dialect], f"{url}/v1" if dialect.startswith("openai") else url
             world = outside.world(speaker=lambda _: SdkSpeaker(name, dialect, base_url=base, api_key=KEY))
             agent = await Agent.open(Settings(folder=outside.where, model=f"{dialect}:{name}", mode=Mode.ALL), world)
             await heard(agent, "Go.", on=lambda event: isinstance(event, Requested) and event.step == 2 and agent.cancel())
@@ -162,13 +172,14 @@ def test_a_turn_that_was_cut_off_can_be_gone_on_with(dialect: str, tmp_path: Pat
 
 @every
 def test_faults_are_waited_out_and_the_same_request_is_made_again(dialect: str, tmp_path: Path) -> None:
+    after = 2 if dialect == "gemini" else 3  # events, of which Gemini's stream has the fewest
     faults: tuple[Turn, ...] = (
         Fault(status=429, retry_after_s=7),
         Fault(status=529 if dialect == "anthropic" else 503),
-        Broken(reply=says("lost words"), how="cut", after=3),
-        Broken(reply=says("lost words"), how="end", after=3),
-        Broken(reply=says("lost words"), how="malformed", after=3),
-        Broken(reply=says("lost words"), how="error", after=3),
+        Broken(reply=says("lost words"), how="cut", after=after),
+        Broken(reply=says("lost words"), how="end", after=after),
+        Broken(reply=says("lost words"), how="malformed", after=after),
+        Broken(reply=says("lost words"), how="error", after=after),
     )
     outside = Outside(folder(tmp_path))
     with provided(*faults, says("Here.")) as (provider, url):
@@ -193,10 +204,11 @@ def test_a_request_that_is_too_long_for_the_provider_is_evicted_and_made_once_mo
     reads = [says("", call("read", path="a.py", offset=1 + 60 * n, limit=60)) for n in range(12)]
     words = {
         "anthropic": "prompt is too long: 16000 tokens > 12000 maximum",
+        "gemini": "The input token count (16000) exceeds the maximum number of tokens allowed (12000).",
         "openai-chat": "This model's maximum context length is 12000 tokens. However, your messages resulted in 16000 tokens.",
         "openai-responses": "Your input exceeds the context window of this model.",
     }
-    fault = Fault(status=400, message=words[dialect], code="context_length_exceeded" if dialect != "anthropic" else "")
+    fault = Fault(status=400, message=words[dialect], code="context_length_exceeded" if dialect.startswith("openai") else "")
     with provided(*reads, fault, says("Done.")) as (provider, url):
         events = asked(Outside(where), dialect, url, "Go.", policy="cwl", output=1_000)
     assert end(events).text == "Done."

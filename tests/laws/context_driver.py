@@ -16,7 +16,21 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from api_speech import Json, call_of, image_of, prefix_of, reply_of, result_of, seal, tool_name, tool_of, usage_of, words_of
+from api_speech import (
+    Json,
+    body_of,
+    call_of,
+    image_of,
+    prefix_of,
+    reply_of,
+    result_of,
+    results_of,
+    seal,
+    tool_names,
+    tool_of,
+    usage_of,
+    words_of,
+)
 from wire_checks import Turn, bare, faults, messages_of, texts, turns
 
 from tenure import Budget, Context, Unmet
@@ -30,6 +44,7 @@ from tenure.store.store import Store
 
 DIALECTS: Final = {
     "anthropic": ("claude-opus-4-5", "claude-fable-5-1", "claude-3-7-sonnet", "claude-opus-4-8", "gemini-2.5-pro"),
+    "gemini": ("gemini-3-pro", "gemini-2.5-flash"),
     "openai-chat": ("gpt-5", "gemini-2.5-flash", "deepseek-chat", "llama-4"),
     "openai-responses": ("gpt-5", "o4-mini"),
 }
@@ -226,6 +241,8 @@ class Drive:
                         fields["cache_control"] = {"type": "ephemeral"}
                 case "openai-responses":
                     fields["instructions"] = "You help."
+                case "gemini":
+                    fields["config"] = self.random.choice([{"system_instruction": "You help."}, {"temperature": 0}])
                 case _:
                     fields["temperature"] = 0
         return fields
@@ -325,7 +342,8 @@ class Drive:
         if self.log and self.log[-1].role == "assistant" and self._open_calls():
             return
         role = "developer" if self.dialect == "openai-responses" else "system"
-        self._extend([{"role": role, "content": words}], [Said("system", system=(sendable(words),))])
+        content = {"parts": [{"text": words}]} if self.dialect == "gemini" else {"content": words}
+        self._extend([{"role": role, **content}], [Said("system", system=(sendable(words),))])
         self._weigh(words, "system-reminder what stood here has left the context")
         self.before = None  # it may wait for the user's words
 
@@ -356,7 +374,7 @@ class Drive:
                 {"type": "web_search_tool_result", "tool_use_id": id_, "content": hits},
             ]
         if self._chance(0.6):
-            reply["usage"] = self._usage()
+            reply["usageMetadata" if self.dialect == "gemini" else "usage"] = self._usage()
         self.context.append(json.dumps(reply).encode() if self._chance(0.2) else reply)
         self.log.append(Said("assistant", calls=tuple(calls), seal=seal_))
         self.asked_since = False
@@ -365,7 +383,7 @@ class Drive:
         self._weigh(said, self._thinking, *(json.dumps(call.arguments) + call.name for call in calls))
 
     def _call(self, before: list[Call]) -> Call:
-        offered = [tool_name(tool) for tool in self.body.get("tools", ()) if tool_name(tool) not in self.own]
+        offered = [name for name in tool_names(self.body.get("tools", ())) if name not in self.own]
         name, arguments = (
             self.random.choice(self.own),
             {"path": f"src/{self.random.choice('abcde')}.py", "n": self.serial["call"]},
@@ -417,6 +435,11 @@ class Drive:
             for call in calls:
                 call.extra = {"extra_content": {"google": {"thought_signature": f"sig-{n}"}}}
             return None, ""
+        if self.dialect == "gemini":
+            for call in calls[:1]:
+                call.extra = {"thoughtSignature": f"c2lnbmF0dXJl{n:04}"}
+            self._thinking = sendable(self._text(10)) if self.thinks else ""
+            return ({"text": self._thinking, "thought": True} if self._thinking else None), ""
         if not self.thinks or self._chance(0.3) or self.dialect == "openai-chat" or "gemini" in self.model:
             return None, ""
         self._thinking = sendable(self._text(10))
@@ -446,21 +469,22 @@ class Drive:
         before, behind = self._chance(0.08), self._chance(0.15) or not calls
         words = [self._human() for _ in range(before + behind)]
         self._weigh(*words)
-        if self.dialect == "anthropic" and self._chance(0.85):
+        if self.dialect in ("anthropic", "gemini") and self._chance(0.85):
             parts: list[Json] = [result for result, _, _ in said]
-            first = [{"type": "text", "text": text} for text in words[:before]]
-            last = [{"type": "text", "text": text} for text in words[before:]]
+            kind = {"type": "text"} if self.dialect == "anthropic" else {}
+            first = [{**kind, "text": text} for text in words[:before]]
+            last = [{**kind, "text": text} for text in words[before:]]
             self._mark_answers(said, len(self.log))
             references = tuple(name for _, _, names in said for name in names)
             self._extend(
-                [{"role": "user", "content": [*first, *parts, *last]}],
+                [results_of(self.dialect, [*first, *parts, *last])],
                 [Said("user", tuple(map(sendable, words)), references=references)],
             )
             return
         at = len(self.log) + before
         messages = (
-            [{"role": "user", "content": [each]} for each, _, _ in said]
-            if self.dialect == "anthropic"
+            [results_of(self.dialect, [each]) for each, _, _ in said]
+            if self.dialect in ("anthropic", "gemini")
             else [r for r, _, _ in said]
         )
         for n, each in enumerate(said):
@@ -482,6 +506,8 @@ class Drive:
             raise Broken(f"{self.name}: a call of {call.name} was {'not ' * (answer is None)}answered by the context")
         if answer is not None:
             text = str(answer.get("content", answer.get("output")))
+            if self.dialect == "gemini":
+                (text,) = answer["functionResponse"]["response"].values()
             call.result = ""
             if "notes" in call.name and not text.startswith(("notes: ", "notes refused")):
                 call.note = text
@@ -501,10 +527,12 @@ class Drive:
             text = self.random.choice(["", " ", self._text(2_500, lines=True), self._text(1_200)])
         call.result = text
         self._weigh(text, "admission clips name what they leave out, in a line")
-        result = result_of(self.dialect, call.id, text, listed=bool(text) and self._chance(0.2))
+        result = result_of(self.dialect, call.id, text, listed=bool(text) and self._chance(0.2), name=call.name)
         if self.dialect == "anthropic" and self._chance(0.1):
             result["is_error"] = True
-        if self.dialect != "openai-chat" and text.strip() and self._chance(0.04):
+        if self.dialect == "gemini" and self._chance(0.04):
+            result["functionResponse"]["parts"] = [image_of(self.dialect)]
+        elif self.dialect != "openai-chat" and text.strip() and self._chance(0.04):
             words = {"type": "text" if self.dialect == "anthropic" else "input_text", "text": text}
             result["content" if self.dialect == "anthropic" else "output"] = [words, image_of(self.dialect)]
         return result, call, ()
@@ -515,7 +543,11 @@ class Drive:
             return
         self.serial["orphan"] += 1
         result = result_of(self.dialect, f"orphan_{self.serial['orphan']}", self._text(20))
-        self._extend([{"role": "user", "content": [result]} if self.dialect == "anthropic" else result], [Said("user")])
+        self._extend([self._sole(result)], [Said("user")])
+
+    def _sole(self, result: Json) -> Json:
+        """A message of one result."""
+        return results_of(self.dialect, [result]) if self.dialect in ("anthropic", "gemini") else result
 
     def _late(self) -> None:
         """A result of a call that was interrupted, after the model has gone on."""
@@ -527,9 +559,9 @@ class Drive:
         if waiting:
             call = self.random.choice(waiting)
             call.result, call.answered = self._text(20), len(self.log)
-            result = result_of(self.dialect, call.id, call.result)
+            result = result_of(self.dialect, call.id, call.result, name=call.name)
             self._weigh(call.result, "late result of it")
-            self._extend([{"role": "user", "content": [result]} if self.dialect == "anthropic" else result], [Said("user")])
+            self._extend([self._sole(result)], [Said("user")])
 
     def _usage(self) -> Json:
         true = weight_of(self.body) if self._chance(0.7) else 1
@@ -757,7 +789,7 @@ class Drive:
         if self._chance(0.5):
             body = json.loads(self.context.wire(tools=tools, **fields))
         else:
-            body = self.context.request(tools=tools, **fields)
+            body = body_of(self.context.request(tools=tools, **fields))
         self.body = body
         self.requests += 1
         self.asked_since = True
@@ -769,7 +801,7 @@ class Drive:
         commits = len(self.context.session.commits)
         fields = self.last_fields
         tools = [tool_of(self.dialect, name) for name in self.own]
-        arguments = self.context.request(tools=tools, **fields)
+        arguments = body_of(self.context.request(tools=tools, **fields))
         wired = json.loads(self.context.wire(tools=tools, **fields))
         if len(self.context.session.commits) == commits and arguments != wired:
             raise Broken(f"{self.name}, request {self.requests}: the arguments of a request are not its bytes")
@@ -790,7 +822,7 @@ class Drive:
             raise Broken(f"{where}: {fault}")
         self.results = {item[1]: item[2] for _, items in shown for item in items if item[0] == "result"}
         said = ("text", "result", "call")
-        prompt = body.get("system") or ""
+        prompt = body.get("system") or body.get("systemInstruction", {}).get("parts") or ""
         prompts = [prompt] if isinstance(prompt, str) else [part["text"] for part in prompt]
         self.haystack = "\x01".join([*prompts, *(item[-1] for _, items in shown for item in items if item[0] in said)])
         self.log_length, self.rewrites = len(self.log), self.context.session.rewrites
@@ -821,7 +853,8 @@ class Drive:
         for each in self.log:
             for words in (*each.system, *each.references):
                 everything = everything or json.dumps(
-                    [self.body.get("system"), messages_of(self.body, self.dialect)], ensure_ascii=False
+                    [self.body.get("system"), self.body.get("systemInstruction"), messages_of(self.body, self.dialect)],
+                    ensure_ascii=False,
                 )
                 if json.dumps(words, ensure_ascii=False)[1:-1] not in everything:
                     yield f"what the host said is missing: {words[:60]!r}"
@@ -842,6 +875,8 @@ class Drive:
                     extra = {key: call[key] for key in ("extra_content",) if key in call}
                     if extra != signed.get(call["id"], extra):
                         yield f"call {call['id']} lost its signature"
+        if self.dialect == "gemini" and not self.reused_ids:
+            yield from self._signatures(messages)
         if self.dialect != "anthropic" or not self.thinks or self.switched:
             return
         loop = max((n for n, each in enumerate(messages) if each["role"] == "user" and not _holds_results(each)), default=-1)
@@ -860,6 +895,18 @@ class Drive:
                     if part["type"] == "tool_use" and seals.get(part["id"], "") not in {*thoughts, ""}
                 ]
                 yield from (f"call {id_} of the open loop lost its thinking" for id_ in lost)
+
+    def _signatures(self, contents: list[Json]) -> Iterator[str]:
+        """Each call that came with a signature has it, and the first of a content any, where the model wants one."""
+        signed = {call.id: call.extra.get("thoughtSignature") for call in self._calls()}
+        for n, content in enumerate(contents):
+            calls = [part for part in content["parts"] if "functionCall" in part]
+            for part in calls:
+                had = signed.get(part["functionCall"]["id"])
+                if had and part.get("thoughtSignature") != had:
+                    yield f"call {part['functionCall']['id']} lost its signature"
+            if calls and self.model.startswith("gemini-3") and "thoughtSignature" not in calls[0]:
+                yield f"the first call of content {n} has no signature"
 
     def _too_large(self, shown: list[Turn]) -> Iterator[str]:
         size = sum(weight(part) for _, items in shown for item in items for part in _weighed(item))
@@ -944,6 +991,8 @@ def _difference(was: Any, now: Any) -> str:
 
 def _grew(was: Any, now: Any) -> bool:
     """Whether a message took in more: results or words of the same turn."""
+    if "parts" in was:
+        return was["role"] == now["role"] and now["parts"][: len(was["parts"])] == was["parts"]
     return was.get("role") == now.get("role") and _flat(now.get("content")).startswith(_flat(was.get("content")))
 
 

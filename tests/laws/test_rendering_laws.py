@@ -31,7 +31,7 @@ def spoken(case: Case, dialect: str) -> tuple[Draft, ...]:
 @given(case=cases(longest=16))
 @quick
 def test_messages_that_are_kept_are_those_that_the_dialect_would_render(dialect: str, policy: Policy, case: Case) -> None:
-    rules = rules_for({"anthropic": "anthropic"}.get(dialect, "openai"), "", dialect)
+    rules = rules_for(APIS[dialect].server().provider, "", dialect)
     run = Run(Case(spoken(case, dialect), case.budget, rules, case.extra, case.ratio), policy)
     rendering, messages = Rendering(APIS[dialect]), Messages(run.session.index, lambda n: run.entries[n])
     for _ in run.replies():
@@ -46,7 +46,7 @@ def test_messages_that_are_kept_are_those_that_the_dialect_would_render(dialect:
 @given(case=cases(longest=16))
 @quick
 def test_messages_that_hold_only_what_is_shown_go_out_as_those_that_hold_all(dialect: str, case: Case) -> None:
-    rules = rules_for({"anthropic": "anthropic"}.get(dialect, "openai"), "", dialect)
+    rules = rules_for(APIS[dialect].server().provider, "", dialect)
     run = Run(Case(spoken(case, dialect), case.budget, rules, case.extra, case.ratio), NAMED["tiered-eager"])
     whole = Messages(run.session.index, lambda n: run.entries[n])
     lighter = Messages(run.session.index, lambda n: run.entries[n], partial(light, api=APIS[dialect], large=0))

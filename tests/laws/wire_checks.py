@@ -16,13 +16,13 @@ Turn = tuple[str, list[Item]]
 
 def turns(body: Mapping[str, Any], dialect: str) -> list[Turn]:
     """The messages of a request, one turn each."""
-    read = {"anthropic": _anthropic, "openai-chat": _chat, "openai-responses": _responses}[dialect]
+    read = {"anthropic": _anthropic, "gemini": _gemini, "openai-chat": _chat, "openai-responses": _responses}[dialect]
     return [read(message) for message in messages_of(body, dialect)]
 
 
 def messages_of(body: Mapping[str, Any], dialect: str) -> list[dict[str, Any]]:
     """The messages of a request as they are."""
-    return body["input" if dialect == "openai-responses" else "messages"]
+    return body[{"openai-responses": "input", "gemini": "contents"}.get(dialect, "messages")]
 
 
 def faults(
@@ -39,13 +39,15 @@ def faults(
         yield from _anthropic_faults(body, messages, shown)
     if dialect == "openai-chat":
         yield from _chat_faults(messages, keeps_reasoning=keeps_reasoning)
+    if dialect == "gemini":
+        yield from _gemini_faults(messages)
     if dialect == "openai-responses":
         yield from _reasoning_faults(messages)
         yield from _part_faults(messages)
     if alternates:
         talk = [str(message.get("role")) for message in messages if message.get("role") not in ("system", "developer")]
         yield from (f"two messages of {a} in a row" for a, b in pairwise(talk) if a == b != "tool")
-    names = [_name(tool) for tool in body.get("tools", ())]
+    names = [_name(each) for tool in body.get("tools", ()) for each in tool.get("functionDeclarations", [tool])]
     yield from (f"tool {name!r} is declared twice" for name in set(names) if names.count(name) > 1)
     yield from (f"no tool can be named {name!r}" for name in names if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name))
 
@@ -127,6 +129,28 @@ def _chat_faults(messages: Sequence[Mapping[str, Any]], *, keeps_reasoning: bool
             yield f"message {n} has neither content nor calls"
         if keeps_reasoning and calls and not isinstance(message.get("reasoning_content"), str):
             yield f"message {n} has calls without reasoning_content"
+
+
+def _gemini_faults(contents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What of calls and responses does not stand together, part by part; each has one member that says something."""
+    data = {"text", "functionCall", "functionResponse", "inlineData", "fileData"}
+    waiting: list[tuple[str, str]] = []
+    for n, content in enumerate(contents):
+        parts = content["parts"]
+        yield from (f"content {n} has a part with {sorted(part)}" for part in parts if len(data & part.keys()) != 1)
+        if n and contents[n - 1]["role"] == content["role"]:
+            yield f"two contents of {content['role']} in a row"
+        calls = [(each["id"], each["name"]) for part in parts if (each := part.get("functionCall"))]
+        responses = [(each["id"], each["name"]) for part in parts if (each := part.get("functionResponse"))]
+        if sorted(responses) != sorted(waiting):
+            yield f"content {n} answers {responses}, the calls were {waiting}"
+        if responses and "functionResponse" not in parts[0]:
+            yield f"content {n} has words before its responses"
+        if calls and content["role"] != "model":
+            yield f"content {n} of {content['role']} has calls"
+        waiting = calls
+    if contents and contents[0]["role"] != "user":
+        yield "the first content is not the user's"
 
 
 def _part_faults(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -225,6 +249,20 @@ def _anthropic(message: Mapping[str, Any]) -> Turn:
             case kind:
                 items.append(("other", kind))
     return message["role"], items
+
+
+def _gemini(content: Mapping[str, Any]) -> Turn:
+    items: list[Item] = []
+    for part in content["parts"]:
+        if call := part.get("functionCall"):
+            items.append(("call", call["id"], call["name"], json.dumps(call["args"])))
+        elif response := part.get("functionResponse"):
+            items.append(("result", response["id"], "\n".join(map(str, response["response"].values()))))
+        elif "text" in part:
+            items.append(("thinking" if part.get("thought") else "text", part["text"]))
+        else:
+            items.append(("other", ",".join(part)))
+    return "assistant" if content["role"] == "model" else content["role"], items
 
 
 def _chat(message: Mapping[str, Any]) -> Turn:

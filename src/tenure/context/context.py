@@ -283,7 +283,7 @@ class Context:
         self._helpers.reported(usage.prompt if usage is not None else self.gauge.tokens if draft.usage is not None else 0)
 
     def request(
-        self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, notes: str = "", **fields: Any
+        self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
     ) -> dict[str, Any]:
         """What to send now, as keyword arguments of the SDK's call; `fields` are passed through, be they no JSON.
 
@@ -293,7 +293,9 @@ class Context:
         """
         return self._requested(tools, fields, annotate=annotate, notes=notes).arguments()
 
-    def wire(self, *, tools: Iterable[Mapping[str, Any]] = (), annotate: bool = True, notes: str = "", **fields: Any) -> bytes:
+    def wire(
+        self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
+    ) -> bytes:
         """What `request` gives, as the bytes of a body, for SDKs that send one: what stands in the record is joined, and validated by nobody.
 
         Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside. Raises InputError for a field
@@ -518,7 +520,7 @@ class Context:
         return answered
 
     def _decided(
-        self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, beside: int = 0
+        self, tools: Iterable[Mapping[str, Any] | object], fields: dict[str, Any], *, annotate: bool, beside: int = 0
     ) -> dict[str, Any]:
         """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
         fields = self._api.given(fields)
@@ -542,7 +544,9 @@ class Context:
         self._sent = self.session.view.tokens + self._head[1] + beside
         self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
 
-    def _requested(self, tools: Iterable[Mapping[str, Any]], fields: dict[str, Any], *, annotate: bool, notes: str) -> Request:
+    def _requested(
+        self, tools: Iterable[Mapping[str, Any] | object], fields: dict[str, Any], *, annotate: bool, notes: str
+    ) -> Request:
         """The next request, once what leaves has been decided and stored."""
         notes = sendable(notes)
         weight = self._count(notes) if notes else 0

@@ -64,6 +64,7 @@ CLASSES: Final[tuple[tuple[str, Failure, Failure], ...]] = (
     ("JSONDecodeError", Failure.BAD_REPLY, Failure.BAD_REPLY),
     ("UnicodeDecodeError", Failure.BAD_REPLY, Failure.BAD_REPLY),
     ("APIResponseValidationError", Failure.BAD_REPLY, Failure.BAD_REPLY),
+    ("UnknownApiResponseError", Failure.BAD_REPLY, Failure.BAD_REPLY),  # of the SDK of Google
     ("APIConnectionError", Failure.UNAVAILABLE, Failure.CUT_SHORT),
     ("RequestError", Failure.UNAVAILABLE, Failure.CUT_SHORT),  # of the HTTP client: the connection broke
     ("OSError", Failure.UNAVAILABLE, Failure.CUT_SHORT),

@@ -143,9 +143,7 @@ def rendered(pieces: Sequence[Piece], memo: Memo) -> tuple[bytes, ...]:
 def joined(first: bytes, second: bytes) -> bytes:
     """Two contents of one role as one: responses before all else, as the API wants them right behind their calls."""
     text = source(first, "content")
-    parts = [*parts_of(text), *parts_of(source(second, "content"))]
-    ordered = sorted(parts, key=lambda part: not is_response(part))
-    return encoded(with_members(text, {"parts": array_text(ordered)}))
+    return encoded(_ordered(text, [*parts_of(text), *parts_of(source(second, "content"))]))
 
 
 def signed(content: bytes) -> bytes:
@@ -162,11 +160,6 @@ def signed(content: bytes) -> bytes:
 def parts_of(text: str) -> list[str]:
     """The parts of a content, as they are spelled."""
     return [item.text for item in elements(value_of(members(text), "parts") or "[]")]
-
-
-def is_response(part: str) -> bool:
-    """Whether a part is the response of a function."""
-    return ("functionResponse" in part or "function_response" in part) and member(_fields(part), "functionResponse") is not None
 
 
 def source_in(part: Mapping[str, Any]) -> Source | None:
@@ -222,6 +215,15 @@ def response_text(response: Json) -> str:
     if isinstance(response, dict) and len(response) == 1 and (key := next(iter(response))) in _WHOLE:
         said = response[key]
     return clean(said) if isinstance(said, str) else clean(dump(said)) if said or said is not response else ""
+
+
+def _ordered(text: str, parts: Sequence[str]) -> str:
+    """A content with these parts, responses first."""
+    return with_members(text, {"parts": array_text(sorted(parts, key=lambda part: not _is_response(part)))})
+
+
+def _is_response(part: str) -> bool:
+    return ("functionResponse" in part or "function_response" in part) and member(_fields(part), "functionResponse") is not None
 
 
 def _role(fields: Mapping[str, Json], where: str) -> tuple[Role, Origin]:
@@ -296,7 +298,10 @@ def _native(piece: Piece) -> bytes | None:
     """A content of this API as far as it is shown."""
     text = source(piece.payload, "payload")
     shown = _patched(text, piece) if piece.edited else text if any(map(_says_anything, piece.blocks)) else None
-    return spelled_as(piece, shown) if shown else None
+    if shown is None:
+        return None
+    is_result = [isinstance(block, ToolResult) for block in piece.blocks]
+    return spelled_as(piece, shown if is_result == sorted(is_result, reverse=True) else _ordered(shown, parts_of(shown)))
 
 
 def _says_anything(block: Block) -> bool:
