@@ -16,16 +16,22 @@ from tenure.cli.bench_tables import marks_of, tables
 from tenure.cli.main import made, main
 from tenure.engine.record.entry import Usage
 from tenure.engine.record.episodes import EpisodeType
-from tenure.lab.bench.measures.again import Again, Explored
-from tenure.lab.bench.measures.annotation import Mistyped, Overhead, Typing
-from tenure.lab.bench.measures.dependencies import Dependencies, Missing
-from tenure.lab.bench.measures.measured import Measured
+from tenure.lab.bench.measures import (
+    Dependencies,
+    EpisodeTypes,
+    Exploration,
+    Measures,
+    MissingDependency,
+    Overhead,
+    Repetition,
+    WrongType,
+)
 from tenure.lab.bench.outcome import Outcome
 from tenure.lab.bench.report import Run, report
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
-SESSION = Measured(
+SESSION = Measures(
     first=0,
     last=80,
     replies=40,
@@ -34,15 +40,17 @@ SESSION = Measured(
     overhead=Overhead(
         delimiters=12, refused=1, tokens=600, replies=4, replies_tokens=90_000, replies_usd=0.02, standing_tokens=650
     ),
-    typing=Typing(expl=3, act=3, open=1, mistyped=(Mistyped(episode="look", type=EpisodeType.EXPL, why="edit:1 changed a.py"),)),
-    dependencies=Dependencies(declared=3, used=4, missing=(Missing(act="do", expl="look", anchors=("src/a.py",)),)),
-    explored=Explored(
+    typing=EpisodeTypes(
+        expl=3, act=3, open=1, mistyped=(WrongType(episode="look", type=EpisodeType.EXPL, why="edit:1 changed a.py"),)
+    ),
+    dependencies=Dependencies(declared=3, used=4, missing=(MissingDependency(act="do", expl="look", anchors=("src/a.py",)),)),
+    explored=Exploration(
         looks=20,
         tokens=9_000,
-        again=(Again(object="read:2", earlier="read:1", about="a.py", tokens=700, across=True, gone=True),),
+        again=(Repetition(object="read:2", earlier="read:1", about="a.py", tokens=700, across=True, gone=True),),
     ),
 )
-NOTHING = replace(SESSION, overhead=Overhead(), typing=Typing(), dependencies=Dependencies(), recalls=0)
+NOTHING = replace(SESSION, overhead=Overhead(), typing=EpisodeTypes(), dependencies=Dependencies(), recalls=0)
 
 
 def task(name: str, condition: str, **more: object) -> Outcome:

@@ -9,7 +9,7 @@ from rich.table import Table
 from tenure.cli import words
 
 if TYPE_CHECKING:
-    from tenure.lab.bench.measures.measured import Measured
+    from tenure.lab.bench.measures import Measures
     from tenure.lab.bench.outcome import Outcome
     from tenure.lab.bench.report import Rate, Report, Row, Spread
     from tenure.lab.bench.sequence import Step
@@ -65,7 +65,7 @@ def tables(report: "Report", console: Console) -> None:
         console.print(words.plain(words.first_line(note, NOTE_CHARS)), style="dim")
 
 
-def marks_of(measured: "Sequence[tuple[str, Measured]]", console: Console) -> None:
+def marks_of(measured: "Sequence[tuple[str, Measures]]", console: Console) -> None:
     """The annotation of sessions, a column each."""
     table = _columns("", [address.rpartition("/")[2] for address, _ in measured])
     for label, said in _MEASURES:
@@ -168,7 +168,7 @@ _ROWS: "Final[tuple[tuple[str, Callable[[Row], str]], ...]]" = (
     ("  of what had left", lambda row: str(row.marks.again_gone)),
 )
 
-_MEASURES: "Final[tuple[tuple[str, Callable[[Measured], str]], ...]]" = (
+_MEASURES: "Final[tuple[tuple[str, Callable[[Measures], str]], ...]]" = (
     ("replies of the model", lambda each: str(each.replies)),
     ("calls of tools", lambda each: str(each.calls)),
     ("recalls", lambda each: str(each.recalls)),

@@ -5,10 +5,8 @@ from msgspec.structs import replace
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Draft, ToolCall, Usage
 from tenure.engine.view.edit import Commit, Drop
-from tenure.lab.bench.measures.annotation import overhead, typing
-from tenure.lab.bench.measures.calls import calls_of
-from tenure.lab.bench.measures.dependencies import dependencies
-from tenure.lab.bench.measures.measured import Measured, measured
+from tenure.lab.bench.calls import calls_of
+from tenure.lab.bench.measures import Measures, dependencies, episode_types, measure, overhead
 from tenure.testing.builders import (
     by_words,
     call,
@@ -26,9 +24,9 @@ from tenure.testing.builders import (
 )
 
 
-def measures(*drafts: Draft, **settings: object) -> Measured:
+def measures(*drafts: Draft, **settings: object) -> Measures:
     entries = placed(*drafts)
-    return measured(indexed(*drafts), entries.__getitem__, by_words, **settings)  # type: ignore[arg-type]
+    return measure(indexed(*drafts), entries.__getitem__, by_words, **settings)  # type: ignore[arg-type]
 
 
 def test_a_reply_that_does_nothing_but_mark_an_episode_is_a_call_made_for_annotation() -> None:
@@ -86,7 +84,7 @@ def test_an_expl_whose_edit_failed_wrote_nothing() -> None:
     assert found.mistyped == ()
 
 
-def acting(*calls: tuple[str, dict[str, str]], ended: bool = True) -> Measured:
+def acting(*calls: tuple[str, dict[str, str]], ended: bool = True) -> Measures:
     """An act with these calls, behind an expl."""
     ids = [f"x{n}" for n in range(len(calls))]
     return measures(
@@ -114,7 +112,7 @@ def test_an_act_that_is_still_open_may_yet_change_something() -> None:
     assert (found.mistyped, found.open) == ((), 1)
 
 
-def explored_twice(*names: str, used: str = "src/tokens/verify.py", human_words: str = "mend it") -> Measured:
+def explored_twice(*names: str, used: str = "src/tokens/verify.py", human_words: str = "mend it") -> Measures:
     """Two explorations, of which the first shows a path; then an act that builds on `names` and edits what `used` says."""
     return measures(
         human(human_words),
@@ -244,4 +242,4 @@ def test_hostile_arguments_are_measured_like_any_others() -> None:
     )
     found = measures(*drafts)
     assert found.calls == 3
-    assert typing(indexed(*drafts), calls_of(indexed(*drafts), placed(*drafts).__getitem__)).declared == 0
+    assert episode_types(indexed(*drafts), calls_of(indexed(*drafts), placed(*drafts).__getitem__)).declared == 0

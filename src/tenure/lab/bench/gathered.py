@@ -14,7 +14,7 @@ from tenure.engine.meter.ledger import Spent
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.index import Index
 from tenure.errors import InputError, StoreError
-from tenure.lab.bench.measures.measured import Measured, measured
+from tenure.lab.bench.measures import Measures, measure
 from tenure.lab.bench.outcome import FILE, Outcome, read_outcome
 from tenure.lab.bench.report import Run
 from tenure.lab.loading import load, own_address, own_store, source
@@ -57,14 +57,14 @@ def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: f
     return Gathered(runs=runs, notes=tuple(notes))
 
 
-def session_measured(store: Records, session: str, count: Tokenizer) -> Measured:
+def session_measured(store: Records, session: str, count: Tokenizer) -> Measures:
     """All measures of a stored conversation. Raises InputError for one that is not there."""
     entries = list(store.entries(store.conversation(session).id))
     index = Index()
     for entry in entries:
         index.grow(entry)
     spent: Mapping[int, Spent] = {each.n: each.spent for each in store.usages(session)}
-    return measured(index, entries.__getitem__, count, commits=store.commits(session), spent=spent)
+    return measure(index, entries.__getitem__, count, commits=store.commits(session), spent=spent)
 
 
 def _outcomes(folder: Path) -> Iterator[Path]:
@@ -96,7 +96,7 @@ def _run(
     )
 
 
-def _session(path: Path, outcome: Outcome, count: Tokenizer, notes: list[str]) -> Measured | None:
+def _session(path: Path, outcome: Outcome, count: Tokenizer, notes: list[str]) -> Measures | None:
     from tenure.store.store import Store
 
     file = (path.parent / outcome.store).resolve()
@@ -142,11 +142,11 @@ def _object(value: object) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def stored_measured(address: str, count: Tokenizer) -> Measured:
+def stored_measured(address: str, count: Tokenizer) -> Measures:
     """The measures of a session: `path`, or `path#id` of a store of many. Raises InputError for one that is not there."""
     found = own_address(address)
     if found is None:
         loaded = load([source(address)], count)
-        return measured(loaded.index, loaded.read, count)
+        return measure(loaded.index, loaded.read, count)
     with own_store(*found) as (store, sheet):
         return session_measured(store, sheet.id, count)

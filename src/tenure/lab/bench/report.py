@@ -8,7 +8,7 @@ from math import sqrt
 
 from msgspec import Struct
 
-from tenure.lab.bench.measures.measured import Measured
+from tenure.lab.bench.measures import Measures
 from tenure.lab.bench.outcome import Outcome
 from tenure.lab.intervals import wilson
 
@@ -61,7 +61,7 @@ class Run(Struct, frozen=True, kw_only=True):
     model: str = ""
     ceiling: int = 0
     tasks: tuple[Outcome, ...]
-    sessions: tuple[Measured, ...] = ()
+    sessions: tuple[Measures, ...] = ()
 
     @property
     def judged(self) -> tuple[Outcome, ...]:
