@@ -38,7 +38,7 @@ from tenure.lab.events import (
     SummaryLine,
     Verdict,
 )
-from tenure.lab.heads import FIRST
+from tenure.lab.recorded import FIRST
 from tenure.lab.replay import Options, Source, replay
 
 # Prices of which every kind shows: a bill of 1,002,003,004 has 1 token of output, 2 written, 3 read and 4 uncached.

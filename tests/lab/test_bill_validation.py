@@ -12,7 +12,7 @@ from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import Gathered
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.replay import Source
-from tenure.lab.validation import CAUSES, Place, compare, places
+from tenure.lab.validation import CAUSES, ComparedCall, compare, places
 
 
 def compared(source: Source) -> Compared:
@@ -21,7 +21,7 @@ def compared(source: Source) -> Compared:
     return found
 
 
-def place(source: Source, number: int) -> Place:
+def place(source: Source, number: int) -> ComparedCall:
     (found,) = [each for each in places(source, o200k()) if each.call == number]
     return found
 

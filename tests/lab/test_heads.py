@@ -17,7 +17,7 @@ from tenure.engine.record.entry import Usage
 from tenure.lab.audit.audit import Asked, audit
 from tenure.lab.audit.report import Audit, AuditLine, RunLine
 from tenure.lab.events import CallLine, Head, ReplayLine
-from tenure.lab.heads import Report, head_of
+from tenure.lab.recorded import PromptReport, head_of
 from tenure.lab.replay import Options, Source, replay
 
 VAST = Budget(window=10_000_000)
@@ -80,9 +80,9 @@ def test_one_report_that_is_off_changes_nothing(wrong: Usage) -> None:
         assert header.head.provider_tokens == pytest.approx(HEAD, rel=0.05)
 
 
-def stretch(number: int, head: int, calls: int = 8) -> Iterator[Report]:
+def stretch(number: int, head: int, calls: int = 8) -> Iterator[PromptReport]:
     for n in range(calls):
-        yield Report(prompt=head + 600 * n, counted=600 * n, stretch=number, grown=600 * bool(n))
+        yield PromptReport(prompt=head + 600 * n, counted=600 * n, stretch=number, grown=600 * bool(n))
 
 
 def test_a_history_that_was_begun_elsewhere_is_no_head_once_a_compaction_shows_the_smaller_one() -> None:

@@ -21,7 +21,7 @@ from tenure.engine.record.index import Index, Span
 from tenure.engine.record.tools import is_delimiter
 from tenure.errors import InputError
 from tenure.lab.loading import Loaded, kept_ledger, load, source
-from tenure.lab.recorded import Reported
+from tenure.lab.recorded import ReportedUsage
 
 ROWS: Final = 12
 
@@ -72,7 +72,7 @@ def summary(name: str, loaded: Loaded, rows: int | None, width: int, ledgers: Se
     return Group(*parts)
 
 
-def _reported(reported: Reported, index: Index) -> RenderableType:
+def _reported(reported: ReportedUsage, index: Index) -> RenderableType:
     """What the provider said of the prompts, beside what we would have said."""
     prompts = reported.uncached + reported.cache_write + reported.cache_read
     parts = (("cache read", reported.cache_read), ("cache write", reported.cache_write), ("uncached", reported.uncached))

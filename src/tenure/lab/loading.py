@@ -21,7 +21,7 @@ from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.record.index import Index
 from tenure.engine.record.recall import Original
 from tenure.errors import Damaged, InputError, StoreError
-from tenure.lab.recorded import Recorded, Reported
+from tenure.lab.recorded import Recorded, ReportedUsage
 from tenure.lab.replay import DEFAULT_MODEL, Reading, Source
 from tenure.logs.detect import HEAD, read
 from tenure.logs.places import stores
@@ -49,7 +49,7 @@ class Loaded(Struct, frozen=True):
     skipped: tuple[Skipped, ...]
     rewritten: tuple[Rewritten, ...]
     agents: tuple[SubAgent, ...]
-    reported: Reported | None  # None when the log holds no usage
+    reported: ReportedUsage | None  # None when the log holds no usage
 
     def read(self, number: int) -> Entry:
         """The entry of that number."""

@@ -1,10 +1,14 @@
-"""The window that a recorded agent had, its own compactions included.
+"""The window that a recorded agent had, its own compactions included, and what its provider reported of it.
 
-The log tells what was said and where the agent rewrote its window; the provider's reports tell what each prompt really weighed. From both
-the ratio between the provider's tokens and ours is learned, and how far off a prediction by it would have been.
+The log tells what was said and where the agent rewrote its window; the provider's reports tell what each prompt weighed. From both the ratio between the
+provider's tokens and ours is learned, how far off a prediction by it would have been, and how large the head is that the log leaves out (system prompt
+and tools). What a report has more than the log holds is the head, and whatever else the log leaves out. The head stands in every prompt, so the smallest
+stretch between two compactions counts: a session that was begun elsewhere reports its history too, until it is compacted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import accumulate, groupby
+from statistics import median
 from typing import Final
 
 from msgspec import Struct
@@ -13,20 +17,33 @@ from msgspec.structs import replace
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.meter.ratio import Ratio
+from tenure.engine.meter.ratio import ASSUMED, SMALLEST, Ratio, is_credible
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.engine.record.entry import Draft, Entry, ToolResult, Usage
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Drop, Edit, Remove, Replace
 from tenure.engine.view.project import Projection
 from tenure.lab.events import Head
-from tenure.lab.heads import Report, head_of, middle
 from tenure.logs.reader import Event, Rewritten
 
 CLEARED: Final = "[Old tool result content cleared]"  # what Claude Code and OpenCode leave in place of a result
+FIRST: Final = (
+    5  # reports of a stretch that size the head: the first alone may be of a warm-up, or from before the tools were there
+)
+MOST: Final = 4_000_000  # provider tokens: no model takes more
+RATIOS: Final = (0.25, 4.0)  # provider tokens per o200k token that can be: beyond, the reports are no sizes of prompts
 
 
-class Reported(Struct, frozen=True, kw_only=True):
+class PromptReport(Struct, frozen=True, kw_only=True):
+    """A reported prompt beside what the log holds of it."""
+
+    prompt: int  # provider tokens
+    counted: int  # o200k tokens
+    stretch: int  # compactions and clearings before it
+    grown: int = 0  # o200k tokens since the report before; 0 where nothing can be said of that
+
+
+class ReportedUsage(Struct, frozen=True, kw_only=True):
     """What a provider reported over a session, and how well the learned ratio foretold it."""
 
     calls: int  # that reported a prompt
@@ -50,7 +67,7 @@ class Recorded:
     def __init__(self, index: Index, count: Tokenizer) -> None:
         self.view = Projection(index)
         self.ratio = Ratio()
-        self.reports: list[Report] = []
+        self.reports: list[PromptReport] = []
         self._stretch = 0  # compactions and clearings so far
         self._cleared = count(CLEARED)
         self._base = 0  # entries before the present source
@@ -107,19 +124,19 @@ class Recorded:
         self._usages.append(usage)
         before = self.reports[-1] if self.reports and self.reports[-1].stretch == self._stretch else None
         grown = counted - before.counted if before is not None else 0
-        self.reports.append(Report(prompt=usage.prompt, counted=counted, stretch=self._stretch, grown=grown))
+        self.reports.append(PromptReport(prompt=usage.prompt, counted=counted, stretch=self._stretch, grown=grown))
         self.ratio = self.ratio.learn(usage.prompt, counted)
 
-    def reported(self) -> Reported | None:
+    def reported(self) -> ReportedUsage | None:
         """All that was reported so far; None for nothing."""
         if not self._usages:
             return None
-        return Reported(
+        return ReportedUsage(
             calls=len(self._usages),
-            uncached=_sum(self._usages, "uncached"),
-            cache_write=_sum(self._usages, "cache_write"),
-            cache_read=_sum(self._usages, "cache_read"),
-            output=_sum(self._usages, "output"),
+            uncached=sum(usage.uncached for usage in self._usages),
+            cache_write=sum(usage.cache_write for usage in self._usages),
+            cache_read=sum(usage.cache_read for usage in self._usages),
+            output=sum(usage.output for usage in self._usages),
             largest_prompt=max(usage.prompt for usage in self._usages),
             ratio=self.ratio.value,
             head=head_of(self.reports).provider_tokens,
@@ -127,7 +144,7 @@ class Recorded:
         )
 
 
-def reports_of(events: Iterable[Event], model: str, tokenizer: Tokenizer) -> list[Report]:
+def reports_of(events: Iterable[Event], model: str, tokenizer: Tokenizer) -> list[PromptReport]:
     """The prompts that a session reports, beside its window as the log has it."""
     rules = rules_for("", model, "")
     setup = Setup(budget=Budget(), rules=rules, policy=None)
@@ -146,10 +163,40 @@ def reports_of(events: Iterable[Event], model: str, tokenizer: Tokenizer) -> lis
     return recorded.reports
 
 
+def head_of(reports: Iterable[PromptReport]) -> Head:
+    """What the reports of one session reveal. The least of what the first of each stretch leave over, in the middle."""
+    true = [report for report in reports if is_credible(report.prompt, report.counted, MOST)]
+    ratio = ratio_of(true)
+    if not true or not RATIOS[0] <= ratio <= RATIOS[1]:
+        return Head()
+    stretches = [list(each)[:FIRST] for _, each in groupby(true, key=lambda report: report.stretch)]
+    sized = [(median(report.prompt - ratio * report.counted for report in each), len(each)) for each in stretches]
+    size, count = min([each for each in sized if each[0] > 0], default=(0.0, sized[0][1]))
+    return Head(tokens=round(size / ratio), origin="reported", provider_tokens=round(size), reports=count, ratio=ratio)
+
+
+def ratio_of(reports: Iterable[PromptReport]) -> float:
+    """Provider tokens per o200k token: the middle growth of a prompt from one report to the next, by weight.
+
+    As `tenure.engine.meter.ratio` learns it, but of the whole session at once. Where something left in between, there is no growth.
+    """
+    growths = [(1.0, ASSUMED)]
+    before = 0
+    for report in reports:
+        gained = report.prompt - before
+        if report.grown >= SMALLEST and gained > 0:
+            growths.append((gained / report.grown, report.grown))
+        before = report.prompt
+    growths.sort()
+    half = sum(weight for _, weight in growths) / 2
+    reached = accumulate(weight for _, weight in growths)
+    return next(ratio for (ratio, _), below in zip(growths, reached, strict=True) if below >= half)
+
+
 def learned_head(sessions: Iterable[Iterable[Event]], model: str, tokenizer: Tokenizer) -> Head:
-    """The head that the reports of sessions reveal, which run as one. Reads them to their end."""
-    return middle(head_of(reports_of(events, model, tokenizer)) for events in sessions)
-
-
-def _sum(usages: Sequence[Usage], name: str) -> int:
-    return sum(getattr(usage, name) for usage in usages)
+    """The head of sessions that run as one: the middle one of those that their reports reveal. Reads them to their end; the ratio of several is not one."""
+    heads = (head_of(reports_of(events, model, tokenizer)) for events in sessions)
+    known = sorted((head for head in heads if head.reports), key=lambda head: head.tokens)
+    if len(known) < 2:
+        return known[0] if known else Head()
+    return replace(known[(len(known) - 1) // 2], ratio=0.0)

@@ -1,14 +1,13 @@
 """How far a simulated bill is from what providers reported.
 
 A session is replayed as the recorded agent sent it: nothing leaves but by its own compactions. What its log leaves out, system prompt and tools,
-is sized once from the reports (`tenure.lab.heads`). Each call's tokens by what the cache did with them stand beside those that the provider reported; and
+is sized once from the reports (`tenure.lab.recorded`). Each call's tokens by what the cache did with them stand beside those that the provider reported; and
 beside those that the same rules give for the prompts as they were reported, so that errors of size and of the cache are told apart.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
@@ -17,8 +16,7 @@ from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
 from tenure.lab.events import Amounts, Caching, CallLine, Cause, Compared, Off, ReplayLine, ReportedLine
-from tenure.lab.heads import head_of, ratio_of
-from tenure.lab.recorded import reports_of
+from tenure.lab.recorded import head_of, ratio_of, reports_of
 from tenure.lab.replay import Options, Source, replay
 
 HALF: Final = 0.5  # of what should have been read: less is a miss
@@ -39,7 +37,7 @@ CAUSES: Final[dict[Cause, str]] = {
 }
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class ComparedCall(Struct, frozen=True, kw_only=True):
     """One call, so that a deviation can be looked at."""
 
     call: int
@@ -57,13 +55,13 @@ def compare(source: Source, tokenizer: Tokenizer) -> Compared | None:
     return found[0] if found else None
 
 
-def places(source: Source, tokenizer: Tokenizer) -> tuple[Place, ...]:
+def places(source: Source, tokenizer: Tokenizer) -> tuple[ComparedCall, ...]:
     """The calls of a session, the greatest error in money first."""
     found = _compared(source, tokenizer)
     return tuple(sorted(found[1], key=lambda each: -abs(each.simulated.usd - each.reported.usd))) if found else ()
 
 
-def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Place, ...]] | None:
+def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[ComparedCall, ...]] | None:
     alone = Options(budget=Budget(window=_VAST), policy=None)
     first, learned = _played(source, tokenizer, alone)
     told = [call for call in learned if _prompt_of(call)]
@@ -72,10 +70,12 @@ def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Pla
     reports = list(reports_of(source.events()[1], first.model, tokenizer))
     ratio, head = ratio_of(reports), head_of(reports).provider_tokens
     header, calls = _played(source, tokenizer, replace(alone, ratio=ratio, head=round(head / ratio)))
-    caching = _caching(told)
-    walk = _Walk(_prices(header), writes=caching is Caching.WRITES)
+    writes = any(call.reported and call.reported.cache_write for call in told)
+    reads = any(call.reported and call.reported.cache_read for call in told)
+    caching = Caching.WRITES if writes else Caching.READS if reads else Caching.NONE
+    walk = _Walk(convert(header.prices, Prices, from_attributes=True), writes=writes)
     found = tuple(place for call in calls if (place := walk.place(call)) is not None)
-    reported = _sum(place.reported for place in found)
+    reported = sum((place.reported for place in found), Amounts())
     causes: dict[Cause, float] = {"sizes": sum(place.simulated.usd - place.by_cache.usd for place in found)}
     times: dict[Cause, int] = {}
     for place in found:
@@ -91,9 +91,9 @@ def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Pla
         ratio=ratio,
         head=head,
         reported=reported,
-        simulated=_sum(place.simulated for place in found),
-        by_cache=_sum(place.by_cache for place in found),
-        plain=_sum(walk.amounts(call) for call in told),
+        simulated=sum((place.simulated for place in found), Amounts()),
+        by_cache=sum((place.by_cache for place in found), Amounts()),
+        plain=sum((walk.amounts(call) for call in told), Amounts()),
         off=sum((_off(place) for place in found), Off()),
         causes=causes,
         times=times,
@@ -111,13 +111,6 @@ def _played(source: Source, tokenizer: Tokenizer, options: Options) -> tuple[Rep
             calls.append(line)
     assert header is not None
     return header, calls
-
-
-def _caching(calls: Iterable[CallLine]) -> Caching:
-    told = [call.reported for call in calls if call.reported is not None]
-    if any(each.cache_write for each in told):
-        return Caching.WRITES
-    return Caching.READS if any(each.cache_read for each in told) else Caching.NONE
 
 
 def _prompt_of(call: CallLine) -> int:
@@ -146,7 +139,7 @@ class _Walk:
         self._before: _Before | None = None
         self._view = 0  # o200k tokens of the request before
 
-    def place(self, call: CallLine) -> Place | None:
+    def place(self, call: CallLine) -> ComparedCall | None:
         """The next call; None for one that reported no prompt."""
         before = self._before
         if before is not None and self._view:
@@ -160,7 +153,7 @@ class _Walk:
         shared = 0 if before is None else round(before.prompt * before.stands)
         charge, after = self._cache.send(Call(prompt_tokens=prompt, shared_prefix_tokens=shared, at=at))
         reported, by_cache = self.amounts(call.reported), self.amounts(charge.usage)
-        found = Place(
+        found = ComparedCall(
             call=call.call,
             at=call.at,
             idle_s=None if before is None or at is None or before.at is None else at - before.at,
@@ -197,14 +190,7 @@ def _is_other(before: _Before | None, call: CallLine) -> bool:
     return before is not None and "" not in (before.model, call.model) and before.model != call.model
 
 
-def _prices(header: ReplayLine) -> Prices:
-    line = header.prices
-    return Prices(
-        uncached=line.uncached, write=line.write, read=line.read, output=line.output, ttl_s=line.ttl_s, min_cache=line.min_cache
-    )
-
-
-def _off(place: Place) -> Off:
+def _off(place: ComparedCall) -> Off:
     simulated, reported = place.simulated, place.reported
     return Off(
         prompt=abs(simulated.prompt - reported.prompt),
@@ -212,7 +198,3 @@ def _off(place: Place) -> Off:
         cache_read=abs(simulated.cache_read - reported.cache_read),
         usd=abs(simulated.usd - reported.usd),
     )
-
-
-def _sum(amounts: Iterable[Amounts]) -> Amounts:
-    return sum(amounts, Amounts())
