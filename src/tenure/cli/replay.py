@@ -118,7 +118,11 @@ def replay(
     groups = [[one] for one in sessions] if each else [sessions]
     if each and json and len(groups) > 1:
         raise InputError("--json", "one file for several replays", "--json without --each, or one session at a time")
-    done = [_one([source(name) for name in group], tuple(group), options, json, console, harm=harm) for group in groups]
+    done: list[Run] = []
+    for group in groups:
+        sources = [source(name) for name in group]
+        with output(json) as out:
+            done.append(play(sources, tuple(group), options, console, out, harm=harm))
     for run in done if len(done) == 1 else ():
         console.print(report(run))
     if len(done) > 1:
@@ -173,7 +177,11 @@ def play(
     """
     run = Run(names=names)
     encode = msgspec.json.Encoder().encode
-    live = Live(console=console, refresh_per_second=12, transient=True) if _moves(console) else nullcontext()
+    live = (
+        Live(console=console, refresh_per_second=12, transient=True)
+        if console.is_terminal and not console.quiet
+        else nullcontext()
+    )
     lines = evals_replay.replay(sources, options, o200k())
     with live as screen:
         for line in accounted(lines) if harm else lines:
@@ -205,26 +213,21 @@ def comparison(runs: Sequence[Run]) -> Table:
     """One row for each of several replays."""
     table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
     table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
-    for name, width in (
-        ("calls", 5),
-        ("recorded", 8),
-        ("peak", 4),
-        ("commits", 7),
-        ("left", 5),
-        ("reuse", 5),
-        ("bill", 7),
-        ("without", 7),
-    ):
+    columns = {"calls": 5, "recorded": 8, "peak": 4, "commits": 7, "left": 5, "reuse": 5, "bill": 7, "without": 7}
+    for name, width in columns.items():
         table.add_column(name, justify="right", no_wrap=True, min_width=width)
-    done = [(run, run.summary) for run in runs if run.summary is not None]
-    for run, summary in done:
-        peak = words.short(max(run.windows, default=0)) + ("!" if summary.unmet else "")
+    for run, summary in ((run, run.summary) for run in runs if run.summary is not None):
+        money = _money(run)
         table.add_row(
             words.plain(Path(run.names[0]).name),
             str(summary.calls),
             words.short(summary.record_tokens),
-            peak,
-            *_bill(run, summary),
+            words.short(max(run.windows, default=0)) + ("!" if summary.unmet else ""),
+            str(summary.commits),
+            words.short(summary.evicted_tokens),
+            words.share(summary.prefix_reuse),
+            money(summary.bill_usd),
+            money(summary.usd_uncapped),
         )
     return table
 
@@ -242,24 +245,9 @@ def together(runs: Sequence[Run]) -> str:
     return f"{len(done)} sessions, {calls:,} calls, {commits:,} commits: {bill}"
 
 
-def _bill(run: Run, summary: SummaryLine) -> tuple[str, ...]:
-    commits, left, reuse = str(summary.commits), words.short(summary.evicted_tokens), words.share(summary.prefix_reuse)
-    money = _money(run)
-    return commits, left, reuse, money(summary.bill_usd), money(summary.usd_uncapped)
-
-
 def _money(run: Run) -> Callable[[float], str]:
     """How amounts of a replay are written."""
     return partial(words.money, assumed=run.header is not None and run.header.is_assumed)
-
-
-def _one(sources: Sequence[Source], names: tuple[str, ...], options: Options, json: str, console: Console, *, harm: bool) -> Run:
-    with output(json) as out:
-        return play(sources, names, options, console, out, harm=harm)
-
-
-def _moves(console: Console) -> bool:
-    return console.is_terminal and not console.quiet
 
 
 def _note(run: Run, line: Watched) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -20,6 +20,13 @@ At = tuple[int, int]  # entry, block
 def spelled(path: str) -> str:
     """A path as JSON can hold it: bytes that are no UTF-8 are spelled out."""
     return path.encode("utf-8", "backslashreplace").decode()
+
+
+class Sum(Struct, frozen=True):
+    """Figures that are added up field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
 
 
 class SourceFile(Struct, frozen=True, kw_only=True):
@@ -298,17 +305,14 @@ class SummaryLine(Struct, frozen=True, kw_only=True, tag="summary", tag_field="t
 Line = ReplayLine | EntryLine | SkippedLine | ProtectLine | PlanLine | CommitLine | HoldLine | UnmetLine | CallLine | SummaryLine
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class Part(Sum, frozen=True, kw_only=True):
     """One part of a bill: provider tokens, and USD."""
 
     tokens: int = 0
     usd: float = 0.0
 
-    def __add__(self, other: "Part") -> "Part":
-        return Part(tokens=self.tokens + other.tokens, usd=self.usd + other.usd)
 
-
-class Bill(Struct, frozen=True, kw_only=True):
+class Bill(Sum, frozen=True, kw_only=True):
     """What a replay costs. The first four parts are the calls' own; `fetched_again` is in no sum."""
 
     calls: int = 0  # of the recorded agent; recalls are extra
@@ -331,21 +335,8 @@ class Bill(Struct, frozen=True, kw_only=True):
         """All that is known to be paid."""
         return self.calls_usd + self.recall.usd + self.helpers_usd
 
-    def __add__(self, other: "Bill") -> "Bill":
-        return Bill(
-            calls=self.calls + other.calls,
-            uncached=self.uncached + other.uncached,
-            cache_write=self.cache_write + other.cache_write,
-            cache_read=self.cache_read + other.cache_read,
-            output=self.output + other.output,
-            recalls=self.recalls + other.recalls,
-            recall=self.recall + other.recall,
-            fetched_again=self.fetched_again + other.fetched_again,
-            helpers_usd=self.helpers_usd + other.helpers_usd,
-        )
 
-
-class Misses(Struct, frozen=True, kw_only=True):
+class Misses(Sum, frozen=True, kw_only=True):
     """Needs that a removal touched, once each at their first use after it; what was only thought is not counted."""
 
     visible: int = 0  # the view still showed it
@@ -357,14 +348,6 @@ class Misses(Struct, frozen=True, kw_only=True):
     def missed(self) -> int:
         """Needs that the view did not show, with a way back or without."""
         return self.routed + self.lost
-
-    def __add__(self, other: "Misses") -> "Misses":
-        return Misses(
-            visible=self.visible + other.visible,
-            routed=self.routed + other.routed,
-            lost=self.lost + other.lost,
-            calls=self.calls + other.calls,
-        )
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -514,7 +497,7 @@ class Caching(StrEnum):
     NONE = "none"
 
 
-class Amounts(Struct, frozen=True, kw_only=True):
+class Amounts(Sum, frozen=True, kw_only=True):
     """Prompt tokens by what the cache did with them, and what they cost without the answers."""
 
     uncached: int = 0
@@ -532,30 +515,14 @@ class Amounts(Struct, frozen=True, kw_only=True):
         """All of it."""
         return self.uncached + self.cache_write + self.cache_read
 
-    def __add__(self, other: "Amounts") -> "Amounts":
-        return Amounts(
-            uncached=self.uncached + other.uncached,
-            cache_write=self.cache_write + other.cache_write,
-            cache_read=self.cache_read + other.cache_read,
-            usd=self.usd + other.usd,
-        )
 
-
-class Off(Struct, frozen=True, kw_only=True):
+class Off(Sum, frozen=True, kw_only=True):
     """Sums over calls of |simulated - reported|: errors that cancel in a session's sums are in here."""
 
     prompt: int = 0
     new: int = 0
     cache_read: int = 0
     usd: float = 0.0
-
-    def __add__(self, other: "Off") -> "Off":
-        return Off(
-            prompt=self.prompt + other.prompt,
-            new=self.new + other.new,
-            cache_read=self.cache_read + other.cache_read,
-            usd=self.usd + other.usd,
-        )
 
 
 class Compared(Struct, frozen=True, kw_only=True):

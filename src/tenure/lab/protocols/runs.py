@@ -107,17 +107,6 @@ def measured(lines: Iterable[Line]) -> Measured:
     return measuring.measured
 
 
-def limits_of(budget: Budget, *, unbounded: int) -> Limits:
-    """A budget as rows state it; a window of `unbounded` tokens is none."""
-    floor = budget.floor_of(budget.limit) if budget.limit < unbounded else None
-    return Limits(
-        target=budget.target,
-        ceiling=budget.ceiling,
-        floor=floor,
-        window=budget.window if budget.window < unbounded else None,
-    )
-
-
 UNBOUNDED: Final = 10**9  # tokens: a window that nothing fills
 WINDOW: Final = 267_000  # of which 80,000 are "approximately 30 %" (CWL paper, section 5): where its uncapped sessions end
 CEILINGS: Final[tuple[int | None, ...]] = (50_000, 80_000, 120_000, 160_000, WINDOW, None)
@@ -159,22 +148,26 @@ def budget_of(ceiling: int | None, *, floor: int | None = None) -> Budget:
 
 
 def limits(budget: Budget) -> Limits:
-    """As rows state it."""
-    return limits_of(budget, unbounded=UNBOUNDED)
+    """A budget as rows state it; a window of UNBOUNDED tokens is none."""
+    return Limits(
+        target=budget.target,
+        ceiling=budget.ceiling,
+        floor=budget.floor_of(budget.limit) if budget.limit < UNBOUNDED else None,
+        window=budget.window if budget.window < UNBOUNDED else None,
+    )
 
 
 def without_head(source: Source) -> Source:
     """A source without its system messages, for which the head stands, and without what its agent did to its own window."""
 
+    def is_left_out(event: Event) -> bool:
+        return isinstance(event, Rewritten) or (isinstance(event, Draft) and event.role is Role.SYSTEM)
+
     def events() -> tuple[str, Iterator[Event]]:
         name, found = source.events()
-        return name, (event for event in found if not _is_left_out(event))
+        return name, (event for event in found if not is_left_out(event))
 
     return Source(source.path, events, source.sha256)
-
-
-def _is_left_out(event: Event) -> bool:
-    return isinstance(event, Rewritten) or (isinstance(event, Draft) and event.role is Role.SYSTEM)
 
 
 def isolated(
