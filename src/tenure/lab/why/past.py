@@ -1,5 +1,6 @@
 """What happened in a conversation, from a replay or from a store of our own."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, structs
@@ -130,11 +131,7 @@ def moment(past: Past, tokenizer: Tokenizer, at_call: int | None = None) -> Mome
 
 def call_of(index: Index, entry: int) -> int:
     """How many calls had been answered before a record entry was there. O(log calls)."""
-    low, high = 0, len(index.steps)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if index.steps[middle].entry < entry else (low, middle)
-    return low
+    return bisect_left(index.steps, entry, key=lambda step: step.entry)
 
 
 def _weighed(entries: Sequence[Entry], model: str, tokenizer: Tokenizer) -> tuple[Entry, ...]:

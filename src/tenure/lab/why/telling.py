@@ -8,7 +8,7 @@ from msgspec import Struct
 from tenure.engine.meter.figures import first_line, money, plain, tokens
 from tenure.engine.policies.provenance.why import PER
 from tenure.lab.why.account import Later, Need, Now, Order, Standing, Thing, Touch, Why, Within
-from tenure.lab.why.opinion import REASONS
+from tenure.lab.why.explain import REASONS
 
 LINES: Final = 3  # of a result that are shown where many stay
 TOUCHES: Final = 3  # commits that are told
