@@ -59,9 +59,7 @@ class Events:
         )
         self._run(f"create table raw as select row_number() over () as n, json->>'type' as type, json from {source}", [names])
         for view, event in EVENTS.items():
-            tag = event.__struct_config__.tag
-            structure = json_of(columns_of(event)).decode().replace("'", "''")
-            self._run(f"create table {view} as select unnest(from_json(json, '{structure}')), n from raw where type = '{tag}'")
+            self.view(view, event)
         for view, made in _UNFOLDED.items():
             self._run(f"create view {view} as select * exclude (b), unnest(b) from ({made})")
 
@@ -78,6 +76,12 @@ class Events:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._database.close()
+
+    def view(self, name: str, event: type[Struct]) -> None:
+        """A view of another type of event than `EVENTS` has."""
+        structure = json_of(columns_of(event)).decode().replace("'", "''")
+        tag = event.__struct_config__.tag
+        self._run(f"create table {name} as select unnest(from_json(json, '{structure}')), n from raw where type = '{tag}'")
 
     def add(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[object]]) -> None:
         """A table of other facts beside the events; `columns` are DuckDB types by name."""

@@ -5,17 +5,17 @@ not say how a tie is counted, and its calibrated 87.46 % is no whole number of 3
 the mechanical detector, sensitivity on controls, bias by place and the tests are ours.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from tenure.lab.intervals import Share, sign_test
 from tenure.lab.judges.asking import Spent
 from tenure.lab.judges.cases import Facts
-from tenure.lab.judges.preference import Both
 from tenure.lab.judges.running import NOT_ASKED, Compared, Judged, Outcome
+from tenure.lab.query import Events
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -122,129 +122,77 @@ class Figures(Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"
 
 
 def figures(outcomes: Iterable[Outcome], against: tuple[str, str] | None = None) -> Figures:
-    """The figures of a run's outcomes. O(outcomes)."""
+    """The figures of a run's outcomes, by the queries of figures.sql. O(outcomes)."""
     held = list(outcomes)
-    judged = [each for each in held if isinstance(each, Judged)]
-    compared = [each for each in held if isinstance(each, Compared)]
-    plans = [each for each in judged if not each.facts.control]
-    failures = Counter(
-        f"{each.failure.kind}: {each.failure.why}" for each in held if each.failure is not None and not _spared(each)
-    )
-    return Figures(
-        rows=tuple(_row(policy, of) for policy, of in _by_policy(plans).items()),
-        agreement=_agreement(plans),
-        sensitivity=_sensitivity(judged, [each for each in compared if each.first.control]),
-        bias=_bias(compared),
-        against=_against(plans, [each for each in compared if not each.first.control], against) if against is not None else None,
-        disagreements=tuple(found for each in plans if (found := _disagreement(each)) is not None),
-        spent=sum((each.spent for each in held), Spent()),
-        remembered=sum((each.earlier for each in held), Spent()),
-        failures=dict(failures.most_common()),
-        repaired=sum(each.repaired for each in judged),
-        hidden=sum(each.hidden for each in plans),
-    )
+    plans = [each for each in held if isinstance(each, Judged) and not each.facts.control]
+    with Events.of(held) as events:
+        events.view("judged", Judged)
+        events.view("compared", Compared)
+        events.script(f"set variable not_asked = '{NOT_ASKED}'")
+        events.script(files("tenure.lab.judges").joinpath("figures.sql").read_text(encoding="utf-8"))
+
+        def one(sql: str, **values: object) -> dict[str, Any]:
+            return events.ask(sql, **values).dicts[0]
+
+        return Figures(
+            rows=_rows(events),
+            agreement=Agreement(**one("from agreement")),
+            sensitivity=_sensitivity(one("from sensitivity"), one("from controls")),
+            bias=_bias(one("from bias"), one("from letters")),
+            against=_against(one("from against($a, $b)", a=against[0], b=against[1]), against) if against is not None else None,
+            disagreements=tuple(found for each in plans if (found := _disagreement(each)) is not None),
+            spent=convert(one("from sums('spent')"), Spent),
+            remembered=convert(one("from sums('earlier')"), Spent),
+            failures=dict(events.ask("from failures").rows),
+            repaired=one("select count(*) as n from judged where repaired")["n"],
+            hidden=one("select coalesce(sum(hidden), 0)::bigint as n from judged_plans")["n"],
+        )
 
 
-def _spared(outcome: Outcome) -> bool:
-    """Whether it failed because nobody was asked any more."""
-    return outcome.failure is not None and outcome.failure.why.startswith(NOT_ASKED)
-
-
-def _by_policy(plans: Iterable[Judged]) -> dict[str, list[Judged]]:
-    found: dict[str, list[Judged]] = {}
-    for each in plans:
-        found.setdefault(each.facts.policy, []).append(each)
-    return found
-
-
-def _row(policy: str, cases: Sequence[Judged]) -> Row:
-    verdicts = [each.verdict for each in cases if each.verdict is not None]
-    done = [each for each in cases if each.verdict is not None]
-    not_asked = sum(_spared(each) for each in cases)
-    return Row(
-        policy=policy,
-        cases=len(cases),
-        pruned=sum(each.facts.pruned for each in cases) / len(cases),
-        no_impact=Share(hits=sum(verdict.valid for verdict in verdicts), of=len(verdicts)),
-        uncertain=sum(verdict.uncertain for verdict in verdicts),
-        failed=len(cases) - len(verdicts) - not_asked,
-        not_asked=not_asked,
-        categories=dict(
-            Counter(verdict.culprit.category.value for verdict in verdicts if verdict.culprit is not None).most_common()
-        ),
-        detector=Share(hits=sum(not each.lost for each in done), of=len(done)),
+def _rows(events: Events) -> tuple[Row, ...]:
+    kinds: dict[str, dict[str, int]] = {}
+    for policy, category, count in events.ask("from categories").rows:
+        kinds.setdefault(policy, {})[category] = count
+    return tuple(
+        Row(
+            policy=row["policy"],
+            cases=row["cases"],
+            pruned=sum(row["pruned"]) / row["cases"],
+            no_impact=Share(hits=row["valid"], of=row["judged"]),
+            uncertain=row["uncertain"],
+            failed=row["cases"] - row["judged"] - row["not_asked"],
+            not_asked=row["not_asked"],
+            categories=kinds.get(row["policy"], {}),
+            detector=Share(hits=row["detector"], of=row["judged"]),
+        )
+        for row in events.ask("from rows_").dicts
     )
 
 
-def _agreement(plans: Iterable[Judged]) -> Agreement:
-    counts = Counter((not each.verdict.valid, bool(each.lost)) for each in plans if each.verdict is not None)
-    return Agreement(
-        both=counts[True, True], judge_only=counts[True, False], detector_only=counts[False, True], neither=counts[False, False]
-    )
-
-
-def _sensitivity(judged: Iterable[Judged], compared: Iterable[Compared]) -> Sensitivity:
-    controls = [each for each in judged if each.facts.control and each.verdict is not None]
-    shown = [each for each in controls if each.facts.control == "needed" and each.lost]
-    unused = [each for each in controls if each.facts.control == "unused"]
-    pairs = [found.better for each in compared if (found := each.both) is not None]
+def _sensitivity(plans: Mapping[str, int], pairs: Mapping[str, int]) -> Sensitivity:
     return Sensitivity(
-        caught=Share(hits=sum(_has_impact(each) for each in shown), of=len(shown)),
-        alarmed=Share(hits=sum(_has_impact(each) for each in unused), of=len(unused)),
-        set_aside=sum(each.facts.control == "needed" and not each.lost for each in controls),
-        preferred=Share(hits=pairs.count("first"), of=len(pairs)),
-        reversed=pairs.count("second"),
+        caught=Share(hits=plans["caught"], of=plans["shown"]),
+        alarmed=Share(hits=plans["alarmed"], of=plans["unused"]),
+        set_aside=plans["set_aside"],
+        preferred=Share(hits=pairs["preferred"], of=pairs["pairs"]),
+        reversed=pairs["reversed"],
     )
 
 
-def _has_impact(judged: Judged) -> bool:
-    return judged.verdict is not None and not judged.verdict.valid
+def _bias(pairs: Mapping[str, int], letters: Mapping[str, int]) -> Bias:
+    a, b = letters["a"], letters["b"]
+    return Bias(**pairs, first=Share(hits=a, of=a + b), p=sign_test(a, b))
 
 
-def _bias(compared: Iterable[Compared]) -> Bias:
-    held = list(compared)
-    pairs: list[Both] = [found for each in held if (found := each.both) is not None]
-    said = Counter(reply.verdict for each in held for reply in (each.forth, each.back) if reply is not None)
-    first, second = said["A_better"], said["B_better"]
-    return Bias(
-        pairs=len(pairs),
-        flipped=sum(each.flipped for each in pairs),
-        unsteady=sum(each.forth != each.back and not each.flipped for each in pairs),
-        first=Share(hits=first, of=first + second),
-        p=sign_test(first, second),
-    )
-
-
-def _against(plans: Iterable[Judged], compared: Iterable[Compared], names: tuple[str, str]) -> Against:
-    valid = {
-        (each.facts.source, each.facts.cut, each.facts.policy): each.verdict.valid for each in plans if each.verdict is not None
-    }
-    cuts = dict.fromkeys((source, cut) for source, cut, _ in valid)
-    paired = [pair for pair in cuts if all((*pair, name) in valid for name in names)]
-    preferred = {(each.first.source, each.first.cut): found.better for each in compared if (found := each.both) is not None}
-    hits = [0.0, 0.0]
-    counts: Counter[str] = Counter()
-    for pair in paired:
-        first, second = (valid[*pair, name] for name in names)
-        better = preferred.get(pair) if first != second else None
-        if first != second:
-            counts["only first" if first else "only second"] += 1
-            counts[better or "not compared"] += 1
-        told = {"first": (1.0, 0.0), "second": (0.0, 1.0), "tie": (0.5, 0.5)}.get(better or "", (float(first), float(second)))
-        hits = [hits[0] + told[0], hits[1] + told[1]]
+def _against(found: dict[str, Any], names: tuple[str, str]) -> Against:
+    calibrated = tuple(Share(hits=found.pop(field), of=found["cuts"]) for field in ("first_hits", "second_hits"))
     return Against(
+        **found,
         first=names[0],
         second=names[1],
-        cuts=len(paired),
-        only_first=counts["only first"],
-        only_second=counts["only second"],
-        p=sign_test(counts["only first"], counts["only second"]),
-        preferred=counts["first"],
-        ties=counts["tie"],
-        rejected=counts["second"],
-        not_compared=counts["not compared"],
-        preferred_p=sign_test(counts["first"], counts["second"]),
-        calibrated=(Share(hits=hits[0], of=len(paired)), Share(hits=hits[1], of=len(paired))),
+        p=sign_test(found["only_first"], found["only_second"]),
+        preferred_p=sign_test(found["preferred"], found["rejected"]),
+        calibrated=(calibrated[0], calibrated[1]),
     )
 
 
