@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tenure.agent.access import SHOWN, Available, Unusable, available
+from tenure.agent.access import SHOWN, Available, UnusableModel, available
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
 from tenure.models.hosts import NAMED, Service
@@ -103,7 +103,7 @@ def test_a_key_in_the_environment_or_in_the_file_is_found(tmp_path: Path) -> Non
 def test_without_a_model_or_its_key_no_session_begins_and_what_works_is_listed(model: str, problem: str, tmp_path: Path) -> None:
     store = MemoryStore()
     world = World(environment={"ANTHROPIC_API_KEY": "sk-ant"}, home=tmp_path, store=store, local=())
-    with pytest.raises(Unusable, match=problem) as caught:
+    with pytest.raises(UnusableModel, match=problem) as caught:
         asyncio.run(Agent.open(Settings(folder=tmp_path, model=model), world))
     assert str(caught.value).splitlines()[1:] == ["Found here:", "  -m anthropic:claude-opus-4-5  ANTHROPIC_API_KEY is set"]
     assert not list(store.conversations(str(tmp_path)))
@@ -111,7 +111,7 @@ def test_without_a_model_or_its_key_no_session_begins_and_what_works_is_listed(m
 
 def test_where_nothing_works_it_is_said_what_would(tmp_path: Path) -> None:
     world = World(environment={}, home=tmp_path, store=MemoryStore(), local=())
-    with pytest.raises(Unusable) as caught:
+    with pytest.raises(UnusableModel) as caught:
         asyncio.run(Agent.open(Settings(folder=tmp_path), world))
     said = str(caught.value)
     for word in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "Ollama 11434", "LM Studio 1234", "llama.cpp 8080", "vLLM 8000"):

@@ -57,6 +57,14 @@ def test_the_models_to_pick_from_have_windows_and_can_be_chosen() -> None:
     assert {model.kind for model in listed("anthropic")} == {"anthropic"}
 
 
+def test_the_newest_models_come_first_and_those_without_a_version_last() -> None:
+    names = [model.name for model in listed()]
+    in_order = ("claude-opus-4-5", "claude-opus-4-1", "claude-3-7-sonnet-latest", "claude-3-haiku", "claude-2")
+    assert [name for name in names if name in in_order] == list(in_order)
+    in_order = ("gpt-5.1", "gpt-5", "gpt-4.1", "gpt-4o-2024-05-13", "gpt-3.5-turbo-16k", "gpt-oss-20b")
+    assert [name for name in names if name in in_order] == list(in_order)
+
+
 def test_a_session_says_how_its_model_is_asked_for_again() -> None:
     for spec in ("openai:gpt-5", "openai-chat:gpt-5", "anthropic:claude-opus-4-5", "groq:llama", "ollama:qwen3"):
         choice = chosen(spec)

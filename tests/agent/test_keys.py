@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent.access import Unusable, configuration_folder, key_for, speaker_of, state_folder
+from tenure.agent.access import UnusableModel, configuration_folder, key_for, speaker_of, state_folder
 from tenure.agent.catalogue import chosen
 from tenure.errors import InputError
 
@@ -85,7 +85,7 @@ def test_folders_follow_the_standard_and_only_absolute_ones_count() -> None:
     [("openai:gpt-5", "set OPENAI_API_KEY, or write openai"), ("anthropic:claude-opus-4-5", "set ANTHROPIC_API_KEY")],
 )
 def test_who_has_given_no_key_is_told_where_one_is_looked_for(spec: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(Unusable, match=f"there is no key for {spec}: ") as caught:
+    with pytest.raises(UnusableModel, match=f"there is no key for {spec}: ") as caught:
         speaker_of(chosen(spec), folder=tmp_path, environment={}, home=tmp_path, done=0, seconds=lambda: 0.0, wait=asyncio.sleep)
     assert told in str(caught.value)
     assert str(tmp_path / ".config" / "tenure" / "keys.toml") in str(caught.value)

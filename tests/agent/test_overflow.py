@@ -3,15 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tenure.agent.asking import ASKED_S, LONGEST_S, PATIENCE, wait_for
-from tenure.agent.overflow import Window, bounded
+from tenure.agent.model_call import ASKED_S, LONGEST_S, PATIENCE, wait_for
+from tenure.agent.overflow import ModelWindow, bounded
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, Overflow
 
 
-def refused(overflow: Overflow | None, *, sent: int, reserve: int = 1_000, accepted: int = 0, window: int = 300_000) -> Window:
-    return replace(Window.of(Budget(target=3_000, window=window)), accepted=accepted).refused(
+def refused(
+    overflow: Overflow | None, *, sent: int, reserve: int = 1_000, accepted: int = 0, window: int = 300_000
+) -> ModelWindow:
+    return replace(ModelWindow.of(Budget(target=3_000, window=window)), accepted=accepted).refused(
         overflow, sent=sent, reserve=reserve
     )
 
@@ -57,7 +59,7 @@ def test_a_figure_that_cannot_be_true_is_not_believed(overflow: Overflow, sent: 
 
 
 def test_a_refusal_that_only_a_shorter_reply_would_mend_takes_nothing_out_of_the_view() -> None:
-    before = Window.of(Budget(window=300_000))
+    before = ModelWindow.of(Budget(window=300_000))
     assert before.refused(Overflow(4_096, 2_104, 8_192), sent=2_000, reserve=10_000) == before
 
 
@@ -97,7 +99,7 @@ overflows = st.none() | st.builds(Overflow, figures) | st.builds(Overflow, figur
 def test_a_budget_never_grows_by_what_a_provider_says_and_stays_one(
     budget: Budget, heard: list[tuple[Overflow | None, int, int]]
 ) -> None:
-    window = Window.of(budget)
+    window = ModelWindow.of(budget)
     for overflow, sent, reserve in heard:
         smaller = window.refused(overflow, sent=sent, reserve=reserve)
         assert smaller.budget.window <= window.budget.window

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from holding import Outside, call, folder, heard, open_agent, says
 
-from tenure.agent.access import Unusable
-from tenure.agent.catalogue import Chosen
+from tenure.agent.access import UnusableModel
+from tenure.agent.catalogue import ModelChoice
 from tenure.agent.helper import helper_named
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
@@ -26,7 +26,7 @@ Held = tuple[str, str, str, str]
 OLLAMA = "http://127.0.0.1:11434/v1"
 
 
-def facts(choice: Chosen) -> Held:
+def facts(choice: ModelChoice) -> Held:
     return choice.name, choice.api, choice.host, choice.provider
 
 
@@ -35,7 +35,7 @@ class Opened:
 
     def __init__(self, tmp_path: Path, **world: Any) -> None:
         self.outside = Outside(folder(tmp_path))
-        self.choices: list[Chosen] = []
+        self.choices: list[ModelChoice] = []
         self._world = world
 
     def __call__(self, **settings: Any) -> Agent:
@@ -47,7 +47,7 @@ class Opened:
 
         return asyncio.run(play())
 
-    def speaker(self, choice: Chosen) -> ScriptedSpeaker:
+    def speaker(self, choice: ModelChoice) -> ScriptedSpeaker:
         """A model of this name and API that is done."""
         self.choices.append(choice)
         playing = Playing(dialect=choice.api or "openai-chat", model=choice.name)
@@ -132,7 +132,7 @@ def test_a_session_of_an_older_store_asks_for_the_model_rather_than_guess(tmp_pa
     store = opened.outside.store
     sheet = store.conversation(agent.id)
     store.hold_to(Conversation(id=sheet.id, dialect="openai-chat", model="qwen3", budget=sheet.budget))
-    with pytest.raises(Unusable, match=r"was held with qwen3, and the store does not say where: .*--model MODEL \(-m\)"):
+    with pytest.raises(UnusableModel, match=r"was held with qwen3, and the store does not say where: .*--model MODEL \(-m\)"):
         opened(newest=True, model="")
     assert len(opened.choices) == 1
     opened(newest=True, model="ollama:qwen3")
@@ -144,7 +144,9 @@ def test_what_may_be_secret_in_a_url_is_not_kept_and_asked_for_again(tmp_path: P
     opened = Opened(tmp_path)
     agent = opened(model="openai:m", base_url="https://ann:hunter2@llm.example.org/v1?key=hunter2")
     assert "hunter2" not in opened.outside.store.conversation(agent.id).terms
-    with pytest.raises(Unusable, match=r"at https://\*\*\*@llm\.example\.org/v1\?\*\*\*, .* give all of it with --base-url URL"):
+    with pytest.raises(
+        UnusableModel, match=r"at https://\*\*\*@llm\.example\.org/v1\?\*\*\*, .* give all of it with --base-url URL"
+    ):
         opened(newest=True, model="")
 
 
@@ -154,7 +156,7 @@ def test_the_url_of_a_store_that_was_named_is_followed_only_to_hosts_that_are_kn
     opened = Opened(tmp_path, store=None)
     opened(model="openai:m", base_url="https://llm.example.org/v1", store=str(file))
     with pytest.raises(
-        Unusable, match=r"at https://llm\.example\.org/v1, says the store: .* --base-url https://llm\.example\.org/v1"
+        UnusableModel, match=r"at https://llm\.example\.org/v1, says the store: .* --base-url https://llm\.example\.org/v1"
     ):
         opened(newest=True, model="", store=str(file))
     opened(newest=True, model="", store=str(file), base_url="https://llm.example.org/v1")
@@ -165,9 +167,9 @@ def test_the_url_of_a_store_that_was_named_is_followed_only_to_hosts_that_are_kn
 
 def test_a_part_is_done_and_kept_where_the_session_is(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("", call("task", task="Look.")), says("Seen."), says("Done."))
-    choices: list[Chosen] = []
+    choices: list[ModelChoice] = []
 
-    def speaker(choice: Chosen) -> Any:
+    def speaker(choice: ModelChoice) -> Any:
         choices.append(choice)
         outside.speaker.name = choice.name
         return outside.speaker

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from holding import Outside, folder, heard, open_agent, says
 
-from tenure.agent.catalogue import Chosen
+from tenure.agent.catalogue import ModelChoice
 from tenure.agent.helper import CHARS, entitled, shortened
 from tenure.agent.session import Agent
 from tenure.models.scripted import Script, ScriptedSpeaker
@@ -22,7 +22,7 @@ def titled(tmp_path: Path, *replies: Reply | Fault, text: str = "Rename the modu
     outside = Outside(folder(tmp_path), says("Renamed."), says("Again."))
     asked = ScriptedSpeaker(Script(replies=replies), tokens=len)
 
-    def speaker(choice: Chosen) -> Speaker:
+    def speaker(choice: ModelChoice) -> Speaker:
         return asked if choice.spec == HELPER else outside.speaker
 
     async def play() -> tuple[str, str, Agent]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tenure.agent.events import TurnDone
-from tenure.agent.screens.status import Facts, line
+from tenure.agent.screens.status import StatusFacts, line
 from tenure.cli.main import main
 from tenure.cli.run_screen import Teller
 from tenure.engine.lifecycle.budget import Budget
@@ -122,7 +122,7 @@ def test_a_price_that_is_not_known_is_not_shown_as_nothing() -> None:
 def test_the_line_of_the_terminal_and_the_sum_of_a_run_say_what_is_not_priced(
     usd: float, unpriced: int, brief: str, shown: str
 ) -> None:
-    facts = Facts(model="m", folder=Path("/w"), gauge=Gauge(tokens=10, limit=100), usd=usd, unpriced=unpriced)
+    facts = StatusFacts(model="m", folder=Path("/w"), gauge=Gauge(tokens=10, limit=100), usd=usd, unpriced=unpriced)
     assert brief in line(facts, 200).plain
     out, aside = io.StringIO(), io.StringIO()
     teller = Teller(out, aside, quiet=False, live=False)

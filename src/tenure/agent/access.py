@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.catalogue import Chosen, is_scripted, script_path
+from tenure.agent.catalogue import ModelChoice, is_scripted, script_path
 from tenure.apis import APIS
 from tenure.errors import InputError
 from tenure.extras import NotInstalled, is_installed
@@ -43,7 +43,7 @@ _OTHER_WAYS: Final = (
 )
 
 
-def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path) -> str | None:
+def key_for(choice: ModelChoice, environment: Mapping[str, str], configuration: Path) -> str | None:
     """The key for a model; None to leave it to the SDK, which has ways of its own. Raises InputError for a key file that cannot be trusted.
 
     A server on this machine that nobody has a key for gets "-".
@@ -59,20 +59,20 @@ def key_for(choice: Chosen, environment: Mapping[str, str], configuration: Path)
     return found or ("-" if is_loopback(choice.host) else None)
 
 
-def has_other_way(choice: Chosen, environment: Mapping[str, str], home: Path) -> bool:
+def has_other_way(choice: ModelChoice, environment: Mapping[str, str], home: Path) -> bool:
     """Whether the SDK may find credentials that are no key."""
     if MAKERS.get(choice.api) is not ANTHROPIC:
         return False
     return any(environment.get(name) for name in _OTHER_WAYS) or (home / ".config" / ANTHROPIC.name).is_dir()
 
 
-def sought(choice: Chosen, configuration: Path) -> str:
+def sought(choice: ModelChoice, configuration: Path) -> str:
     """Where a key for a model is looked for, for people who have given none."""
     name = choice.provider or f'"{choice.host}"'
     return f'set {_service(choice).variable}, or write {name} = "…" into {configuration / FILE} (chmod 600)'
 
 
-def _service(choice: Chosen) -> Service:
+def _service(choice: ModelChoice) -> Service:
     """Whose key a model takes: its provider's, else that of the API's maker."""
     return NAMED.get(choice.provider) or MAKERS.get(choice.api) or OPENAI
 
@@ -150,7 +150,7 @@ class Available(Struct, frozen=True, kw_only=True):
     service: str
 
 
-class Unusable(InputError):
+class UnusableModel(InputError):
     """No model can be talked with: none was named, or its key is missing. As text, it ends with the models that could be used here."""
 
     def __init__(self, problem: str, *, available: Sequence[Available] | None = None) -> None:
@@ -225,7 +225,7 @@ async def _listed(url: str) -> list[str]:
 
 
 def speaker_of(
-    choice: Chosen,
+    choice: ModelChoice,
     *,
     folder: Path,
     environment: Mapping[str, str],
@@ -233,10 +233,10 @@ def speaker_of(
     done: int,
     seconds: Callable[[], float],
     wait: Callable[[float], Awaitable[None]],
-) -> tuple[Chosen, Speaker]:
+) -> tuple[ModelChoice, Speaker]:
     """Who speaks for a model, and the model with what only that one knows. `done` replies of a script were heard before.
 
-    Raises Unusable without a key, NotInstalled without the SDK, InputError for a script or a key file that cannot be read.
+    Raises UnusableModel without a key, NotInstalled without the SDK, InputError for a script or a key file that cannot be read.
     """
     if not is_scripted(choice.spec):
         configuration = configuration_folder(environment, home)
@@ -246,7 +246,7 @@ def speaker_of(
         key = key_for(choice, environment, configuration)
         keys = sought(choice, configuration)
         if key is None and not has_other_way(choice, environment, home):
-            raise Unusable(f"there is no key for {choice.spec}: {keys}")
+            raise UnusableModel(f"there is no key for {choice.spec}: {keys}")
         return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key, keys=keys)
     from tenure.models.scripted import ScriptedSpeaker, read_script
 

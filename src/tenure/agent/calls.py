@@ -1,6 +1,6 @@
 """Carrying out the calls of one reply (an edge).
 
-Calls that change nothing and stand next to each other run together; one that changes something runs alone, in its place. What ran together is
+CallRunner that change nothing and stand next to each other run together; one that changes something runs alone, in its place. What ran together is
 recorded together, in the order of the calls, as soon as all of it is done: so the result of whatever changed the world is in the record before
 anything else happens.
 """
@@ -46,7 +46,7 @@ class Said(Struct, frozen=True, kw_only=True):
     words: str = ""
 
 
-class Calls:
+class CallRunner:
     """Runs the calls of a session's replies. Mutable: it knows what waits for a person."""
 
     def __init__(

@@ -30,13 +30,15 @@ _OUTPUTS: Final = (
     (re.compile(r"gpt-3\.5"), 4_096),
     (re.compile(r"deepseek-chat"), 8_192),
 )
+# A version in a name, such as 4-5 or 5.2; no date, no number of tokens or of parameters.
+_VERSION: Final = re.compile(r"(?:^|[-a-z])(\d{1,2})(?:[.-](\d)(?![\da-z]))?(?![\db])")
 _SCRIPTED: Final = "scripted"
 _KINDS: Final = tuple(dict.fromkeys((OPENAI.name, ANTHROPIC.name, *APIS, _SCRIPTED, *NAMED)))  # what may stand before the colon
 _FILE: Final = "file://"
 EXAMPLES: Final = ("anthropic:claude-opus-4-5", "openai:gpt-5", "ollama:qwen3", "scripted:FILE")
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class ModelChoice(Struct, frozen=True, kw_only=True):
     """A model as it was asked for, and what is known of it. `window` and `output` in provider tokens."""
 
     spec: str  # as `--model` takes it
@@ -77,20 +79,20 @@ def family_of(kind: str) -> str:
     return service.name if service is not None else kind
 
 
-def chosen(spec: str, *, base_url: str = "") -> Chosen:
+def chosen(spec: str, *, base_url: str = "") -> ModelChoice:
     """The model of a name such as "openai:gpt-5". Raises InputError for another kind, or no name."""
     kind, colon, name = spec.partition(":")
     if not colon or kind not in _KINDS or not name.strip():
         raise InputError("model", repr(spec), " or ".join(f"{each}:{'FILE' if each == _SCRIPTED else 'NAME'}" for each in _KINDS))
     if kind == _SCRIPTED:
-        return Chosen(spec=spec, kind=kind, name=name, api="")
+        return ModelChoice(spec=spec, kind=kind, name=name, api="")
     if not _service(kind).elsewhere:
         base_url = base_url or NAMED[kind].url
     host = host_of(base_url) if base_url else _service(kind).host
     provider = PROVIDERS.get(host, "")
     window = _window(name, provider)
     size = window or UNKNOWN_WINDOW
-    return Chosen(
+    return ModelChoice(
         spec=spec,
         kind=kind,
         name=name,
@@ -139,26 +141,32 @@ def is_scripted(spec: str) -> bool:
     return spec.startswith("scripted:")
 
 
-def script_path(choice: Chosen, folder: Path) -> Path:
+def script_path(choice: ModelChoice, folder: Path) -> Path:
     """The file of a scripted model, from the folder it was named in."""
     return folder / Path(choice.name).expanduser()
 
 
-def fields_of(choice: Chosen, session: str = "") -> dict[str, Any]:
+def fields_of(choice: ModelChoice, session: str = "") -> dict[str, Any]:
     """What requests to a model say beside the conversation. `session` tells a provider's cache which requests belong together."""
     own = choice.host == _maker_host(choice.kind)
     return APIS[choice.api or COMMON].fields(choice.name, output=choice.output, own=own, session=session)
 
 
-def listed(provider: str = "") -> Iterator[Chosen]:
-    """The models that the price list knows of OpenAI and Anthropic, by name; for a picker. Needs no key and no network."""
+def listed(provider: str = "") -> Iterator[ModelChoice]:
+    """The models that the price list knows of OpenAI and Anthropic, each maker's newest first; for a picker. Needs no key and no network."""
     from genai_prices.data_snapshot import get_snapshot
 
     for each in get_snapshot().providers:
         if each.id in (OPENAI.name, ANTHROPIC.name) and provider in ("", each.id):
-            for model in sorted(each.models, key=lambda model: model.id):
+            for model in sorted(each.models, key=lambda model: (_age(model.id), model.id)):
                 if not model.deprecated and model.context_window:
                     yield chosen(f"{each.id}:{model.id}")
+
+
+def _age(name: str) -> tuple[int, int]:
+    """Sorts names by the version in them, newest first: `claude-opus-4-5` before `claude-3-haiku`; those without one last."""
+    found = _VERSION.search(name)
+    return (-int(found[1]), -int(found[2] or 0)) if found is not None else (1, 0)
 
 
 def _output(name: str) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
 from tenure.agent.access import configuration_folder, key_for, speaker_of
-from tenure.agent.catalogue import Chosen, chosen, family_of, is_scripted, url_elsewhere
+from tenure.agent.catalogue import ModelChoice, chosen, family_of, is_scripted, url_elsewhere
 from tenure.agent.opening import Parts
 from tenure.agent.tools.harmless import plain
 from tenure.engine.meter.ledger import Spent
@@ -55,7 +55,7 @@ def helper_named(parts: Parts, spec: str) -> Model:
     return _model(choice, parts)
 
 
-def _model(choice: Chosen, parts: Parts) -> Model:
+def _model(choice: ModelChoice, parts: Parts) -> Model:
     world = parts.world
     key = key_for(choice, world.environment, configuration_folder(world.environment, world.home))
     return model_named(f"{choice.api}:{choice.name}", base_url=choice.base_url or None, api_key=key, provider=choice.provider)

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tenure.agent.asking import Asking, Cut
 from tenure.agent.breaker import Breaker
-from tenure.agent.calls import Calls
+from tenure.agent.calls import CallRunner
 from tenure.agent.events import Event, Failed, Noticed, Reason, Requested, TurnDone, TurnStarted
-from tenure.agent.notes import Notes
-from tenure.agent.overflow import Window
+from tenure.agent.model_call import Cut, ModelCall
+from tenure.agent.notes import TailNotes
+from tenure.agent.overflow import ModelWindow
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Allowance
 from tenure.agent.spending import Spending
@@ -44,9 +44,9 @@ class Loop:
     def __init__(
         self,
         recorder: Recorder,
-        asking: Asking,
-        calls: Calls,
-        notes: Notes,
+        asking: ModelCall,
+        calls: CallRunner,
+        notes: TailNotes,
         spending: Spending,
         *,
         tools: Callable[[], Sequence[Mapping[str, Any]]],
@@ -62,7 +62,7 @@ class Loop:
         self._recorder, self._asking, self._calls, self._notes, self._spending = recorder, asking, calls, notes, spending
         self._tools, self._fields, self._allowance, self._reserve = tools, dict(fields), allowance, reserve
         self._say, self._stop, self._seconds, self._changed = say, stop, seconds, changed
-        self._window = Window.of(recorder.context.session.setup.budget)
+        self._window = ModelWindow.of(recorder.context.session.setup.budget)
         self._text = ""
         self._steps = 0
 

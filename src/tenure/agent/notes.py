@@ -20,7 +20,7 @@ from tenure.engine.view.guard import ACTIVE_SHARE
 from tenure.engine.view.project import Projection
 
 
-class Notes:
+class TailNotes:
     """Makes the notes of a session's requests. Mutable: it knows what git said, and what was written into the past."""
 
     def __init__(self, recorder: Recorder, repository: Repository | None, *, alone: bool, bound: bool) -> None:

@@ -1,6 +1,7 @@
 """Opening a session: everything that is read, started and looked up before the first word (an edge)."""
 
 import asyncio
+import dataclasses
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +10,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tenure.agent.access import Unusable, available, configuration_folder, speaker_of, state_folder
+from tenure.agent.access import UnusableModel, available, configuration_folder, speaker_of, state_folder
 from tenure.agent.admission.git_program import Repository
 from tenure.agent.admission.place import Place, place_on_disk
 from tenure.agent.admission.prompt import Admitted, Manner, admit
 from tenure.agent.admission.skills import read_skill
 from tenure.agent.approval import Mode, Permissions
-from tenure.agent.catalogue import Chosen, chosen, fields_of, is_scripted, spec_of, url_elsewhere
+from tenure.agent.catalogue import ModelChoice, chosen, fields_of, is_scripted, spec_of, url_elsewhere
 from tenure.agent.overflow import bounded
 from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
@@ -50,7 +51,7 @@ class Shared:
     """What a sub-agent has in common with the one that it works for."""
 
     store: Records
-    choice: Chosen
+    choice: ModelChoice
     speaker: Speaker
     permissions: Permissions
     tools: tuple[Tool, ...]  # of MCP servers
@@ -68,7 +69,7 @@ class Parts:
     settings: Settings
     world: World
     folder: Path
-    choice: Chosen
+    choice: ModelChoice
     speaker: Speaker
     context: Context
     admitted: Admitted
@@ -161,14 +162,14 @@ async def opened(
             await servers.stop()
         if shared is None and world.store is None:
             store.close()
-        if isinstance(error, Unusable):
+        if isinstance(error, UnusableModel):
             raise await advised(error, world) from None
         raise
 
 
-async def advised(error: Unusable, world: World) -> Unusable:
+async def advised(error: UnusableModel, world: World) -> UnusableModel:
     """The same error with the models that could be used instead."""
-    return Unusable(error.problem, available=await available(world.environment, world.home, world.local))
+    return UnusableModel(error.problem, available=await available(world.environment, world.home, world.local))
 
 
 async def closed(parts: Parts, *, shared: bool) -> None:
@@ -198,27 +199,9 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
     store, sheet = parts.context.store, parts.context.store.conversation(parts.context.conversation)
     choice, speaker = _speaking(settings, parts.world, store, sheet)
     heard: list[Callable[[Decision], None]] = []
-    return Parts(
-        settings=settings,
-        world=parts.world,
-        folder=parts.folder,
-        choice=choice,
-        speaker=speaker,
-        context=_context(settings, parts.world, store, sheet, parts.folder, choice, heard),
-        admitted=parts.admitted,
-        place=parts.place,
-        workspace=parts.workspace,
-        scratch=parts.scratch,
-        repository=parts.repository,
-        toolbox=parts.toolbox,
-        permissions=parts.permissions,
-        servers=parts.servers,
-        walls=parts.walls,
-        snapshots=parts.snapshots,
-        notices=(),
-        resumed=parts.resumed,
-        prefix=parts.prefix,
-        decisions=heard,
+    context = _context(settings, parts.world, store, sheet, parts.folder, choice, heard)
+    return dataclasses.replace(
+        parts, settings=settings, choice=choice, speaker=speaker, context=context, notices=(), decisions=heard
     )
 
 
@@ -272,9 +255,9 @@ def _folder(settings: Settings, sheet: Conversation | None) -> Path:
     return folder
 
 
-def _speaking(settings: Settings, world: World, store: Records, sheet: Conversation | None) -> tuple[Chosen, Speaker]:
+def _speaking(settings: Settings, world: World, store: Records, sheet: Conversation | None) -> tuple[ModelChoice, Speaker]:
     if not settings.model and sheet is None:
-        raise Unusable("no model was named: use --model MODEL (-m), or set TENURE_MODEL")
+        raise UnusableModel("no model was named: use --model MODEL (-m), or set TENURE_MODEL")
     if settings.model or sheet is None:
         choice = chosen(settings.model, base_url=settings.base_url or url_elsewhere(settings.model, world.environment))
     else:
@@ -300,20 +283,20 @@ def _speaking(settings: Settings, world: World, store: Records, sheet: Conversat
     return choice, speaker
 
 
-def _held(settings: Settings, sheet: Conversation) -> Chosen:
-    """The model of a session that goes on, where it was. Raises Unusable when that is not known: the session may be nobody else's to read."""
+def _held(settings: Settings, sheet: Conversation) -> ModelChoice:
+    """The model of a session that goes on, where it was. Raises UnusableModel when that is not known: the session may be nobody else's to read."""
     url = settings.base_url or Terms.stored(sheet.terms).base_url
     held = f"session {sheet.id[:8]} was held with {sheet.model or 'a model that was not named'}"
     if not url:
-        raise Unusable(f"{held}, and the store does not say where: name the model with --model MODEL (-m)")
+        raise UnusableModel(f"{held}, and the store does not say where: name the model with --model MODEL (-m)")
     if not is_whole(url):
-        raise Unusable(f"{held} at {url}, of which what may be secret is not kept: give all of it with --base-url URL")
+        raise UnusableModel(f"{held} at {url}, of which what may be secret is not kept: give all of it with --base-url URL")
     if settings.store and not settings.base_url and not is_known(url):
         # whoever made the store may not have been this user, and the key of the API would go there
-        raise Unusable(f"{held} at {url}, says the store: to send it there, add --base-url {shlex.quote(url)}")
+        raise UnusableModel(f"{held} at {url}, says the store: to send it there, add --base-url {shlex.quote(url)}")
     spec = spec_of(sheet.dialect, sheet.model, url)
     if not spec:
-        raise Unusable(f"{held} at {url}, which cannot be asked for again: name the model with --model MODEL (-m)")
+        raise UnusableModel(f"{held} at {url}, which cannot be asked for again: name the model with --model MODEL (-m)")
     return chosen(spec, base_url="" if is_scripted(spec) else url)
 
 
@@ -323,7 +306,7 @@ def _context(
     store: Records,
     sheet: Conversation | None,
     folder: Path,
-    choice: Chosen,
+    choice: ModelChoice,
     heard: list[Callable[[Decision], None]],
 ) -> Context:
     def decided(decision: Decision) -> None:

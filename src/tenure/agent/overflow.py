@@ -19,7 +19,7 @@ APART: Final = 16  # a limit that is this many times smaller than what was sent 
 UNTOLD: Final = 0.8  # of what was sent, where nobody says how much may come
 
 
-class Window(Struct, frozen=True, kw_only=True):
+class ModelWindow(Struct, frozen=True, kw_only=True):
     """What is known of a model's window in one session. `most` is in our estimates, all else in provider tokens."""
 
     given: Budget  # as the session was opened with it: never exceeded
@@ -28,7 +28,7 @@ class Window(Struct, frozen=True, kw_only=True):
     accepted: int = 0  # the largest prompt that was answered
 
     @classmethod
-    def of(cls, budget: Budget) -> "Window":
+    def of(cls, budget: Budget) -> "ModelWindow":
         """Before anything was sent."""
         return cls(given=budget, most=budget.window)
 
@@ -37,7 +37,7 @@ class Window(Struct, frozen=True, kw_only=True):
         """The budget in force."""
         return bounded(self.given, self.most)
 
-    def refused(self, overflow: Overflow | None, *, sent: int, reserve: int) -> "Window":
+    def refused(self, overflow: Overflow | None, *, sent: int, reserve: int) -> "ModelWindow":
         """After a request that was too long. `sent` is what we took it for; `reserve` is what a reply may take of the window."""
         if overflow is None or not self._believes(overflow, sent):
             most = int(sent * UNTOLD)
@@ -48,7 +48,7 @@ class Window(Struct, frozen=True, kw_only=True):
         ours = sent * room // overflow.prompt if overflow.prompt else room
         return replace(self, most=min(self.most, int(sent * UNTOLD), max(SMALLEST, ours)), stated=room)
 
-    def answered(self, usage: Usage | None, *, estimated: int) -> "Window":
+    def answered(self, usage: Usage | None, *, estimated: int) -> "ModelWindow":
         """After an answered request. `estimated` is what we took it for."""
         reported = usage.prompt if usage is not None else 0
         is_true = is_credible(reported, estimated, window=0)

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from tenure.agent.access import Unusable
+from tenure.agent.access import UnusableModel
 from tenure.agent.admission.prompt import Admitted
 from tenure.agent.approval import Answer, Mode
-from tenure.agent.asking import Asking
-from tenure.agent.calls import Calls
-from tenure.agent.catalogue import Chosen
+from tenure.agent.calls import CallRunner
+from tenure.agent.catalogue import ModelChoice
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
 from tenure.agent.loop import Loop
-from tenure.agent.notes import Notes
+from tenure.agent.model_call import ModelCall
+from tenure.agent.notes import TailNotes
 from tenure.agent.opening import Parts, Shared, advised, closed, counted, opened, unwalled, with_model
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
@@ -167,7 +167,7 @@ class Agent:
         self._require_idle()
         try:
             before, self._parts = self._parts, with_model(self._parts, model, base_url)
-        except Unusable as error:
+        except UnusableModel as error:
             raise await advised(error, self._parts.world) from None
         await before.speaker.close()
         self._put_together()
@@ -249,7 +249,7 @@ class Agent:
         return self._parts.choice.spec
 
     @property
-    def choice(self) -> Chosen:
+    def choice(self) -> ModelChoice:
         """The model, with its window and output limit."""
         return self._parts.choice
 
@@ -349,7 +349,7 @@ class Agent:
             parts.context, parts.choice.api, annotate=parts.settings.episodes, delegated=lambda: self._spending.delegated
         )
         parts.decisions.append(self._recorder.heard)
-        self._calls = Calls(
+        self._calls = CallRunner(
             self._recorder,
             parts.toolbox,
             parts.permissions,
@@ -362,10 +362,10 @@ class Agent:
         )
         self._tools = parts.tools
         bound = parts.context.rules.thinking == "prefix_bound"
-        notes = Notes(self._recorder, parts.repository, alone=alone, bound=bound)
+        notes = TailNotes(self._recorder, parts.repository, alone=alone, bound=bound)
         self._loop = Loop(
             self._recorder,
-            Asking(parts.speaker, say=self._say, stop=self._stop, wait=world.wait, chance=world.chance),
+            ModelCall(parts.speaker, say=self._say, stop=self._stop, wait=world.wait, chance=world.chance),
             self._calls,
             notes,
             self._spending,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tenure.agent.approval import Mode
-from tenure.agent.catalogue import Chosen
+from tenure.agent.catalogue import ModelChoice
 from tenure.agent.tools.sandbox import Means
 from tenure.engine.lifecycle.budget import Budget
 from tenure.errors import InputError
@@ -94,7 +94,7 @@ class World:
     seconds: Callable[[], float] = time.monotonic  # for durations
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random  # from 0 to 1, to spread attempts
-    speaker: Callable[[Chosen], Speaker] | None = None  # None: the official SDKs, or a script
+    speaker: Callable[[ModelChoice], Speaker] | None = None  # None: the official SDKs, or a script
     local: tuple[Service, ...] = LOCAL  # servers of this machine that are asked for models, where no other is to be had
     store: Records | None = None  # None: as the settings say
     tokens: Callable[[str], int] | None = None  # None: o200k

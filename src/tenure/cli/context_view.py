@@ -24,7 +24,7 @@ def context(
     from tenure.agent.admission.place import place_on_disk
     from tenure.agent.admission.prompt import admit
     from tenure.agent.opening import store_url
-    from tenure.agent.screens.build import Builder
+    from tenure.agent.screens.build import ConversationBuilder
     from tenure.agent.screens.history import of_address
     from tenure.agent.screens.themes import DARK, LIGHT
     from tenure.agent.screens.viewer import ViewerApp
@@ -51,7 +51,7 @@ def context(
             Path(url.removeprefix("sqlite:///")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Store(url)
 
-    builder = Builder(opened, folder, count, system=system)
+    builder = ConversationBuilder(opened, folder, count, system=system)
     built = ViewerApp(lambda: history, builder, theme=LIGHT if light else DARK).run()
     if built:
         apart = "" if url == store_url(Settings(folder=folder), world) else f" --store {url.removeprefix('sqlite:///')}"

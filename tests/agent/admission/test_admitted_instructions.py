@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import Files, Link, Locked, Owned, Plant, in_memory, on_disk
 
-from tenure.agent.admission.instructions import FILE_CHARS, NAMES, TOTAL_CHARS, Found, find_instructions, fit_instructions
+from tenure.agent.admission.instructions import (
+    FILE_CHARS,
+    NAMES,
+    TOTAL_CHARS,
+    FoundInstructions,
+    find_instructions,
+    fit_instructions,
+)
 from tenure.agent.admission.place import Place, place_on_disk
 
 API = "/home/ada/api"
@@ -92,7 +99,7 @@ def test_a_link_to_what_is_no_text_is_not_followed(plant: Plant) -> None:
 
 def test_blank_files_and_missing_ones_make_no_section(plant: Plant) -> None:
     place = plant({f"{API}/AGENTS.md": " \n\n\t\n", f"{API}/CLAUDE.md": b""})
-    assert (find_instructions(place), section(place)) == (Found(), "")
+    assert (find_instructions(place), section(place)) == (FoundInstructions(), "")
 
 
 def test_a_long_file_is_cut_at_4000_characters_and_says_so(plant: Plant) -> None:

@@ -23,13 +23,13 @@ from tenure.agent.events import (
     TurnDone,
 )
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.approval import Question
+from tenure.agent.screens.approval import ApprovalPrompt
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.pickers import MODELS, Picker
-from tenure.agent.screens.recall import Recalling
+from tenure.agent.screens.recall import RecallScreen
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
-from tenure.agent.screens.widgets import Reading, Row
+from tenure.agent.screens.widgets import ListRow, TextPage
 from tenure.engine.record.episodes import EpisodeType
 from tenure.errors import Failure
 from tenure.testing.store import MemoryStore
@@ -75,7 +75,7 @@ def test_an_approval_shows_what_would_change(width: int, theme: str, tmp_path: P
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "keep comments", wait=False)
-        await until(pilot, lambda: chat.query_one(Question).waits)
+        await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits)
         shown = picture(app)
         spinner = next(letter for letter in "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏" if letter in shown)
         golden(f"tui-approval-{width}-{theme}.txt", shown.replace(spinner, "⠋"))
@@ -105,7 +105,7 @@ def test_a_call_runs_once_a_person_agrees(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "keep comments", wait=False)
-        await until(pilot, lambda: chat.query_one(Question).waits)
+        await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits)
         assert "skip" in (folder_of_app(app) / "parser.py").read_text()
         await pilot.press("y")
         await until(pilot, lambda: not chat.is_busy)
@@ -118,7 +118,7 @@ def test_a_call_that_is_declined_with_words_does_nothing_and_the_model_reads_the
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "keep comments", wait=False)
-        await until(pilot, lambda: chat.query_one(Question).waits)
+        await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits)
         await pilot.press("w")
         chat.query_one("#words", Input).value = "leave it alone"
         await pilot.press("enter")
@@ -148,7 +148,7 @@ def test_what_is_typed_during_a_turn_is_said_after_it(tmp_path: Path) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "first", wait=False)
-        await until(pilot, lambda: chat.query_one(Question).waits)
+        await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits)
         chat.draft.focus()
         chat.draft.put("second")
         await pilot.press("enter")
@@ -186,7 +186,7 @@ def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> No
         assert chat.draft.text == "/help "
         await pilot.press("enter")
         await pilot.pause(0.05)
-        assert isinstance(app.screen, Reading)
+        assert isinstance(app.screen, TextPage)
         assert "/ledger" in text_of(app)
         await pilot.press("escape")
 
@@ -197,7 +197,7 @@ def test_commands_are_completed_and_walked_with_the_arrows(tmp_path: Path) -> No
 def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "/help")
-        await until(pilot, lambda: isinstance(app.screen, Reading))
+        await until(pilot, lambda: isinstance(app.screen, TextPage))
         golden(f"tui-help-{width}-{theme}.txt", picture(app))
 
     played(made(tmp_path, [], theme=theme), play, (width, 44))
@@ -206,7 +206,7 @@ def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
 def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     rows = [
-        Row(
+        ListRow(
             key=f"anthropic:model-{n}",
             cells=(f"anthropic:model-{n}", "200k", "3.00", "15.00", "ready" if n < 23 else "no key"),
             tones=("", "dim", "dim", "dim", "mark" if n < 23 else "dim"),
@@ -276,7 +276,7 @@ def test_every_answer_is_seen_however_long_the_call_and_the_rest_of_it_can_be_re
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = chat_of(app)
         await said(pilot, app, "touch them", wait=False)
-        await until(pilot, lambda: chat.query_one(Question).waits and "PageDown shows the rest" in text_of(app))
+        await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits and "PageDown shows the rest" in text_of(app))
         assert all(answer in text_of(app) for answer in ("y  yes", "n  no", "w  no, and say why"))
         assert "touch file-59" not in text_of(app)
         for _ in range(20):
@@ -326,7 +326,7 @@ def test_a_command_that_tells_opens_a_page_that_escape_closes(command: str, tmp_
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "keep comments")
         await said(pilot, app, command)
-        await until(pilot, lambda: isinstance(app.screen, Reading | Recalling))
+        await until(pilot, lambda: isinstance(app.screen, TextPage | RecallScreen))
         assert {"/why": "Window:", "/ledger": "gpt-5-mini", "/recall parser": "parser.py", "/recall bash:1": "# a parser"}[
             command
         ] in text_of(app).replace("scripted", "gpt-5-mini")

@@ -12,7 +12,7 @@ from tui_stage import call, made, played, said, says, settled, text_of, until
 from hostile_text import EVIL, MARKUP, SOUND, acting, log_file, message_file
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.build import Builder
+from tenure.agent.screens.build import ConversationBuilder
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.commands import COMMANDS
 from tenure.agent.screens.history import of_address
@@ -102,7 +102,7 @@ def test_no_command_and_no_page_obeys_what_the_session_says(tmp_path: Path) -> N
 @pytest.mark.parametrize("written", [message_file, log_file], ids=["messages", "log"])
 def test_no_list_of_the_viewer_obeys_what_the_session_says(written: Callable[[Path], Path], tmp_path: Path) -> None:
     path = written(tmp_path / "s[bold]\x1b[2J\u202e.json")
-    app = ViewerApp(lambda: of_address(str(path), by_words), Builder(MemoryStore, tmp_path, by_words, keep=True))
+    app = ViewerApp(lambda: of_address(str(path), by_words), ConversationBuilder(MemoryStore, tmp_path, by_words, keep=True))
 
     async def run() -> None:
         async with app.run_test(size=(120, 36), notifications=True) as pilot:

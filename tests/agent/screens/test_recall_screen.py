@@ -11,7 +11,7 @@ from tui_stage import call, made, picture, played, said, says, text_of, until
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
-from tenure.agent.screens.recall import Recalling
+from tenure.agent.screens.recall import RecallScreen
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
 from tenure.agent.screens.widgets import RowList
@@ -26,8 +26,8 @@ def squeezed(tmp_path: Path, *, theme: str = DARK) -> TenureApp:
     return made(tmp_path, replies, mode=Mode.ALL, policy="cwl", clip=0, budget=Budget(ceiling=6_000), theme=theme)
 
 
-def recalling(app: TenureApp) -> Recalling:
-    assert isinstance(app.screen, Recalling)
+def recalling(app: TenureApp) -> RecallScreen:
+    assert isinstance(app.screen, RecallScreen)
     return app.screen
 
 
@@ -45,7 +45,7 @@ def test_words_are_found_with_how_much_of_each_the_window_shows(
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         await said(pilot, app, "count")
         await said(pilot, app, "/recall seq 700")
-        await until(pilot, lambda: isinstance(app.screen, Recalling))
+        await until(pilot, lambda: isinstance(app.screen, RecallScreen))
         golden(f"tui-recall-{width}-{theme}.txt", picture(app))
 
     played(squeezed(tmp_path, theme=theme), play, (width, 24))
@@ -56,7 +56,7 @@ def test_what_has_left_is_brought_back_at_the_end_for_the_models_next_call(tmp_p
         await said(pilot, app, "count")
         assert shown(app)["bash:1"] == 0
         await said(pilot, app, "/recall bash:1")
-        await until(pilot, lambda: isinstance(app.screen, Recalling))
+        await until(pilot, lambda: isinstance(app.screen, RecallScreen))
         assert "not in the window" in text_of(app)
         assert "1 2 3 4 5" in text_of(app)
         await pilot.press("b")
@@ -75,7 +75,7 @@ def test_escape_leaves_the_window_as_it_was(tmp_path: Path) -> None:
         await said(pilot, app, "count")
         before = shown(app)
         await said(pilot, app, "/recall seq")
-        await until(pilot, lambda: isinstance(app.screen, Recalling))
+        await until(pilot, lambda: isinstance(app.screen, RecallScreen))
         await pilot.press("enter")
         assert app.screen.query_one("#leaf").has_focus
         await pilot.press("escape")
@@ -92,7 +92,7 @@ def test_what_the_window_shows_as_it_was_is_not_brought_back(tmp_path: Path) -> 
         await said(pilot, app, "count")
         before = shown(app)
         await said(pilot, app, "/recall bash:9")
-        await until(pilot, lambda: isinstance(app.screen, Recalling))
+        await until(pilot, lambda: isinstance(app.screen, RecallScreen))
         await pilot.press("b")
         await until(pilot, lambda: "nothing to bring back" in text_of(app))
         await pilot.press("escape")

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from tui_stage import call, folder_of, made, picture, played, said, says, text_of, until
 
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.approval import Question
+from tenure.agent.screens.approval import ApprovalPrompt
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.themes import DARK, LIGHT
 
@@ -30,7 +30,7 @@ async def asked(pilot: Pilot[Any], app: TenureApp) -> Chat:
     chat = app.screen
     assert isinstance(chat, Chat)
     await said(pilot, app, "write the manual", wait=False)
-    await until(pilot, lambda: chat.query_one(Question).waits and chat.transcript.is_drawn)
+    await until(pilot, lambda: chat.query_one(ApprovalPrompt).waits and chat.transcript.is_drawn)
     return chat
 
 
@@ -65,7 +65,7 @@ def test_escape_says_no_for_the_sub_agent_and_a_second_one_stops_the_turn(tmp_pa
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = await asked(pilot, app)
         await pilot.press("escape")
-        await until(pilot, lambda: not chat.query_one(Question).waits)
+        await until(pilot, lambda: not chat.query_one(ApprovalPrompt).waits)
         await pilot.press("escape")
         await until(pilot, lambda: not chat.is_busy)
         assert not (folder_of(tmp_path) / "engine" / "manual.md").exists()

@@ -11,13 +11,13 @@ from tenure.agent.screens import clean
 from tenure.agent.screens.commands import COMMANDS, is_command, matching
 from tenure.agent.screens.pieces import DONE, HARD, SPLIT, TAIL, CallPiece, Words
 from tenure.agent.screens.prose import prose
-from tenure.agent.screens.status import Facts, line, nudge
-from tenure.agent.screens.widgets import Text, fitted, widths
+from tenure.agent.screens.status import StatusFacts, line, nudge
+from tenure.agent.screens.widgets import MeasuredText, fitted, widths
 from tenure.engine.meter.gauge import Gauge
 
 
-def facts(tokens: int = 1_000) -> Facts:
-    return Facts(
+def facts(tokens: int = 1_000) -> StatusFacts:
+    return StatusFacts(
         model="anthropic:claude-sonnet-4-5",
         folder=Path("/home/kit"),
         gauge=Gauge(tokens=tokens, limit=10_000, estimated=False),
@@ -28,7 +28,7 @@ def facts(tokens: int = 1_000) -> Facts:
 
 
 def test_a_script_is_named_by_its_file_and_what_is_cut_says_so() -> None:
-    scripted = Facts(model="scripted:/a/long/way/down/to/the/tour.json", folder=Path("/home/kit"), gauge=facts().gauge)
+    scripted = StatusFacts(model="scripted:/a/long/way/down/to/the/tour.json", folder=Path("/home/kit"), gauge=facts().gauge)
     assert "scripted:tour.json" in line(scripted, 120).plain
     assert clean.line("word " * 100, 12) == "word word w…"
     assert clean.line("word word", 12) == "word word"
@@ -179,12 +179,12 @@ def test_a_text_that_changes_twice_around_another_widgets_layout_is_as_tall_as_i
     class Page(App[None]):
         def compose(self) -> ComposeResult:
             with VerticalScroll():
-                yield Text("one", id="text")
+                yield MeasuredText("one", id="text")
 
     async def play() -> int:
         app = Page()
         async with app.run_test(size=(40, 20)) as pilot:
-            text = app.query_one("#text", Text)
+            text = app.query_one("#text", MeasuredText)
             text.update("another")
             app.screen._refresh_layout()  # what another widget asked for, before this one was idle
             text.update("one\ntwo\nthree")

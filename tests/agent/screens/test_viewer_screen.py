@@ -11,7 +11,7 @@ from tui_stage import call, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.build import Builder
+from tenure.agent.screens.build import ConversationBuilder
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.history import of_address, of_records
 from tenure.agent.screens.themes import DARK, LIGHT
@@ -54,7 +54,7 @@ def viewed(
 ) -> None:
     """Open the viewer on a file, and play."""
     kept = store or MemoryStore()
-    builder = Builder(lambda: kept, path.parent, by_words, keep=True)
+    builder = ConversationBuilder(lambda: kept, path.parent, by_words, keep=True)
     app = ViewerApp(lambda: of_address(str(path), by_words), builder, theme=theme)
 
     async def run() -> None:

@@ -36,14 +36,14 @@ class Instructions(Struct, frozen=True, kw_only=True):
     also: tuple[PurePath, ...] = ()  # farther files that say the same
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundInstructions(Struct, frozen=True, kw_only=True):
     """All instructions in sight, broad to narrow, each text once; and what could not be read."""
 
     instructions: tuple[Instructions, ...] = ()
     notices: tuple[str, ...] = ()
 
 
-def find_instructions(start: Place) -> Found:
+def find_instructions(start: Place) -> FoundInstructions:
     """What holds in a folder. Of equal texts the nearest is kept: it is cut last. Never raises."""
     notices: list[str] = []
     by_text: dict[str, Instructions] = {}
@@ -61,7 +61,7 @@ def find_instructions(start: Place) -> Found:
                 whole=first.whole,
                 also=(*first.also, one.path),
             )
-    return Found(instructions=tuple(_broad_to_narrow(start, by_text.values())), notices=tuple(notices))
+    return FoundInstructions(instructions=tuple(_broad_to_narrow(start, by_text.values())), notices=tuple(notices))
 
 
 class Fitted(Struct, frozen=True, kw_only=True):

@@ -10,12 +10,11 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 from textual import work
-from textual.app import App
 from textual.binding import Binding, BindingType
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.chat import Chat
-from tenure.agent.screens.themes import DARK, LIGHT, OWN, THEMES
+from tenure.agent.screens.themes import DARK, ThemedApp
 from tenure.agent.settings import Settings, World
 from tenure.errors import InputError, TenureError
 
@@ -33,13 +32,11 @@ _LATER: Final = (
 )
 
 
-class TenureApp(App[str]):
+class TenureApp(ThemedApp):
     """One session at a time; returns the id of the last."""
 
-    ENABLE_COMMAND_PALETTE = False
     TITLE = "tenure"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+t", "theme", "Theme", show=False, priority=True),
         Binding("ctrl+q", "quit", "Leave", show=False, priority=True),
     ]
 
@@ -53,7 +50,7 @@ class TenureApp(App[str]):
         loaded: Callable[[], object] = lambda: None,
     ) -> None:
         """`task` is what the person said already, on the command line; `loaded` is called once all that will be needed is there."""
-        super().__init__()
+        super().__init__(theme)
         self._settings, self._world, self._opening_words = settings, world or World(), task
         self._loaded = loaded
         self._agent: Agent | None = None
@@ -75,14 +72,6 @@ class TenureApp(App[str]):
             "help": self._do_help,
             "quit": self._do_quit,
         }
-        for each in THEMES:
-            self.register_theme(each)
-        self.theme = theme
-        self.animation_level = "none"  # keys answer at once, and a picture is the same every time
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Colours of ours that Textual does not have."""
-        return OWN
 
     async def on_mount(self) -> None:
         """Open what was asked for."""
@@ -157,10 +146,6 @@ class TenureApp(App[str]):
         """Leave."""
         await self.leave()
 
-    def action_theme(self) -> None:
-        """Dark to light and back."""
-        self.theme = LIGHT if self.theme == DARK else DARK
-
     # --- Commands
 
     @property
@@ -170,7 +155,7 @@ class TenureApp(App[str]):
         return self._agent
 
     async def _do_context(self, _: str) -> None:
-        from tenure.agent.screens.build import Builder
+        from tenure.agent.screens.build import ConversationBuilder
         from tenure.agent.screens.history import of_context
         from tenure.agent.screens.pickers import title_of
         from tenure.agent.screens.viewer import ContextViewer
@@ -178,7 +163,7 @@ class TenureApp(App[str]):
 
         agent = self._open_agent
         count = self._world.tokens or o200k()
-        builder = Builder(
+        builder = ConversationBuilder(
             lambda: agent.context.store,
             agent.folder,
             count,
@@ -203,13 +188,13 @@ class TenureApp(App[str]):
 
     async def _do_recall(self, wanted: str) -> None:
         from tenure.agent.screens.history import of_context
-        from tenure.agent.screens.recall import Recalling, found
+        from tenure.agent.screens.recall import RecallScreen, found
 
         if not wanted:
             raise InputError("/recall", "nothing", "a handle such as read:12, a path, or words")
         agent = self._open_agent
         history = of_context(agent.context, title=agent.id[:8], model=agent.choice.name)
-        await self.push_screen(Recalling(history, found(history, wanted), wanted), self._recalled)
+        await self.push_screen(RecallScreen(history, found(history, wanted), wanted), self._recalled)
 
     def _recalled(self, handle: str | None) -> None:
         if handle:
@@ -259,15 +244,15 @@ class TenureApp(App[str]):
 
     async def _do_why(self, _: str) -> None:
         from tenure.agent.screens.commands import why_text
-        from tenure.agent.screens.widgets import Reading
+        from tenure.agent.screens.widgets import TextPage
 
-        await self.push_screen(Reading("why", why_text(self._open_agent)))
+        await self.push_screen(TextPage("why", why_text(self._open_agent)))
 
     async def _do_ledger(self, _: str) -> None:
         from tenure.agent.screens.commands import ledger_text
-        from tenure.agent.screens.widgets import Reading
+        from tenure.agent.screens.widgets import TextPage
 
-        await self.push_screen(Reading("ledger", ledger_text(self._open_agent, min(110, self.size.width - 8))))
+        await self.push_screen(TextPage("ledger", ledger_text(self._open_agent, min(110, self.size.width - 8))))
 
     async def _do_fork(self, _: str) -> None:
         agent = self._open_agent
@@ -356,9 +341,9 @@ class TenureApp(App[str]):
 
     async def _do_help(self, _: str) -> None:
         from tenure.agent.screens.commands import help_text
-        from tenure.agent.screens.widgets import Reading
+        from tenure.agent.screens.widgets import TextPage
 
-        await self.push_screen(Reading("help", help_text(min(114, self.size.width - 6))))
+        await self.push_screen(TextPage("help", help_text(min(114, self.size.width - 6))))
 
     async def _do_quit(self, _: str) -> None:
         await self.leave()

@@ -15,7 +15,7 @@ from tenure.agent.approval import Act, Answer, Approval
 from tenure.agent.events import ApprovalAsked
 from tenure.agent.screens import clean
 from tenure.agent.screens.prose import change, is_diff
-from tenure.agent.screens.widgets import Text
+from tenure.agent.screens.widgets import MeasuredText
 
 SHARE: Final = 0.7  # of the screen that a question may take
 DETAIL: Final = 16  # lines of what a call would do that are seen at once
@@ -30,11 +30,11 @@ class _Waiting(NamedTuple):
     by: str
 
 
-class Question(Vertical):
+class ApprovalPrompt(Vertical):
     """What the call would do, and the answers. Hidden while nothing waits."""
 
     DEFAULT_CSS = """
-    Question {
+    ApprovalPrompt {
         display: none; height: auto; max-height: 80%; background: $surface; border-left: outer $warning; padding: 0 1;
         &.-open { display: block; }
         &.-grave { border-left: outer $error; }
@@ -69,9 +69,9 @@ class Question(Vertical):
 
     def compose(self) -> ComposeResult:
         """What, detail, answers."""
-        yield Text(id="what")
+        yield MeasuredText(id="what")
         with VerticalScroll(id="detail-of", can_focus=False):
-            yield Text(id="detail-text")
+            yield MeasuredText(id="detail-text")
         yield Static("PageDown shows the rest", id="more")
         yield OptionList(id="answers", compact=True, markup=False)
         yield Input(id="words", placeholder="why not? the model reads it", compact=True)

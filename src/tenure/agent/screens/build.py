@@ -117,7 +117,7 @@ def build(
     return store.create(sheet, placed.entries, commits)
 
 
-class Builder:
+class ConversationBuilder:
     """Where a conversation that is built goes."""
 
     def __init__(

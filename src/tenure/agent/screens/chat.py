@@ -18,12 +18,12 @@ from textual.widgets import Static
 
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, Delegated, Event, Gauged, TurnDone
 from tenure.agent.screens import clean
-from tenure.agent.screens.approval import Question
+from tenure.agent.screens.approval import ApprovalPrompt
 from tenure.agent.screens.commands import is_command, parsed
 from tenure.agent.screens.pieces import note
-from tenure.agent.screens.prompt import Draft, Prompt
-from tenure.agent.screens.status import Facts, line, nudge
-from tenure.agent.screens.transcript import Transcript
+from tenure.agent.screens.prompt import DraftInput, Prompt
+from tenure.agent.screens.status import StatusFacts, line, nudge
+from tenure.agent.screens.transcript import TranscriptView
 from tenure.errors import InputError, TenureError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ TWICE_S: Final = 1.5  # between two Ctrl+C that mean to leave
 
 
 class Chat(Screen[None]):
-    """Transcript, question, prompt, status line."""
+    """The transcript, a question that waits, the prompt and the status line."""
 
     DEFAULT_CSS = """
     Chat {
@@ -70,10 +70,10 @@ class Chat(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield Transcript()
+        yield TranscriptView()
         yield Static(id="nudge")
         yield Static(id="waiting")
-        yield Question()
+        yield ApprovalPrompt()
         yield Prompt()
         yield Static(id="status")
 
@@ -88,14 +88,14 @@ class Chat(Screen[None]):
         return self._agent
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> DraftInput:
         """What is being typed."""
-        return self.query_one(Draft)
+        return self.query_one(DraftInput)
 
     @property
-    def transcript(self) -> Transcript:
+    def transcript(self) -> TranscriptView:
         """What was said."""
-        return self.query_one(Transcript)
+        return self.query_one(TranscriptView)
 
     @property
     def is_busy(self) -> bool:
@@ -126,8 +126,8 @@ class Chat(Screen[None]):
 
     # --- Turns
 
-    @on(Draft.Submitted)
-    async def _submitted(self, event: Draft.Submitted) -> None:
+    @on(DraftInput.Submitted)
+    async def _submitted(self, event: DraftInput.Submitted) -> None:
         if is_command(event.text):
             await self._command(event.text)
         elif self._agent is None or self.is_busy:
@@ -196,7 +196,7 @@ class Chat(Screen[None]):
             self.tell(str(error), "error")
         finally:
             self._tick = -1
-            self.query_one(Question).clear()
+            self.query_one(ApprovalPrompt).clear()
             self._show_status()
             self.draft.focus()
 
@@ -218,7 +218,7 @@ class Chat(Screen[None]):
 
     def take(self, event: Event) -> None:
         """What an event means for the screen."""
-        question = self.query_one(Question)
+        question = self.query_one(ApprovalPrompt)
         inner, folder = event, ""
         while isinstance(inner, Delegated):
             inner, folder = inner.of, inner.folder
@@ -239,12 +239,12 @@ class Chat(Screen[None]):
                 pass
         self.transcript.take(event)
 
-    @on(Question.Answered)
-    def _answered(self, event: Question.Answered) -> None:
+    @on(ApprovalPrompt.Answered)
+    def _answered(self, event: ApprovalPrompt.Answered) -> None:
         if self._agent is not None:
             self._agent.approve(event.call, event.answer, event.words)
-        self.query_one(Question).settled(event.call)
-        if not self.query_one(Question).waits:
+        self.query_one(ApprovalPrompt).settled(event.call)
+        if not self.query_one(ApprovalPrompt).waits:
             self.draft.focus()
 
     # --- Keys
@@ -279,7 +279,7 @@ class Chat(Screen[None]):
 
     def action_scroll(self, way: int) -> None:
         """A page of what a call would do, while it waits and is longer than its room; else of the transcript."""
-        if not self.query_one(Question).scroll(way):
+        if not self.query_one(ApprovalPrompt).scroll(way):
             (self.transcript.scroll_page_up if way < 0 else self.transcript.scroll_page_down)(animate=False)
 
     def action_follow(self) -> None:
@@ -304,7 +304,7 @@ class Chat(Screen[None]):
             return
         gauge, gauged, episode = agent.gauge, self._gauged, agent.episode
         total = agent.ledger.total
-        facts = Facts(
+        facts = StatusFacts(
             model=agent.model,
             folder=agent.folder,
             gauge=gauge,

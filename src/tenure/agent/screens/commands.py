@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # loaded behind the first paint
     from tenure.agent.snapshots import Rewound, Snapshot
 
 
-class Command(Struct, frozen=True):
+class SlashCommand(Struct, frozen=True):
     """A command, what may follow it, and what it does in a few words. `idle`: not while a turn runs."""
 
     name: str
@@ -27,27 +27,27 @@ class Command(Struct, frozen=True):
 
 
 COMMANDS: Final = (
-    Command("context", "", "what is in the window, and what the model saw"),
-    Command("handoff", "[focus]", "let the model brief what came before", idle=True),
-    Command("recall", "HANDLE or words", "look at what left the window, or bring it back"),
-    Command("budget", "[tokens]", "the limits of the window, or a new target", idle=True),
-    Command("policy", "[name]", "what decides what leaves, or another policy", idle=True),
-    Command("why", "", "what left last, and why"),
-    Command("ledger", "", "what the session cost, and what eviction saved"),
-    Command("fork", "", "go on in a copy of this session", idle=True),
-    Command("rewind", "[number]", "changes of files, or put them back as they were before one", idle=True),
-    Command("export", "FILE", "write the whole record: .md to read, .json as messages"),
-    Command("model", "[name]", "talk with another model", idle=True),
-    Command("sessions", "", "go on with another session of this folder", idle=True),
-    Command("mode", "[ask|edits|all|read-only]", "what may be done unasked"),
-    Command("theme", "", "dark or light"),
-    Command("help", "", "keys and commands"),
-    Command("quit", "", "leave; the session can be gone on with"),
+    SlashCommand("context", "", "what is in the window, and what the model saw"),
+    SlashCommand("handoff", "[focus]", "let the model brief what came before", idle=True),
+    SlashCommand("recall", "HANDLE or words", "look at what left the window, or bring it back"),
+    SlashCommand("budget", "[tokens]", "the limits of the window, or a new target", idle=True),
+    SlashCommand("policy", "[name]", "what decides what leaves, or another policy", idle=True),
+    SlashCommand("why", "", "what left last, and why"),
+    SlashCommand("ledger", "", "what the session cost, and what eviction saved"),
+    SlashCommand("fork", "", "go on in a copy of this session", idle=True),
+    SlashCommand("rewind", "[number]", "changes of files, or put them back as they were before one", idle=True),
+    SlashCommand("export", "FILE", "write the whole record: .md to read, .json as messages"),
+    SlashCommand("model", "[name]", "talk with another model", idle=True),
+    SlashCommand("sessions", "", "go on with another session of this folder", idle=True),
+    SlashCommand("mode", "[ask|edits|all|read-only]", "what may be done unasked"),
+    SlashCommand("theme", "", "dark or light"),
+    SlashCommand("help", "", "keys and commands"),
+    SlashCommand("quit", "", "leave; the session can be gone on with"),
 )
 _BY_NAME: Final = {command.name: command for command in COMMANDS}
 
 
-def matching(text: str) -> tuple[Command, ...]:
+def matching(text: str) -> tuple[SlashCommand, ...]:
     """The commands that a beginning may become; none once the name is complete and something follows."""
     if not text.startswith("/") or " " in text or "\n" in text:
         return ()
@@ -55,7 +55,7 @@ def matching(text: str) -> tuple[Command, ...]:
     return tuple(command for command in COMMANDS if command.name.startswith(typed))
 
 
-def parsed(text: str) -> tuple[Command, str]:
+def parsed(text: str) -> tuple[SlashCommand, str]:
     """The command that was typed, and what follows it. Raises InputError naming what is near."""
     name, _, rest = text[1:].strip().partition(" ")
     known = _BY_NAME.get(name.lower())

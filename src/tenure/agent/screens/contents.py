@@ -54,7 +54,7 @@ class _Count:
         self.weight, self.since = weight, call
 
 
-class Seen(Struct, frozen=True, kw_only=True, gc=False):
+class CallView(Struct, frozen=True, kw_only=True, gc=False):
     """One call of the model: what it was sent, and what of that had changed since the call before."""
 
     call: int
@@ -70,7 +70,7 @@ class Lifetime(Struct, frozen=True, kw_only=True):
     """What all blocks were carried for, what every call saw, and the view as it is now."""
 
     blocks: dict[At, Carried]
-    calls: tuple[Seen, ...]
+    calls: tuple[CallView, ...]
     now: Projection
 
 
@@ -80,7 +80,7 @@ class _Play:
     def __init__(self, index: Index, commits: Sequence[Commit]) -> None:
         self.view = Projection(index)
         self.counts: dict[At, _Count] = {}
-        self.calls: list[Seen] = []
+        self.calls: list[CallView] = []
         self._index = index
         self._due = list(reversed(commits))
 
@@ -107,7 +107,7 @@ class _Play:
         tokens, turn = self.view.tokens, self._index.entries[entry].turn
         came = tokens - before + left
         self.calls.append(
-            Seen(call=len(self.calls), entry=entry, turn=turn, tokens=tokens, commits=commits, came=came, left=left)
+            CallView(call=len(self.calls), entry=entry, turn=turn, tokens=tokens, commits=commits, came=came, left=left)
         )
 
     def _grow(self, length: int) -> None:

@@ -156,7 +156,7 @@ def _text_of(block: Block) -> str:
             return block.text
 
 
-class Part(Struct, frozen=True, kw_only=True, gc=False):
+class ViewPart(Struct, frozen=True, kw_only=True, gc=False):
     """One part of a view, or of the view before: where it stands, what it weighs, and how it differs from the view before."""
 
     order: tuple[int, int, int]
@@ -177,18 +177,18 @@ class SeenLine(Struct, frozen=True, kw_only=True, gc=False):
     instead: bool  # something stands in its place
 
 
-def parts(history: History, view: View, before: View | None = None) -> list[Part]:
+def parts(history: History, view: View, before: View | None = None) -> list[ViewPart]:
     """The parts of a view in order; with `before`, what changed since is marked, and what is gone is among them. Reads no entry."""
     differs = difference(before, view, history.index) if before is not None else None
     made = list(_parts(history, view, _marks(differs)))
     if differs is not None:
         weigh = history.index.block
-        made += [Part(order=(*at, 0), tokens=weigh(at).tokens, at=at, change="gone") for at in differs.gone]
+        made += [ViewPart(order=(*at, 0), tokens=weigh(at).tokens, at=at, change="gone") for at in differs.gone]
         made += [_inserted(insert, "gone") for insert in differs.removed]
     return sorted(made, key=lambda part: part.order)
 
 
-def seen(history: History, listed: Iterable[Part]) -> Iterator[SeenLine]:
+def seen(history: History, listed: Iterable[ViewPart]) -> Iterator[SeenLine]:
     """Parts with their words."""
     for part in listed:
         if part.insert is not None:
@@ -210,7 +210,7 @@ def _marks(differs: Difference | None) -> dict[At | str, str]:
     return marks | {insert.key: "come" for insert in differs.inserted}
 
 
-def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator[Part]:
+def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator[ViewPart]:
     for line in view.lines:
         if isinstance(line, Insert):
             yield _inserted(line, marks.get(line.key, ""))
@@ -218,7 +218,7 @@ def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator
         weights, replaced = history.index.weights(line.entry), dict(line.replaced)
         for block in line.blocks:
             shown, at = replaced.get(block), (line.entry, block)
-            yield Part(
+            yield ViewPart(
                 order=(*at, 0),
                 tokens=shown.tokens if shown is not None else weights[block],
                 at=at,
@@ -227,11 +227,11 @@ def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator
             )
 
 
-def _inserted(insert: Insert, change: str) -> Part:
-    return Part(order=(insert.before_entry, -1, insert.order), tokens=insert.tokens, insert=insert, change=change)
+def _inserted(insert: Insert, change: str) -> ViewPart:
+    return ViewPart(order=(insert.before_entry, -1, insert.order), tokens=insert.tokens, insert=insert, change=change)
 
 
-def seen_content(history: History, listed: Sequence[Part]) -> Content:
+def seen_content(history: History, listed: Sequence[ViewPart]) -> Content:
     """Parts of a view, one a line: the newest of them where there are very many."""
     rows: list[Content] = []
     if len(listed) > LINES:

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label
 from tenure.agent.access import Available
 from tenure.agent.catalogue import EXAMPLES, listed
 from tenure.agent.screens import clean
-from tenure.agent.screens.widgets import Column, Row, RowList
+from tenure.agent.screens.widgets import Column, ListRow, RowList
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Origin, Role
@@ -55,18 +55,20 @@ class Picker(ModalScreen[str]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Close"),
+        Binding("escape", "dismiss('')", "Close"),
         Binding("down", "row(1)", "Down", show=False),  # no priority: it would overtake letters that wait
         Binding("up", "row(-1)", "Up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
     ]
 
-    def __init__(self, heading: str, columns: Sequence[Column], rows: Callable[[], Sequence[Row]], *, free: bool = False) -> None:
+    def __init__(
+        self, heading: str, columns: Sequence[Column], rows: Callable[[], Sequence[ListRow]], *, free: bool = False
+    ) -> None:
         """`free`: what was typed counts where no row fits it."""
         super().__init__()
         self._heading, self._columns, self._source, self._free = heading, columns, rows, free
-        self._every: Sequence[Row] = ()
+        self._every: Sequence[ListRow] = ()
 
     def compose(self) -> ComposeResult:
         """Heading, words, rows."""
@@ -99,7 +101,7 @@ class Picker(ModalScreen[str]):
         self.dismiss(event.key)
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[ListRow]:
         """All there is to choose from."""
         return self._every
 
@@ -111,16 +113,12 @@ class Picker(ModalScreen[str]):
         """A page of rows, while one types."""
         self._rows.action_page(by)
 
-    def action_leave(self) -> None:
-        """Nothing was chosen."""
-        self.dismiss("")
-
     @property
     def _rows(self) -> RowList:
         return self.query_one("#choices", RowList)
 
 
-def _fits(row: Row, words: Sequence[str]) -> bool:
+def _fits(row: ListRow, words: Sequence[str]) -> bool:
     text = " ".join((row.key, *row.cells)).casefold()
     return all(word in text for word in words)
 
@@ -137,13 +135,13 @@ def model_picker(found: Sequence[Available]) -> Picker:
     return Picker(heading, MODELS, lambda: list(_models(found)), free=True)
 
 
-def _sessions(store: Records, folder: str) -> Iterator[Row]:
-    yield Row(key=NEW, cells=("new", "", "", "", "begin afresh"), tones=("mark", "", "", "", "mark"))
+def _sessions(store: Records, folder: str) -> Iterator[ListRow]:
+    yield ListRow(key=NEW, cells=("new", "", "", "", "begin afresh"), tones=("mark", "", "", "", "mark"))
     held = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.is_part]
     for sheet in held[:_SHOWN]:
         when = sheet.created[:16].replace("T", " ")
         cells = (sheet.id[:8], when, f"{sheet.length:,}", clean.line(sheet.model, 40), title_of(store, sheet))
-        yield Row(key=sheet.id, cells=cells, tones=("mark", "dim", "dim", "dim", ""))
+        yield ListRow(key=sheet.id, cells=cells, tones=("mark", "dim", "dim", "dim", ""))
 
 
 def title_of(store: Records, sheet: Conversation) -> str:
@@ -160,14 +158,14 @@ def title_of(store: Records, sheet: Conversation) -> str:
     return "(no words yet)"
 
 
-def _models(found: Sequence[Available]) -> Iterator[Row]:
+def _models(found: Sequence[Available]) -> Iterator[ListRow]:
     for each in found:
         if NAMED[each.service].is_local:
-            yield Row(key=each.spec, cells=(clean.line(each.spec, 60), "", "", "", "running"), tones=("", "", "", "", "mark"))
+            yield ListRow(key=each.spec, cells=(clean.line(each.spec, 60), "", "", "", "running"), tones=("", "", "", "", "mark"))
     ready = {each.service for each in found}
     for each in sorted(listed(), key=lambda model: model.provider not in ready):
         prices = prices_for(each.name, each.provider)
         cost = (f"{prices.uncached * 1e6:,.2f}", f"{prices.output * 1e6:,.2f}") if prices.known else ("", "")
         key = "ready" if each.provider in ready else "no key"
         tones = ("", "dim", "dim", "dim", "mark" if each.provider in ready else "dim")
-        yield Row(key=each.spec, cells=(each.spec, figures.short(each.window), *cost, key), tones=tones)
+        yield ListRow(key=each.spec, cells=(each.spec, figures.short(each.window), *cost, key), tones=tones)

@@ -13,7 +13,7 @@ from textual.content import Content
 from tenure.agent.events import CallDone, CallStarted, Outcome
 from tenure.agent.screens import clean
 from tenure.agent.screens.prose import hunks, prose
-from tenure.agent.screens.widgets import Text
+from tenure.agent.screens.widgets import MeasuredText
 from tenure.agent.tools.change import difference
 from tenure.agent.tools.harmless import Cleaner
 from tenure.engine.meter import figures
@@ -37,7 +37,7 @@ _SIGNS: Final[dict[Outcome, tuple[str, str]]] = {
 }
 
 
-class Piece(Text):
+class Piece(MeasuredText):
     """A part of the transcript; `is_stale` until it was drawn."""
 
     DEFAULT_CSS = """

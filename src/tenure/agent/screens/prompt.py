@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
-from tenure.agent.screens.commands import Command, matching
+from tenure.agent.screens.commands import SlashCommand, matching
 
 HEIGHT: Final = 8  # lines of what is typed that are seen
 KEPT: Final = 200  # entries of the history
@@ -27,7 +27,7 @@ _KEYS: Final[Mapping[str, str]] = {
 }
 
 
-class Draft(TextArea):
+class DraftInput(TextArea):
     """The text that is being typed."""
 
     class Submitted(Message):
@@ -148,12 +148,12 @@ class Prompt(Vertical):
     def compose(self) -> ComposeResult:
         """Completions and draft."""
         yield Completions(id="completions", compact=True, markup=False)
-        yield Draft()
+        yield DraftInput()
 
     @property
-    def draft(self) -> Draft:
+    def draft(self) -> DraftInput:
         """What is being typed."""
-        return self.query_one(Draft)
+        return self.query_one(DraftInput)
 
     @on(TextArea.Changed)
     def _changed(self) -> None:
@@ -166,8 +166,8 @@ class Prompt(Vertical):
         listed.set_class(bool(found), "-open")
         self.draft.completing = bool(found)
 
-    @on(Draft.Wanted)
-    def _wanted(self, event: Draft.Wanted) -> None:
+    @on(DraftInput.Wanted)
+    def _wanted(self, event: DraftInput.Wanted) -> None:
         listed = self.query_one("#completions", OptionList)
         if event.by:
             (listed.action_cursor_down if event.by > 0 else listed.action_cursor_up)()
@@ -191,7 +191,7 @@ class Prompt(Vertical):
             self.draft.put(f"/{name} ")
 
 
-def _shown(command: Command) -> Content:
+def _shown(command: SlashCommand) -> Content:
     return Content.assemble(
         (f"/{command.name}", "bold $text-accent"),
         f" {command.arguments}" if command.arguments else "",

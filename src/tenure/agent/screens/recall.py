@@ -16,7 +16,7 @@ from tenure.agent.screens import clean
 from tenure.agent.screens.contents import State
 from tenure.agent.screens.details import object_content
 from tenure.agent.screens.history import History
-from tenure.agent.screens.widgets import Column, Row, RowList, Text, Tone
+from tenure.agent.screens.widgets import Column, ListRow, MeasuredText, RowList, Tone
 from tenure.engine.meter import figures
 from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index
@@ -43,11 +43,11 @@ _TONES: Final[dict[State, Tone]] = {"whole": "", "smaller": "warn", "gone": "dim
 _KEYS: Final = "b brings it back for the model   Enter reads   Esc closes"
 
 
-class Recalling(ModalScreen[str]):
+class RecallScreen(ModalScreen[str]):
     """What was found, and all of what is under the cursor. Dismissed with the handle to be brought back, or an empty text."""
 
     DEFAULT_CSS = """
-    Recalling {
+    RecallScreen {
         align: center middle;
         #page { width: 100%; max-width: 140; height: 90%; background: $surface; border: round $primary; padding: 0 1; }
         #name { text-style: bold; text-wrap: nowrap; text-overflow: ellipsis; width: 100%; }
@@ -65,7 +65,7 @@ class Recalling(ModalScreen[str]):
         Binding("tab", "turn", "Other half", show=False, priority=True),
     ]
 
-    def __init__(self, history: History, rows: Sequence[Row], wanted: str) -> None:
+    def __init__(self, history: History, rows: Sequence[ListRow], wanted: str) -> None:
         """`rows` as `found` gives them, at least one."""
         super().__init__()
         self._history, self._found, self._wanted = history, rows, wanted
@@ -76,7 +76,7 @@ class Recalling(ModalScreen[str]):
             yield Label(f"recall {clean.line(self._wanted, 60)}", id="name", markup=False)
             yield RowList(*FOUND, id="found")
             with VerticalScroll(id="leaf"):
-                yield Text(id="text")
+                yield MeasuredText(id="text")
             yield Label(_KEYS, id="foot", markup=False)
 
     def on_mount(self) -> None:
@@ -92,7 +92,7 @@ class Recalling(ModalScreen[str]):
         row = next(row for row in self._found if row.key == event.key)
         size, state = row.cells[2], row.cells[1]
         head = Content.assemble((row.cells[0], "bold"), (f"  {size} tokens, {_STATES[state]}\n\n", "$quiet"))
-        self.query_one("#text", Text).update(head + object_content(self._history, event.key))
+        self.query_one("#text", MeasuredText).update(head + object_content(self._history, event.key))
         self.query_one("#leaf").scroll_home(animate=False)
 
     @on(RowList.Chosen)
@@ -121,7 +121,7 @@ class Recalling(ModalScreen[str]):
         self.dismiss(row.cells[0])
 
 
-def found(history: History, wanted: str) -> tuple[Row, ...]:
+def found(history: History, wanted: str) -> tuple[ListRow, ...]:
     """What a person may mean: objects by handle, else by path, else by words, the best first. Raises InputError when there is nothing such."""
     is_handle = ":" in wanted and " " not in wanted.strip()
     unknown: InputError | None = None
@@ -138,13 +138,13 @@ def found(history: History, wanted: str) -> tuple[Row, ...]:
     raise unknown or InputError("/recall", f"nothing in the record speaks of {wanted[:80]!r}", "other words, a path, or a handle")
 
 
-def _named(history: History, handles: Sequence[str]) -> Iterator[Row]:
+def _named(history: History, handles: Sequence[str]) -> Iterator[ListRow]:
     for handle in handles:
         object_ = parse_handle(handle).object
         yield _row(history, object_, blocks_of(history.index, parse_handle(handle)), "")
 
 
-def _searched(history: History, hits: Sequence[Hit]) -> Iterator[Row]:
+def _searched(history: History, hits: Sequence[Hit]) -> Iterator[ListRow]:
     """The objects of the hits, each once, with the words that were hit first."""
     index = history.index
     seen: set[str] = set()
@@ -165,12 +165,12 @@ def _object_at(index: Index, at: At) -> str:
     return index.episodes[facts.episode].object if marked else span.object
 
 
-def _row(history: History, object_: str, places: Sequence[At], words: str) -> Row:
+def _row(history: History, object_: str, places: Sequence[At], words: str) -> ListRow:
     index = history.index
     tokens = sum(index.block(at).tokens for at in places)
     shown = _shown(history, places)
     state: State = "whole" if shown == tokens else "smaller" if shown else "gone"
-    return Row(
+    return ListRow(
         key=object_,
         cells=(index.handle(object_, places[0][0]), state, figures.short(tokens), clean.line(words)),
         tones=("mark", _TONES[state], "", "dim"),

@@ -21,7 +21,7 @@ _GAP: Final = "  "
 _BUSY: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class StatusFacts(Struct, frozen=True, kw_only=True):
     """What the line says. Money in USD; `cached_share` of the newest prompt, 0 to 1."""
 
     model: str
@@ -36,14 +36,14 @@ class Facts(Struct, frozen=True, kw_only=True):
     tick: int = -1  # of a turn that runs; -1: none does
 
 
-class Part(Struct, frozen=True):
+class StatusItem(Struct, frozen=True):
     """A piece of the line, and how much it is needed: the smallest goes first."""
 
     need: int
     content: Content
 
 
-def line(facts: Facts, width: int) -> Content:
+def line(facts: StatusFacts, width: int) -> Content:
     """The line in at most `width` cells."""
     parts = list(_parts(facts))
     while len(parts) > 1 and _length(parts) > width:
@@ -60,25 +60,25 @@ def nudge(gauge: Gauge, *, evicts: bool, can_hand_off: bool = True) -> Content |
     return Content.styled(f"The window is {gauge.percent:.0f} % full: {way}.", TONES["critical"])
 
 
-def _parts(facts: Facts) -> Sequence[Part]:
+def _parts(facts: StatusFacts) -> Sequence[StatusItem]:
     gauge = facts.gauge.of_window
     tone = TONES[gauge.severity]
     full = min(BAR, round(BAR * min(gauge.percent, 100.0) / 100))
     used = f"{'~' if gauge.estimated else ''}{figures.short(gauge.tokens)}/{figures.short(gauge.limit)}"
     parts = [
-        Part(90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
-        Part(60, Content.styled(_model(facts.model), "bold")),
-        Part(10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
-        Part(30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
-        Part(25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
-        Part(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
-        Part(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
-        Part(70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
+        StatusItem(90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
+        StatusItem(60, Content.styled(_model(facts.model), "bold")),
+        StatusItem(10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
+        StatusItem(30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
+        StatusItem(25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
+        StatusItem(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
+        StatusItem(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
+        StatusItem(70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
     ]
     if facts.evicts and facts.gauge.limit < gauge.limit:
-        parts.insert(6, Part(28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
+        parts.insert(6, StatusItem(28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
     if facts.episode:
-        parts.append(Part(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
+        parts.append(StatusItem(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
     return parts
 
 
@@ -88,5 +88,5 @@ def _model(spec: str) -> str:
     return clean.line(f"{kind}:{Path(name).name}" if kind == "scripted" else name or spec, 28)
 
 
-def _length(parts: Sequence[Part]) -> int:
+def _length(parts: Sequence[StatusItem]) -> int:
     return sum(part.content.cell_length for part in parts) + len(_GAP) * (len(parts) - 1)

@@ -1,8 +1,10 @@
-"""Two themes, and how a severity looks on every surface."""
+"""Two themes, the app that has them, and how a severity looks on every surface."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
+from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
 from tenure.engine.meter.gauge import Severity
@@ -63,3 +65,25 @@ OWN: Final = {"quiet": "#858b9b", "under-cursor": "#2b3a5e"}  # for the moment b
 
 # How a severity is coloured; which one it is, `meter.gauge.severity` alone decides.
 TONES: Final[Mapping[Severity, str]] = {"ok": "$text-success", "warn": "$text-warning bold", "critical": "$text-error bold"}
+
+
+class ThemedApp(App[str]):
+    """An app in one of our two themes; Ctrl+T turns to the other."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+t", "theme", "Theme", show=False, priority=True)]
+
+    def __init__(self, theme: str) -> None:
+        super().__init__()
+        for each in THEMES:
+            self.register_theme(each)
+        self.theme = theme
+        self.animation_level = "none"  # keys answer at once, and a picture is the same every time
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Colours of ours that Textual does not have."""
+        return OWN
+
+    def action_theme(self) -> None:
+        """Dark to light and back."""
+        self.theme = LIGHT if self.theme == DARK else DARK

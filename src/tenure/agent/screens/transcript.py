@@ -49,12 +49,12 @@ FRAME_S: Final = 1 / 20  # between two drawings
 _VIRTUAL: Final = frozenset({"delimiter"})  # which is told by its boundary
 
 
-class Transcript(VerticalScroll):
+class TranscriptView(VerticalScroll):
     """What was said and done, newest last."""
 
     DEFAULT_CSS = """
-    Transcript { height: 1fr; padding: 1 1 0 1; background: $background; scrollbar-size-vertical: 1; }
-    Transcript:focus { scrollbar-color: $primary; }
+    TranscriptView { height: 1fr; padding: 1 1 0 1; background: $background; scrollbar-size-vertical: 1; }
+    TranscriptView:focus { scrollbar-color: $primary; }
     """
 
     def __init__(self) -> None:

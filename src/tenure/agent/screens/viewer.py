@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
 from tenure.agent.screens import clean, viewer_rows
-from tenure.agent.screens.build import Builder, Picks
+from tenure.agent.screens.build import ConversationBuilder, Picks
 from tenure.agent.screens.contents import lists
 from tenure.agent.screens.details import Details
-from tenure.agent.screens.history import MOST, Found, History, find
-from tenure.agent.screens.themes import DARK, LIGHT, OWN, THEMES
-from tenure.agent.screens.widgets import RowList, Text
+from tenure.agent.screens.history import MOST, History, Occurrence, find
+from tenure.agent.screens.themes import DARK, ThemedApp
+from tenure.agent.screens.widgets import MeasuredText, RowList
 from tenure.engine.meter.price import prices_for
 from tenure.errors import TenureError
 
@@ -26,7 +26,7 @@ TABS: Final[Mapping[str, str]] = {
     "objects": "Objects",
     "calls": "Calls",
     "commits": "Commits",
-    "found": "Found",
+    "found": "Occurrence",
 }
 
 
@@ -69,7 +69,7 @@ class ContextViewer(Screen[str]):
     def __init__(
         self,
         history: History,
-        builder: Builder | None = None,
+        builder: ConversationBuilder | None = None,
         *,
         again: Callable[[], History] | None = None,
         busy: Callable[[], bool] = lambda: False,
@@ -86,7 +86,7 @@ class ContextViewer(Screen[str]):
         self._prices = prices_for(history.model)
         self._details = Details(history, self._lists, self._prices)
         self._picks = Picks()
-        self._found: tuple[Found, ...] = ()
+        self._found: tuple[Occurrence, ...] = ()
         self._only_changes = True
 
     def compose(self) -> ComposeResult:
@@ -98,7 +98,7 @@ class ContextViewer(Screen[str]):
                     with TabPane(f"{n} {title}", id=name):
                         yield RowList(*getattr(viewer_rows, name.upper()), id=f"{name}-rows", empty=_EMPTY[name])
             with VerticalScroll(id="detail"):
-                yield Text(id="text")
+                yield MeasuredText(id="text")
         yield Input(id="search", placeholder="words to find in the whole record", compact=True)
         yield Footer(compact=True, show_command_palette=False)
 
@@ -204,7 +204,7 @@ class ContextViewer(Screen[str]):
         found = find(self._history, words)
         self.app.call_from_thread(self._found_all, words, found)  # pyright: ignore[reportUnknownMemberType] - Textual's
 
-    def _found_all(self, words: str, found: tuple[Found, ...]) -> None:
+    def _found_all(self, words: str, found: tuple[Occurrence, ...]) -> None:
         self._found = found
         self.query_one("#search", Input).remove_class("-open")
         if not found:
@@ -338,28 +338,13 @@ _EMPTY: Final = {
 }
 
 
-class ViewerApp(App[str]):
+class ViewerApp(ThemedApp):
     """Shows one session; returns the id of a conversation that was built."""
 
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+t", "theme", "Theme", show=False)]
-
-    def __init__(self, history: Callable[[], History], builder: Builder | None = None, *, theme: str = DARK) -> None:
-        super().__init__()
+    def __init__(self, history: Callable[[], History], builder: ConversationBuilder | None = None, *, theme: str = DARK) -> None:
+        super().__init__(theme)
         self._history, self._builder = history, builder
-        for each in THEMES:
-            self.register_theme(each)
-        self.theme = theme
-        self.animation_level = "none"  # keys answer at once, and a picture is the same every time
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Colours of ours that Textual does not have."""
-        return OWN
 
     def on_mount(self) -> None:
         """The viewer is all there is."""
         self.push_screen(ContextViewer(self._history(), self._builder), self.exit)
-
-    def action_theme(self) -> None:
-        """Dark to light and back."""
-        self.theme = LIGHT if self.theme == DARK else DARK

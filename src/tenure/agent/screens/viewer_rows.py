@@ -5,10 +5,10 @@ from typing import Final
 
 from tenure.agent.screens import clean
 from tenure.agent.screens.build import Picks
-from tenure.agent.screens.contents import Listed, Seen, Segment, State
+from tenure.agent.screens.contents import CallView, Listed, Segment, State
 from tenure.agent.screens.details import about_block
-from tenure.agent.screens.history import Found, History
-from tenure.agent.screens.widgets import Column, Row, Tone
+from tenure.agent.screens.history import History, Occurrence
+from tenure.agent.screens.widgets import Column, ListRow, Tone
 from tenure.engine.meter import figures
 from tenure.engine.meter.price import Prices
 from tenure.engine.view.edit import Commit
@@ -68,13 +68,13 @@ FOUND: Final = (
 _STATES: Final[dict[State, Tone]] = {"whole": "", "smaller": "warn", "gone": "dim"}
 
 
-def segment_rows(segments: Iterable[Segment], picks: Picks) -> Iterator[Row]:
+def segment_rows(segments: Iterable[Segment], picks: Picks) -> Iterator[ListRow]:
     """One row a segment; those that a brief stands for can be chosen."""
     for n, segment in enumerate(segments):
         box = ("[x]" if segment.key in picks.briefs else "[ ]") if segment.key else ""
         span = f"{segment.start}–{segment.stop - 1}" if segment.stop > segment.start else "none"
         words = f"{segment.title}: {segment.text}" if segment.text else segment.title
-        yield Row(
+        yield ListRow(
             key=str(n),
             cells=(
                 box,
@@ -88,11 +88,11 @@ def segment_rows(segments: Iterable[Segment], picks: Picks) -> Iterator[Row]:
         )
 
 
-def turn_rows(turns: Iterable[Listed], picks: Picks, prices: Prices) -> Iterator[Row]:
+def turn_rows(turns: Iterable[Listed], picks: Picks, prices: Prices) -> Iterator[ListRow]:
     """One row a turn, each with a box."""
     for turn in turns:
         number = int(turn.object.partition(":")[2])
-        yield Row(
+        yield ListRow(
             key=turn.object,
             cells=(
                 "[x]" if number in picks.turns else "[ ]",
@@ -108,11 +108,11 @@ def turn_rows(turns: Iterable[Listed], picks: Picks, prices: Prices) -> Iterator
         )
 
 
-def object_rows(objects: Iterable[Listed], prices: Prices) -> Iterator[Row]:
+def object_rows(objects: Iterable[Listed], prices: Prices) -> Iterator[ListRow]:
     """One row an object."""
     for each in objects:
         tone = _STATES[each.state]
-        yield Row(
+        yield ListRow(
             key=each.object,
             cells=(
                 "⚑" if each.pinned else "",
@@ -136,14 +136,14 @@ def _state(listed: Listed) -> str:
     return f"− {listed.how.removeprefix('strip ')}" if listed.how.startswith("strip ") else listed.how
 
 
-def call_rows(history: History, calls: Iterable[Seen]) -> Iterator[Row]:
+def call_rows(history: History, calls: Iterable[CallView]) -> Iterator[ListRow]:
     """One row a call of the model, and one for what it would see next."""
     commits = {commit.n: commit for commit in history.commits}
     for call in calls:
         usage = history.usages.get(call.entry)
         cached = figures.share(usage.cache_read / usage.prompt) if usage is not None and usage.prompt else ""
         why = "; ".join(commits[n].reason for n in call.commits)
-        yield Row(
+        yield ListRow(
             key=str(call.call),
             cells=(
                 str(call.call),
@@ -159,10 +159,10 @@ def call_rows(history: History, calls: Iterable[Seen]) -> Iterator[Row]:
         )
 
 
-def commit_rows(commits: Iterable[Commit]) -> Iterator[Row]:
+def commit_rows(commits: Iterable[Commit]) -> Iterator[ListRow]:
     """One row a commit."""
     for commit in commits:
-        yield Row(
+        yield ListRow(
             key=str(commit.n),
             cells=(
                 str(commit.n),
@@ -175,11 +175,11 @@ def commit_rows(commits: Iterable[Commit]) -> Iterator[Row]:
         )
 
 
-def found_rows(history: History, found: Iterable[Found]) -> Iterator[Row]:
+def found_rows(history: History, found: Iterable[Occurrence]) -> Iterator[ListRow]:
     """One row a block that holds the words."""
     for each in found:
         block = history.read(each.at[0]).blocks[each.at[1]]
-        yield Row(
+        yield ListRow(
             key=f"entry:{each.at[0]}/{each.at[1]}",
             cells=(str(each.at[0]), clean.line(about_block(history, each.at, block), 60), each.words),
             tones=("dim", "mark", ""),

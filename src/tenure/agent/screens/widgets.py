@@ -36,7 +36,7 @@ class Column(Struct, frozen=True, kw_only=True, gc=False):
     above: int = 0
 
 
-class Row(Struct, frozen=True, kw_only=True, gc=False):
+class ListRow(Struct, frozen=True, kw_only=True, gc=False):
     """Harmless texts, one per column, and the tones of those that have one. `key` says what the row stands for."""
 
     key: str
@@ -99,11 +99,11 @@ class RowList(ScrollView, can_focus=True):
     def __init__(self, *columns: Column, id: str | None = None, empty: str = "nothing here") -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._columns = columns
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[ListRow] = ()
         self._places: dict[str, int] = {}
         self._empty = empty
 
-    def show(self, rows: Sequence[Row], *, at: str = "") -> None:
+    def show(self, rows: Sequence[ListRow], *, at: str = "") -> None:
         """Put other rows in place; the cursor stays on its row where that is still there."""
         wanted = at or self.key
         self._rows = rows
@@ -225,7 +225,7 @@ def fitted(text: str, room: int, *, right: bool = False) -> str:
     return " " * (room - wide) + text if right else text + " " * (room - wide)
 
 
-class Text(Static):
+class MeasuredText(Static):
     """A `Static` that is measured anew whenever it changes.
 
     Textual (8.2) remembers a widget's height by a count that it raises once for all changes up to the widget's next idle moment. A second change, behind
@@ -239,11 +239,11 @@ class Text(Static):
         super().update(content, layout=layout)
 
 
-class Reading(ModalScreen[None]):
+class TextPage(ModalScreen[None]):
     """A heading and a text; any of Escape, q and Enter closes it."""
 
     DEFAULT_CSS = """
-    Reading {
+    TextPage {
         align: center middle;
         #page { width: 100%; max-width: 120; height: auto; max-height: 90%; background: $surface; border: round $primary; padding: 0 1; }
         #name { text-style: bold; margin: 0 0 1 0; }

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tenure.agent.approval import Mode
 from tenure.agent.breaker import Breaker, Deed
-from tenure.agent.catalogue import Chosen, chosen, is_scripted, script_path
+from tenure.agent.catalogue import ModelChoice, chosen, is_scripted, script_path
 from tenure.agent.events import CallDone, CallStarted, Committed, Event, Recalled, Replied, SessionOpened, TurnDone
 from tenure.agent.session import Agent
 from tenure.agent.settings import Allowance, Settings, World
@@ -259,7 +259,7 @@ def _begun(store: Records, setup: Setup, session: str, settings: Settings, world
         store.create(sheet)
 
 
-def _known(choice: Chosen, settings: Settings, world: World) -> Chosen:
+def _known(choice: ModelChoice, settings: Settings, world: World) -> ModelChoice:
     """The model with the name and the API that its script gives it."""
     if world.speaker is not None:
         speaker = world.speaker(choice)

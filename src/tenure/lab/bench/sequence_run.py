@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.catalogue import Chosen
+from tenure.agent.catalogue import ModelChoice
 from tenure.agent.events import Event
 from tenure.agent.settings import World
 from tenure.apis.reply import Delta, WholeReply
@@ -131,7 +131,7 @@ def _world(sequence: Sequence, setup: Setup, world: World, home: Path) -> World:
         return outside
     player = Player(sequence.script(episodes=setup.condition.episodes))
 
-    def speaks(_: Chosen) -> Speaker:
+    def speaks(_: ModelChoice) -> Speaker:
         return player
 
     return dataclasses.replace(outside, speaker=speaks)

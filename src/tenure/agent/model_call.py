@@ -61,7 +61,7 @@ class Cut(Struct, frozen=True, kw_only=True):
     said: str = ""
 
 
-class Asking:
+class ModelCall:
     """Asks one model. Mutable: it hears."""
 
     def __init__(
