@@ -71,6 +71,8 @@ def test_every_command_is_found_wherever_it_stands(script: str, found: list[str]
         ("ls\r", "control characters"),
         ("$(" * 50 + "ls" + ")" * 50, "too many expansions in each other"),
         ("ls " + "x" * 100_000, "too long"),
+        ("x=(" * 30_000, "too long"),
+        ("ls | " * 18_000, "too long"),
     ],
 )
 def test_what_is_not_understood_is_said(script: str, said: str) -> None:
@@ -92,6 +94,7 @@ def test_what_is_not_understood_is_said(script: str, said: str) -> None:
         "cat <<E\nE\\\n\ntouch x\nE",
         "l\\\ns",
         "[ a > b ]",
+        'x=env; y=$x\u00e9 cat "$y"',  # which letters a name has depends on the locale
         "case a in?b) ls;; esac",
         "echo a<(ls)",
         "\\\n#ls",

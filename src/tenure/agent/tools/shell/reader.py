@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST: Final = 100_000  # characters
+NESTED: Final = 3_000  # brackets and bars, of which the grammar's time is the square
 DEEPEST: Final = 12  # substitutions within substitutions
 _SUMS: Final = 50
 
@@ -76,7 +77,7 @@ _ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'"
 
 def parsed(text: str, known: Mapping[str, str] | None = None) -> Script:
     """The commands of a script; `known` are variables whose values are settled, such as HOME."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or text.count("(") + text.count("|") > NESTED:
         return Script(commands=(), odd=("it is too long to be looked through",))
     reader = _Reader(text, {name: value for name, value in (known or {}).items() if not _is_set(name, text)}, 0)
     odd = ("control characters",) if _CONTROL.search(text) else ()
@@ -179,6 +180,8 @@ class _Reader:
             self._commands([root], 0, len(self._text))
         except _Odd as error:
             self.odd.append(str(error))
+        except (IndexError, ValueError):  # a tree of a shape that is not known here
+            self.odd.append("something that cannot be read")
 
     def _of(self, node: "Node") -> str:
         return self._text[node.start_byte : node.end_byte]
@@ -585,7 +588,7 @@ class _Reader:
         match node.type:
             case "simple_expansion":
                 found = _NAME.fullmatch(text, 1)
-                if found is None or (found[1] and re.match(r"\w", self._text[node.end_byte : node.end_byte + 1], re.ASCII)):
+                if found is None or (found[1] and re.match(r"\w", self._text[node.end_byte : node.end_byte + 1])):
                     raise _Odd("something that is no variable")
                 self._variable(spelling, found[1] or found[0], quoted=quoted)
             case "expansion":
