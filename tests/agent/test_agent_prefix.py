@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from holding import Outside, call, end, folder, heard, says
@@ -23,7 +24,7 @@ OTHER = {"openai-chat": "gpt-5", "openai-responses": "gpt-5", "anthropic": "clau
 async def opened(outside: Outside, dialect: str, url: str, **settings: object) -> Agent:
     base = f"{url}/v1" if dialect.startswith("openai") else url
     world = outside.world(speaker=lambda choice: SdkSpeaker(choice.name or MODELS[dialect], dialect, base_url=base, api_key=KEY))
-    usual = {"folder": outside.where, "model": f"{dialect}:{MODELS[dialect]}", "base_url": base, "mode": Mode.ASK}
+    usual: dict[str, Any] = {"folder": outside.where, "model": f"{dialect}:{MODELS[dialect]}", "base_url": base, "mode": Mode.ASK}
     return await Agent.open(Settings(**(usual | settings)), world)
 
 

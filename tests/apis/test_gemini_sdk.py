@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
@@ -105,3 +107,18 @@ def test_a_model_answers_questions(name: str) -> None:
     assert answer.stop == "STOP"
     assert (caught.value.kind, caught.value.retry_after_s) == (Failure.RATE_LIMITED, 3.0)
     assert b"Count." in provider.seen[0].body
+
+
+def test_the_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[2] / "examples" / "gemini.py"
+    look = Reply(
+        calls=(Call(name="read", arguments='{"path":"pyproject.toml"}'), Call(name="recall", arguments='{"words":"tests"}'))
+    )
+    with provided(look, Reply(text="Those marked long.")) as (provider, _, url):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("GEMINI_API_KEY", "k")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url)
+        monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+        run_path(str(example), run_name="__main__")
+    assert [seen.violations for seen in provider.seen] == [(), ()]
+    assert capsys.readouterr().out.startswith("Those marked long.\n")
