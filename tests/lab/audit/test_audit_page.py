@@ -302,13 +302,17 @@ def test_policies_are_compared_over_the_sessions_that_have_them() -> None:
 @pytest.mark.parametrize(
     ("usd_", "needs", "ending"),
     [
-        (0.75, (), "cwl under a ceiling of 400 would have saved 25\u202f% and lost nothing that later steps used."),
+        (
+            0.75,
+            (),
+            "The cheapest policy tried, cwl under a ceiling of 400, would have saved 25\u202f% and lost nothing that later steps used.",
+        ),
         (
             0.75,
             (need("a"), need("b", verdict="routed")),
-            "would have saved 25\u202f%; of what later steps used it left 1 lost and 1 one recall away.",
+            "would have saved 25\u202f%; of the strings that later steps used, 1 is lost and 1 is one recall away.",
         ),
-        (1.5, (), "No policy that was tried would have cost less."),
+        (1.5, (), "No policy tried would have cost less."),
     ],
 )
 def test_the_verdict_says_what_was_paid_and_what_the_cheapest_policy_would_have_saved_and_missed(

@@ -65,6 +65,11 @@ class Sheet(Struct, frozen=True, kw_only=True):
     detail: Detail
     stacks: Stacks
 
+    @property
+    def verdict(self) -> str:
+        """What the session cost, and what would have been saved."""
+        return verdict([self.audit])
+
     def usd(self, amount: float) -> str:
         """An amount of the session."""
         return text.usd(amount, assumed=self.audit.session.is_assumed)
@@ -134,10 +139,14 @@ def verdict(audits: Sequence[Audit]) -> str:
         return said
     best = min(every, key=lambda run: (run["usd"], run["lost"]))
     if best["usd"] >= paid:
-        return f"{said} No policy that was tried would have cost less."
-    missed = [f"{best[name]:,} {how}" for name, how in (("lost", "lost"), ("routed", "one recall away")) if best[name]]
-    needs = f"; of what later steps used it left {' and '.join(missed)}" if missed else " and lost nothing that later steps used"
-    return f"{said} {text.line(best['policy'], 60)} under {_limit(best['budget'])} would have saved {text.percent(1 - best['usd'] / paid)}{needs}."
+        return f"{said} No policy tried would have cost less."
+    counts = [(best[name], how) for name, how in (("lost", "lost"), ("routed", "one recall away")) if best[name]]
+    missed = [f"{count:,} {'is' if count == 1 else 'are'} {how}" for count, how in counts]
+    needs = (
+        f"; of the strings that later steps used, {' and '.join(missed)}" if missed else " and lost nothing that later steps used"
+    )
+    limit, saved = _limit(best["budget"]), text.percent(1 - best["usd"] / paid)
+    return f"{said} The cheapest policy tried, {text.line(best['policy'], 60)} under {limit}, would have saved {saved}{needs}."
 
 
 def title_of(audit: Audit) -> str:
