@@ -30,14 +30,8 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     trusted: bool = False  # what it says only reads is taken to only read
 
 
-class _Entry(Struct, frozen=True, kw_only=True):
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    cwd: str = ""
-    url: str = ""
-    headers: dict[str, str] = {}
-    trusted: bool = False
+class _Entry(ServerConfig, frozen=True, kw_only=True):
+    name: str = ""
     type: str = ""
     disabled: bool = False
 

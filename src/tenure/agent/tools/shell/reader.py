@@ -26,6 +26,7 @@ from tenure.agent.tools.shell.script import (
     Script,
     Word,
 )
+from tenure.extras import not_installed
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -93,9 +94,11 @@ def parsed(text: str, known: Mapping[str, str] | None = None) -> Script:
 
 @cache
 def _parser() -> "Parser":
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+    except ModuleNotFoundError as error:
+        raise not_installed(error) or error from error
     return Parser(Language(tree_sitter_bash.language()))
 
 
