@@ -14,6 +14,9 @@ from tenure.errors import InputError
         ("openai-chat:gpt-5", "", "openai-chat", "openai"),
         ("openai-responses:qwen3", "http://127.0.0.1:8000/v1", "openai-responses", ""),
         ("anthropic:claude-opus-4-5", "", "anthropic", "anthropic"),
+        ("google:gemini-3-pro", "", "gemini", "google"),
+        ("gemini:gemini-3-pro", "", "gemini", "google"),
+        ("gemini:gemini-3-pro", "http://127.0.0.1:8000", "gemini", ""),
     ],
 )
 def test_a_name_says_which_api_is_spoken_and_with_whom(spec: str, base_url: str, api: str, provider: str) -> None:

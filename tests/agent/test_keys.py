@@ -24,6 +24,9 @@ def test_the_environment_counts_before_the_file_and_the_providers_variable_befor
     groq = chosen("openai:llama", base_url="https://api.groq.com/openai/v1")
     assert key_for(gpt, {"OPENAI_API_KEY": "sk-env"}, tmp_path) == "sk-env"
     assert key_for(gpt, {}, tmp_path) == SECRET
+    gemini = chosen("gemini:gemini-3-pro")
+    assert key_for(gemini, {"GOOGLE_API_KEY": "g"}, tmp_path) == "g"
+    assert key_for(gemini, {"GOOGLE_API_KEY": "g", "GEMINI_API_KEY": "own"}, tmp_path) == "own"
     assert key_for(groq, {"GROQ_API_KEY": "gsk-env", "OPENAI_API_KEY": "sk-env"}, tmp_path) == "gsk-env"
 
 
