@@ -1,6 +1,6 @@
 """Carrying out the calls of one reply (an edge).
 
-CallRunner that change nothing and stand next to each other run together; one that changes something runs alone, in its place. What ran together is
+Calls that change nothing and stand next to each other run together; one that changes something runs alone, in its place. What ran together is
 recorded together, in the order of the calls, as soon as all of it is done: so the result of whatever changed the world is in the record before
 anything else happens.
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, TabbedContent
 from tui_stage import call, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
@@ -122,6 +122,7 @@ def test_words_are_found_in_the_whole_record(tmp_path: Path) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: app.screen.query_one("#found-rows", RowList).count)
         assert app.screen.query_one("#found-rows", RowList).count == 1
+        assert app.screen.query_one("#lists", TabbedContent).get_tab("found").label_text == "6 Found"
         assert "dropped in skip() of part 1" in text_of(app)
 
     viewed(session_file(tmp_path / "session.json"), play)

@@ -1,7 +1,7 @@
 """The context viewer: what a session is made of, what the model saw at any call, and what to make of it (an edge)."""
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,13 +20,16 @@ from tenure.agent.screens.widgets import MeasuredText, RowList
 from tenure.engine.meter.price import prices_for
 from tenure.errors import TenureError
 
+if TYPE_CHECKING:
+    from tenure.context import Context
+
 TABS: Final[Mapping[str, str]] = {
     "segments": "Segments",
     "turns": "Turns",
     "objects": "Objects",
     "calls": "Calls",
     "commits": "Commits",
-    "found": "Occurrence",
+    "found": "Found",
 }
 
 
@@ -253,55 +256,40 @@ class ContextViewer(Screen[str]):
 
     def action_pin(self) -> None:
         """Pin an object, or let it go."""
-        key, context = self._rows(self._tab).key, self._history.context
-        if context is None or not key or self._waits():
-            return
-        try:
-            released = context.unpin(key)
-            if not released:
-                context.pin(key)
-        except TenureError as error:
-            self._say(error)
-            return
-        self._anew(f"{'unpinned' if released else 'pinned'} {key}")
+        self._change(_pin)
 
     def action_restore(self) -> None:
         """Show an object whole again."""
-        key, context = self._rows(self._tab).key, self._history.context
-        if context is None or not key or self._waits():
-            return
-        try:
-            commit = context.restore(key)
-        except TenureError as error:
-            self._say(error)
-            return
-        self._anew(f"{key} is shown whole" if commit is None else f"{key} restored: commit {commit.n}")
+        self._change(_restore)
+
+    def action_undo(self) -> None:
+        """Put back what a commit changed."""
+        self._change(_undo)
 
     def action_recall(self) -> None:
         """Put what left the window at its end, as if the model had recalled it."""
+        if self._recall is not None:
+            self._apply(self._recall)
+
+    # --- Inner
+
+    def _change(self, change: "Callable[[Context, str], str]") -> None:
+        """Change a live session by what is under the cursor."""
+        context = self._history.context
+        if context is not None:
+            self._apply(lambda key: change(context, key))
+
+    def _apply(self, change: Callable[[str], str]) -> None:
+        """Do what `change` does with the key under the cursor, say what came of it, and read the session anew."""
         key = self._rows(self._tab).key
-        if self._recall is None or not key or self._waits():
+        if not key or self._waits():
             return
         try:
-            said = self._recall(key)
+            said = change(key)
         except TenureError as error:
             self._say(error)
             return
         self._anew(said)
-
-    def action_undo(self) -> None:
-        """Put back what a commit changed."""
-        key, context = self._rows("commits").key, self._history.context
-        if context is None or not key or self._waits():
-            return
-        try:
-            commit = context.undo(int(key))
-        except TenureError as error:
-            self._say(error)
-            return
-        self._anew(f"commit {key} undone: commit {commit.n}")
-
-    # --- Inner
 
     def _anew(self, said: str) -> None:
         self.notify(said, markup=False)
@@ -336,6 +324,23 @@ _EMPTY: Final = {
     "commits": "nothing has left the window",
     "found": "nothing found",
 }
+
+
+def _pin(context: "Context", key: str) -> str:
+    if context.unpin(key):
+        return f"unpinned {key}"
+    context.pin(key)
+    return f"pinned {key}"
+
+
+def _restore(context: "Context", key: str) -> str:
+    commit = context.restore(key)
+    return f"{key} is shown whole" if commit is None else f"{key} restored: commit {commit.n}"
+
+
+def _undo(context: "Context", key: str) -> str:
+    commit = context.undo(int(key))
+    return f"commit {key} undone: commit {commit.n}"
 
 
 class ViewerApp(ThemedApp):
