@@ -129,7 +129,9 @@ def split() -> tuple[History, tuple[Segment, ...]]:
         )
     ]
     entries = [entry for draft in drafts for entry in placing.append(draft).entries]
-    brief = Insert(before_entry=8, order=0, key="p0", role=Role.USER, text="what was: read:1@aaaa", tokens=3)
+    brief = Insert(
+        before_entry=8, order=0, key="p0", role=Role.USER, text="what was: read:1@aaaa", tokens=3, stands_for="history"
+    )
     edits = [Drop(entry=n, block=0) for n in range(8) if n not in (0, 5)]
     commits = (
         Commit(n=0, entries=3, policy="clip", moment="admission", reason="", edits=(_clip(2),)),
@@ -289,7 +291,9 @@ def _brief(context: Context, before: int, text: str) -> None:
         for block, facts in enumerate(index.entries[entry].blocks)
         if facts.origin is not Origin.HUMAN
     ]
-    insert = Insert(before_entry=before, order=0, key="p0", role=Role.USER, text=text, tokens=by_words(text))
+    insert = Insert(
+        before_entry=before, order=0, key="p0", role=Role.USER, text=text, tokens=by_words(text), stands_for="history"
+    )
     commit = Commit(
         n=len(context.session.commits), entries=len(index), policy="handoff", moment="manual", reason="", edits=(*edits, insert)
     )
