@@ -8,8 +8,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
-from msgspec import Struct
-
 from tenure.lab.events import At
 from tenure.lab.harm.passage import Message, Passage
 
@@ -19,25 +17,11 @@ _NOWHERE: Final[list[int]] = []
 _WORD = re.compile(r"\w{3,64}")
 
 
-class Held(Struct, frozen=True, kw_only=True, gc=False):
-    """A passage as far as the detector needs it later."""
-
-    at: At
-    kind: str
-    origin: str
-    role: str
-    tool: str
-    error: bool
-    thing: str | At
-    objects: tuple[str, ...]
-    text: str
-
-
 class Holdings:
     """The messages so far, by the words in them. Mutable, grown with the record; it keeps their texts."""
 
     def __init__(self) -> None:
-        self._held: list[Held] = []
+        self._held: list[Passage] = []
         self._by_place: dict[At, int] = {}
         self._by_word: dict[str, list[int]] = {}  # ordinals of passages, ascending
 
@@ -45,17 +29,16 @@ class Holdings:
         """Take in the next message. O(its length)."""
         for passage in message.passages:
             ordinal = len(self._held)
-            held = _held(passage, message.role)
-            self._held.append(held)
+            self._held.append(passage)
             self._by_place[passage.at] = ordinal
-            for word in set(_WORD.findall(held.text)):
+            for word in set(_WORD.findall(passage.text)):
                 self._by_word.setdefault(word, []).append(ordinal)
 
-    def at(self, place: At) -> Held:
+    def at(self, place: At) -> Passage:
         """The passage at a place."""
         return self._held[self._by_place[place]]
 
-    def find(self, text: str, before: int) -> tuple[Held, ...] | None:
+    def find(self, text: str, before: int) -> tuple[Passage, ...] | None:
         """The passages of entries below `before` that hold `text`, oldest first; None when it is too common to be looked for."""
         lists = [self._by_word.get(word, _NOWHERE) for word in words_of(text)]
         if not lists:
@@ -100,17 +83,3 @@ def _joins(text: str, place: int, edge: str) -> bool:
 
 def _is_of_word(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-def _held(passage: Passage, role: str) -> Held:
-    return Held(
-        at=passage.at,
-        kind=passage.kind,
-        origin=passage.origin,
-        role=role,
-        tool=passage.tool,
-        error=passage.error,
-        thing=passage.thing,
-        objects=passage.objects,
-        text=passage.text,
-    )

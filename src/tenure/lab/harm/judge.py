@@ -15,26 +15,26 @@ from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import TOOL_KINDS, Act, ToolKind, tools_that
 from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.lab.events import At, Category, HarmLine, Verdict
-from tenure.lab.harm.holdings import Held, Holdings, holds, words_of
+from tenure.lab.harm.holdings import Holdings, holds, words_of
 from tenure.lab.harm.names import USUAL_FILES, Form, Kind
-from tenure.lab.harm.passage import plain
+from tenure.lab.harm.passage import Passage, plain
 from tenure.lab.harm.use import Use, Wanted
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class MissingNeed(Struct, frozen=True, kw_only=True):
     """What a rule may look at: the use, the newest passage that held what is missing, and whether a handle of it is still shown."""
 
     use: Use
-    held: Held
+    held: Passage
     named: bool  # a visible residue names its object, but gives no cue
 
 
-class RuleOf(Struct, frozen=True, kw_only=True):
+class CategoryRule(Struct, frozen=True, kw_only=True):
     """A rule by its name."""
 
     name: str
     category: Category
-    holds: Callable[[Case], bool]
+    holds: Callable[[MissingNeed], bool]
 
 
 _READS: Final = tools_that(Act.READ, Act.EDITOR)
@@ -46,67 +46,67 @@ _FAILURES = re.compile(r"\b(?:Traceback|FAILED|panicked|Exit code [1-9]|exit sta
 _FAILED_WITHIN: Final = 4_000  # characters of an output that say whether it failed
 
 
-def _is_contract(case: Case) -> bool:
-    held = case.held
+def _is_contract(need: MissingNeed) -> bool:
+    held = need.held
     if held.origin in ("human", "harness") or held.role == "system":
         return True
     return tool_name(held.tool) == "skill" if held.tool else False
 
 
-def _reads_contract(case: Case) -> bool:
-    return case.held.kind == "tool_call" and _CONTRACTS.search(case.held.text[:_FAILED_WITHIN]) is not None and _is_read(case)
+def _reads_contract(need: MissingNeed) -> bool:
+    return need.held.kind == "tool_call" and _CONTRACTS.search(need.held.text[:_FAILED_WITHIN]) is not None and _is_read(need)
 
 
-def _is_state(case: Case) -> bool:
-    return bool(case.held.tool) and tool_name(case.held.tool) in _STATES
-
-
-def _is_failure(case: Case) -> bool:
-    held = case.held
-    if held.kind != "tool_result" or _is_read(case):
+def _is_failure(need: MissingNeed) -> bool:
+    held = need.held
+    if held.kind != "tool_result" or _is_read(need):
         return False
     return held.error or _FAILURES.search(held.text[:_FAILED_WITHIN]) is not None
 
 
-def _is_read(case: Case) -> bool:
-    return bool(case.held.tool) and tool_name(case.held.tool) in _READS
+def _is_read(need: MissingNeed) -> bool:
+    return bool(need.held.tool) and tool_name(need.held.tool) in _READS
 
 
-def _is_locator(case: Case) -> bool:
-    return case.use.kind is Kind.LOCATOR and case.use.form is not Form.NUMBER
-
-
-def _is_verbatim(case: Case) -> bool:
-    return case.use.kind is Kind.VERBATIM and (not _is_output(case))
-
-
-def _is_output(case: Case) -> bool:
+def _is_output(need: MissingNeed) -> bool:
     """Whether it was the output of a command or a search: rows and lines, not a source text."""
-    if case.held.kind != "tool_result" or _is_read(case):
+    if need.held.kind != "tool_result" or _is_read(need):
         return False
-    return TOOL_KINDS.get(tool_name(case.held.tool)) is not ToolKind.DURABLE
+    return TOOL_KINDS.get(tool_name(need.held.tool)) is not ToolKind.DURABLE
 
 
 # The first that holds decides; the last holds always.
 RULES: Final = (
-    RuleOf(name="a handle is shown, no cue", category=Category.ROUTING, holds=lambda case: case.named),
-    RuleOf(name="held by instructions", category=Category.CONTRACT, holds=_is_contract),
-    RuleOf(name="held by a read of instructions", category=Category.CONTRACT, holds=_reads_contract),
-    RuleOf(name="held by a task list", category=Category.LIVE, holds=_is_state),
-    RuleOf(name="held by a failure", category=Category.LIVE, holds=_is_failure),
-    RuleOf(name="is a locator", category=Category.LOCATOR, holds=_is_locator),
-    RuleOf(name="is a line of a source", category=Category.VERBATIM, holds=_is_verbatim),
-    RuleOf(name="is a detail", category=Category.EVIDENCE, holds=lambda _case: True),
+    CategoryRule(name="a handle is shown, no cue", category=Category.ROUTING, holds=lambda need: need.named),
+    CategoryRule(name="held by instructions", category=Category.CONTRACT, holds=_is_contract),
+    CategoryRule(name="held by a read of instructions", category=Category.CONTRACT, holds=_reads_contract),
+    CategoryRule(
+        name="held by a task list",
+        category=Category.LIVE,
+        holds=lambda need: bool(need.held.tool) and tool_name(need.held.tool) in _STATES,
+    ),
+    CategoryRule(name="held by a failure", category=Category.LIVE, holds=_is_failure),
+    CategoryRule(
+        name="is a locator",
+        category=Category.LOCATOR,
+        holds=lambda need: need.use.kind is Kind.LOCATOR and need.use.form is not Form.NUMBER,
+    ),
+    CategoryRule(
+        name="is a line of a source",
+        category=Category.VERBATIM,
+        holds=lambda need: need.use.kind is Kind.VERBATIM and not _is_output(need),
+    ),
+    CategoryRule(name="is a detail", category=Category.EVIDENCE, holds=lambda _need: True),
 )
 
 
-def classify(case: Case) -> tuple[Category, str]:
+def classify(need: MissingNeed) -> tuple[Category, str]:
     """The category and the rule that decided it."""
-    decided = next(rule for rule in RULES if rule.holds(case))
+    decided = next(rule for rule in RULES if rule.holds(need))
     return decided.category, decided.name
 
 
-class Taken(Struct, frozen=True, gc=False):
+class Removal(Struct, frozen=True, gc=False):
     """What happened to a block: by which commit, how long the record was then, and what stands in its place."""
 
     commit: int
@@ -114,7 +114,7 @@ class Taken(Struct, frozen=True, gc=False):
     instead: str = ""
 
 
-class Residue(Struct, frozen=True, gc=False):
+class ShownResidue(Struct, frozen=True, gc=False):
     """A text that a commit put into the view, and the handles that it says it names."""
 
     text: str
@@ -125,9 +125,9 @@ class Window:
     """The view, told by commits. Mutable."""
 
     def __init__(self) -> None:
-        self.taken: dict[At, Taken] = {}
+        self.taken: dict[At, Removal] = {}
         self.unseen: set[At] = set()  # by the recorded agent itself, when it went on
-        self._residues: dict[str | At, Residue] = {}  # by key of the inserted entry, or by the place of the replaced block
+        self._residues: dict[str | At, ShownResidue] = {}  # by key of the inserted entry, or by the place of the replaced block
 
     def commit(self, number: int, entries: int, edits: tuple[Edit, ...], *, recorded: bool = False) -> None:
         """Take in a commit. O(its edits), and O(what had left) of one that the recorded agent made itself."""
@@ -135,29 +135,29 @@ class Window:
         for edit in edits:
             match edit:
                 case Drop():
-                    self._take((edit.entry, edit.block), Taken(number, entries))
+                    self._take((edit.entry, edit.block), Removal(number, entries))
                     last = max(last, edit.entry)
                 case Replace():
                     at, text = (edit.entry, edit.block), plain(edit.text)
-                    self._take(at, Taken(number, entries, text))
-                    self._residues[at] = Residue(text, edit.routes)
+                    self._take(at, Removal(number, entries, text))
+                    self._residues[at] = ShownResidue(text, edit.routes)
                 case Restore():
                     self.taken.pop((edit.entry, edit.block), None)
                     self._residues.pop((edit.entry, edit.block), None)
                 case Insert():
-                    self._residues[edit.key] = Residue(plain(edit.text), edit.routes)
+                    self._residues[edit.key] = ShownResidue(plain(edit.text), edit.routes)
                 case Remove():
                     self._residues.pop(edit.key, None)
         if recorded:
             self.unseen |= {(edit.entry, edit.block) for edit in edits if isinstance(edit, Drop | Replace)}
             self.unseen |= {at for at in self.taken if at[0] <= last}
 
-    def shows(self, held: Held, text: str) -> bool:
+    def shows(self, held: Passage, text: str) -> bool:
         """Whether a passage still shows a text that it held."""
         taken = self.taken.get(held.at)
         return taken is None or (bool(taken.instead) and holds(taken.instead, text))
 
-    def residues(self) -> Iterator[Residue]:
+    def residues(self) -> Iterator[ShownResidue]:
         """What commits put into the view and stands there now."""
         return iter(self._residues.values())
 
@@ -165,7 +165,7 @@ class Window:
         """Whether a residue holds a text."""
         return any(text in residue.text and holds(residue.text, text) for residue in self._residues.values())
 
-    def _take(self, at: At, taken: Taken) -> None:
+    def _take(self, at: At, taken: Removal) -> None:
         self._residues.pop(at, None)
         before = self.taken.get(at)
         # What was replaced before and is dropped now had left already, unless the replacement was all that showed it.
@@ -179,8 +179,8 @@ _RARE_WORD: Final = 6  # passages that may hold a word that is still a cue
 
 def judge(use: Use, window: Window, holdings: Holdings, call: int) -> HarmLine | None:
     """What became of a use; None when nothing of what it wants was touched."""
-    touched: list[tuple[Wanted, Taken]] = []
-    missing: list[tuple[Wanted, Taken]] = []
+    touched: list[tuple[Wanted, Removal]] = []
+    missing: list[tuple[Wanted, Removal]] = []
     for wanted in use.wanted:
         taken = _touched(use, wanted, window)
         if taken is None:
@@ -197,7 +197,7 @@ def judge(use: Use, window: Window, holdings: Holdings, call: int) -> HarmLine |
     if missing:
         route, named = _route(use, first, holders, window, holdings)
         verdict = "routed" if route else "lost"
-    category, rule = classify(Case(use=use, held=holders[-1], named=named and not route))
+    category, rule = classify(MissingNeed(use=use, held=holders[-1], named=named and not route))
     return HarmLine(
         call=call,
         entry=use.entry,
@@ -219,7 +219,7 @@ def judge(use: Use, window: Window, holdings: Holdings, call: int) -> HarmLine |
     )
 
 
-def _touched(use: Use, wanted: Wanted, window: Window) -> Taken | None:
+def _touched(use: Use, wanted: Wanted, window: Window) -> Removal | None:
     """The newest removal that touched a holder; None when there is none, or when the string was had again since."""
     holders = [held for held in wanted.holders if held.at not in window.unseen]
     taken = [window.taken[held.at] for held in holders if held.at in window.taken]
@@ -231,13 +231,13 @@ def _touched(use: Use, wanted: Wanted, window: Window) -> Taken | None:
     return newest
 
 
-def _is_source(use: Use, held: Held) -> bool:
+def _is_source(use: Use, held: Passage) -> bool:
     """Whether a passage that came after a removal gives the string back."""
     return use.part == "thinking" or held.kind != "thinking"
 
 
-def _is_visible(use: Use, wanted: Wanted, window: Window, holdings: Holdings, taken: Taken) -> bool:
-    def shown(holders: Iterable[Held], text: str) -> bool:
+def _is_visible(use: Use, wanted: Wanted, window: Window, holdings: Holdings, taken: Removal) -> bool:
+    def shown(holders: Iterable[Passage], text: str) -> bool:
         return any((held.at[0] < taken.entries or _is_source(use, held)) and window.shows(held, text) for held in holders)
 
     def stands(text: str) -> bool:
@@ -268,7 +268,7 @@ def _halves(path: str) -> Iterator[tuple[str, str]]:
         yield path[:place], path[place + 1 :]
 
 
-def _route(use: Use, wanted: Wanted, holders: list[Held], window: Window, holdings: Holdings) -> tuple[str, bool]:
+def _route(use: Use, wanted: Wanted, holders: list[Passage], window: Window, holdings: Holdings) -> tuple[str, bool]:
     """The handle that leads to a holder in one hop, if a cue stands beside it; and whether a handle is shown at all."""
     objects = {name for held in holders for name in (*held.objects, f"entry:{held.at[0]}", f"entry:{held.at[0]}/{held.at[1]}")}
     cues: tuple[str, ...] | None = None
@@ -285,7 +285,7 @@ def _route(use: Use, wanted: Wanted, holders: list[Held], window: Window, holdin
     return "", named
 
 
-def _handles(residue: Residue) -> Iterator[str]:
+def _handles(residue: ShownResidue) -> Iterator[str]:
     yield from residue.routes
     yield from (found[0] for found in _HANDLE.finditer(residue.text))
 

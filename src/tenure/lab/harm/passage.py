@@ -25,21 +25,18 @@ class Field(Struct, frozen=True, gc=False):
     text: str
 
 
-class Passage(Struct, frozen=True, kw_only=True):
+class Passage(Struct, frozen=True, kw_only=True, gc=False):
     """One block: where it is, what it is, and what it says."""
 
     at: At
     kind: str
     origin: str
+    role: str
     tool: str = ""
     error: bool = False
     objects: tuple[str, ...] = ()  # it is part of; the tool span first where there is one
     fields: tuple[Field, ...]
-
-    @property
-    def text(self) -> str:
-        """All that it says."""
-        return "\n".join([field.text for field in self.fields])
+    text: str  # of all fields
 
     @property
     def thing(self) -> str | At:
@@ -58,7 +55,9 @@ class Message(Struct, frozen=True, kw_only=True):
 def of_line(line: EntryLine) -> Message:
     """An entry of a replay."""
     return Message(
-        entry=line.entry, role=line.role, passages=tuple(_of_block(block, (line.entry, n)) for n, block in enumerate(line.blocks))
+        entry=line.entry,
+        role=line.role,
+        passages=tuple(_of_block(block, (line.entry, n), line.role) for n, block in enumerate(line.blocks)),
     )
 
 
@@ -68,15 +67,18 @@ def of_entry(entry: Entry, index: Index) -> Message:
     for number, block in enumerate(entry.blocks):
         at = (entry.n, number)
         facts = index.block(at)
+        fields = _fields(block.text, is_call=isinstance(block, ToolCall))
         passages.append(
             Passage(
                 at=at,
                 kind=kind_of(block),
                 origin=str(block.origin),
+                role=str(entry.role),
                 tool=index.spans[facts.span].tool if facts.span != NONE else "",
                 error=isinstance(block, ToolResult) and block.error,
                 objects=tuple(index.objects_of(at)),
-                fields=_fields(block.text, is_call=isinstance(block, ToolCall)),
+                fields=fields,
+                text=_joined(fields),
             )
         )
     return Message(entry=entry.n, role=str(entry.role), passages=tuple(passages))
@@ -89,17 +91,24 @@ def plain(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def _of_block(block: BlockLine, at: At) -> Passage:
+def _of_block(block: BlockLine, at: At, role: str) -> Passage:
     kind = block.kind or ""
+    fields = _fields(block.text or "", is_call=kind == "tool_call")
     return Passage(
         at=at,
         kind=kind,
         origin=block.origin or "",
+        role=role,
         tool=block.name or "",
         error=block.error is True,
         objects=() if block.objects is UNSET else block.objects or (),
-        fields=_fields(block.text or "", is_call=kind == "tool_call"),
+        fields=fields,
+        text=_joined(fields),
     )
+
+
+def _joined(fields: tuple[Field, ...]) -> str:
+    return "\n".join([field.text for field in fields])
 
 
 def _fields(text: str, *, is_call: bool) -> tuple[Field, ...]:

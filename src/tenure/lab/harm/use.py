@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.lab.events import At, StepPart
-from tenure.lab.harm.holdings import Held, Holdings, words_of
+from tenure.lab.harm.holdings import Holdings, words_of
 from tenure.lab.harm.names import (
     BODIES,
     COMMANDS,
@@ -98,7 +98,7 @@ class Wanted(Struct, frozen=True, kw_only=True, gc=False):
     """One string of a use and the passages that held it, oldest first."""
 
     text: str
-    holders: tuple[Held, ...]
+    holders: tuple[Passage, ...]
 
 
 class Use(Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ def uses(message: Message, holdings: Holdings) -> Iterator[Use]:
 
 
 _Found = tuple[str, Form, tuple[Wanted, ...]]  # the field's name, and what of it was held
-_Source = Callable[[Sequence[Held]], bool]  # whether lines with these holders were taken from them
+_Source = Callable[[Sequence[Passage]], bool]  # whether lines with these holders were taken from them
 
 
 class _Finder:
@@ -225,7 +225,7 @@ class _Finder:
             return
 
 
-def _things(holders: Sequence[Held]) -> int:
+def _things(holders: Sequence[Passage]) -> int:
     return len({held.thing for held in holders})
 
 
@@ -248,7 +248,7 @@ def _spellings(anchor: Anchor) -> Iterator[tuple[Form, str]]:
                 yield (Form.PATH if len(parts) - start > 1 else Form.FILE), end
 
 
-def _is_own(name: str, holders: Sequence[Held]) -> bool:
+def _is_own(name: str, holders: Sequence[Passage]) -> bool:
     """Whether a name is the session's own: it stood somewhere other than behind a module or class, as in `strconv.ParseUint`."""
     return any(_stands_bare(held.text, name) for held in holders)
 

@@ -14,8 +14,7 @@ from typing import Final
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
-from tenure.lab.harm.holdings import Held
-from tenure.lab.harm.passage import of_line
+from tenure.lab.harm.passage import Passage, of_line
 from tenure.lab.harm.use import Use
 from tenure.lab.harm.watch import uses_of
 from tenure.lab.protocols.runs import UNBOUNDED, without_head
@@ -95,7 +94,7 @@ class _Session:
     def _need(self, use: Use) -> tuple[int, int, str, bool] | None:
         """Age in tokens and in replies, the kind that held it last, and whether no other kind did; None where only thinking held it."""
         step = self._step[use.entry]
-        newest: list[Held] = []
+        newest: list[Passage] = []
         kinds: set[str] = set()
         for wanted in use.wanted:
             holders = [held for held in wanted.holders if held.kind != "thinking"]

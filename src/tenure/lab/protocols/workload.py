@@ -66,7 +66,7 @@ _LOOKED_AT: Final = 20_000  # characters of a text that are searched for these
 _ADDRESS_WITHIN: Final = 2_000  # characters of what came back, in which a web address says that it came from the web
 
 
-class RuleOf(Struct, frozen=True, kw_only=True):
+class WorkloadRule(Struct, frozen=True, kw_only=True):
     """A rule of the table: the class, and what must be so."""
 
     workload: Workload
@@ -92,37 +92,37 @@ class Counted(Struct, frozen=True, kw_only=True):
 
 # The first that holds decides; the last holds always.
 RULES: Final = (
-    RuleOf(
+    WorkloadRule(
         workload=Workload.TALK,
         says="fewer than 4 tool uses",
         holds=lambda counted: counted.count(*Use) < 4,
     ),
-    RuleOf(
+    WorkloadRule(
         workload=Workload.WEB,
         says="a quarter of the uses are of the web or a browser",
         holds=lambda counted: counted.share(Use.WEB) >= 0.25,
     ),
-    RuleOf(
+    WorkloadRule(
         workload=Workload.DIALOGUE,
         says="half of the uses are of tools of a domain, and a person spoke 3 times or more",
         holds=lambda counted: counted.share(Use.OTHER) >= 0.5 and counted.human_turns >= 3,
     ),
-    RuleOf(
+    WorkloadRule(
         workload=Workload.CODING,
         says="3 uses or more, and a tenth, change files",
         holds=lambda counted: counted.count(Use.EDIT, Use.WRITE) >= 3 and counted.share(Use.EDIT, Use.WRITE) >= 0.1,
     ),
-    RuleOf(
+    WorkloadRule(
         workload=Workload.COMMANDS,
         says="half of the uses are commands",
         holds=lambda counted: counted.share(Use.COMMAND) >= 0.5,
     ),
-    RuleOf(
+    WorkloadRule(
         workload=Workload.READING,
         says="half of the uses read or search",
         holds=lambda counted: counted.share(Use.READ, Use.SEARCH) >= 0.5,
     ),
-    RuleOf(workload=Workload.MIXED, says="none of the others", holds=lambda _counted: True),
+    WorkloadRule(workload=Workload.MIXED, says="none of the others", holds=lambda _counted: True),
 )
 
 
