@@ -65,3 +65,20 @@ def one_by_one(calls: int) -> Callable[[], object]:
 @pytest.mark.parametrize("play", [in_one_message, one_by_one])
 def test_many_parallel_calls_of_one_reply_are_taken_in_linear_steps(play: Callable[[int], Callable[[], object]]) -> None:
     assert growth(play, 150) < 5.5
+
+
+def one_more_request(messages: int) -> Callable[[], object]:
+    context = opened(ceiling=180_000)
+    context.extend([{"role": "system", "content": "be brief"}, user("go")])
+    context.extend([said("done"), user("more")] * (messages // 2))
+
+    def play() -> None:
+        context.extend([said("done"), user("more")])
+        context.wire(model="m", max_tokens=9)
+
+    play()  # the first request makes every message
+    return play
+
+
+def test_a_request_takes_no_more_steps_after_a_long_session_than_after_a_short_one() -> None:
+    assert growth(one_more_request, 300) < 1.2

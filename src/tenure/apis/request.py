@@ -18,6 +18,7 @@ from tenure.apis.api import Api, Head
 from tenure.apis.json_text import clean, encoded, load, source
 from tenure.apis.rendering import Rendering
 from tenure.apis.sdk import is_json, plain
+from tenure.engine.record.entry import Role
 from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
@@ -54,6 +55,8 @@ class Builder:
         """`ttl` is how long a marker asks the provider to keep a prefix: "" for its default, or "1h". Without `markers` none is touched."""
         self._api, self._ttl, self._markers = api, ttl, markers
         self._reworded: dict[Piece, Piece] = {}
+        self._shown: tuple[Piece, ...] = ()  # pieces of the request before,
+        self._systems: list[int] = []  # and the places of those of a system
         self._rendering = Rendering(api)
         self._rendered: tuple[bytes, ...] = ()  # messages that went out last,
         self._fit: list[bytes] = []  # and as any provider takes them
@@ -62,9 +65,11 @@ class Builder:
     def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "") -> Request:
         """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
         api = self._api
-        prompts, pieces = api.prompts(shown, rules, self._reworded)
+        systems = self._places_of_systems(tuple(shown))
+        prompts, pieces = api.prompts(shown, systems, rules, self._reworded)
         head = api.with_prompts(fields, prompts)
-        messages = api.ordered(tuple(self._fitting(self._rendering.of(pieces))), pieces, rules)
+        messages = tuple(self._fitting(self._rendering.of(pieces)))
+        messages = api.ordered(messages, rules, systems=len(systems) > len(prompts))
         if self._markers:
             head, messages = api.marked(head, messages, rules, self._ttl)
         sent = api.noted(messages, notes, rules) if notes else messages
@@ -76,6 +81,15 @@ class Builder:
         if key != self._start[0]:
             self._start = key, self._api.join(Head(fields=request.head), ()).removesuffix(_END)
         return self._start[1] + b",".join(request.sent) + _END
+
+    def _places_of_systems(self, shown: tuple[Piece, ...]) -> Sequence[int]:
+        """Where pieces of a system stand; those that were there before are not looked at again."""
+        stands = len(self._shown)
+        if len(shown) < stands or not all(map(is_, self._shown, shown)):
+            stands, self._systems = 0, []
+        self._systems += [n for n, piece in enumerate(shown[stands:], stands) if piece.role is Role.SYSTEM]
+        self._shown = shown
+        return self._systems
 
     def _fitting(self, rendered: tuple[bytes, ...]) -> list[bytes]:
         """The messages as any provider takes them, of which those that went out before are not looked at again."""

@@ -1,9 +1,12 @@
 """DESIGN.md's action table and the Self-GC paper's planner contract, rule by rule, from a planner's reply to the view."""
 
 import pytest
-from driven import Driven, folded
+from driven import RULES, Driven, folded
+from msgspec.structs import replace
 
+from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.lifecycle.undo import restored
+from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.guard import Hold
 from tenure.engine.view.rules import Rules
@@ -199,3 +202,20 @@ def test_folds_masks_and_prunes_leave_reasoning_as_the_provider_will_have_it(kee
         )
     session.say(reply("Seen.")).turn(calls=5, lines=3)
     assert session.planned(fold=["bash:1 | one"], mask=["bash:2"], prune=["bash:3"]) is not None  # held to the laws inside
+
+
+@pytest.mark.parametrize("steps", [[((1, 0), (3, 0))], [((1, 0),), ((3, 0),)]], ids=["at-once", "later"])
+def test_reasoning_is_shown_when_the_reply_that_closed_its_loop_has_left(steps: list[tuple[tuple[int, int], ...]]) -> None:
+    session = Driven(rules=replace(RULES, thinking="open_loop"))
+    session.say(human("Look."), reply(thinking("It must be there.", signed=True), call("bash", "a")), result(LONG, "a"))
+    session.say(reply(LONG), human("And now?"))
+    for number in range(8):
+        session.say(reply(call("bash", f"o{number}")), result("short", f"o{number}"))
+    for places in steps:
+        decision = session.plan("test", (Take(how="prune", object="entry:1", places=places),), reason="test")
+        assert isinstance(decision, Propose)
+        session.carry_out(decision)  # held to the laws inside
+        closed = session.view.row(3) is not None
+        assert (
+            session.view.shows(1, 0) is not closed
+        )  # without it the results and the next words are one message, in one open loop

@@ -40,8 +40,10 @@ def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str 
     if any(not -len(messages) <= position < len(messages) for position in positions):
         raise InputError("cache markers", f"positions {tuple(positions)}", f"places among {len(messages)} messages")
     marker = dump(_marker(ttl))
-    wanted = {position % len(messages) for position in positions}
-    return tuple(_marked(message, marker) if n in wanted else message for n, message in enumerate(messages))
+    marked = list(messages)
+    for position in {position % len(messages) for position in positions}:
+        marked[position] = _marked(messages[position], marker)
+    return tuple(marked)
 
 
 def mark_request(

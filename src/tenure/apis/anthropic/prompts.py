@@ -19,20 +19,23 @@ MOVED: Final = "[what stood here has left the context]"
 
 
 def split_prompts(
-    shown: Sequence[Piece], reworded: MutableMapping[Piece, Piece], *, stay: bool
+    shown: Sequence[Piece], systems: Sequence[int], reworded: MutableMapping[Piece, Piece], *, stay: bool
 ) -> tuple[tuple[Piece, ...], list[Piece]]:
-    """The prompt, and all other pieces. `stay`: whether the model takes messages of a system among them."""
-    first = next((n for n, piece in enumerate(shown) if piece.role is not Role.SYSTEM), len(shown))
-    prompts = tuple(piece for piece in shown[:first] if _is_prompt(piece))
-    if not any(piece.role is Role.SYSTEM and piece not in prompts for piece in shown):
-        return prompts, list(shown[first:])
+    """The prompt, and all other pieces, given the places of those of a system. `stay`: whether the model takes messages of a system among them."""
+    first = next((n for n, place in enumerate(systems) if n != place), len(systems))
+    prompts: list[Piece] = []
     rest: list[Piece] = []
-    for n, piece in enumerate(shown):
-        if piece.role is not Role.SYSTEM:
-            rest.append(piece)
-        elif (n >= first or not _is_prompt(piece)) and (stay or _words(piece)):
+    start = first
+    for place in systems:
+        piece = shown[place]
+        rest += shown[start:place]
+        start = max(first, place + 1)
+        if place < first and _is_prompt(piece):
+            prompts.append(piece)
+        elif stay or _words(piece):
             rest.append(_reworded(piece, reworded, stay=stay))
-    return prompts, rest
+    rest += shown[start:]
+    return tuple(prompts), rest
 
 
 def _reworded(piece: Piece, reworded: MutableMapping[Piece, Piece], *, stay: bool) -> Piece:

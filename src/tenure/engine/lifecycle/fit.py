@@ -22,7 +22,7 @@ from tenure.engine.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Re
 from tenure.engine.view.levels import LEVELS, at_level
 from tenure.engine.view.project import Projection, changed_from
 from tenure.engine.view.residue import Line, described_only, description_weight, is_pointer, place_of, start_of, stretch_line
-from tenure.engine.view.thinking import droppable, invalidated
+from tenure.engine.view.thinking import droppable, invalidated, is_closed, reopened
 
 
 class Rehearsal(Struct, frozen=True, kw_only=True):
@@ -158,6 +158,11 @@ class _Draft:
             spoilt = list(invalidated(situation.index, view, first))
             view.apply(spoilt)
             edits += spoilt
+        if situation.rules.thinking == "open_loop" and edits and not is_closed(situation.index, view):
+            back = list(reopened(situation.index, view.freeze().lines))
+            view.apply(back)
+            edits = _without_drops_of(edits, back)
+            first = min(first, changed_from(situation.view, back))
         rehearsal = Rehearsal(
             actions=tuple(self._actions),
             edits=tuple(edits),
@@ -332,6 +337,14 @@ def _by_entry(places: Sequence[At]) -> dict[int, list[int]]:
         else:
             entries[entry] = [block]
     return entries
+
+
+def _without_drops_of(edits: Sequence[Edit], back: Sequence[Restore]) -> list[Edit]:
+    """The edits, with what comes back after all: it never left, or is restored."""
+    places = {(edit.entry, edit.block) for edit in back}
+    stayed = {(edit.entry, edit.block) for edit in edits if isinstance(edit, Drop)} & places
+    kept = [edit for edit in edits if not (isinstance(edit, Drop) and (edit.entry, edit.block) in stayed)]
+    return [*kept, *(edit for edit in back if (edit.entry, edit.block) not in stayed)]
 
 
 def _net(edits: Sequence[Edit]) -> list[Edit]:

@@ -13,7 +13,7 @@ from tenure.engine.view.edit import Act, Commit, Drop, Edit, Insert, Remove, Rep
 from tenure.engine.view.project import Projection, Row, Weights, changed_from, projection_of
 from tenure.engine.view.residue import needless
 from tenure.engine.view.rules import Rules
-from tenure.engine.view.thinking import bond, invalidated, settle
+from tenure.engine.view.thinking import bond, invalidated, is_closed, reopened, settle
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules) 
             also(_settled(index, rules, row))
     if rules.thinking == "prefix_bound" and done:
         also(invalidated(index, after, changed_from(view, done)))
+    if rules.thinking == "open_loop" and done and not is_closed(index, after):
+        also(reopened(index, after.freeze().lines))
     return tuple(done)
 
 

@@ -13,7 +13,7 @@ from tenure.engine.view.edit import Commit, Drop, Insert, Remove, Replace, Resto
 from tenure.engine.view.guard import Guard, Reason
 from tenure.engine.view.project import Row, View
 from tenure.engine.view.rules import Rules
-from tenure.engine.view.thinking import bond, led_to, settle
+from tenure.engine.view.thinking import bond, led_to, reopened, settle
 
 
 def structural(view: View, index: Index, rules: Rules) -> Iterator[str]:
@@ -165,6 +165,9 @@ def _units(view: View, index: Index, rules: Rules) -> Iterator[str]:
         gone = {block for block in every if block not in line.blocks}
         if settle(index, line.entry, tuple(every), gone, bond(index, rules, line.entry)) != gone:
             yield f"entry {line.entry} shows blocks {line.blocks}: reasoning is torn from what it led to"
+    if rules.thinking == "open_loop":
+        for edit in reopened(index, view.lines):
+            yield f"entry {edit.entry} lacks block {edit.block}: reasoning of a loop that a provider sees open"
 
 
 def _user_first(view: View, index: Index) -> Iterator[str]:

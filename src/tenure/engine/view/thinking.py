@@ -4,13 +4,15 @@ Providers check reasoning in several ways (`rules.Rules`); an edit that would le
 leaves both. Under `prefix_bound` an edit invalidates later reasoning whatever it led to, so there no other rule applies.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from tenure.engine.record.entry import Role
 from tenure.engine.record.index import Index
-from tenure.engine.view.edit import Drop
-from tenure.engine.view.project import Projection, Row
+from tenure.engine.view.edit import Drop, Insert, Restore
+from tenure.engine.view.project import Line, Projection, Row
 from tenure.engine.view.rules import Rules
 
 
@@ -74,6 +76,57 @@ def invalidated(index: Index, view: Projection, changed_from: int) -> Iterator[D
         if signed:
             for number in sorted(settle(index, row.entry, row.blocks, signed, Bond())):
                 yield Drop(entry=row.entry, block=number)
+
+
+def reopened(index: Index, lines: Sequence[Line]) -> Iterator[Restore]:
+    """Under `open_loop`: the signed reasoning before the open loop that has to be shown again, newest entry first. O(lines looked at).
+
+    Where a reply without calls has left, what it answered and what was said next are one message of results: a provider sees one open loop
+    that starts before it, and wants the reasoning there too.
+    """
+    earlier = lines[
+        : bisect_left(lines, index.loop_start, key=lambda line: line.before_entry if isinstance(line, Insert) else line.entry)
+    ]
+    spoken = (line for line in reversed(earlier) if _speaks(index, line))
+    for role, run in groupby(spoken, key=lambda line: _role(index, line)):
+        rows = [line for line in run if isinstance(line, Row)]
+        if role is not Role.ASSISTANT:
+            continue
+        if not any(index.entries[row.entry].blocks[number].kind == "tool_call" for row in rows for number in row.blocks):
+            return
+        for row in rows:
+            if len(row.blocks) == len(index.entries[row.entry].blocks):
+                continue
+            every = range(len(index.entries[row.entry].blocks))
+            gone = set(every).difference(row.blocks)
+            for number in sorted(gone - settle(index, row.entry, every, gone, Bond(unit=True))):
+                yield Restore(entry=row.entry, block=number)
+
+
+def is_closed(index: Index, view: Projection) -> bool:
+    """Whether the reply before the open loop is shown, and words behind it: nothing is reopened then. O(that reply and what follows it)."""
+    stop = index.loop_start
+    behind = stop == len(index) > 0 and index.entries[-1].role is Role.ASSISTANT
+    for entry in range(stop - 1, -1, -1):
+        facts, row = index.entries[entry], view.row(entry)
+        if facts.role is Role.ASSISTANT:
+            if row is not None and _speaks(index, row):
+                return behind
+            if entry == facts.reply:
+                return False
+        behind = behind or (row is not None and facts.role is Role.USER)
+    return True
+
+
+def _role(index: Index, line: Line) -> Role:
+    return line.role if isinstance(line, Insert) else index.entries[line.entry].role
+
+
+def _speaks(index: Index, line: Line) -> bool:
+    """Whether a provider is sent a message of a line that ends or goes on a loop: no system's, and not one of reasoning alone."""
+    if _role(index, line) is Role.SYSTEM:
+        return False
+    return isinstance(line, Insert) or any(index.entries[line.entry].blocks[number].kind != "thinking" for number in line.blocks)
 
 
 def units(shown: Iterable[int], thinking: set[int]) -> list[tuple[set[int], set[int]]]:
