@@ -126,3 +126,15 @@ def test_a_script_that_is_over_says_so_and_one_that_goes_on_begins_behind_what_w
     with pytest.raises(ModelError):
         heard(again)
     assert heard(again)[1].text == "b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(40)), "&a [*a]"],
+    ids=["billion-laughs", "holds-itself"],
+)
+def test_yaml_whose_aliases_unfold_without_end_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "script.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"aliases .* that unfold to more than 1,000,000 values"):
+        read_script(path)

@@ -63,7 +63,7 @@ from tenure.engine.record.tools import (
     name_of,
     offered_name,
 )
-from tenure.engine.view.edit import Commit, Insert, Moment
+from tenure.engine.view.edit import Commit, Drop, Insert, Moment
 from tenure.engine.view.guard import Hold, HoldKind
 from tenure.engine.view.project import View, project
 from tenure.engine.view.request import Messages
@@ -592,7 +592,7 @@ class Context:
         self.store.commit(self.conversation, commit)
         self._books.changing(commit)
         self.session.commit(commit)
-        self._lately.clear()
+        self._lately.changed(edit.entry for edit in commit.edits if isinstance(edit, Drop))
 
     def _holding(self, text: str) -> str:
         """The newest block of the view that shows a text, as an object. Raises InputError when none does."""

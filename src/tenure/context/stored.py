@@ -38,10 +38,11 @@ class Lately:
             self.take((entry,))
         return entry
 
-    def clear(self) -> None:
-        """Let go of what is shown no longer."""
-        for n in [n for n in self._held if not self._is_shown(n)]:
-            self._drop(n)
+    def changed(self, entries: Iterable[int]) -> None:
+        """Let go of what is shown no longer of these."""
+        for n in entries:
+            if n in self._held and not self._is_shown(n):
+                self._drop(n)
 
     def _drop(self, n: int) -> None:
         gone = self._held.pop(n, None)

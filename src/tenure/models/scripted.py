@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -35,6 +36,7 @@ from tenure.testing.script import Broken, Fault, Playing, Reply, Script, Turn, o
 from tenure.testing.streams import events
 
 LARGEST: Final = 64 * 2**20  # bytes of a script
+MOST_VALUES: Final = 1_000_000  # of a YAML script, where each alias stands for all that it names
 CHUNK: Final = 24  # characters that come at once, where there is a pace
 
 T = TypeVar("T", bound=Struct)
@@ -82,9 +84,25 @@ def _yaml(text: str, where: str) -> Json:
     except ImportError as error:
         raise NotInstalled("yaml") from error
     try:
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
+        unfolded = _size(value, {})
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(where, f"no YAML ({first_line(str(error), 200)})") from error
+    if unfolded > MOST_VALUES:
+        raise InputError(
+            where, f"aliases (`*name`) that unfold to more than {MOST_VALUES:,} values", "a script that is written out"
+        )
+    return value
+
+
+def _size(value: Json, known: dict[int, float]) -> float:
+    """How many values a value holds, each alias counted as often as it stands there; infinite for one that holds itself."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = inf  # until it is known
+        known[id(value)] = 1 + sum(_size(each, known) for each in (value.values() if isinstance(value, dict) else value))
+    return known[id(value)]
 
 
 def _turn(value: Any, where: str) -> Turn:

@@ -37,17 +37,13 @@ def restored(session: "Session", object_: str) -> Commit | None:
     edits: list[Edit] = [Restore(entry=n, block=b) for n, b in places if not view.shows(n, b) or view.instead(n, b) is not None]
     if not edits:
         return None
-    after = view.copy()
-    after.apply(edits)
-    edits += needless(session.index, after)
     return _by_hand(session, "restore", f"restore of {object_}", edits, (Act(kind="restore", object=object_),))
 
 
 def _by_hand(session: "Session", name: str, reason: str, edits: Sequence[Edit], actions: tuple[Act, ...] = ()) -> Commit:
     view, index = session.view, session.index
-    every = lawful(edits, view, index, session.setup.rules)
     after = view.copy()
-    after.apply(every)
+    every = _carried_out(edits, after, view, index, session.setup.rules, pointers=bool(actions))
     return Commit(
         n=len(session.commits),
         entries=session.length,
@@ -90,7 +86,13 @@ def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules) 
 
     A call comes with its result, reasoning only with what it led to, and under `prefix_bound` no later signed reasoning stays.
     """
-    after = view.copy()
+    return _carried_out(edits, view.copy(), view, index, rules)
+
+
+def _carried_out(
+    edits: Sequence[Edit], after: Projection, view: Projection, index: Index, rules: Rules, *, pointers: bool = False
+) -> tuple[Edit, ...]:
+    """Edits and what goes with them, carried out on `after`, a copy of `view`. With `pointers`, those to what is shown whole again go too."""
     after.apply(edits)
     done = [*edits]
 
@@ -99,6 +101,8 @@ def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules) 
         after.apply(chosen)
         done.extend(chosen)
 
+    if pointers:
+        also(needless(index, after))
     touched = dict.fromkeys(edit.entry for edit in edits if isinstance(edit, Drop | Restore))
     for entry in list(touched):
         for partner in _partners(index, after, entry):

@@ -6,7 +6,7 @@ of each entry is shown. An entry of which nothing is shown is not in it at all, 
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby
 from operator import itemgetter
 from typing import Final, Protocol, TypeVar, assert_never
 
@@ -194,7 +194,12 @@ class Projection:
 
     def tokens_before(self, entry: int) -> int:
         """The tokens of the shown record entries before `entry`. O(view)."""
-        return sum(row.tokens for row in takewhile(lambda row: row.entry < entry, self.rows()))
+        tokens = 0
+        for row in self.rows():
+            if row.entry >= entry:
+                break
+            tokens += row.tokens
+        return tokens
 
     def freeze(self) -> View:
         """The view. O(view)."""
