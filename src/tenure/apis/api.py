@@ -189,9 +189,9 @@ class Api(Protocol):
         ...
 
     def prompts(
-        self, pieces: Sequence[Piece], systems: Sequence[int], rules: Rules, reworded: MutableMapping[Piece, Piece]
+        self, pieces: Sequence[Piece], rules: Rules, reworded: MutableMapping[Piece, Piece], systems: Sequence[int] | None = None
     ) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """The system prompts that stand apart from the messages, and all other pieces; `systems` are the places of those of a system.
+        """The system prompts that stand apart from the messages, and all other pieces; `systems` are the places of those of a system, where they are known.
 
         A piece that is put in other words is kept in `reworded`, so that it is the same object in the next request.
         """
@@ -205,8 +205,8 @@ class Api(Protocol):
         """Two neighbouring messages as one, where the API wants them so; else None."""
         return None
 
-    def ordered(self, messages: Sequence[bytes], rules: Rules, *, systems: bool) -> Sequence[bytes]:
-        """The messages, with roles in an order that the model takes; `systems`: there may be some of a system among them."""
+    def ordered(self, messages: Sequence[bytes], pieces: Sequence[Piece], rules: Rules) -> Sequence[bytes]:
+        """The messages, with roles in an order that the model takes. Of `pieces`, theirs, those of a system matter."""
         return alternate(messages) if rules.alternation else messages
 
     def noted(self, messages: Sequence[bytes], notes: str, rules: Rules) -> tuple[bytes, ...]:

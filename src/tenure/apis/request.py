@@ -66,10 +66,11 @@ class Builder:
         """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
         api = self._api
         systems = self._places_of_systems(tuple(shown))
-        prompts, pieces = api.prompts(shown, systems, rules, self._reworded)
+        prompts, pieces = api.prompts(shown, rules, self._reworded, systems)
         head = api.with_prompts(fields, prompts)
         messages = tuple(self._fitting(self._rendering.of(pieces)))
-        messages = api.ordered(messages, rules, systems=len(systems) > len(prompts))
+        among = [shown[n] for n in systems] if len(systems) > len(prompts) else ()
+        messages = api.ordered(messages, among, rules)
         if self._markers:
             head, messages = api.marked(head, messages, rules, self._ttl)
         sent = api.noted(messages, notes, rules) if notes else messages

@@ -31,7 +31,7 @@ from tenure.apis.media import Source
 from tenure.apis.memo import Memo
 from tenure.apis.sdk import plain
 from tenure.apis.turns import alternate, role_of
-from tenure.engine.record.entry import Draft, ToolCall, Usage
+from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
@@ -159,9 +159,11 @@ class Anthropic(Api):
         return {"model": model, "max_tokens": output, "stream": True}
 
     def prompts(
-        self, pieces: Sequence[Piece], systems: Sequence[int], rules: Rules, reworded: MutableMapping[Piece, Piece]
+        self, pieces: Sequence[Piece], rules: Rules, reworded: MutableMapping[Piece, Piece], systems: Sequence[int] | None = None
     ) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """The prompts at the start; system messages between the others stay where the model takes them, and are a user's words elsewhere."""
+        if systems is None:
+            systems = [n for n, piece in enumerate(pieces) if piece.role is Role.SYSTEM]
         return split_prompts(pieces, systems, reworded, stay=rules.system_messages)
 
     def with_prompts(self, fields: Mapping[str, Any], prompts: Sequence[Piece]) -> dict[str, Any]:
@@ -176,9 +178,9 @@ class Anthropic(Api):
             else None
         )
 
-    def ordered(self, messages: Sequence[bytes], rules: Rules, *, systems: bool) -> Sequence[bytes]:
+    def ordered(self, messages: Sequence[bytes], pieces: Sequence[Piece], rules: Rules) -> Sequence[bytes]:
         """Messages of a system stand behind a user's."""
-        if systems:
+        if any(piece.role is Role.SYSTEM for piece in pieces):
             messages = tuple(behind_users(messages))
         return alternate(messages) if rules.alternation else messages
 

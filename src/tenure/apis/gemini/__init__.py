@@ -253,7 +253,7 @@ class Gemini(Api):
         return {"model": model, "generationConfig": {"maxOutputTokens": output, **thinking}}
 
     def prompts(
-        self, pieces: Sequence[Piece], rules: Rules, reworded: MutableMapping[Piece, Piece]
+        self, pieces: Sequence[Piece], rules: Rules, reworded: MutableMapping[Piece, Piece], systems: Sequence[int] | None = None
     ) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """The prompts at the start; a system's words between the others are a reminder in a content of the user."""
         first = next((n for n, piece in enumerate(pieces) if piece.role is not Role.SYSTEM), len(pieces))
