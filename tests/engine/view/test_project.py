@@ -94,3 +94,25 @@ def test_two_views_share_what_is_equal_at_the_start() -> None:
     before, after = project(INDEX, 3, ()), project(INDEX, 3, [commit(Drop(entry=1, block=1), Drop(entry=2, block=0))])
     assert shared_prefix(before, after, INDEX) == sum(INDEX.weights(0)) + INDEX.weights(1)[0]
     assert difference(before, after, INDEX).gone == ((1, 1), (2, 0))
+
+
+def test_the_tokens_before_an_entry_are_those_of_the_rows_whatever_was_asked_or_changed_before() -> None:
+    view = whole()
+
+    def check() -> None:
+        for entry in (2, 0, 3, 1, 2, 1, 3):
+            assert view.tokens_before(entry) == sum(row.tokens for row in view.rows() if row.entry < entry)
+
+    check()
+    for edit in (
+        Drop(entry=0, block=0),
+        Replace(entry=1, block=0, text="x", tokens=1),
+        Drop(entry=2, block=0),
+        Restore(entry=0, block=0),
+    ):
+        view.apply([edit])
+        check()
+    view.drop(0, [0])
+    check()
+    view.drop(0, [1])
+    check()

@@ -92,9 +92,6 @@ class Session:
         self.commits: CommitLog = [] if log is None else log
         self.ratio = 1.0
         self.calls = Calls()
-        self._intact: tuple[int, int] | None = (
-            None  # the first entry changed since the view went out, and the tokens shown before it
-        )
         self.count = count
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took
@@ -165,7 +162,7 @@ class Session:
         if self.calls.standing:  # what was sent last stands only up to the first change
             first = changed_from(self.view, commit.edits)
             if first < self.view.length:  # else it is of what is new
-                self.calls = self.calls.broken(self._tokens_before(first))
+                self.calls = self.calls.broken(self.view.tokens_before(first))
         after = self._decisions.view_after(commit)
         if after is None:
             self.view.apply(commit.edits)
@@ -176,15 +173,6 @@ class Session:
             self.removed += len(commit.actions)
         self.commits.append(commit)
         self._decisions.committed(commit, proposed=after is not None)
-
-    def _tokens_before(self, entry: int) -> int:
-        """The tokens of what is shown as it was sent, up to an entry that changes. O(entries up to the change before, at most once O(view))."""
-        if self._intact is None:
-            self._intact = entry, self.view.tokens_before(entry)
-        elif entry < self._intact[0]:
-            rows = map(self.view.row, range(entry, self._intact[0]))
-            self._intact = entry, self._intact[1] - sum(row.tokens for row in rows if row is not None)
-        return self._intact[1]
 
     def hold(self, hold: Hold) -> None:
         """Keep an object from being touched. Raises InputError when the record has no such object."""
@@ -197,7 +185,6 @@ class Session:
 
     def send(self, *, head: str = "", head_tokens: int = 0, at: str = "") -> None:
         """Learn that the view goes out now, behind a head (anything that tells heads apart)."""
-        self._intact = None
         self.calls = self.calls.sent(view=self.view.tokens, head=head, head_tokens=head_tokens, at=at)
 
     def observe(self, *, at: str = "", ratio: float | None = None, usage: Usage | None = None) -> None:

@@ -78,12 +78,13 @@ class Projection:
         self._rows: dict[int, Row] = {}  # by entry, ascending unless `_unsorted`
         self._inserts: dict[str, Insert] = {}
         self._unsorted: bool = False
+        self._before = 0, 0  # an entry that was asked about, and the tokens shown before it
 
     def copy(self) -> "Projection":
         """An independent builder in the same state. O(view)."""
         twin = Projection(self._weights)
         twin.tokens, twin.length, twin._unsorted = self.tokens, self.length, self._unsorted
-        twin._rows, twin._inserts = dict(self._rows), dict(self._inserts)
+        twin._rows, twin._inserts, twin._before = dict(self._rows), dict(self._inserts), self._before
         return twin
 
     def grow(self, entry: int) -> None:
@@ -95,7 +96,7 @@ class Projection:
         if weights:
             row = Row(entry, tuple(range(len(weights))), sum(weights))
             self._rows[entry] = row
-            self.tokens += row.tokens
+            self._weigh(entry, row.tokens)
 
     def grow_to(self, length: int) -> None:
         """Show record entries whole until `length` are taken in."""
@@ -128,7 +129,7 @@ class Projection:
         """Take several blocks of one entry out at once; the same as a `Drop` of each."""
         row = self._rows.get(entry)
         if row is not None and row.blocks == tuple(blocks):
-            self.tokens -= row.tokens
+            self._weigh(entry, -row.tokens)
             del self._rows[entry]
             return
         if row is None or not all(map(row.shows, blocks)):
@@ -141,7 +142,7 @@ class Projection:
         weights = self._weights.weights(entry)
         gone = sum([weights[number] for number in blocks])
         self._rows[entry] = Row(entry, kept, row.tokens - gone, (), whole=False)
-        self.tokens -= gone
+        self._weigh(entry, -gone)
 
     @property
     def height(self) -> int:
@@ -193,12 +194,15 @@ class Projection:
             yield self._rows[number]
 
     def tokens_before(self, entry: int) -> int:
-        """The tokens of the shown record entries before `entry`. O(view)."""
-        tokens = 0
-        for row in self.rows():
-            if row.entry >= entry:
-                break
-            tokens += row.tokens
+        """The tokens of the shown record entries before `entry`. O(entries between it and the one asked about before), at most O(view)."""
+        last, tokens = self._before
+        if abs(entry - last) > len(self._rows):
+            tokens = sum([row.tokens for row in self._rows.values() if row.entry < entry])
+        else:
+            rows = map(self._rows.get, range(min(entry, last), max(entry, last)))
+            between = sum([row.tokens for row in rows if row is not None])
+            tokens += between if entry > last else -between
+        self._before = entry, tokens
         return tokens
 
     def freeze(self) -> View:
@@ -236,7 +240,7 @@ class Projection:
 
     def _put(self, entry: int, blocks: tuple[int, ...], replaced: tuple[tuple[int, Shown], ...]) -> None:
         before = self._rows.get(entry)
-        self.tokens -= before.tokens if before else 0
+        self._weigh(entry, -before.tokens if before else 0)
         if not blocks:
             self._rows.pop(entry, None)
             return
@@ -245,7 +249,12 @@ class Projection:
         tokens = sum(texts[number].tokens if number in texts else weights[number] for number in blocks)
         self._rows[entry] = Row(entry, blocks, tokens, replaced, len(blocks) == len(weights) and not replaced)
         self._unsorted |= before is None
-        self.tokens += tokens
+        self._weigh(entry, tokens)
+
+    def _weigh(self, entry: int, change: int) -> None:
+        self.tokens += change
+        if entry < self._before[0]:
+            self._before = self._before[0], self._before[1] + change
 
     def _sort(self) -> None:
         if self._unsorted:
