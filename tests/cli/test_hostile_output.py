@@ -130,9 +130,12 @@ CALLS: dict[tuple[str, ...], Callable[[Stage], list[list[str]]]] = {
     ],
     ("query",): lambda at: [
         [each, sql, *more]
-        for each in (at.chat, at.log, at.store)
-        for sql in ("select * from blocks", "select * from commits", f"select '{NAME}'")
-        for more in ([], ["--json"], ["--ceiling", "3k"])
+        for each, sql, more in (
+            (at.chat, "select * from blocks", []),
+            (at.log, "select * from blocks", ["--json"]),
+            (at.store, "select * from commits", ["--ceiling", "3k"]),
+            (at.chat, f"select '{NAME}'", []),
+        )
     ],
     ("audit",): lambda at: [
         ["--policy", "cwl", "--keep", "no", "--ceiling", "3k", *more]

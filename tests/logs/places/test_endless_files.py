@@ -79,6 +79,7 @@ def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
         ["recall", place, "entry:0"],
         ["why", place, "entry:0"],
         ["replay", place],
+        ["query", place, "select 1"],
         ["audit", place, "--keep", "no"],
         ["judge", place, "--model", "stand-in"],
         ["evidence", place],
