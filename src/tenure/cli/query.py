@@ -16,6 +16,7 @@ from tenure.engine.record.visible import json_of, visible_json
 
 TABLES: Final = "select table_name as \"table\" from information_schema.tables where table_name <> 'raw' order by 1"
 _OPENING: Final = b'{"type":"'  # of a file of events
+_FIRST_LINE: Final = 1_000_000  # bytes of it that are looked at
 
 
 def query(
@@ -72,8 +73,10 @@ def query(
 def _holds_events(path: str) -> bool:
     """Whether a file holds events rather than a session."""
     try:
+        if not Path(path).is_file():  # a pipe would be waited for; a session's reader refuses it
+            return False
         with Path(path).open("rb") as file:
-            return file.read(len(_OPENING)) == _OPENING and b'"version":' in file.readline()
+            return file.read(len(_OPENING)) == _OPENING and b'"version":' in file.readline(_FIRST_LINE)
     except (OSError, ValueError):
         return False
 
