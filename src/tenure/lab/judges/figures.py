@@ -7,7 +7,7 @@ the mechanical detector, sensitivity on controls, bias by place and the tests ar
 
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, convert
 
@@ -15,7 +15,9 @@ from tenure.lab.intervals import Share, sign_test
 from tenure.lab.judges.asking import Spent
 from tenure.lab.judges.cases import Facts
 from tenure.lab.judges.running import NOT_ASKED, Compared, Judged, Outcome
-from tenure.lab.query import Events
+
+if TYPE_CHECKING:
+    from tenure.lab.query import Events
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -123,6 +125,8 @@ class Figures(Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"
 
 def figures(outcomes: Iterable[Outcome], against: tuple[str, str] | None = None) -> Figures:
     """The figures of a run's outcomes, by the queries of figures.sql. O(outcomes)."""
+    from tenure.lab.query import Events  # needs DuckDB, which other commands do without
+
     held = list(outcomes)
     plans = [each for each in held if isinstance(each, Judged) and not each.facts.control]
     with Events.of(held) as events:
@@ -149,7 +153,7 @@ def figures(outcomes: Iterable[Outcome], against: tuple[str, str] | None = None)
         )
 
 
-def _rows(events: Events) -> tuple[Row, ...]:
+def _rows(events: "Events") -> tuple[Row, ...]:
     kinds: dict[str, dict[str, int]] = {}
     for policy, category, count in events.ask("from categories").rows:
         kinds.setdefault(policy, {})[category] = count
