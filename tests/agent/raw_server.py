@@ -17,7 +17,7 @@ from tenure.testing.streams import events
 from tenure.testing.validity import violations
 
 PATHS = {"/v1/chat/completions": "openai-chat", "/v1/responses": "openai-responses", "/v1/messages": "anthropic"}
-PROVIDERS = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic"}
+PROVIDERS = {"openai-chat": "openai", "openai-responses": "openai", "anthropic": "anthropic", "gemini": "google"}
 
 
 class Then(Enum):
@@ -77,8 +77,9 @@ class RawServer:
                 return
             self.bodies.append(body)
             fields: dict[str, Any] = dict(object_of(load(body.decode("utf-8", "surrogatepass"), "body"), "body"))
-            dialect = PATHS[path]
-            self.violations.append(violations(fields, rules_for(PROVIDERS[dialect], str(fields.get("model")), dialect)))
+            dialect = PATHS.get(path, "gemini")  # whose path names the model
+            model = str(fields.get("model") or path.rpartition("/")[2].partition(":")[0])
+            self.violations.append(violations(fields, rules_for(PROVIDERS[dialect], model, dialect)))
             data, then = next(self._answers, (streamed(dump({"error": "no answer left"}).encode(), status="401 No"), Then.CLOSE))
             with suppress(OSError):
                 connection.sendall(data)
