@@ -86,6 +86,23 @@ def test_a_compaction_of_the_recorded_agent_is_a_commit_of_its_own() -> None:
     assert list(problems(msgspec.json.encode(line).decode() for line in lines)) == []
 
 
+def test_a_call_that_a_compaction_took_is_still_read_where_its_result_is_shown() -> None:
+    events: list[Event] = [human("go")]
+    for n in range(6):
+        asked = call("read", path=f"src/{n}.py")
+        events += [reply(asked), result(f"text {n} " * 300, asked.call_id)]
+    events += [Rewritten(reason="compaction", drop_before=len(events), kept=tuple(range(2, len(events), 2))), reply("so far")]
+    events += [event for n in range(20, 26) for event in exchange(n, f"more {n} " * 300)] + [reply("done")]
+    lines = list(
+        replay(
+            [Source("made", lambda: ("test", iter(events)))],
+            Options(budget=Budget(ceiling=2_000), policy=POLICIES["tiered"]),
+            o200k(),
+        )
+    )
+    assert isinstance(lines[-1], SummaryLine)
+
+
 @needs_corpus
 @pytest.mark.parametrize("path", [path_of(row) for row in sessions_of()], ids=lambda path: path.name)
 def test_recorded_sessions_replay_without_a_fault(path: Path) -> None:

@@ -406,10 +406,16 @@ class _Run:
         self.session.commit(commit)
         after = self.session.freeze()
         if self.options.planner is None and self.options.summariser is None:
-            for entry in [entry for entry in self._texts if self.session.view.row(entry) is None]:
+            for entry in [entry for entry in self._texts if not self._is_read(entry)]:
                 del self._texts[entry]
         self._break(self._sent, before, after)
         return before, after
+
+    def _is_read(self, entry: int) -> bool:
+        """Whether a policy may read an entry: it is in the view, or a result of one of its calls is."""
+        index, view = self.session.index, self.session.view
+        results = (span.result for span in index.spans_in(entry, entry + 1))
+        return view.row(entry) is not None or any(result is not None and view.shows(*result) for result in results)
 
     def _break(self, sent: _Sent, before: View, after: View) -> None:
         """What was sent last stands only as far as the view is the same."""
