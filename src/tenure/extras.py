@@ -15,6 +15,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "duckdb": "lab",
         "google": "gemini",
         "jinja2": "lab",
+        "markupsafe": "lab",
         "mcp": "agent",
         "mcp_types": "agent",
         "openai": "openai",

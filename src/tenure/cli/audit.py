@@ -1,7 +1,7 @@
 """`tenure audit`: where the window of recorded sessions went, what each policy would have done to it, and what that costs and loses."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Final
 
@@ -87,11 +87,10 @@ def audit(
         )
     if sessions is None and picked.older:
         errors.print(f"your {several(len(picked.addresses), 'newest session')}; --newest for more of them", style="dim")
+    page = _page() if html else None  # what it needs is missing before anything is played, or not at all
     with output(json) as out:
         done = _all(picked, asked, _kept(keep, errors), fresh, out, errors, pages=bool(html))
-    if html:
-        from tenure.lab.audit.page import page
-
+    if page is not None:
         with output(html) as file:
             assert file is not None
             file.write(page(done.audits, done.total.unread).encode())
@@ -110,6 +109,12 @@ class Done(Struct, kw_only=True):
     briefs: list[Brief] = field(default_factory=list[Brief])
     audits: list[Audit] = field(default_factory=list[Audit])
     total: Total
+
+
+def _page() -> Callable[[Sequence[Audit], Sequence[Unread]], str]:
+    from tenure.lab.audit.page import page
+
+    return page
 
 
 def _policies(names: Sequence[str], *, every: bool) -> tuple[str, ...]:
