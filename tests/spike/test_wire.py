@@ -19,7 +19,7 @@ from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text, Thinkin
 from tenure.testing.provider import FakeProvider, Seen, serve
 from tenure.testing.script import Call, Reply, Script
 
-NAMES = sorted(APIS)
+NAMES = sorted(STEPS)
 READ = Call(name="read", arguments='{"path": "a.py"}')
 DELIMITER = Call(name="delimiter", arguments='{"open": "expl"}')
 

@@ -64,7 +64,7 @@ def screen(audit: Audit, width: int) -> Group:
     room = width - LABEL
     facts = Grid.grid(padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True, min_width=LABEL - 2)
-    facts.add_column(no_wrap=True, overflow="ellipsis")
+    facts.add_column(overflow="fold")
     facts.add_row("by tool", _top(window.by_tool, room, "outside tools", lambda row: row.name))
     facts.add_row("by file", _top(window.by_path, room, "no file", _file))
     facts.add_row("by turn", _top(window.by_turn, room, "before the first", _turn))
