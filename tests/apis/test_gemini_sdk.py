@@ -32,7 +32,9 @@ def provided(*replies: Reply | Fault) -> Iterator[tuple[FakeProvider, Any, str]]
     """A provider with a script, a client of the SDK for it, and where it is."""
     provider = FakeProvider(Script(replies=replies), clock=lambda: 0.0)
     with serve(provider.app) as url:
-        yield provider, genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url)), url
+        client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url))
+        yield provider, client, url
+        client.close()
 
 
 def answered(context: Context, reply: types.GenerateContentResponse) -> types.Content:
@@ -78,6 +80,7 @@ def test_the_asynchronous_client_does_so_too() -> None:
         context.extend([answered(context, reply)])
         stream = await client.aio.models.generate_content_stream(**context.request(model="gemini-3-pro", tools=[READ]))
         context.append(whole([chunk async for chunk in stream]))
+        await client.aio.aclose()
         return context
 
     with provided(LOOK, Reply(text="It says A.")) as (provider, client, _):

@@ -101,7 +101,8 @@ def test_a_shell_completes_commands_and_options() -> None:
         assert set(done.stdout.split()) == expected
 
 
-def test_the_completion_script_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_completion_script_can_be_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # the shell that is named, not the one this runs in
     assert main(["--show-completion", "bash"]) == 0
     assert "_TENURE_COMPLETE" in capsys.readouterr().out
 

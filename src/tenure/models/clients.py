@@ -103,8 +103,11 @@ class _Genai:
 
 
 async def _decoded(chunks: Any) -> AsyncGenerator[object, None]:
-    async for chunk in chunks:
-        yield chunk.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"sdk_http_response"})
+    try:
+        async for chunk in chunks:
+            yield chunk.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"sdk_http_response"})
+    finally:
+        await chunks.aclose()
 
 
 _CLIENTS: Final[Mapping[str, str]] = MappingProxyType({"openai": "AsyncOpenAI", "anthropic": "AsyncAnthropic"})
