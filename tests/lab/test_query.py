@@ -92,3 +92,9 @@ def test_bytes_that_are_no_unicode_are_spelled_out() -> None:
     odd = msgspec.structs.replace(RECALL, handle="a\udcff")
     with Events.of([odd, HoldLine(before_call=0, reason="", price=None)]) as events:
         assert events.ask("select count(*) from recalls").rows == ((1,),)
+
+
+@pytest.mark.parametrize("sql", ["", "  ", ";", "-- nothing"])
+def test_a_query_without_a_statement_is_refused_in_a_sentence(sql: str) -> None:
+    with Events([]) as events, pytest.raises(InputError, match=r"no statement in .*, expected one, as in"):
+        events.ask(sql)

@@ -101,6 +101,8 @@ class Events:
         """The rows of a query with `$name` for values. Raises InputError with what is wrong in it, and where."""
         try:
             result = self._database.execute(spelled(sql), values or None)
+            if not result:  # nothing but blanks, comments or semicolons
+                raise InputError("query", f"no statement in {sql!r}", 'one, as in "select * from calls"')
             columns = tuple(str(column[0]) for column in result.description or ())
             return Answer(columns, tuple(result.fetchall()))
         except duckdb.Error as error:

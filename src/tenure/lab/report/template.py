@@ -7,14 +7,16 @@ aligned left, all others right; what is null is a dash.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tenure.engine.meter import figures
 from tenure.engine.meter.figures import NOTHING
 from tenure.lab.intervals import sign_test, wilson
-from tenure.lab.query import Events
+
+if TYPE_CHECKING:
+    from tenure.lab.query import Events  # loads DuckDB, which a page without queries does without
 
 TEXT: Final = "text"
 WORDS: Final = (TEXT, "answer", "figures")  # the filters of columns of words
@@ -104,7 +106,7 @@ def environment(package: str, folder: str = "templates", *, html: bool = False) 
     return made
 
 
-def asking(events: Events) -> dict[str, Any]:
+def asking(events: "Events") -> dict[str, Any]:
     """The functions by which a template asks these events."""
 
     def tabled(sql: str, **values: object) -> str:
