@@ -869,11 +869,10 @@ class Drive:
     def _reasoning(self, body: Json) -> Iterator[str]:
         messages = messages_of(body, self.dialect)
         if self.dialect == "openai-chat" and "gemini" in self.model and not self.reused_ids:
-            signed = {call.id: call.extra for call in self._calls()}
+            signed = {call.id: call.extra.get("extra_content") for call in self._calls()}  # none where another API made the call
             for message in messages:
                 for call in message.get("tool_calls") or ():
-                    extra = {key: call[key] for key in ("extra_content",) if key in call}
-                    if extra != signed.get(call["id"], extra):
+                    if call.get("extra_content") != signed.get(call["id"]):
                         yield f"call {call['id']} lost its signature"
         if self.dialect == "gemini" and not self.reused_ids:
             yield from self._signatures(messages)
