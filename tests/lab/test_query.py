@@ -1,6 +1,7 @@
 """Events as tables: every field of every event is a column, and a query sees nothing else."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from tenure.engine.view.edit import Drop, Insert
 from tenure.errors import InputError
 from tenure.lab.events import EVENTS, CommitLine, HoldLine, RecallLine
-from tenure.lab.query import Events, tables
+from tenure.lab.query import CELL_CHARS, Events, answer, tables
 
 COMMIT = CommitLine(
     commit=0,
@@ -92,6 +93,30 @@ def test_bytes_that_are_no_unicode_are_spelled_out() -> None:
     odd = msgspec.structs.replace(RECALL, handle="a\udcff")
     with Events.of([odd, HoldLine(before_call=0, reason="", price=None)]) as events:
         assert events.ask("select count(*) from recalls").rows == ((1,),)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select repeat('x', 3000000000)",
+        "select list(i) from range(300000000) t(i)",
+        "select count(*) from range(1000000000) a, range(1000) b",
+        "select * from range(2000000)",
+    ],
+)
+def test_a_query_without_bounds_ends_in_a_sentence(sql: str) -> None:
+    """`tenure query FILE "select repeat('x', 3000000000)"` printed nothing within a minute."""
+    with pytest.raises(InputError, match=r"no answer within 2 seconds|more than 2 GB of memory|more than 1,000,000 rows"):
+        answer([RECALL], sql, seconds=2)
+
+
+def test_a_users_query_has_the_same_answer_with_long_texts_cut() -> None:
+    found = answer(
+        [RECALL],
+        f"select tokens, 1.5::decimal(3,1) as d, repeat('x', {CELL_CHARS + 1}) as x, nothing.a from recalls, (select null as a) nothing",
+    )
+    assert found.columns == ("tokens", "d", "x", "a")
+    assert found.rows[0] == (60, Decimal("1.5"), f"{'x' * CELL_CHARS}… (1,000,001 characters)", None)
 
 
 @pytest.mark.parametrize("sql", ["", "  ", ";", "-- nothing"])

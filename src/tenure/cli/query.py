@@ -15,6 +15,7 @@ from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of, visible_json
 
 TABLES: Final = "select table_name as \"table\" from information_schema.tables where table_name <> 'raw' order by 1"
+_SHOWN_CHARS: Final = 2_000  # of a cell on a screen; --json has all
 _OPENING: Final = b'{"type":"'  # of a file of events
 _FIRST_LINE: Final = 1_000_000  # bytes of it that are looked at
 
@@ -36,11 +37,11 @@ def query(
     """
     from tenure.lab.bill import accounted
     from tenure.lab.loading import source
-    from tenure.lab.query import Events
+    from tenure.lab.query import answer
     from tenure.lab.replay import Options, replay
 
     if _holds_events(session):
-        events = Events([Path(session)])
+        found = answer(Path(session), sql)
     else:
         evicts = bool(policy or target or ceiling)
         options = Options(
@@ -50,23 +51,20 @@ def query(
             head=head_of(head_tokens),
         )
         lines = replay([source(session)], options, o200k())
-        events = Events.of(accounted(lines) if evicts else lines)
-    with events:
-        events.seal()
-        answer = events.ask(sql)
+        found = answer(accounted(lines) if evicts else lines, sql)
     if json:
-        for row in answer.dicts:
+        for row in found.dicts:
             sys.stdout.buffer.write(visible_json(json_of(row)) + b"\n")
         sys.stdout.buffer.flush()
         return
     numbers = [
-        all(isinstance(row[at], int | float) for row in answer.rows) and bool(answer.rows) for at in range(len(answer.columns))
+        all(isinstance(row[at], int | float) for row in found.rows) and bool(found.rows) for at in range(len(found.columns))
     ]
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, is_number in zip(answer.columns, numbers, strict=True):
+    for name, is_number in zip(found.columns, numbers, strict=True):
         table.add_column(Text(words.plain(name)), justify="right" if is_number else "left", overflow="fold")
-    for row in answer.rows:
-        table.add_row(*(Text(_text(value)) for value in row))
+    for row in found.rows:
+        table.add_row(*(Text(_shortened(_text(value))) for value in row))
     words.screen().print(table)
 
 
@@ -79,6 +77,10 @@ def _holds_events(path: str) -> bool:
             return file.read(len(_OPENING)) == _OPENING and b'"version":' in file.readline(_FIRST_LINE)
     except (OSError, ValueError):
         return False
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}… ({len(text):,} characters)"
 
 
 def _text(value: Any) -> str:

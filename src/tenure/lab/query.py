@@ -6,8 +6,12 @@ JSON. A column is null where a line leaves it out; a field or a type of event th
 
 # ruff: noqa: S608 - the names in these statements are this module's own
 
+import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +36,16 @@ _UNFOLDED: Final = MappingProxyType(
 _SCALARS: Final[Mapping[type, str]] = MappingProxyType(
     {inspect.IntType: "BIGINT", inspect.FloatType: "DOUBLE", inspect.BoolType: "BOOLEAN", inspect.StrType: "VARCHAR"}
 )
+
+
+SECONDS: Final = 60.0  # that the query of a user may take
+MEMORY: Final = 2 * 2**30  # bytes that DuckDB may hold for it
+NO_MEMORY: Final = f"needs more than {MEMORY >> 30} GB of memory"
+ROWS: Final = 1_000_000  # of its answer
+CELL_CHARS: Final = 1_000_000  # of a text in it; of a longer one the beginning is kept
+_PROCESS_MEMORY: Final = (
+    MEMORY + 2**30
+)  # where the system can bound it: of what DuckDB allocates within one function its own limit knows nothing
 
 
 class Answer(Struct, frozen=True):
@@ -94,17 +108,20 @@ class Events:
         self._run(sql)
 
     def seal(self) -> None:
-        """Let queries see nothing but the events: no file and no network, from here on."""
+        """Let queries see nothing but the events, no file and no network, and hold at most MEMORY bytes, from here on."""
+        self._run(f"set memory_limit = '{MEMORY} bytes'; set temp_directory = ''")
         self._run("set enable_external_access = false; set lock_configuration = true")
 
-    def ask(self, sql: str, **values: object) -> Answer:
-        """The rows of a query with `$name` for values. Raises InputError with what is wrong in it, and where."""
+    def ask(self, sql: str, *, most: int = sys.maxsize, **values: object) -> Answer:
+        """The first `most` rows of a query with `$name` for values. Raises InputError with what is wrong in it, and where."""
         try:
             result = self._database.execute(spelled(sql), values or None)
             if not result:  # nothing but blanks, comments or semicolons
                 raise InputError("query", f"no statement in {sql!r}", 'one, as in "select * from calls"')
             columns = tuple(str(column[0]) for column in result.description or ())
-            return Answer(columns, tuple(result.fetchall()))
+            return Answer(columns, tuple(result.fetchall() if most == sys.maxsize else result.fetchmany(most)))
+        except (duckdb.OutOfMemoryException, MemoryError) as error:
+            raise InputError("query", NO_MEMORY, "a query that holds less") from error
         except duckdb.Error as error:
             raise InputError("query", _sentence(error)) from error
 
@@ -117,6 +134,59 @@ def write(file: Path, events: Iterable[object]) -> None:
     with file.open("wb") as out:
         for event in events:
             out.write(json_of(event) + b"\n")
+
+
+def answer(events: Path | Iterable[object], sql: str, *, seconds: float = SECONDS) -> Answer:
+    """The answer to the query of a user, bounded in time, memory, rows and cells. Raises InputError where it is wrong or goes beyond them.
+
+    `events` are a file of events, or events. DuckDB cannot be interrupted within a function, such as a `repeat` of gigabytes, so it runs in a
+    process of its own, which is ended.
+    """
+    with TemporaryDirectory(prefix="tenure-") as folder:
+        file = events if isinstance(events, Path) else Path(folder, "events.jsonl")
+        if not isinstance(events, Path):
+            write(file, events)
+        command = [sys.executable, "-P", "-m", "tenure.lab.query"]
+        try:
+            process = subprocess.run(  # noqa: S603 - ourselves
+                command, input=pickle.dumps((str(file), sql)), capture_output=True, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise InputError("query", f"no answer within {seconds:,.0f} seconds", "a query that looks at less") from error
+    if process.returncode:
+        raise InputError("query", NO_MEMORY, "a query that holds less")
+    columns, rows, problem = pickle.loads(process.stdout)  # noqa: S301 - our own process
+    if problem is not None:
+        raise InputError(*problem)
+    if len(rows) > ROWS:
+        raise InputError("query", f"more than {ROWS:,} rows", "a query with a limit")
+    return Answer(columns, rows)
+
+
+def _serve() -> None:
+    """Answer the query on standard input, in a process that `answer` began."""
+    with suppress(ImportError, OSError, ValueError):  # a system that has no such limits, or lower ones
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_PROCESS_MEMORY, _PROCESS_MEMORY))
+    file, sql = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[object, ...], ...] = ()
+    problem = None
+    try:
+        with Events([Path(file)]) as events:
+            events.seal()
+            found = events.ask(sql, most=ROWS + 1)
+        columns, rows = found.columns, tuple(tuple(_cut(value) for value in row) for row in found.rows)
+    except InputError as error:
+        problem = (error.where, error.found, error.allowed)
+    pickle.dump((columns, rows, problem), sys.stdout.buffer)
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, bytes):
+        return value[:CELL_CHARS]
+    return f"{value[:CELL_CHARS]}… ({len(value):,} characters)" if isinstance(value, str) and len(value) > CELL_CHARS else value
 
 
 def tables() -> dict[str, tuple[str, ...]]:
@@ -176,3 +246,7 @@ def _sentence(error: duckdb.Error) -> str:
     """The first line of what DuckDB says, in the words of the person who asked."""
     text = str(error).strip().split("\n\n")[0]
     return re.sub(r"^(\w+ )?Error: ", "", " ".join(text.split()))
+
+
+if __name__ == "__main__":
+    _serve()
