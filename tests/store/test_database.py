@@ -194,7 +194,7 @@ def test_a_violated_key_is_a_conflict(file: Path) -> None:
 
 
 def test_the_contract_needs_no_database_library() -> None:
-    code = "import sys, tenure.testing.store, tenure.store.contract; assert 'sqlalchemy' not in sys.modules"
+    code = "import sys, tenure.testing.store, tenure.store.soundness; assert 'sqlalchemy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

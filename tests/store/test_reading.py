@@ -16,11 +16,10 @@ from tenure.cli.main import main
 from tenure.engine.record.entry import Role
 from tenure.engine.view.edit import Commit, Insert, edits_v2_to_v1
 from tenure.errors import StoreError
-from tenure.store.contract import commit_id
 from tenure.store.database import Database
 from tenure.store.migrations import MIGRATIONS, version_of
 from tenure.store.records import Conversation
-from tenure.store.rows import commit_of, commit_values
+from tenure.store.rows import commit_id, commit_of, commit_values
 from tenure.store.store import Store
 
 KILLED = """

@@ -71,8 +71,8 @@ from tenure.engine.view.shared import Difference, difference
 from tenure.errors import InputError
 from tenure.models.helpers import HelperModels, Helpers
 from tenure.models.hosts import public_url
-from tenure.store.held import damage_in, encoded, held_to, sound_holds
 from tenure.store.records import Conversation, Now, Records, utc_now
+from tenure.store.soundness import damage_in, encoded, held_to, sound_holds
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.engine.lifecycle.planning import Answered

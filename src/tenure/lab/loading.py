@@ -28,9 +28,8 @@ from tenure.logs.places import stores
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.stores import store_of
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
-from tenure.store.held import damage_in
 from tenure.store.records import Conversation, Lost, conversation_named
-from tenure.store.soundness import checked, in_place_of
+from tenure.store.soundness import checked, damage_in, in_place_of
 from tenure.store.spills import Spills
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ between databases is in `_DIALECTS` and nowhere else.
 import os
 import re
 import sqlite3
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Protocol, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from sqlalchemy import URL, Connection, Engine, Executable, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ClauseElement
@@ -24,27 +25,6 @@ from tenure.logs.places.sqlite_file import refuse_no_file, undisturbed
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 
 
-class Cursor(Protocol):
-    """The part of a driver's cursor (PEP 249) that the store uses."""
-
-    @property
-    def rowcount(self) -> int:
-        """Rows that the last statement touched."""
-        ...
-
-    def execute(self, sql: str, parameters: Any = ..., /) -> object:
-        """Run a statement."""
-        ...
-
-    def executemany(self, sql: str, parameters: Any, /) -> object:
-        """Run a statement once for each set of parameters."""
-        ...
-
-    def fetchall(self) -> Sequence[Any]:
-        """All rows of the last statement."""
-        ...
-
-
 class Prepared(NamedTuple):
     """A statement compiled for one database, its own constants, and the order of its parameters where they have no names."""
 
@@ -52,12 +32,12 @@ class Prepared(NamedTuple):
     constants: dict[str, Any]
     order: tuple[str, ...] | None
 
-    def run(self, cursor: Cursor, values: Mapping[str, Any]) -> int:
+    def run(self, cursor: DBAPICursor, values: Mapping[str, Any]) -> int:
         """Execute; the number of rows touched."""
         cursor.execute(self.sql, self._bind(values))
         return cursor.rowcount
 
-    def run_all(self, cursor: Cursor, rows: list[dict[str, Any]]) -> None:
+    def run_all(self, cursor: DBAPICursor, rows: list[dict[str, Any]]) -> None:
         """Execute for every row."""
         if len(rows) == 1:
             cursor.execute(self.sql, self._bind(rows[0]))
@@ -149,7 +129,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Generator[Cursor]:
+    def reading(self) -> Generator[DBAPICursor]:
         """A driver's cursor for one statement."""
         with self._translated():
             connection = self._engine.raw_connection()
@@ -159,7 +139,7 @@ class Database:
                 connection.close()
 
     @contextmanager
-    def writing(self) -> Generator[Cursor]:
+    def writing(self) -> Generator[DBAPICursor]:
         """A driver's cursor in one write transaction: committed at the end, rolled back by any exception."""
         with self._translated():
             connection = self._engine.raw_connection()

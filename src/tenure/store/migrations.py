@@ -5,7 +5,7 @@ killed meanwhile leaves the version before or the version after. A migration tha
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     Column,
@@ -27,10 +27,27 @@ from sqlalchemy import (
 )
 
 from tenure.errors import StoreError
-from tenure.store.contract import commit_id
 from tenure.store.database import Database
+from tenure.store.rows import commit_id
 
 Migration = Callable[[Connection], None]
+
+
+def _texts(*names: str, default: str | None = None) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False, server_default=default) for name in names]
+
+
+def _integers(*names: str) -> list[Column[int]]:
+    return [Column(name, Integer, nullable=False) for name in names]
+
+
+def _of_conversation(*more: Column[Any]) -> list[Column[Any]]:
+    """The columns of a table whose rows a conversation has; by number, unless others tell them apart."""
+    numbered = Column("n", Integer, primary_key=True, autoincrement=False)
+    return [Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True), *(more or (numbered,))]
+
+
+_USAGE: Final = ("uncached", "cache_write", "cache_read", "output")
 
 V1: Final = MetaData()
 
@@ -38,69 +55,32 @@ Table(
     "conversation",
     V1,
     Column("id", Text, primary_key=True),
-    Column("tenant", Text, nullable=False),
-    Column("title", Text, nullable=False),
+    *_texts("tenant", "title"),
     Column("parent", Text, ForeignKey("conversation.id")),
-    Column("forked_at", Integer, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("dialect", Text, nullable=False),
-    Column("budget", Text, nullable=False),
-    Column("head", Text, nullable=False),
-    Column("length", Integer, nullable=False),
-    Column("commits", Integer, nullable=False),
-    Column("created", Text, nullable=False),
+    *_integers("forked_at"),
+    *_texts("model", "dialect", "budget", "head"),
+    *_integers("length", "commits"),
+    *_texts("created"),
     Index("conversation_tenant", "tenant", "created"),
 )
 
 Table(
     "entry",
     V1,
-    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
-    Column("n", Integer, primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("parent", Text, nullable=False),
-    Column("sha256", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("dialect", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("source", Integer, nullable=False),
-    Column("line", Integer, nullable=False),
+    *_of_conversation(),
+    *_texts("id", "parent", "sha256", "role", "dialect", "at", "model"),
+    *_integers("source", "line"),
     Column("tokens", LargeBinary, nullable=False),  # JSON
     Column("blocks", LargeBinary),  # JSON; NULL where the payload is just that
     Column("payload", LargeBinary, nullable=False),
     Index("entry_id", "id"),
 )
 
-Table(
-    "commit_log",
-    V1,
-    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
-    Column("n", Integer, primary_key=True, autoincrement=False),
-    Column("body", LargeBinary, nullable=False),  # JSON
-)
+Table("commit_log", V1, *_of_conversation(), Column("body", LargeBinary, nullable=False))  # JSON
 
-Table(
-    "usage",
-    V1,
-    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
-    Column("n", Integer, primary_key=True, autoincrement=False),
-    Column("uncached", Integer, nullable=False),
-    Column("cache_write", Integer, nullable=False),
-    Column("cache_read", Integer, nullable=False),
-    Column("output", Integer, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("at", Text, nullable=False),
-)
+Table("usage", V1, *_of_conversation(), *_integers(*_USAGE), *_texts("model", "at"))
 
-Table(
-    "hold",
-    V1,
-    Column("conversation", Text, ForeignKey("conversation.id"), primary_key=True),
-    Column("kind", Text, primary_key=True),
-    Column("object", Text, primary_key=True),
-    Column("reason", Text, nullable=False),
-)
+Table("hold", V1, *_of_conversation(*(Column(name, Text, primary_key=True) for name in ("kind", "object"))), *_texts("reason"))
 
 
 def v1(connection: Connection) -> None:
@@ -119,14 +99,10 @@ Table(  # calls of helper models, which belong to no entry
     V2,
     Column("id", Integer, primary_key=True),  # counts up by itself, over all conversations
     Column("conversation", Text, ForeignKey("conversation.id"), nullable=False),
-    Column("role", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("uncached", Integer, nullable=False),
-    Column("cache_write", Integer, nullable=False),
-    Column("cache_read", Integer, nullable=False),
-    Column("output", Integer, nullable=False),
+    *_texts("role", "model"),
+    *_integers(*_USAGE),
     Column("usd", Float),
-    Column("at", Text, nullable=False),
+    *_texts("at"),
     Index("aside_conversation", "conversation", "id"),
 )
 
@@ -139,9 +115,9 @@ def v2(connection: Connection) -> None:
 
 V3: Final = MetaData()
 
-V1.tables["conversation"].to_metadata(V3).append_column(Column("terms", Text, nullable=False, server_default=""))
+V1.tables["conversation"].to_metadata(V3).append_column(*_texts("terms", default=""))
 
-V1.tables["commit_log"].to_metadata(V3).append_column(Column("id", Text, nullable=False, server_default=""))
+V1.tables["commit_log"].to_metadata(V3).append_column(*_texts("id", default=""))
 
 
 def v3(connection: Connection) -> None:
@@ -163,25 +139,24 @@ class NotAStore(StoreError):
 
 MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3)
 
-_numbers: Final = MetaData()
-_version: Final = Table("tenure_version", _numbers, Column("version", Integer, nullable=False))
+_version: Final = Table("tenure_version", MetaData(), Column("version", Integer, nullable=False))
 
 
 def migrate(database: Database, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Bring a store to the newest version; StoreError when a newer Tenure wrote it. An up-to-date store is only read."""
-    found, newest = _found(database, len(migrations)), len(migrations)
-    while found < newest:
+    found = _version_in(database, len(migrations))
+    while found < len(migrations):
         found = _step(database, migrations)
 
 
 def migrate_copy(database: Database) -> None:
     """The same for a store that is only read: a copy is brought up to date, and the store stays as it is."""
-    if _found(database, len(MIGRATIONS)) < len(MIGRATIONS):
+    if _version_in(database, len(MIGRATIONS)) < len(MIGRATIONS):
         database.detach()
         migrate(database)
 
 
-def _found(database: Database, newest: int) -> int:
+def _version_in(database: Database, newest: int) -> int:
     """The version a store has. Raises StoreError for a newer one than `newest`, and for what is none."""
     try:
         with database.connect() as connection:
@@ -216,7 +191,7 @@ def _step(database: Database, migrations: tuple[Migration, ...]) -> int:
         found = version_of(connection)
         if found >= len(migrations):
             return found
-        _numbers.create_all(connection)
+        _version.metadata.create_all(connection)
         migrations[found](connection)
         connection.execute(_version.delete())
         connection.execute(_version.insert(), {"version": found + 1})

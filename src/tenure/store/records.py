@@ -1,20 +1,28 @@
-"""What a store of records is.
+"""What a store of records is, and what every store refuses.
 
-`Store` keeps it in a database, `tenure.testing.MemoryStore` in memory; one suite of tests holds both to this contract.
+`Store` keeps it in a database, `tenure.testing.store.MemoryStore` in memory; one suite of tests holds both to this contract.
 """
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Final, Protocol, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tenure.apis.rules import rules_for
+from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.meter.ledger import Spent
+from tenure.engine.record.chain import genesis
 from tenure.engine.record.entry import Entry, Usage
+from tenure.engine.record.index import index_of
 from tenure.engine.view.edit import Commit
 from tenure.engine.view.guard import Hold
-from tenure.errors import InputError
+from tenure.engine.view.inherit import Shared, inherited
+from tenure.errors import Conflict, InputError, LawBroken, StoreError
 from tenure.store.spills import Spills
 
 Now = Callable[[], str]
@@ -22,6 +30,7 @@ Now = Callable[[], str]
 SHOWN: Final = 10  # ids named in an error
 REPORT: Final = logging.getLogger("tenure.store").warning  # of damage, unless a host says where it is to go
 OWN_STORE: Final = "sessions.db"  # the agent's, in its folder
+_HEX: Final = re.compile(r"[0-9a-f]{1,64}")
 PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
 
 
@@ -85,20 +94,9 @@ class Records(Protocol):
     is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
     """
 
-    @property
-    def on_damage(self) -> Callable[[str], None]:
-        """Is told what was left out because it is damaged."""
-        ...
-
-    @property
-    def where(self) -> str:
-        """The file or URL, as errors name it."""
-        ...
-
-    @property
-    def spills(self) -> Spills:
-        """Where outputs are kept that are too large for an entry."""
-        ...
+    where: str  # the file or URL, as errors name it
+    on_damage: Callable[[str], None]  # is told what was left out because it is damaged
+    spills: Spills  # where outputs are kept that are too large for an entry
 
     def create(self, conversation: Conversation, entries: Sequence[Entry] = (), commits: Sequence[Commit] = ()) -> Conversation:
         """Open a new conversation with its first entries and commits, none unless given, all or nothing; Conflict when the id is taken."""
@@ -126,11 +124,13 @@ class Records(Protocol):
 
     def commit(self, conversation_id: str, commit: Commit) -> None:
         """Add a commit; its `n` is the number of commits so far."""
-        ...
+        self.append(conversation_id, (), (commit,))
 
     def entry(self, conversation_id: str, n: int) -> Entry:
         """One entry."""
-        ...
+        for entry in self.entries(conversation_id, n, n + 1):
+            return entry
+        raise InputError("store", f"no entry {n} in conversation {conversation_id!r}")
 
     def entries(self, conversation_id: str, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
         """Entries in order, a few at a time: memory does not grow with their number. Those appended meanwhile are not seen."""
@@ -190,9 +190,11 @@ class Records(Protocol):
         """Let go of files and connections."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def conversation_named(store: Records, address: str, id_: str = "") -> Conversation:
@@ -205,3 +207,76 @@ def conversation_named(store: Records, address: str, id_: str = "") -> Conversat
     if named is None:
         raise InputError(address, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:SHOWN]))
     return named
+
+
+def require_order(entries: Sequence[Entry], commits: Sequence[Commit]) -> None:
+    """InputError unless the entries follow each other, and the commits do."""
+    for before, after in pairwise(entries):
+        if after.n != before.n + 1 or after.parent != before.id:
+            raise InputError(
+                "store", f"entry {after.n} after entry {before.n}", f"entry {before.n + 1} with the parent {before.id[:12]}"
+            )
+    for n, commit in enumerate(commits, commits[0].n if commits else 0):
+        if commit.n != n:
+            raise InputError("store", f"commit {commit.n}", f"commit {n}")
+
+
+def opened(conversation: Conversation, entries: Sequence[Entry], commits: Sequence[Commit], now: Now) -> Conversation:
+    """The cover sheet of a new conversation that begins with these. Raises InputError unless they are a chain from its genesis, and a log from 0."""
+    require_order(entries, commits)
+    if commits and commits[0].n:
+        raise InputError("store", f"commit {commits[0].n} first", "commit 0")
+    start = genesis(conversation.tenant)
+    if entries and (entries[0].n, entries[0].parent) != (0, start):
+        raise InputError("store", f"entry {entries[0].n} first", f"entry 0 with the parent {start[:12]}")
+    return replace(
+        conversation,
+        forked_at=0,
+        head=entries[-1].id if entries else start,
+        length=len(entries),
+        commits=len(commits),
+        created=conversation.created or now(),
+    )
+
+
+def require_hex(prefix: str) -> None:
+    """InputError unless `prefix` is the start of a hash."""
+    if not _HEX.fullmatch(prefix):
+        raise InputError("store", f"the hash {prefix!r}", "1 to 64 digits of 0-9a-f")
+
+
+def forked(
+    store: Records, source: Conversation, at: int, new_id: str, title: str, now: Now
+) -> tuple[Conversation, tuple[Commit, ...]]:
+    """The cover sheet of a fork, and the commits it starts with. Raises InputError unless `at` is a number of entries that the source has."""
+    if not 0 <= at <= source.length:
+        raise InputError("store", f"the fork point {at}", f"0 to {source.length}, the entries of {source.id!r}")
+
+    def shared() -> Shared:
+        index, limit = index_of(store.entries(source.id, 0, at)), Budget.stored(source.budget, otherwise=USUAL).limit
+        return Shared(index=index, rules=rules_for("", source.model, source.dialect), limit=limit)
+
+    try:
+        commits = inherited(store.commits(source.id), at, shared)
+    except LawBroken as error:
+        raise StoreError(f"conversation {source.id!r}: its commits do not follow each other ({error})") from error
+    sheet = replace(
+        source,
+        id=new_id,
+        title=title or source.title,
+        parent=source.id,
+        forked_at=at,
+        head=store.entry(source.id, at - 1).id if at else genesis(source.tenant),
+        length=at,
+        commits=len(commits),
+        created=now(),
+    )
+    return sheet, commits
+
+
+def refusal(conversation: Conversation, what: str) -> Conflict:
+    """Why a writer that was not first gets nothing."""
+    return Conflict(
+        f"conversation {conversation.id!r}: {what} is not next: another writer was first, and it has {conversation.length} entries, "
+        f"head {conversation.head[:12]}, and {conversation.commits} commits now; open the conversation again to go on with it"
+    )

@@ -1,18 +1,18 @@
 """Values to rows and back."""
 
-import hashlib
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from hashlib import sha256 as sha256_of
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import asdict
 
 from tenure.engine.meter.ledger import Spent
-from tenure.engine.record.entry import Block, Entry, Role
+from tenure.engine.record.entry import Block, Entry, Role, Usage
 from tenure.engine.view.edit import Commit, edits_v1_to_v2
 from tenure.engine.view.guard import Hold
 from tenure.errors import Damaged, InputError
-from tenure.store.contract import commit_id
 from tenure.store.records import Conversation, Observed
 
 Row = tuple[Any, ...]
@@ -29,12 +29,14 @@ _ENTRY: Final = (
 
 SHOWN_CHARS: Final = 120  # of what a cell holds
 
+_USAGE: Final = Usage.__struct_fields__
+
 R = TypeVar("R", Observed, Spent)
 
 
 def conversation_values(conversation: Conversation) -> Values:
     """The row of a conversation; no parent is NULL, which a foreign key accepts."""
-    return msgspec.structs.asdict(conversation) | {"parent": conversation.parent or None}
+    return asdict(conversation) | {"parent": conversation.parent or None}
 
 
 def conversation_of(row: Row) -> Conversation:
@@ -72,8 +74,11 @@ def entry_of(row: Row) -> Entry:
         if wrong := [value for value, type_ in zip(row, _ENTRY, strict=True) if type(value) not in type_]:
             raise TypeError(f"a cell holds {wrong[0]!r}")
         held = _blocks.decode(payload if blocks is None else blocks)
-        if hashlib.sha256(payload).hexdigest() != sha256:
+        if sha256_of(payload).hexdigest() != sha256:
             raise ValueError(f"its payload does not match its hash {sha256!r}")
+        weights = _tokens.decode(tokens)
+        if len(weights) != len(held) or min(weights, default=0) < 0:
+            raise ValueError(f"{len(held)} blocks with the weights {weights}")
         return Entry(
             n=n,
             id=id_,
@@ -81,7 +86,7 @@ def entry_of(row: Row) -> Entry:
             sha256=sha256,
             role=_roles[role],
             blocks=held,
-            tokens=_weights(tokens, len(held)),
+            tokens=weights,
             dialect=dialect,
             payload=payload,
             at=at,
@@ -91,11 +96,9 @@ def entry_of(row: Row) -> Entry:
         )
 
 
-def _weights(tokens: bytes, blocks: int) -> tuple[int, ...]:
-    weights = _tokens.decode(tokens)
-    if len(weights) != blocks or min(weights, default=0) < 0:
-        raise ValueError(f"{blocks} blocks with the weights {weights}")
-    return weights
+def commit_id(parent: str, body: bytes) -> str:
+    """The hash of a commit as it is stored, after the one whose hash is `parent`; the first follows an empty text."""
+    return sha256_of(parent.encode() + b"\0" + body).hexdigest()
 
 
 class _StoredCommit(Commit, frozen=True, kw_only=True):
@@ -109,13 +112,6 @@ _commit = msgspec.json.Decoder(_StoredCommit)
 
 def _fields(commit: Commit) -> Values:
     return {name: getattr(commit, name) for name in Commit.__struct_fields__}
-
-
-def _unversioned(stored: _StoredCommit) -> Commit:
-    values = _fields(stored)
-    if stored.version == 1:
-        values["edits"] = edits_v1_to_v2(stored.edits)
-    return Commit(**values)
 
 
 def commit_values(conversation_id: str, commits: Iterable[Commit], parent: str) -> list[Values]:
@@ -137,58 +133,57 @@ def commit_of(row: Row, parent: str | None) -> Commit:
         commit = _commit.decode(body)
         if commit.n != n:
             raise ValueError(f"it says that it is commit {commit.n}")
-        return _unversioned(commit)
+        values = _fields(commit)
+        if commit.version == 1:
+            values["edits"] = edits_v1_to_v2(commit.edits)
+        return Commit(**values)
 
 
 def observed_values(conversation_id: str, observed: Observed) -> Values:
     """The row of a usage report."""
-    usage = msgspec.structs.asdict(observed.usage)
-    said = {"model": observed.model, "at": observed.at, "usd": observed.usd}
-    return {"conversation": conversation_id, "n": observed.n} | said | usage
+    return {"conversation": conversation_id} | _flat(observed)
 
 
 def observed_of(row: Row) -> Observed:
     """The inverse of `observed_values`; Damaged when the row was damaged."""
-    n, uncached, cache_write, cache_read, output, model, at, usd = row
-    with _reading(f"the usage of entry {n}"):
-        usage = {"uncached": uncached, "cache_write": cache_write, "cache_read": cache_read, "output": output}
-        return _counted(msgspec.convert({"n": n, "usage": usage, "model": model, "at": at, "usd": usd}, Observed))
+    with _reading(f"the usage of entry {row[0]}"):
+        return _counted(dict(zip(("n", *_USAGE, "model", "at", "usd"), row, strict=True)), Observed)
 
 
 def aside_values(conversation_id: str, spent: Spent) -> Values:
     """The row of a helper model's call."""
-    said = {"role": spent.role, "model": spent.model, "usd": spent.usd, "at": spent.at}
-    return {"conversation": conversation_id} | said | msgspec.structs.asdict(spent.usage)
+    return {"conversation": conversation_id} | _flat(spent)
 
 
 def aside_of(row: Row) -> Spent:
     """The inverse of `aside_values`; Damaged when the row was damaged, or a newer version knows a role that this one does not."""
-    role, model, uncached, cache_write, cache_read, output, usd, at = row
     with _reading("a call of a helper model"):
-        usage = {"uncached": uncached, "cache_write": cache_write, "cache_read": cache_read, "output": output}
-        return _counted(msgspec.convert({"role": role, "model": model, "usage": usage, "usd": usd, "at": at}, Spent))
+        return _counted(dict(zip(("role", "model", *_USAGE, "usd", "at"), row, strict=True)), Spent)
 
 
-def hold_values(conversation_id: str, hold: Hold) -> Values:
-    """The row of a hold."""
-    return msgspec.structs.asdict(hold) | {"conversation": conversation_id}
+def _flat(report: Observed | Spent) -> Values:
+    """A report's own fields and those of its usage."""
+    values = asdict(report)
+    return values | asdict(values.pop("usage"))
 
 
-def hold_of(row: Row) -> Hold:
-    """The inverse of `hold_values`; Damaged when the row was damaged."""
-    kind, object_, reason = row
-    with _reading(f"the hold of {object_!r}"):
-        return msgspec.convert({"kind": kind, "object": object_, "reason": reason}, Hold)
-
-
-def _counted(report: R) -> R:
-    if min(msgspec.structs.astuple(report.usage)) < 0:
+def _counted(values: Values, kind: type[R]) -> R:
+    usage = {name: values.pop(name) for name in _USAGE}
+    report = msgspec.convert({**values, "usage": usage}, kind)
+    if min(usage.values()) < 0:
         raise ValueError("a negative number of tokens")
     return report
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+def hold_values(conversation_id: str, hold: Hold) -> Values:
+    """The row of a hold."""
+    return asdict(hold) | {"conversation": conversation_id}
+
+
+def hold_of(row: Row) -> Hold:
+    """The inverse of `hold_values`; Damaged when the row was damaged."""
+    with _reading(f"the hold of {row[1]!r}"):
+        return msgspec.convert(dict(zip(("kind", "object", "reason"), row, strict=True)), Hold)
 
 
 @contextmanager
@@ -196,4 +191,6 @@ def _reading(what: str) -> Generator[None]:
     try:
         yield
     except (msgspec.MsgspecError, InputError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Damaged(f"{what} cannot be read back ({_short(str(error))})") from error
+        words = str(error)
+        shown = words if len(words) <= SHOWN_CHARS else words[:SHOWN_CHARS] + "…"
+        raise Damaged(f"{what} cannot be read back ({shown})") from error

@@ -8,11 +8,12 @@ power went; `Store(url, synchronous="FULL")` waits for the disk at every append 
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import UNSET
 from msgspec.structs import replace
 from sqlalchemy import Executable
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Entry, Spill, ToolResult, Usage
@@ -20,10 +21,22 @@ from tenure.engine.view.edit import Commit
 from tenure.engine.view.guard import Hold
 from tenure.errors import Damaged, InputError, StoreError
 from tenure.store import rows, tables
-from tenure.store.contract import forked, opened, refusal, require_hex, require_order
-from tenure.store.database import Cursor, Database, Synchronous, words_of
+from tenure.store.database import Database, Synchronous, words_of
 from tenure.store.migrations import migrate, migrate_copy
-from tenure.store.records import REPORT, Conversation, Lost, Now, Observed, utc_now
+from tenure.store.records import (
+    REPORT,
+    Conversation,
+    Lost,
+    Now,
+    Observed,
+    Records,
+    forked,
+    opened,
+    refusal,
+    require_hex,
+    require_order,
+    utc_now,
+)
 from tenure.store.soundness import missing, wrongs
 from tenure.store.spills import Spills
 
@@ -45,8 +58,8 @@ class OwnedRows(NamedTuple):
     stop: int
 
 
-class Store:
-    """`Records` in a database. Nothing is cached; threads may share it, processes open their own."""
+class Store(Records):
+    """`Records` in a database. Nothing is cached; threads may share it, processes open their own. The methods of `Records` are described there."""
 
     def __init__(
         self,
@@ -65,8 +78,9 @@ class Store:
         opened.
         """
         self._now, self.on_damage = now, on_damage
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._database = Database(url, synchronous=synchronous, busy_timeout_s=busy_timeout_s, read_only=read_only)
+        self.where = self._database.where
         self.spills = spills or Spills.beside(self._database.file)
         try:
             (migrate_copy if read_only else migrate)(self._database)
@@ -74,23 +88,10 @@ class Store:
             self._database.close()
             raise
 
-    @property
-    def where(self) -> str:
-        """The file, or the URL without its password."""
-        return self._database.where
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Let go of files and connections."""
         self._database.close()
 
     def create(self, conversation: Conversation, entries: Sequence[Entry] = (), commits: Sequence[Commit] = ()) -> Conversation:
-        """Open a new conversation with its first entries and commits, none unless given, all or nothing; Conflict when the id is taken."""
         fresh = opened(conversation, entries, commits, self._now)
         with self._database.writing() as cursor:
             self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(fresh)])
@@ -99,20 +100,17 @@ class Store:
         return fresh
 
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
-        """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
         self.conversation(conversation_id)
         with self._database.writing() as cursor:
             return self._run(cursor, tables.ENTITLE, of=conversation_id, old_title=instead, new_title=title) > 0
 
     def hold_to(self, sheet: Conversation) -> None:
-        """Keep what a conversation is held to from now on: the dialect, model, budget and terms of this sheet, and nothing else of it."""
         self.conversation(sheet.id)
         new = {"new_dialect": sheet.dialect, "new_model": sheet.model, "new_budget": sheet.budget, "new_terms": sheet.terms}
         with self._database.writing() as cursor:
             self._run(cursor, tables.HOLD_TO, of=sheet.id, **new)
 
     def conversation(self, conversation_id: str) -> Conversation:
-        """The cover sheet as it is now."""
         found = self._select(tables.CONVERSATION, of=conversation_id)
         if not found:
             raise InputError("store", f"no conversation {conversation_id!r}")
@@ -120,12 +118,10 @@ class Store:
             return rows.conversation_of(found[0])
 
     def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
-        """All conversations of a tenant, newest first; None: of every tenant. A damaged cover sheet is reported and left out."""
         found = self._select(tables.ALL_CONVERSATIONS) if tenant is None else self._select(tables.CONVERSATIONS, of=tenant)
         return self._sound("", rows.conversation_of, found)
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
-        """Add entries, and the commits that belong to them, all or none. They follow the head and the newest commit."""
         require_order(entries, commits)
         with self._database.writing() as cursor:
             if entries:
@@ -135,24 +131,12 @@ class Store:
                 parent = self._advance_commits(cursor, conversation_id, commits)
                 self._add(cursor, tables.ADD_COMMIT, rows.commit_values(conversation_id, commits, parent))
 
-    def commit(self, conversation_id: str, commit: Commit) -> None:
-        """Add a commit; its `n` is the number of commits so far."""
-        self.append(conversation_id, (), (commit,))
-
-    def entry(self, conversation_id: str, n: int) -> Entry:
-        """One entry."""
-        for entry in self.entries(conversation_id, n, n + 1):
-            return entry
-        raise InputError("store", f"no entry {n} in conversation {conversation_id!r}")
-
     def entries(self, conversation_id: str, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Entries in order, read by the page. Those appended meanwhile are not seen."""
         conversation = self.conversation(conversation_id)
         stop = conversation.length if stop is None else min(stop, conversation.length)
         return self._entries(conversation, self._lineage(conversation, max(start, 0), stop))
 
     def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
-        """The entry whose id starts with `prefix` (hex); InputError when several do."""
         require_hex(prefix)
         found: list[int] = []
         conversation = self.conversation(conversation_id)
@@ -164,7 +148,6 @@ class Store:
         return self.entry(conversation_id, found[0]) if found else None
 
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
-        """The commit log in order. Raises Damaged when one is missing, or is not as it was written."""
         length = self.conversation(conversation_id).commits
         read: list[Commit] = []
         for each in self.salvaged_commits(conversation_id, length):
@@ -199,7 +182,6 @@ class Store:
     def observe(
         self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "", usd: float | None = None
     ) -> None:
-        """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
         self.conversation(conversation_id)
         observed = Observed(n=n, usage=usage, model=model, at=at, usd=usd)
         with self._database.writing() as cursor:
@@ -207,46 +189,38 @@ class Store:
             self._add(cursor, tables.ADD_USAGE, [rows.observed_values(conversation_id, observed)])
 
     def usages(self, conversation_id: str) -> tuple[Observed, ...]:
-        """All reports, in the order of their entries; those of shared entries are the parent's."""
         lineage = self._lineage(self.conversation(conversation_id), 0, EVERY)  # a report may come before the entry it is about
         found = [row for stretch in lineage for row in self._select(tables.USAGES, **stretch._asdict())]
         return self._sound(conversation_id, rows.observed_of, found)
 
     def call_counts(self, tenant: str = "", newest: int = 200) -> tuple[int, ...]:
-        """How many calls each of a tenant's newest conversations made that reported any, ascending. A fork counts its own."""
         return tuple(count for (count,) in self._select(tables.CALL_COUNTS, of=tenant, newest=newest))
 
     def note(self, conversation_id: str, spent: Spent) -> None:
-        """Keep what a call of a helper model cost; it belongs to no entry."""
         self.conversation(conversation_id)
         with self._database.writing() as cursor:
             self._add(cursor, tables.ADD_ASIDE, [rows.aside_values(conversation_id, spent)])
 
     def asides(self, conversation_id: str) -> tuple[Spent, ...]:
-        """The calls of helper models, in the order in which they were noted. A fork starts with none."""
         self.conversation(conversation_id)
         return self._sound(conversation_id, rows.aside_of, self._select(tables.ASIDES, of=conversation_id))
 
     def hold(self, conversation_id: str, hold: Hold) -> None:
-        """Keep a hold; holding again only renews the reason."""
         self.conversation(conversation_id)
         with self._database.writing() as cursor:
             self._drop_hold(cursor, conversation_id, hold)
             self._add(cursor, tables.ADD_HOLD, [rows.hold_values(conversation_id, hold)])
 
     def release(self, conversation_id: str, hold: Hold) -> bool:
-        """Let go; False when it was not held."""
         self.conversation(conversation_id)
         with self._database.writing() as cursor:
             return self._drop_hold(cursor, conversation_id, hold) > 0
 
     def holds(self, conversation_id: str) -> tuple[Hold, ...]:
-        """What is held, sorted by kind, entry, block and object."""
         self.conversation(conversation_id)
         return self._sound(conversation_id, rows.hold_of, self._select(tables.HOLDS, of=conversation_id))
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
-        """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
         sheet, commits = forked(self, self.conversation(conversation_id), at, new_id, title, self._now)
         with self._database.writing() as cursor:
             self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(sheet)])
@@ -254,7 +228,6 @@ class Store:
         return sheet
 
     def verify(self, conversation_id: str) -> str | None:
-        """Check entries, commits, usage and holds; what is wrong first, or None. Memory does not grow with the texts of the record."""
         if not self._select(tables.CONVERSATION, of=conversation_id):
             raise InputError("store", f"no conversation {conversation_id!r}")
         return next(self.wrongs(conversation_id), None)
@@ -374,10 +347,10 @@ class Store:
         sound: list[T] = []
         for each in self._either(make, found):
             if isinstance(each, Lost):
-                told = str(Damaged(each.what, self.where, conversation_id))
-                if told not in self._told:
-                    self._told.add(told)
-                    self.on_damage(told)
+                words = str(Damaged(each.what, self.where, conversation_id))
+                if words not in self._reported:
+                    self._reported.add(words)
+                    self.on_damage(words)
             else:
                 sound.append(each)
         return tuple(sound)
@@ -428,7 +401,7 @@ class Store:
     def _page(self, of: str, start: int, stop: int) -> dict[int, rows.Row]:
         return {row[0]: row for row in self._select(tables.ENTRIES, of=of, start=start, stop=stop, page=PAGE)}
 
-    def _advance(self, cursor: Cursor, conversation_id: str, entries: Sequence[Entry]) -> None:
+    def _advance(self, cursor: DBAPICursor, conversation_id: str, entries: Sequence[Entry]) -> None:
         first, last = entries[0], entries[-1]
         swapped = self._run(
             cursor,
@@ -442,7 +415,7 @@ class Store:
         if not swapped:
             raise self._refusal(cursor, conversation_id, f"entry {first.n} after {first.parent[:12]}")
 
-    def _advance_commits(self, cursor: Cursor, conversation_id: str, commits: Sequence[Commit]) -> str:
+    def _advance_commits(self, cursor: DBAPICursor, conversation_id: str, commits: Sequence[Commit]) -> str:
         """Make room for commits; the hash that the first of them follows."""
         before, after = commits[0].n, commits[-1].n + 1
         if not self._run(cursor, tables.ADVANCE_COMMITS, of=conversation_id, old_commits=before, new_commits=after):
@@ -455,7 +428,7 @@ class Store:
             raise StoreError(f"{self.where}: conversation {conversation_id!r}: commit {before - 1} is missing")
         return str(heads[0][0])
 
-    def _refusal(self, cursor: Cursor, conversation_id: str, what: str) -> Exception:
+    def _refusal(self, cursor: DBAPICursor, conversation_id: str, what: str) -> Exception:
         """Why a compare-and-swap changed nothing, read in the transaction that failed."""
         self._run(cursor, tables.CONVERSATION, of=conversation_id)
         found = cursor.fetchall()
@@ -463,7 +436,7 @@ class Store:
             return InputError("store", f"no conversation {conversation_id!r}")
         return refusal(rows.conversation_of(found[0]), what)
 
-    def _drop_hold(self, cursor: Cursor, conversation_id: str, hold: Hold) -> int:
+    def _drop_hold(self, cursor: DBAPICursor, conversation_id: str, hold: Hold) -> int:
         return self._run(
             cursor,
             tables.DROP_HOLD,
@@ -477,10 +450,10 @@ class Store:
             self._run(cursor, statement, **values)
             return cursor.fetchall()
 
-    def _run(self, cursor: Cursor, statement: Executable, **values: Any) -> int:
+    def _run(self, cursor: DBAPICursor, statement: Executable, **values: Any) -> int:
         return self._database.prepare(statement).run(cursor, values)
 
-    def _add(self, cursor: Cursor, statement: Executable, values: list[rows.Values]) -> None:
+    def _add(self, cursor: DBAPICursor, statement: Executable, values: list[rows.Values]) -> None:
         self._database.prepare(statement).run_all(cursor, values)
 
 

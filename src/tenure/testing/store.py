@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import count
 from threading import RLock
-from typing import Self
 
 from msgspec.structs import replace
 
@@ -12,50 +11,46 @@ from tenure.engine.record.entry import Entry, Usage
 from tenure.engine.view.edit import Commit
 from tenure.engine.view.guard import Hold
 from tenure.errors import Conflict, InputError
-from tenure.store.contract import forked, opened, refusal, require_hex, require_order
-from tenure.store.records import REPORT, Conversation, Now, Observed
+from tenure.store.records import (
+    REPORT,
+    Conversation,
+    Now,
+    Observed,
+    Records,
+    forked,
+    opened,
+    refusal,
+    require_hex,
+    require_order,
+)
 from tenure.store.soundness import wrongs
 from tenure.store.spills import Spills
 
-HoldKey = tuple[str, str]
 
-
-class MemoryStore:
-    """`Records` in lists. Its clock, unless one is handed in, counts seconds from 2026-01-01, so that tests repeat."""
+class MemoryStore(Records):
+    """`Records` in lists: its methods are described there. Its clock, unless one is handed in, counts seconds from 2026-01-01, so that tests repeat."""
 
     def __init__(self, *, now: Now | None = None, spills: Spills | None = None) -> None:
         ticks = count()
         self._now = now or (lambda: f"2026-01-01T{(t := next(ticks)) // 3600:02}:{t // 60 % 60:02}:{t % 60:02}Z")
         self.spills = spills or Spills()
         self.on_damage = REPORT
+        self.where = "the store in memory"
         self._lock = RLock()
         self._conversations: dict[str, Conversation] = {}
         self._entries: dict[str, list[Entry]] = {}  # own entries; those of a fork begin at its fork point
         self._commits: dict[str, list[Commit]] = {}
         self._usages: dict[str, dict[int, Observed]] = {}
         self._asides: dict[str, list[Spent]] = {}
-        self._holds: dict[str, dict[HoldKey, Hold]] = {}
-
-    @property
-    def where(self) -> str:
-        """It has no address."""
-        return "the store in memory"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self._holds: dict[str, dict[tuple[str, str], Hold]] = {}
 
     def close(self) -> None:
         """Nothing to let go of; what is kept stays readable."""
 
     def create(self, conversation: Conversation, entries: Sequence[Entry] = (), commits: Sequence[Commit] = ()) -> Conversation:
-        """Open a new conversation with its first entries and commits, none unless given, all or nothing; Conflict when the id is taken."""
         return self._add(opened(conversation, entries, commits, self._now), commits, entries)
 
     def entitle(self, conversation_id: str, title: str, *, instead: str = "") -> bool:
-        """Give a conversation a title in place of the one it has, `instead`; False when it has another, which stays."""
         with self._lock:
             sheet = self.conversation(conversation_id)
             if sheet.title == instead:
@@ -63,7 +58,6 @@ class MemoryStore:
             return sheet.title == instead
 
     def hold_to(self, sheet: Conversation) -> None:
-        """Keep what a conversation is held to from now on: the dialect, model, budget and terms of this sheet, and nothing else of it."""
         with self._lock:
             held = self.conversation(sheet.id)
             self._conversations[sheet.id] = replace(
@@ -71,20 +65,17 @@ class MemoryStore:
             )
 
     def conversation(self, conversation_id: str) -> Conversation:
-        """The cover sheet as it is now."""
         found = self._conversations.get(conversation_id)
         if found is None:
             raise InputError("store", f"no conversation {conversation_id!r}")
         return found
 
     def conversations(self, tenant: str | None = "") -> tuple[Conversation, ...]:
-        """All conversations of a tenant, newest first; None: of every tenant."""
         with self._lock:
             found = [each for each in self._conversations.values() if tenant is None or each.tenant == tenant]
         return tuple(sorted(found, key=lambda each: (each.created, each.id), reverse=True))
 
     def append(self, conversation_id: str, entries: Sequence[Entry], commits: Sequence[Commit] = ()) -> None:
-        """Add entries, and the commits that belong to them, all or none. They follow the head and the newest commit."""
         require_order(entries, commits)
         with self._lock:
             before = self.conversation(conversation_id)
@@ -101,24 +92,12 @@ class MemoryStore:
             self._entries[conversation_id].extend(entries)
             self._commits[conversation_id].extend(commits)
 
-    def commit(self, conversation_id: str, commit: Commit) -> None:
-        """Add a commit; its `n` is the number of commits so far."""
-        self.append(conversation_id, (), (commit,))
-
-    def entry(self, conversation_id: str, n: int) -> Entry:
-        """One entry."""
-        for entry in self.entries(conversation_id, n, n + 1):
-            return entry
-        raise InputError("store", f"no entry {n} in conversation {conversation_id!r}")
-
     def entries(self, conversation_id: str, start: int = 0, stop: int | None = None) -> Iterator[Entry]:
-        """Entries in order. Those appended meanwhile are not seen."""
         conversation = self.conversation(conversation_id)
         end = conversation.length if stop is None else min(stop, conversation.length)
         return self._walk(conversation, max(start, 0), end)
 
     def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
-        """The entry whose id starts with `prefix` (hex); InputError when several do."""
         require_hex(prefix)
         found = [entry for entry in self.entries(conversation_id) if entry.id.startswith(prefix)]
         if len(found) > 1:
@@ -126,19 +105,16 @@ class MemoryStore:
         return found[0] if found else None
 
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
-        """The commit log in order."""
         self.conversation(conversation_id)
         return tuple(self._commits[conversation_id])
 
     def observe(
         self, conversation_id: str, n: int, usage: Usage, model: str = "", at: str = "", usd: float | None = None
     ) -> None:
-        """Keep what was reported for the call whose answer is entry `n`; a second report replaces the first."""
         self.conversation(conversation_id)
         self._usages[conversation_id][n] = Observed(n=n, usage=usage, model=model, at=at, usd=usd)
 
     def usages(self, conversation_id: str) -> tuple[Observed, ...]:
-        """All reports, in the order of their entries; those of shared entries are the parent's."""
         conversation = self.conversation(conversation_id)
         own = self._usages[conversation_id]
         shared = self.usages(conversation.parent) if conversation.parent else ()
@@ -146,42 +122,34 @@ class MemoryStore:
         return below + tuple(own[n] for n in sorted(own) if n >= conversation.forked_at)
 
     def call_counts(self, tenant: str = "", newest: int = 200) -> tuple[int, ...]:
-        """How many calls each of a tenant's newest conversations made that reported any, ascending. A fork counts its own."""
         counts = (len(self._usages[each.id]) for each in self.conversations(tenant)[:newest])
         return tuple(sorted(count for count in counts if count))
 
     def note(self, conversation_id: str, spent: Spent) -> None:
-        """Keep what a call of a helper model cost; it belongs to no entry."""
         self.conversation(conversation_id)
         self._asides[conversation_id].append(spent)
 
     def asides(self, conversation_id: str) -> tuple[Spent, ...]:
-        """The calls of helper models, in the order in which they were noted. A fork starts with none."""
         self.conversation(conversation_id)
         return tuple(self._asides[conversation_id])
 
     def hold(self, conversation_id: str, hold: Hold) -> None:
-        """Keep a hold; holding again only renews the reason."""
         self.conversation(conversation_id)
-        self._holds[conversation_id][_key(hold)] = hold
+        self._holds[conversation_id][hold.kind, hold.object] = hold
 
     def release(self, conversation_id: str, hold: Hold) -> bool:
-        """Let go; False when it was not held."""
         self.conversation(conversation_id)
-        return self._holds[conversation_id].pop(_key(hold), None) is not None
+        return self._holds[conversation_id].pop((hold.kind, hold.object), None) is not None
 
     def holds(self, conversation_id: str) -> tuple[Hold, ...]:
-        """What is held, sorted by kind and object."""
         self.conversation(conversation_id)
         held = self._holds[conversation_id]
         return tuple(held[key] for key in sorted(held))
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
-        """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
         return self._add(*forked(self, self.conversation(conversation_id), at, new_id, title, self._now))
 
     def verify(self, conversation_id: str) -> str | None:
-        """Re-derive every hash; what is wrong with the first bad entry, or None."""
         sheet = self.conversation(conversation_id)
         entries = self.entries(conversation_id, 0, sheet.length)
         return next(wrongs(sheet, entries, self.commits(sheet.id), self.usages(sheet.id), self.holds(sheet.id)), None)
@@ -204,7 +172,3 @@ class MemoryStore:
         own = self._entries[conversation.id]
         for n in range(max(start, conversation.forked_at), stop):
             yield own[n - conversation.forked_at]
-
-
-def _key(hold: Hold) -> HoldKey:
-    return (hold.kind, hold.object)

@@ -23,7 +23,7 @@ from tenure.lab.recorded import Recorded
 from tenure.lab.replay import DEFAULT_MODEL, Reading
 from tenure.logs.places import stores
 from tenure.logs.reader import Rewritten
-from tenure.store.held import whole_record
+from tenure.store.soundness import whole_record
 
 if TYPE_CHECKING:
     from tenure.context import Context

@@ -446,3 +446,11 @@ def _answered(calls: list[At]) -> int:
 def kind_of(block: Block) -> str:
     """The block's kind as REPLAY.md names it."""
     return str(block.__struct_config__.tag)
+
+
+def index_of(entries: Iterable[Entry]) -> Index:
+    """The index of a whole record."""
+    index = Index()
+    for entry in entries:
+        index.grow(entry)
+    return index
