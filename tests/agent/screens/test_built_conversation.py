@@ -28,8 +28,8 @@ from tenure.engine.record.entry import Origin, Role
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Commit, Drop, Insert, Replace
 from tenure.models.speaker import SdkSpeaker
-from tenure.store.soundness import encoded
 from tenure.store.records import Conversation
+from tenure.store.soundness import encoded
 from tenure.testing.builders import by_words, human, reply, result, session
 from tenure.testing.builders import call as called
 from tenure.testing.provider import FakeProvider, serve

@@ -28,8 +28,8 @@ from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Replace
 from tenure.engine.view.kept import Kept, kept
 from tenure.engine.view.thinking import invalidated
 from tenure.errors import InputError
-from tenure.store.soundness import encoded
 from tenure.store.records import Conversation, Records
+from tenure.store.soundness import encoded
 
 TITLE_CHARS: Final = 80
 

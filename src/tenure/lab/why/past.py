@@ -24,8 +24,8 @@ from tenure.lab.harm.passage import of_entry
 from tenure.lab.harm.use import uses
 from tenure.lab.loading import load
 from tenure.lab.replay import Options, Source, replay
-from tenure.store.soundness import whole_record
 from tenure.store.records import Conversation, Records
+from tenure.store.soundness import whole_record
 
 
 class Past(Struct, frozen=True, kw_only=True):
