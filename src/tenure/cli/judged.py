@@ -14,7 +14,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.lab.intervals import Share
 from tenure.lab.judges.asking import Spent
 from tenure.lab.judges.figures import Against, Disagreement, Figures
-from tenure.lab.judges.running import Book, Foreseen
+from tenure.lab.judges.running import Book, Forecast
 from tenure.lab.judges.stand_in import NAME as STAND_IN
 
 DISAGREEMENTS_SHOWN: Final = 6
@@ -40,7 +40,7 @@ def report(found: Figures, asked: Asked, unread: Sequence[str], book: Book) -> R
     return Group(*parts)
 
 
-def forecast(asked: Asked, made: Iterable[Foreseen], unread: Sequence[str]) -> RenderableType:
+def forecast(asked: Asked, made: Iterable[Forecast], unread: Sequence[str]) -> RenderableType:
     """What would be asked. `unread` is looked at when all has been made."""
     waiting = tokens = held = 0
     for each in made:

@@ -22,7 +22,7 @@ class Interval(Struct, frozen=True, gc=False):
 class Share(Struct, frozen=True, kw_only=True, gc=False):
     """So many of so many. `hits` may hold halves, where a tie counts for both sides."""
 
-    hits: float
+    hits: int | float
     of: int
 
     @property

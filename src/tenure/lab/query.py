@@ -112,8 +112,12 @@ class Events:
         self._run(f"set memory_limit = '{MEMORY} bytes'; set temp_directory = ''")
         self._run("set enable_external_access = false; set lock_configuration = true")
 
-    def ask(self, sql: str, *, most: int = sys.maxsize, **values: object) -> Answer:
-        """The first `most` rows of a query with `$name` for values. Raises InputError with what is wrong in it, and where."""
+    def ask(self, sql: str, **values: object) -> Answer:
+        """The rows of a query with `$name` for values. Raises InputError with what is wrong in it, and where."""
+        return self.first(sys.maxsize, sql, **values)
+
+    def first(self, most: int, sql: str, /, **values: object) -> Answer:
+        """The first `most` rows of a query."""
         try:
             result = self._database.execute(spelled(sql), values or None)
             if not result:  # nothing but blanks, comments or semicolons
@@ -176,7 +180,7 @@ def _serve() -> None:
     try:
         with Events([Path(file)]) as events:
             events.seal()
-            found = events.ask(sql, most=ROWS + 1)
+            found = events.first(ROWS + 1, sql)
         columns, rows = found.columns, tuple(tuple(_cut(value) for value in row) for row in found.rows)
     except InputError as error:
         problem = (error.where, error.found, error.allowed)

@@ -12,9 +12,8 @@ from judge_scenes import INVALID, VALID, case, chosen, said
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import Failure, InputError, ModelError
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import Failed, Spent, Told, tell
+from tenure.lab.judges.asking import Failed, Judgement, Spent, ask
 from tenure.lab.judges.no_impact import Verdict
-from tenure.lab.judges.preference import Preference
 from tenure.models import AnthropicModel, Model, OpenAIModel, Patience, TextModel
 from tenure.testing.builders import by_words
 from tenure.testing.model import RUBBISH, Line, ScriptedModel
@@ -25,19 +24,19 @@ ASKED = no_impact.ask(case(), count=by_words)
 USED = Usage(uncached=100, output=10)
 
 
-def told(model: Model) -> Told[Verdict]:
-    return tell(model, ASKED.question, lambda reply: no_impact.read(reply, ASKED.objects))
+def judgement(model: Model) -> Judgement[Verdict]:
+    return ask(model, ASKED.question, lambda reply: no_impact.read(reply, ASKED.objects))
 
 
 def failure(model: Model) -> Failed:
-    outcome = told(model).outcome
-    assert isinstance(outcome, Failed)
-    return outcome
+    failure = judgement(model).failure
+    assert failure is not None
+    return failure
 
 
 def test_a_verdict_comes_with_what_it_cost() -> None:
-    found = told(ScriptedModel(Line(text=INVALID, usage=USED, cost_usd=0.25)))
-    assert isinstance(found.outcome, Verdict)
+    found = judgement(ScriptedModel(Line(text=INVALID, usage=USED, cost_usd=0.25)))
+    assert found.verdict is not None
     assert (found.spent, found.repaired) == (Spent(questions=1, usage=USED, usd=0.25), False)
 
 
@@ -45,8 +44,8 @@ def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
     model = ScriptedModel(
         Line(text=json.dumps(said(overall_score=50)), usage=USED, cost_usd=0.25), Line(text=VALID, usage=USED, cost_usd=0.5)
     )
-    found = told(model)
-    assert isinstance(found.outcome, Verdict)
+    found = judgement(model)
+    assert found.verdict is not None
     assert found.repaired
     assert (found.spent.questions, found.spent.usd, found.spent.usage.output) == (2, 0.75, 20)
     first, second = model.questions
@@ -67,21 +66,21 @@ def test_two_replies_that_cannot_be_read_are_a_failure_that_says_why() -> None:
 def test_json_that_only_a_forgiving_reader_understands_needs_no_second_question() -> None:
     """A model's own check wants strict JSON and raises; what it said is read all the same."""
     model = ScriptedModel(VALID.replace('"', "'"))
-    assert isinstance(told(model).outcome, Verdict)
+    assert judgement(model).verdict is not None
     assert len(model.questions) == 1
 
 
 def test_after_an_empty_reply_the_question_is_asked_again_without_it() -> None:
     model = ScriptedModel("", VALID)
-    assert isinstance(told(model).outcome, Verdict)
+    assert judgement(model).verdict is not None
     assert [type(message) for message in model.questions[1].messages] == [str, str]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Failure if kind is not Failure.BAD_REPLY])
 def test_a_failing_model_is_a_failure_of_its_kind_and_is_not_asked_again(kind: Failure) -> None:
     model = ScriptedModel(ModelError(kind, "no luck today", usage=USED, cost_usd=0.1))
-    found = told(model)
-    assert found.outcome == Failed(kind=kind, why="no luck today")
+    found = judgement(model)
+    assert found.failure == Failed(kind=kind, why="no luck today")
     assert found.spent == Spent(questions=1, usage=USED, usd=0.1)
     assert len(model.questions) == 1
 
@@ -90,9 +89,9 @@ def test_a_second_question_that_fails_is_that_failure_and_both_are_paid_for() ->
     model = ScriptedModel(
         Line(text=RUBBISH, cost_usd=0.5, usage=USED), ModelError(Failure.RATE_LIMITED, "slow down", cost_usd=0.25)
     )
-    found = told(model)
-    assert isinstance(found.outcome, Failed)
-    assert (found.outcome.kind, found.spent.usd, found.spent.questions) == (Failure.RATE_LIMITED, 0.75, 2)
+    found = judgement(model)
+    assert found.failure is not None
+    assert (found.failure.kind, found.spent.usd, found.spent.questions) == (Failure.RATE_LIMITED, 0.75, 2)
 
 
 def test_a_broken_connection_of_anybodys_callable_is_a_failure() -> None:
@@ -107,13 +106,13 @@ def test_a_question_that_cannot_be_put_is_an_error_of_the_caller() -> None:
         raise InputError("question", "a prefix", "none")
 
     with pytest.raises(InputError):
-        told(refuses)
+        judgement(refuses)
 
 
 def test_what_nobody_prices_or_reports_is_counted_as_such() -> None:
-    found = told(ScriptedModel(VALID))
+    found = judgement(ScriptedModel(VALID))
     assert (found.spent.unreported, found.spent.unpriced, found.spent.usd) == (1, 1, 0.0)
-    priced = told(ScriptedModel(Line(text=VALID, usage=Usage(uncached=1_000_000)), name="gpt-5"))
+    priced = judgement(ScriptedModel(Line(text=VALID, usage=Usage(uncached=1_000_000)), name="gpt-5"))
     assert priced.spent.unpriced == 0
     assert priced.spent.usd > 0
 
@@ -123,7 +122,7 @@ def test_a_model_behind_a_function_of_text_can_judge() -> None:
         assert "Answer with one JSON value" in text  # the schema, in words
         return f"My verdict:\n{INVALID}"
 
-    assert isinstance(told(TextModel(plain)).outcome, Verdict)
+    assert judgement(TextModel(plain)).verdict is not None
 
 
 # --- The official SDKs
@@ -156,8 +155,8 @@ def provided(*replies: Reply | Fault) -> Iterator[tuple[FakeProvider, str]]:
 @every
 def test_a_judge_answers_over_an_sdk_and_a_bad_reply_is_repaired(made: Callable[[str], Model]) -> None:
     with provided(Reply(text=json.dumps(said(overall_score=50))), Reply(text=INVALID)) as (provider, url):
-        found = told(made(url))
-    assert isinstance(found.outcome, Verdict)
+        found = judgement(made(url))
+    assert found.verdict is not None
     assert found.repaired
     first, second = (json.loads(seen.body) for seen in provider.seen)
     assert "failure_culprit" in json.dumps(first)
@@ -170,9 +169,9 @@ def test_a_judge_answers_over_an_sdk_and_a_bad_reply_is_repaired(made: Callable[
 def test_both_orders_are_asked_over_an_sdk(made: Callable[[str], Model]) -> None:
     request = preference.ask(case(), case(), count=by_words)
     with provided(Reply(text=chosen("A_better"))) as (_, url):
-        found = tell(made(url), request.question, preference.read)
-    assert isinstance(found.outcome, Preference)
-    assert found.outcome.verdict == "A_better"
+        found = ask(made(url), request.question, preference.read)
+    assert found.verdict is not None
+    assert found.verdict.verdict == "A_better"
 
 
 @every

@@ -1,5 +1,6 @@
 """Figures over verdicts: rates, agreement, sensitivity, bias by place, and what two policies come to."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tenure.lab.judges.cases import Control
 from tenure.lab.judges.figures import Agreement, Figures, figures
 from tenure.lab.judges.no_impact import Verdict
 from tenure.lab.judges.preference import Preference
-from tenure.lab.judges.running import NOT_ASKED, Compared, Judged, Outcome
+from tenure.lab.judges.running import NOT_ASKED, Outcome, PairOutcome, PlanOutcome
 
 PAIR = ("cwl", "tool-prune")
 
@@ -29,9 +30,9 @@ def verdict(*, valid: bool) -> Verdict:
 
 def judged(
     valid: bool | None = True, *, policy: str = "cwl", cut: int = 0, lost: bool = False, control: Control = "", **changes: Any
-) -> Judged:
+) -> PlanOutcome:
     """A case with a verdict, or without one."""
-    return Judged(
+    return PlanOutcome(
         facts=facts(policy, cut=cut, control=control),
         key="k",
         contract="c",
@@ -51,9 +52,9 @@ def preferred(word: str) -> Preference:
     return found
 
 
-def compared(forth: str, back: str, *, cut: int = 0, control: bool = False) -> Compared:
+def compared(forth: str, back: str, *, cut: int = 0, control: bool = False) -> PairOutcome:
     first, second = (("control", "unused"), ("control", "needed")) if control else ((PAIR[0], ""), (PAIR[1], ""))
-    return Compared(
+    return PairOutcome(
         first=facts(first[0], cut=cut, control=first[1]),  # type: ignore[arg-type]
         second=facts(second[0], cut=cut, control=second[1]),  # type: ignore[arg-type]
         keys=("a", "b"),
@@ -190,6 +191,21 @@ def test_on_disagreements_the_a_b_judge_decides_and_a_tie_counts_half() -> None:
     assert found is not None
     assert (found.preferred, found.rejected, found.ties) == (1, 1, 1)
     assert found.calibrated == (Share(hits=2.5, of=4), Share(hits=2.5, of=4))
+
+
+WORDS = ("A_better", "B_better", "tie")
+IN_ORDER = {("A_better", "B_better"): "preferred", ("B_better", "A_better"): "rejected"}
+
+
+@pytest.mark.parametrize(("forth", "back"), list(itertools.product(WORDS, WORDS)))
+def test_what_holds_in_one_order_only_is_a_tie(forth: str, back: str) -> None:
+    """Swapping the plans swaps the answer, and the same letter in both orders is a flip."""
+    found = against(*cuts((True, False)), compared(forth, back))
+    assert found.against is not None
+    counted = {name: getattr(found.against, name) for name in ("preferred", "rejected", "ties")}
+    assert counted == {name: int(name == IN_ORDER.get((forth, back), "ties")) for name in counted}
+    assert found.bias.flipped == (forth == back != "tie")
+    assert found.bias.unsteady == (forth != back and "tie" in (forth, back))
 
 
 def test_calibration_leaves_cuts_alone_on_which_the_verdicts_agree() -> None:

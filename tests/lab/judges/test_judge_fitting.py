@@ -26,7 +26,7 @@ def side(*sizes: int, share: float = 1.0, front: float = 0.5, name: str = "a") -
 
 def test_the_largest_give_way_before_the_small_lose_a_word() -> None:
     found = fitted(side(30, 3_000, 40), 600, by_words)
-    whole = [text == each.text for each, text in zip(found.pieces, found.texts, strict=True)]
+    whole = [text == each.text for each, text in found.rows]
     assert whole == [True, False, True]
     assert (found.shortened, found.left_out) == (1, 0)
 
@@ -35,7 +35,7 @@ def test_what_leaves_is_one_gap_in_the_middle_though_something_small_in_it_would
     sizes = [200] * 30
     sizes[15] = 1
     found = fitted(side(*sizes), 1_560, by_words)
-    kept = [n for n, text in enumerate(found.texts) if text is not None]
+    kept = [n for n, (_, text) in enumerate(found.rows) if text is not None]
     assert kept[0] == 0
     assert kept[-1] == 29
     assert sum(after - before > 1 for before, after in pairwise(kept)) == 1
@@ -45,7 +45,7 @@ def test_what_leaves_is_one_gap_in_the_middle_though_something_small_in_it_would
 
 def test_a_side_may_keep_more_of_its_beginning() -> None:
     found = fitted(side(*[200] * 40, front=0.75), 2_000, by_words)
-    kept = [n for n, text in enumerate(found.texts) if text is not None]
+    kept = [n for n, (_, text) in enumerate(found.rows) if text is not None]
     assert sum(n < 20 for n in kept) > 2 * sum(n >= 20 for n in kept) > 0
 
 
@@ -59,7 +59,7 @@ def test_what_a_side_does_not_need_the_others_get() -> None:
 @given(st.lists(st.integers(0, 400), max_size=30), st.integers(0, 3_000))
 def test_a_side_keeps_to_its_room_whatever_its_pieces_weigh(sizes: list[int], room: int) -> None:
     found = fitted(side(*sizes), room, by_words)
-    weights = [by_words(text) + 4 + LABEL for text in found.texts if text is not None]
+    weights = [by_words(text) + 4 + LABEL for _, text in found.rows if text is not None]
     assert sum(weights) <= max(room, 0)
 
 

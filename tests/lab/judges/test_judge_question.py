@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from judge_scenes import BULK, TICKET, case, facts, harmless, need, piece, residue
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.cases import Case, Kind
-from tenure.lab.judges.contracts import AB, NO_IMPACT
-from tenure.lab.judges.request import LEAST_ROOM, Contract, JudgeRequest
+from tenure.lab.judges.contracts import AB, NO_IMPACT, Contract
+from tenure.lab.judges.request import LEAST_ROOM, JudgeRequest
 from tenure.models.question import Question
 from tenure.testing.builders import by_words
 

@@ -14,7 +14,7 @@ from tenure.lab.events import Category
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.contracts import AB, DIMENSIONS, NO_IMPACT
 from tenure.lab.judges.no_impact import Verdict
-from tenure.lab.judges.preference import Both, Preference, both
+from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.reply import LONGEST, Unusable
 
 
@@ -199,32 +199,3 @@ def test_a_preference_is_read_with_its_reasons() -> None:
     assert (found.stronger_aspects, found.risks, found.confidence) == (("keeps the ticket",), (), 0.9)
     assert isinstance(preference.read(chosen("both")), Unusable)
     assert "confidence: found '90'" in str(preference.read(chosen().replace("0.9", "90")))
-
-
-@pytest.mark.parametrize(
-    ("forth", "back", "better", "flipped"),
-    [
-        ("A_better", "B_better", "first", False),
-        ("B_better", "A_better", "second", False),
-        ("tie", "tie", "tie", False),
-        ("A_better", "A_better", "tie", True),
-        ("B_better", "B_better", "tie", True),
-        ("A_better", "tie", "tie", False),
-        ("tie", "A_better", "tie", False),
-    ],
-)
-def test_what_holds_in_one_order_only_is_a_tie(forth: str, back: str, better: str, flipped: bool) -> None:
-    found = both(preferred(forth), preferred(back))
-    assert (found.better, found.flipped) == (better, flipped)
-
-
-words = st.sampled_from(["A_better", "B_better", "tie"])
-
-
-@given(words, words)
-def test_swapping_the_plans_swaps_the_answer(forth: str, back: str) -> None:
-    turned = {"first": "second", "second": "first", "tie": "tie"}
-    found, other = both(preferred(forth), preferred(back)), both(preferred(back), preferred(forth))
-    assert other.better == turned[found.better]
-    assert other.flipped == found.flipped
-    assert isinstance(found, Both)

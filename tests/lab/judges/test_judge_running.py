@@ -15,11 +15,11 @@ from tenure.lab.judges.running import (
     IN_A_ROW,
     NOT_ASKED,
     Book,
-    Compared,
     FailedLine,
     Judge,
-    Judged,
     Outcome,
+    PairOutcome,
+    PlanOutcome,
     PreferenceLine,
     VerdictLine,
     foreseen,
@@ -39,12 +39,12 @@ def ran(
     return list(run(cases, judge, book if book is not None else Book(), against=against))
 
 
-def judged(outcomes: Sequence[Outcome]) -> list[Judged]:
-    return [each for each in outcomes if isinstance(each, Judged)]
+def judged(outcomes: Sequence[Outcome]) -> list[PlanOutcome]:
+    return [each for each in outcomes if isinstance(each, PlanOutcome)]
 
 
-def compared(outcomes: Sequence[Outcome]) -> list[Compared]:
-    return [each for each in outcomes if isinstance(each, Compared)]
+def compared(outcomes: Sequence[Outcome]) -> list[PairOutcome]:
+    return [each for each in outcomes if isinstance(each, PairOutcome)]
 
 
 def distinct(number: int) -> list[Case]:
@@ -123,8 +123,9 @@ def test_where_verdicts_differ_both_plans_are_compared_in_both_orders() -> None:
     model = ScriptedModel(VALID, INVALID, chosen("A_better"), chosen("B_better"))
     (found,) = compared(ran(differing(), model, against=AGAINST))
     assert (found.first.policy, found.second.policy) == AGAINST
-    assert found.both is not None
-    assert (found.both.better, found.both.flipped) == ("first", False)
+    assert found.forth is not None
+    assert found.back is not None
+    assert (found.forth.verdict, found.back.verdict) == ("A_better", "B_better")
     forth, back = (str(question.messages[0]) for question in model.questions[2:])
     assert forth != back
 
@@ -146,7 +147,7 @@ def test_controls_are_compared_too_the_harmless_one_first() -> None:
 def test_a_comparison_that_fails_in_one_order_is_no_comparison_and_says_why() -> None:
     model = ScriptedModel(VALID, INVALID, chosen("A_better"), ModelError(Failure.REFUSED, "no more"))
     (found,) = compared(ran(differing(), model, against=AGAINST))
-    assert found.both is None
+    assert found.back is None
     assert found.failure is not None
     assert found.failure.why == "no more"
 
@@ -169,7 +170,7 @@ def test_what_was_answered_is_not_asked_again(tmp_path: Path) -> None:
         second = ran(differing(), silent, book, against=AGAINST)
     assert silent.questions == []
     assert [each.verdict for each in judged(first)] == [each.verdict for each in judged(second)]
-    assert [each.both for each in compared(first)] == [each.both for each in compared(second)]
+    assert [(each.forth, each.back) for each in compared(first)] == [(each.forth, each.back) for each in compared(second)]
     assert (sum(each.spent.usd for each in first), sum(each.earlier.usd for each in second)) == (2.0, 2.0)
     assert sum(each.spent.questions for each in second) == 0
 
@@ -209,11 +210,10 @@ def test_another_model_or_contract_is_another_question(tmp_path: Path) -> None:
     with Book(str(path)) as book:
         (found,) = judged(ran([case()], ScriptedModel(VALID), book))
     with Book(str(path)) as book:
-        assert book.verdict(found.key, found.contract, "scripted") is not None
-        assert book.verdict(found.key, found.contract, "another") is None
-        assert book.verdict(found.key, "no-impact/0", "scripted") is None
-        assert book.verdict("another", found.contract, "scripted") is None
-        assert book.preference(found.key, found.contract, "scripted") is None
+        assert book.line(found.key, found.contract, "scripted") is not None
+        assert book.line(found.key, found.contract, "another") is None
+        assert book.line(found.key, "no-impact/0", "scripted") is None
+        assert book.line("another", found.contract, "scripted") is None
 
 
 @pytest.mark.parametrize(

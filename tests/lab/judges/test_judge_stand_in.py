@@ -10,10 +10,9 @@ from judge_scenes import TICKET, case, harmless, piece, recorded, residue
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import tell
+from tenure.lab.judges.asking import ask
 from tenure.lab.judges.cases import Case, cases
 from tenure.lab.judges.no_impact import Verdict
-from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.stand_in import NAME, StandIn
 from tenure.lab.loading import source
 from tenure.models.question import Question
@@ -24,9 +23,9 @@ TOKENIZER = o200k()
 
 def judged(given_case: Case) -> Verdict:
     request = no_impact.ask(given_case, count=by_words)
-    outcome = tell(StandIn(), request.question, lambda reply: no_impact.read(reply, request.objects)).outcome
-    assert isinstance(outcome, Verdict)
-    return outcome
+    verdict = ask(StandIn(), request.question, lambda reply: no_impact.read(reply, request.objects)).verdict
+    assert verdict is not None
+    return verdict
 
 
 def test_it_finds_what_was_removed_and_is_wanted() -> None:
@@ -74,9 +73,9 @@ def test_what_the_future_gives_itself_before_it_is_used_is_not_missed() -> None:
 def test_it_prefers_the_plan_that_loses_less_in_either_place() -> None:
     for first, second, verdict in ((harmless(), case(), "A_better"), (case(), harmless(), "B_better"), (case(), case(), "tie")):
         request = preference.ask(first, second, count=by_words)
-        outcome = tell(StandIn(), request.question, preference.read).outcome
-        assert isinstance(outcome, Preference)
-        assert outcome.verdict == verdict
+        found = ask(StandIn(), request.question, preference.read).verdict
+        assert found is not None
+        assert found.verdict == verdict
 
 
 def test_it_says_that_it_is_unsure_where_a_question_leaves_something_out() -> None:
@@ -93,9 +92,9 @@ def test_where_a_question_shows_all_it_says_what_the_detector_says(name: str, tm
     for made in cases(source(str(path)), {name: policy}, TOKENIZER, pairs=1):
         request = no_impact.ask(made, count=TOKENIZER, room=10**6)
         assert (request.shortened, request.left_out) == (0, 0)
-        outcome = tell(StandIn(), request.question, lambda reply: no_impact.read(reply)).outcome
-        assert isinstance(outcome, Verdict)
-        assert outcome.valid is not any(need.stands == "lost" for need in made.needs)
+        found = ask(StandIn(), request.question, no_impact.read).verdict
+        assert found is not None
+        assert found.valid is not any(need.stands == "lost" for need in made.needs)
         compared += 1
     assert compared >= 4
 

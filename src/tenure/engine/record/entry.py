@@ -141,6 +141,10 @@ class Usage(Struct, frozen=True, kw_only=True, gc=False):
         """Tokens of the whole prompt, cached or not."""
         return self.uncached + self.cache_write + self.cache_read
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """Both together."""
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
 
 class Draft(Struct, frozen=True, kw_only=True):
     """A parsed message that has not been placed in a chain yet."""

@@ -1,4 +1,4 @@
-"""What many verdicts come to.
+"""What many verdicts come to: the queries of figures.sql as values.
 
 Self-GC paper: the no-impact rate with its Wilson interval (Metrics), calibration by an A/B judge on disagreements (Main Results). The paper does
 not say how a tie is counted, and its calibrated 87.46 % is no whole number of 332 sessions; here a tie counts half for each side. Agreement with
@@ -7,20 +7,17 @@ the mechanical detector, sensitivity on controls, bias by place and the tests ar
 
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, convert
 
 from tenure.lab.intervals import Share, sign_test
 from tenure.lab.judges.asking import Spent
 from tenure.lab.judges.cases import Facts
-from tenure.lab.judges.running import NOT_ASKED, Compared, Judged, Outcome
-
-if TYPE_CHECKING:
-    from tenure.lab.query import Events
+from tenure.lab.judges.running import NOT_ASKED, Outcome, PairOutcome, PlanOutcome
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class PolicyRow(Struct, frozen=True, kw_only=True):
     """One policy over all its cases."""
 
     policy: str
@@ -110,7 +107,7 @@ class Disagreement(Struct, frozen=True, kw_only=True):
 class Figures(Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
     """All figures of one run."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PolicyRow, ...]
     agreement: Agreement
     sensitivity: Sensitivity
     bias: Bias
@@ -124,106 +121,36 @@ class Figures(Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"
 
 
 def figures(outcomes: Iterable[Outcome], against: tuple[str, str] | None = None) -> Figures:
-    """The figures of a run's outcomes, by the queries of figures.sql. O(outcomes)."""
+    """The figures of a run's outcomes. O(outcomes)."""
     from tenure.lab.query import Events  # needs DuckDB, which other commands do without
 
-    held = list(outcomes)
-    plans = [each for each in held if isinstance(each, Judged) and not each.facts.control]
-    with Events.of(held) as events:
-        events.view("judged", Judged)
-        events.view("compared", Compared)
+    with Events.of(outcomes) as events:
+        events.view("judged", PlanOutcome)
+        events.view("compared", PairOutcome)
         events.script(f"set variable not_asked = '{NOT_ASKED}'")
         events.script(files("tenure.lab.judges").joinpath("figures.sql").read_text(encoding="utf-8"))
 
         def one(sql: str, **values: object) -> dict[str, Any]:
             return events.ask(sql, **values).dicts[0]
 
-        return Figures(
-            rows=_rows(events),
-            agreement=Agreement(**one("from agreement")),
-            sensitivity=_sensitivity(one("from sensitivity"), one("from controls")),
-            bias=_bias(one("from bias"), one("from letters")),
-            against=_against(one("from against($a, $b)", a=against[0], b=against[1]), against) if against is not None else None,
-            disagreements=tuple(found for each in plans if (found := _disagreement(each)) is not None),
-            spent=convert(one("from sums('spent')"), Spent),
-            remembered=convert(one("from sums('earlier')"), Spent),
-            failures=dict(events.ask("from failures").rows),
-            repaired=one("select count(*) as n from judged where repaired")["n"],
-            hidden=one("select coalesce(sum(hidden), 0)::bigint as n from judged_plans")["n"],
+        bias = one("from bias")
+        pair = one("from against($a, $b)", a=against[0], b=against[1]) if against is not None else None
+        if pair is not None:
+            pair["p"] = sign_test(pair["only_first"], pair["only_second"])
+            pair["preferred_p"] = sign_test(pair["preferred"], pair["rejected"])
+        return convert(
+            {
+                "type": "summary",
+                "rows": events.ask("select * exclude (place) from policies order by place").dicts,
+                "agreement": one("from agreement"),
+                "sensitivity": one("from sensitivity, controls"),
+                "bias": bias | {"p": sign_test(bias["first"]["hits"], bias["first"]["of"] - bias["first"]["hits"])},
+                "against": pair,
+                "disagreements": events.ask("select * exclude (n) from disagreements order by n").dicts,
+                "spent": one("from sums('spent')"),
+                "remembered": one("from sums('earlier')"),
+                "failures": dict(events.ask("from failures").rows),
+                **one("from totals"),
+            },
+            Figures,
         )
-
-
-def _rows(events: "Events") -> tuple[Row, ...]:
-    kinds: dict[str, dict[str, int]] = {}
-    for policy, category, count in events.ask("from categories").rows:
-        kinds.setdefault(policy, {})[category] = count
-    return tuple(
-        Row(
-            policy=row["policy"],
-            cases=row["cases"],
-            pruned=sum(row["pruned"]) / row["cases"],
-            no_impact=Share(hits=row["valid"], of=row["judged"]),
-            uncertain=row["uncertain"],
-            failed=row["cases"] - row["judged"] - row["not_asked"],
-            not_asked=row["not_asked"],
-            categories=kinds.get(row["policy"], {}),
-            detector=Share(hits=row["detector"], of=row["judged"]),
-        )
-        for row in events.ask("from rows_").dicts
-    )
-
-
-def _sensitivity(plans: Mapping[str, int], pairs: Mapping[str, int]) -> Sensitivity:
-    return Sensitivity(
-        caught=Share(hits=plans["caught"], of=plans["shown"]),
-        alarmed=Share(hits=plans["alarmed"], of=plans["unused"]),
-        set_aside=plans["set_aside"],
-        preferred=Share(hits=pairs["preferred"], of=pairs["pairs"]),
-        reversed=pairs["reversed"],
-    )
-
-
-def _bias(pairs: Mapping[str, int], letters: Mapping[str, int]) -> Bias:
-    a, b = letters["a"], letters["b"]
-    return Bias(**pairs, first=Share(hits=a, of=a + b), p=sign_test(a, b))
-
-
-def _against(found: dict[str, Any], names: tuple[str, str]) -> Against:
-    calibrated = tuple(Share(hits=found.pop(field), of=found["cuts"]) for field in ("first_hits", "second_hits"))
-    return Against(
-        **found,
-        first=names[0],
-        second=names[1],
-        p=sign_test(found["only_first"], found["only_second"]),
-        preferred_p=sign_test(found["preferred"], found["rejected"]),
-        calibrated=(calibrated[0], calibrated[1]),
-    )
-
-
-def _disagreement(judged: Judged) -> Disagreement | None:
-    verdict = judged.verdict
-    if verdict is None or (not verdict.valid) == bool(judged.lost):
-        return None
-    if verdict.culprit is not None:
-        lost = next((each for each in verdict.dependencies if each.stands == "lost"), None)
-        return Disagreement(
-            facts=judged.facts,
-            by="judge",
-            what=verdict.culprit.missing or (lost.what if lost is not None else ""),
-            object=verdict.culprit.target_id,
-            category=verdict.culprit.category.value,
-            used_by=lost.used_by if lost is not None else "",
-            line=0,
-            summary=verdict.summary,
-        )
-    need = judged.lost[0]
-    return Disagreement(
-        facts=judged.facts,
-        by="detector",
-        what=need.text,
-        object=need.objects[0] if need.objects else f"entry:{need.held[0][0]}",
-        category=need.category.value,
-        used_by=f"call {need.call}",
-        line=need.line,
-        summary=verdict.summary,
-    )

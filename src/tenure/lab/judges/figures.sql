@@ -11,34 +11,50 @@ create view pairs as
   from (select n, "first" as plan, better(forth.verdict, 'first', 'second') as one, better(back.verdict, 'second', 'first') as other
         from compared where forth is not null and back is not null);
 
-create view rows_ as
-  select facts.policy as policy, count(*)::int as cases, list(facts.pruned order by n) as pruned,
-    count(*) filter (verdict.valid) as valid, count(verdict) as judged, count(*) filter (verdict.uncertain) as uncertain,
-    count(*) filter (spared(failure)) as not_asked, count(*) filter (verdict is not null and not missed) as detector,
-    min(n) as place
-  from judged_plans group by all order by place;
-create view categories as
-  select facts.policy as policy, verdict.culprit.category as category, count(*) as count
-  from judged_plans where verdict.culprit is not null group by all order by count desc, min(n);
+create view policies as
+  with kinds as (
+    select policy, map_from_entries(list({k: category, v: count} order by count desc, place)) as categories
+    from (select facts.policy as policy, verdict.culprit.category as category, count(*) as count, min(n) as place
+          from judged_plans where verdict.culprit is not null group by all)
+    group by all),
+  counts as (
+    select facts.policy as policy, count(*) as cases, sum(facts.pruned order by n) / count(*) as pruned,
+      count(*) filter (verdict.valid) as valid, count(verdict) as judged, count(*) filter (verdict.uncertain) as uncertain,
+      count(*) filter (spared(failure)) as not_asked, count(*) filter (verdict is not null and not missed) as detector,
+      min(n) as place
+    from judged_plans group by all)
+  select policy, cases, pruned, {hits: valid, of: judged} as no_impact, uncertain, cases - judged - not_asked as failed, not_asked,
+    coalesce(categories, map {}) as categories, {hits: detector, of: judged} as detector, place
+  from counts left join kinds using (policy);
 create view agreement as
   select count(*) filter (not verdict.valid and missed) as both, count(*) filter (not verdict.valid and not missed) as judge_only,
     count(*) filter (verdict.valid and missed) as detector_only, count(*) filter (verdict.valid and not missed) as neither
   from judged_plans;
 create view sensitivity as
-  select count(*) filter (control = 'needed' and missed and not valid) as caught, count(*) filter (control = 'needed' and missed) as shown,
-    count(*) filter (control = 'unused' and not valid) as alarmed, count(*) filter (control = 'unused') as unused,
+  select {hits: count(*) filter (control = 'needed' and missed and not valid), of: count(*) filter (control = 'needed' and missed)} as caught,
+    {hits: count(*) filter (control = 'unused' and not valid), of: count(*) filter (control = 'unused')} as alarmed,
     count(*) filter (control = 'needed' and not missed) as set_aside
   from (select facts.control as control, verdict.valid as valid, len(lost) > 0 as missed from judged where verdict is not null);
 create view controls as
-  select count(*) as pairs, count(*) filter (chosen = 'first') as preferred, count(*) filter (chosen = 'second') as reversed
+  select {hits: count(*) filter (chosen = 'first'), of: count(*)} as preferred, count(*) filter (chosen = 'second') as reversed
   from pairs where plan.control <> '';
 create view bias as
   select count(*) as pairs, count(*) filter (one <> other and 'tie' not in (one, other)) as flipped,
-    count(*) filter (one <> other and 'tie' in (one, other)) as unsteady
+    count(*) filter (one <> other and 'tie' in (one, other)) as unsteady,
+    (select {hits: count(*) filter (verdict = 'A_better'), of: count(*) filter (verdict <> 'tie')}
+     from (select forth.verdict as verdict from compared union all select back.verdict from compared)) as first
   from pairs;
-create view letters as
-  select count(*) filter (verdict = 'A_better') as a, count(*) filter (verdict = 'B_better') as b
-  from (select forth.verdict as verdict from compared union all select back.verdict from compared);
+create view disagreements as
+  select n, facts, if(not verdict.valid, 'judge', 'detector') as by, verdict.summary as summary,
+    case when verdict.valid then need.text else coalesce(nullif(verdict.culprit.missing, ''), dependency.what, '') end as what,
+    case when verdict.valid then coalesce(need.objects[1], 'entry:' || need.held[1][1]) else verdict.culprit.target_id end as object,
+    case when verdict.valid then need.category else verdict.culprit.category end as category,
+    case when verdict.valid then 'call ' || need.call else coalesce(dependency.used_by, '') end as used_by,
+    case when verdict.valid then need.line else 0 end as line
+  from (select *, lost[1] as need, list_filter(verdict.dependencies, lambda each: each.stands = 'lost')[1] as dependency from judged_plans)
+  where verdict is not null and verdict.valid = missed;
+create view totals as
+  select (select count(*) from judged where repaired) as repaired, coalesce(sum(hidden), 0)::bigint as hidden from judged_plans;
 create view failures as
   select failure.kind || ': ' || failure.why as why, count(*) as count
   from outcomes where failure is not null and not spared(failure) group by all order by count desc, min(n);
@@ -54,11 +70,13 @@ create macro against(a, b) as table
     select one.valid as one, other.valid as other, case when one.valid <> other.valid then coalesce(chosen, 'none') end as chosen
     from verdicts one join verdicts other using (source, cut) left join preferred using (source, cut)
     where one.policy = a and other.policy = b)
-  select count(*) as cuts, count(*) filter (one and not other) as only_first, count(*) filter (other and not one) as only_second,
+  select a as first, b as second, count(*) as cuts,
+    count(*) filter (one and not other) as only_first, count(*) filter (other and not one) as only_second,
     count(*) filter (chosen = 'first') as preferred, count(*) filter (chosen = 'tie') as ties,
     count(*) filter (chosen = 'second') as rejected, count(*) filter (chosen = 'none') as not_compared,
-    coalesce(sum(case chosen when 'first' then 1.0 when 'second' then 0.0 when 'tie' then 0.5 else one::int end), 0)::double as first_hits,
-    coalesce(sum(case chosen when 'first' then 0.0 when 'second' then 1.0 when 'tie' then 0.5 else other::int end), 0)::double as second_hits
+    [{hits: coalesce(sum(case chosen when 'first' then 1.0 when 'second' then 0.0 when 'tie' then 0.5 else one::int end), 0)::double, of: count(*)},
+     {hits: coalesce(sum(case chosen when 'first' then 0.0 when 'second' then 1.0 when 'tie' then 0.5 else other::int end), 0)::double, of: count(*)}]
+      as calibrated
   from cuts;
 create macro sums(part) as table
   select coalesce(sum(x.questions), 0)::bigint as questions, coalesce(sum(x.usd order by n), 0.0)::double as usd,

@@ -22,14 +22,11 @@ from tenure.lab.judges.cases import INSERTED, Kind, Piece
 
 RARE: Final = (4, 24)  # pieces of the view that may hold a word that tells: a tenth of them, within these bounds
 MOST: Final = 2_000  # words that tell, and as many lines: those that are said first
-TIMES: Final = 1  # that each of them is shown for certain in one side, and in one piece
 LINE_LEAST: Final = 16  # characters of a line that can be told from others
 LINE_CHARS: Final = 400  # of a line that is shown; a longer one is several
 GAP: Final = "…"
 
 _RUN = re.compile(rf"[^\n]{{1,{LINE_CHARS}}}")
-
-
 _HANDLE = re.compile(r"[a-z_]\w{0,80}:[\w.\-]{1,120}@[0-9a-f]{4}")
 
 
@@ -57,7 +54,7 @@ class Telling(Struct, frozen=True):
 NOTHING: Final = Telling()
 
 
-def telling(said: Iterable[Piece], removed: Iterable[Piece], prefix: Sequence[Piece]) -> Telling:
+def telling(future: Iterable[Piece], removed: Iterable[Piece], prefix: Sequence[Piece]) -> Telling:
     """What later steps say of what was removed.
 
     `prefix` is what was in view before, piece by piece: a word in more than RARE of them tells nothing. O(text).
@@ -69,7 +66,7 @@ def telling(said: Iterable[Piece], removed: Iterable[Piece], prefix: Sequence[Pi
     times = Counter(word for piece in prefix for word in gone_words.intersection(words_of(plain(piece.text))))
     words: dict[str, None] = {}
     lines: dict[str, None] = {}
-    for piece in said:
+    for piece in future:
         if piece.kind in ("call", "words"):
             text = plain(piece.text)
             words |= dict.fromkeys(word for word in words_of(text) if 0 < times[word] <= rare)
@@ -82,26 +79,26 @@ def telling(said: Iterable[Piece], removed: Iterable[Piece], prefix: Sequence[Pi
 def excerpts(pieces: Sequence[Piece], tells: Telling) -> tuple[str, ...]:
     """For each piece the lines of it that tell, each gap between them a line of its own; empty where none does. O(text).
 
-    Nothing is shown more than TIMES for its own sake, in order of the pieces.
+    Nothing is shown more than once for its own sake, in order of the pieces.
     """
-    times: Counter[str] = Counter()
+    seen: set[str] = set()
     found: list[str] = []
     for piece in pieces:
-        fresh = frozenset(each for each in tells.of(piece.text) if times[each] < TIMES)
-        times.update(fresh)
+        fresh = frozenset(tells.of(piece.text)) - seen
+        seen |= fresh
         found.append(_excerpt(piece.text, fresh) if fresh or _HANDLE.search(piece.text) else "")
     return tuple(found)
 
 
 def _excerpt(text: str, fresh: frozenset[str]) -> str:
     tells = Telling(fresh, fresh)
-    times: Counter[str] = Counter()
+    seen: set[str] = set()
     shown: list[str] = []
     end = 0
     for line in _RUN.finditer(text):
-        held = [each for each in tells.of(line[0]) if times[each] < TIMES]
+        held = set(tells.of(line[0])) - seen
         if held or _HANDLE.search(line[0]):
-            times.update(held)
+            seen |= held
             if line.start() > end + 1:
                 shown.append(GAP)
             shown.append(line[0])
@@ -156,19 +153,25 @@ class Side(Struct, frozen=True, kw_only=True):
         return sum(_weight(piece) for piece in self.pieces)
 
 
-class Shown(Struct, frozen=True, kw_only=True):
-    """Pieces of one side as they are shown, None for those that are left out; how many are, or lost their middle."""
+class Shown(Struct, frozen=True):
+    """The pieces of one side, each with the text that is shown of it; None for one that is left out."""
 
-    pieces: tuple[Piece, ...]
-    texts: tuple[str | None, ...]
-    shortened: int
-    left_out: int
+    rows: tuple[tuple[Piece, str | None], ...]
+
+    @property
+    def shortened(self) -> int:
+        """How many lost their middle."""
+        return sum(text is not None and text != piece.text for piece, text in self.rows)
+
+    @property
+    def left_out(self) -> int:
+        """How many are not shown."""
+        return sum(text is None for _, text in self.rows)
 
     @property
     def by_place(self) -> dict[tuple[int, int], str]:
         """The texts of record blocks that are shown, by (entry, block)."""
-        pairs = zip(self.pieces, self.texts, strict=True)
-        return {piece.at: text for piece, text in pairs if text is not None and piece.block != INSERTED}
+        return {piece.at: text for piece, text in self.rows if text is not None and piece.block != INSERTED}
 
 
 def parts(sides: Sequence[Side], room: int) -> dict[str, int]:
@@ -192,7 +195,7 @@ def fitted(side: Side, room: int, count: Count) -> Shown:
     """A side in its part of the room. O(n log n), and of a gigantic text only the ends are counted."""
     limits = [_weight(piece) for piece in side.pieces]
     if sum(limits) <= room:
-        return Shown(pieces=tuple(side.pieces), texts=tuple(piece.text for piece in side.pieces), shortened=0, left_out=0)
+        return Shown(tuple((piece, piece.text) for piece in side.pieces))
     found = excerpts(side.pieces, side.telling)
     floors = [
         max(LEAST[piece.kind], min(limits[n], count(found[n]) + EXCERPT if found[n] else 0))
@@ -207,13 +210,8 @@ def fitted(side: Side, room: int, count: Count) -> Shown:
         for n in chosen:
             limits[n] = min(limits[n], max(level, floors[n]))
     kept = set(range(len(limits))) if sum(limits) <= room else _from_both_ends(side, limits, found, room)
-    texts = tuple(_text(piece, limits[n], found[n], count) if n in kept else None for n, piece in enumerate(side.pieces))
-    return Shown(
-        pieces=tuple(side.pieces),
-        texts=texts,
-        shortened=sum(text is not None and text != piece.text for piece, text in zip(side.pieces, texts, strict=True)),
-        left_out=sum(text is None for text in texts),
-    )
+    texts = (_text(piece, limits[n], found[n], count) if n in kept else None for n, piece in enumerate(side.pieces))
+    return Shown(tuple(zip(side.pieces, texts, strict=True)))
 
 
 def _weight(piece: Piece) -> int:

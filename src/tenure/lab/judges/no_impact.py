@@ -5,21 +5,18 @@ asks a model.
 """
 
 from collections.abc import Collection
-from typing import Final, Literal
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from tenure.engine.record.entry import Count
 from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
 from tenure.lab.events import Category
 from tenure.lab.judges.cases import Case
-from tenure.lab.judges.contracts import DIMENSIONS, GRADES, NO_IMPACT, STANDS
-from tenure.lab.judges.reply import Reply, Unusable, answer_in
+from tenure.lab.judges.contracts import NO_IMPACT
+from tenure.lab.judges.reply import Unusable, answer_in
 from tenure.lab.judges.request import ROOM, Candidate, JudgeRequest, request
-
-SCORES: Final = (0.0, 5.0)
-_CATEGORIES: Final = tuple(category.value for category in Category)
 
 
 class Dependency(Struct, frozen=True, kw_only=True, gc=False):
@@ -48,7 +45,7 @@ class Culprit(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Verdict(Struct, frozen=True, kw_only=True, tag="no-impact", tag_field="judge"):
-    """What the judge says of one plan. `doubts` are what it said that does not fit the question and changes nothing."""
+    """The judgement of one plan. `doubts` are what the judge wrote that does not fit the question and changes nothing."""
 
     valid: bool  # no impact: nothing that the future uses is lost
     uncertain: bool
@@ -67,84 +64,35 @@ def ask(case: Case, *, count: Count, room: int = ROOM) -> JudgeRequest:
 
 def read(reply: str, objects: Collection[str] = ()) -> Verdict | Unusable:
     """The verdict in a reply, or everything that keeps it from being one. `objects` are those that it may name. Never raises."""
-    found = answer_in(reply, "valid")
-    if isinstance(found, Unusable):
-        return found
-    said, problems = found
-    valid, uncertain, score, summary = (
-        said.flag("valid"),
-        said.flag("uncertain"),
-        said.number("overall_score", *SCORES),
-        said.text("summary"),
-    )
-    marks = said.inner("dimension_scores")
-    dimensions = tuple(_dimension(name, marks.inner(name)) for name in DIMENSIONS)
-    dependencies = tuple(map(_dependency, said.each("dependencies")))
-    blamed = said.perhaps("failure_culprit")
-    culprit = _culprit(blamed) if blamed is not None and not valid else None
-    lost = sum(each.stands == "lost" for each in dependencies)
-    if not problems:
-        problems += _contradictions(valid=valid, blamed=blamed is not None, lost=lost)
-    if problems:
-        return Unusable(problems=tuple(problems))
-    return Verdict(
-        valid=valid,
-        uncertain=uncertain,
-        overall_score=score,
-        summary=summary,
-        dimensions=dimensions,
-        culprit=culprit,
-        dependencies=dependencies,
-        doubts=_doubts(culprit, objects),
-    )
+    answer = answer_in(reply, "valid", NO_IMPACT)
+    if isinstance(answer, Unusable):
+        return answer
+    culprit, marks = answer.pop("failure_culprit"), answer.pop("dimension_scores")
+    lost = sum(each["stands"] == "lost" for each in answer["dependencies"])
+    problem = _contradiction(valid=answer["valid"], blamed=culprit is not None, lost=lost)
+    if problem:
+        return Unusable(problems=(problem,))
+    dimensions = [{"name": name, **mark} for name, mark in marks.items()]
+    doubts = _doubts(culprit["target_id"], objects) if culprit is not None and objects else ()
+    return convert({**answer, "judge": "no-impact", "dimensions": dimensions, "culprit": culprit, "doubts": doubts}, Verdict)
 
 
-def _dimension(name: str, said: Reply) -> Dimension:
-    grade = said.choice("verdict", GRADES)
-    return Dimension(
-        name=name,
-        score=said.number("score", *SCORES),
-        verdict="fail" if grade == "fail" else "warn" if grade == "warn" else "pass",
-    )
-
-
-def _dependency(said: Reply) -> Dependency:
-    stands = said.choice("stands", STANDS)
-    return Dependency(
-        what=said.text("what"),
-        used_by=said.text("used_by", needed=False),
-        stands="lost" if stands == "lost" else "recoverable" if stands == "recoverable" else "visible",
-        object=said.text("object", needed=False),
-    )
-
-
-def _culprit(said: Reply) -> Culprit:
-    category = said.choice("category", _CATEGORIES)
-    return Culprit(
-        target_id=said.text("target_id"),
-        category=Category(category) if category else Category.EVIDENCE,
-        missing=said.text("missing", needed=False),
-    )
-
-
-def _contradictions(*, valid: bool, blamed: bool, lost: int) -> list[str]:
-    """What cannot be true together; a judge that says both has not decided."""
+def _contradiction(*, valid: bool, blamed: bool, lost: int) -> str:
+    """What cannot be true together: a judge that answers both has not decided."""
     if valid and blamed:
-        return ["failure_culprit: found an object beside valid true, expected null"]
+        return "failure_culprit: found an object beside valid true, expected null"
     if valid and lost:
-        return [f"valid: found true beside {lost} lost dependencies, expected false, or none that is lost"]
+        return f"valid: found true beside {lost} lost dependencies, expected false, or none that is lost"
     if not valid and not blamed:
-        return ["failure_culprit: found null beside valid false, expected target_id, category and missing"]
+        return "failure_culprit: found null beside valid false, expected target_id, category and missing"
     if not valid and not lost:
-        return ["valid: found false without a lost dependency, expected true, or the dependency that is lost"]
-    return []
+        return "valid: found false without a lost dependency, expected true, or the dependency that is lost"
+    return ""
 
 
-def _doubts(culprit: Culprit | None, objects: Collection[str]) -> tuple[str, ...]:
-    if culprit is None or not objects:
-        return ()
+def _doubts(target: str, objects: Collection[str]) -> tuple[str, ...]:
     try:
-        named = parse_handle(culprit.target_id).object
+        named = parse_handle(target).object
     except InputError:
-        return (f"{culprit.target_id!r} is no object's name",)
+        return (f"{target!r} is no object's name",)
     return () if named in objects else (f"{named!r} is nothing that the plan removed",)

@@ -4,49 +4,26 @@ Self-GC paper, Prompt Contracts (A/B judge contract, Listing 4). The paper asks 
 a place: what holds in one order only is a tie, and how often that happens is reported.
 """
 
-from typing import Final, Literal
+from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from tenure.engine.record.entry import Count
 from tenure.lab.judges.cases import Case
-from tenure.lab.judges.contracts import AB, PREFERENCES
+from tenure.lab.judges.contracts import AB
 from tenure.lab.judges.reply import Unusable, answer_in
 from tenure.lab.judges.request import ROOM, Candidate, JudgeRequest, request
 
-Side = Literal["A_better", "B_better", "tie"]
-Better = Literal["first", "second", "tie"]
-
-_OF: Final[dict[Side, Better]] = {"A_better": "first", "B_better": "second", "tie": "tie"}
-_TURNED: Final[dict[Better, Better]] = {"first": "second", "second": "first", "tie": "tie"}
-
 
 class Preference(Struct, frozen=True, kw_only=True, tag="a-b", tag_field="judge"):
-    """What the judge says of two plans, in the letters of its question."""
+    """The judgement of two plans, in the letters of its question."""
 
-    verdict: Side
+    verdict: Literal["A_better", "B_better", "tie"]
     summary: str
     rationale: str
     stronger_aspects: tuple[str, ...]
     risks: tuple[str, ...]
     confidence: float  # 0 to 1
-
-
-class Both(Struct, frozen=True, kw_only=True):
-    """One pair of plans asked in both orders, told in the pair's own order."""
-
-    forth: Better  # asked with the first as A
-    back: Better  # asked with the second as A
-
-    @property
-    def better(self) -> Better:
-        """Which is better: what both orders say, a tie where they do not agree."""
-        return self.forth if self.forth == self.back else "tie"
-
-    @property
-    def flipped(self) -> bool:
-        """Whether the orders contradict each other: each time the same letter was better."""
-        return {self.forth, self.back} == {"first", "second"}
 
 
 def ask(first: Case, second: Case, *, count: Count, room: int = ROOM) -> JudgeRequest:
@@ -57,22 +34,5 @@ def ask(first: Case, second: Case, *, count: Count, room: int = ROOM) -> JudgeRe
 
 def read(reply: str) -> Preference | Unusable:
     """The verdict in a reply, or everything that keeps it from being one. Never raises."""
-    found = answer_in(reply, "verdict")
-    if isinstance(found, Unusable):
-        return found
-    said, problems = found
-    chosen = said.choice("verdict", PREFERENCES)
-    preference = Preference(
-        verdict="A_better" if chosen == "A_better" else "B_better" if chosen == "B_better" else "tie",
-        summary=said.text("summary"),
-        rationale=said.text("rationale"),
-        stronger_aspects=said.texts("stronger_aspects"),
-        risks=said.texts("risks"),
-        confidence=said.number("confidence", 0.0, 1.0),
-    )
-    return Unusable(problems=tuple(problems)) if problems else preference
-
-
-def both(forth: Preference, back: Preference) -> Both:
-    """Two verdicts as one; `back` was asked with the second plan as A."""
-    return Both(forth=_OF[forth.verdict], back=_TURNED[_OF[back.verdict]])
+    answer = answer_in(reply, "verdict", AB)
+    return answer if isinstance(answer, Unusable) else convert({**answer, "judge": "a-b"}, Preference)

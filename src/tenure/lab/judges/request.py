@@ -7,17 +7,17 @@ it cannot hold, so that nothing in it passes for a label.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from types import MappingProxyType
-from typing import Any, Final
+from itertools import groupby
+from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tenure.engine.planners.handoff.transcript import ends
 from tenure.engine.record.entry import Count
 from tenure.engine.view.edit import Act
 from tenure.lab.harm.passage import plain as spelled
 from tenure.lab.judges.cases import INSERTED, Case, Kind, Need, Piece
+from tenure.lab.judges.contracts import Contract
 from tenure.lab.judges.fitting import NOTHING, Shown, Side, fitted, parts, telling
 from tenure.models.question import Question
 
@@ -32,15 +32,6 @@ TRIES: Final = 8
 
 # How a question's room is shared out. What was removed decides the verdict, so it gets the most.
 SHARES: Final[Mapping[str, float]] = {"retained": 0.25, "removed": 0.4, FUTURE: 0.35}
-
-
-class Contract(Struct, frozen=True, kw_only=True):
-    """What a judge is told about its task, and the form of its answer. The version changes with every word of it."""
-
-    version: str
-    system: str
-    closing: str
-    schema: Mapping[str, Any]
 
 
 class JudgeRequest(Struct, frozen=True, kw_only=True):
@@ -102,18 +93,18 @@ def request(candidates: Sequence[Candidate], contract: Contract, *, count: Count
 def _material(candidates: Sequence[Candidate], room: int, count: Count) -> tuple[str, dict[str, Shown]]:
     """All that is quoted of the session, and what of it is shown."""
     case = candidates[0].case
-    plans = {each.letter: ends(plain(plan_of(each.case.acts)), PLAN_TOKENS, count) for each in candidates}
-    found = _sides(candidates, room - sum(map(count, plans.values())) - FENCES, count)
-    sign = sign_of([*plans.values(), *(text for side in found.values() for text in side.texts if text is not None)])
+    plans = {each.letter: ends(plain(_plan(each.case.acts)), PLAN_TOKENS, count) for each in candidates}
+    sides = _sides(candidates, room - sum(map(count, plans.values())) - FENCES, count)
+    sign = sign_of([*plans.values(), *(text for side in sides.values() for _, text in side.rows if text is not None)])
     lines = [f"[{sign} case: cut before call {case.facts.before_call}, the agent's view weighed {case.facts.tokens:,} tokens]"]
     for each in candidates:
-        lines += _candidate(sign, each, plans[each.letter], found)
+        lines += _candidate(sign, each, plans[each.letter], sides)
     lines += [
         f"[{sign} start of the real future]",
-        *told(sign, FUTURE, found[FUTURE], case.calls),
+        *_labelled(sign, FUTURE, sides[FUTURE].rows, case.calls),
         f"[{sign} end of the real future]",
     ]
-    return "\n".join(lines), found
+    return "\n".join(lines), sides
 
 
 def _sides(candidates: Sequence[Candidate], room: int, count: Count) -> dict[str, Shown]:
@@ -131,39 +122,31 @@ def _sides(candidates: Sequence[Candidate], room: int, count: Count) -> dict[str
     return {side.name: fitted(side, rooms[side.name], count) for side in sides}
 
 
-def _candidate(sign: str, each: Candidate, plan: str, found: Mapping[str, Shown]) -> Iterator[str]:
+def _candidate(sign: str, each: Candidate, plan: str, sides: Mapping[str, Shown]) -> Iterator[str]:
     """One plan: its actions, then its retained prefix with a diff block behind each turn of which something was removed."""
     of = f" of candidate {each.letter}" if each.letter else ""
     yield f"[{sign} plan{of}: takes {each.case.facts.pruned:.0%} of the view out]\n{plan or 'nothing was removed'}"
     yield f"[{sign} start of the retained prefix{of}]"
-    retained, removed = (_by_turn(found[each.side(name)]) for name in ("retained", "removed"))
-    for turn in sorted(retained.keys() | removed.keys()):
-        if turn in retained:
-            yield from told(sign, each.side("retained"), retained[turn])
-        if turn in removed:
+    turns: dict[int, dict[str, list[tuple[Piece, str | None]]]] = {}
+    for name in ("retained", "removed"):
+        for piece, text in sides[each.side(name)].rows:
+            turns.setdefault(piece.turn, {}).setdefault(name, []).append((piece, text))
+    for turn, rows in sorted(turns.items()):
+        yield from _labelled(sign, each.side("retained"), rows.get("retained", ()))
+        if "removed" in rows:
             where = f"user:{turn}" if turn else "what came before the first turn"
             yield f"[{sign} start of context_prune_diff of {where}]"
-            yield from told(sign, each.side("removed"), removed[turn])
+            yield from _labelled(sign, each.side("removed"), rows["removed"])
             yield f"[{sign} end of context_prune_diff of {where}]"
     yield f"[{sign} end of the retained prefix{of}]"
 
 
-def plan_of(acts: Iterable[Act]) -> str:
+def _plan(acts: Iterable[Act]) -> str:
     """A plan as the paper's planner would give it: each action with its objects, in order."""
     named: dict[str, list[str]] = {}
     for act in acts:
         named.setdefault(f"{act.kind} ({act.level})" if act.level else act.kind, []).append(act.object)
     return "\n".join(f"{kind}: {', '.join(objects)}" for kind, objects in named.items())
-
-
-def _by_turn(found: Shown) -> dict[int, Shown]:
-    turns: dict[int, list[int]] = {}
-    for n, piece in enumerate(found.pieces):
-        turns.setdefault(piece.turn, []).append(n)
-    return {
-        turn: replace(found, pieces=tuple(found.pieces[n] for n in chosen), texts=tuple(found.texts[n] for n in chosen))
-        for turn, chosen in turns.items()
-    }
 
 
 def _objects(case: Case) -> Iterator[str]:
@@ -183,7 +166,6 @@ def _in_sight(candidate: Candidate, sides: Mapping[str, Shown]) -> Iterator[Need
 
 
 SIGN: Final = 8  # characters of a sign, or as many times as many
-NO_CALLS: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 def sign_of(texts: Iterable[str]) -> str:
@@ -196,19 +178,19 @@ def sign_of(texts: Iterable[str]) -> str:
     return digest[:size]
 
 
-def told(sign: str, side: str, found: Shown, calls: Mapping[int, int] = NO_CALLS) -> Iterator[str]:
+def _labelled(
+    sign: str, side: str, rows: Iterable[tuple[Piece, str | None]], calls: Mapping[int, int] | None = None
+) -> Iterator[str]:
     """A side as lines: each piece behind its label, each run of missing ones as one line. `calls`: their numbers, by the answering entry."""
-    missing: list[Piece] = []
-    for piece, text in zip(found.pieces, found.texts, strict=True):
-        if text is None:
-            missing.append(piece)
+    for is_missing, run in groupby(rows, key=lambda row: row[1] is None):
+        if is_missing:
+            weights = [piece.tokens for piece, _ in run]
+            more = len(weights) > 1
+            blocks = f"{len(weights):,} block{'s' * more} of {sum(weights):,} tokens {'are' if more else 'is'}"
+            yield f"[{sign} {side}: {blocks} left out of this question, for room]"
             continue
-        if missing:
-            yield _gap(sign, side, missing)
-            missing = []
-        yield f"[{sign} {side} {_label(piece, calls)}]\n{plain(text)}"
-    if missing:
-        yield _gap(sign, side, missing)
+        for piece, text in run:
+            yield f"[{sign} {side} {_label(piece, calls or {})}]\n{plain(text or '')}"
 
 
 def _label(piece: Piece, calls: Mapping[int, int]) -> str:
@@ -234,9 +216,3 @@ _WHO: Final[dict[Kind, str]] = {
 def plain(text: str) -> str:
     """What no provider refuses."""
     return text.replace("\0", "\ufffd")
-
-
-def _gap(sign: str, side: str, missing: Sequence[Piece]) -> str:
-    tokens = sum(piece.tokens for piece in missing)
-    blocks = f"{len(missing):,} blocks of {tokens:,} tokens are" if len(missing) > 1 else f"1 block of {tokens:,} tokens is"
-    return f"[{sign} {side}: {blocks} left out of this question, for room]"

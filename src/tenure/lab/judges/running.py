@@ -8,43 +8,50 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, TypeVar
+from typing import IO, Final, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
 from tenure.engine.record.entry import Count
+from tenure.engine.record.visible import json_of
 from tenure.errors import Failure, InputError, StoreError
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import Failed, Spent, Told, tell
+from tenure.lab.judges.asking import Failed, Judgement, Spent, ask
 from tenure.lab.judges.cases import Case, Facts, Need
 from tenure.lab.judges.no_impact import Verdict
-from tenure.lab.judges.preference import Both, Preference, both
+from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.reply import Unusable
 from tenure.lab.judges.request import ROOM, JudgeRequest
 from tenure.models.question import Model
 
 LONGEST: Final = 1_000_000  # bytes of a line; no verdict is as long
+IN_A_ROW: Final = 3  # failures after which nobody is asked any more
+NOT_ASKED: Final = "not asked after "
+
+V = TypeVar("V", Verdict, Preference)
 
 
-class VerdictLine(Struct, frozen=True, kw_only=True, tag="verdict", tag_field="type"):
-    """A verdict on one plan."""
+class BookLine(Struct, frozen=True, kw_only=True, tag_field="type"):
+    """What every line of a file of verdicts has."""
 
     key: str
     contract: str
     model: str
+
+
+class VerdictLine(BookLine, frozen=True, kw_only=True, tag="verdict"):
+    """A verdict on one plan."""
+
     facts: Facts
     verdict: Verdict
     spent: Spent
     repaired: bool = False
 
 
-class PreferenceLine(Struct, frozen=True, kw_only=True, tag="preference", tag_field="type"):
+class PreferenceLine(BookLine, frozen=True, kw_only=True, tag="preference"):
     """A verdict on two plans, `first` being candidate A."""
 
-    key: str
-    contract: str
-    model: str
     first: Facts
     second: Facts
     verdict: Preference
@@ -52,18 +59,14 @@ class PreferenceLine(Struct, frozen=True, kw_only=True, tag="preference", tag_fi
     repaired: bool = False
 
 
-class FailedLine(Struct, frozen=True, kw_only=True, tag="failed", tag_field="type"):
+class FailedLine(BookLine, frozen=True, kw_only=True, tag="failed"):
     """A question that got no verdict."""
 
-    key: str
-    contract: str
-    model: str
     failure: Failed
     spent: Spent
 
 
-Line = VerdictLine | PreferenceLine | FailedLine
-_Key = tuple[str, str, str]
+_decode: Final = msgspec.json.Decoder(VerdictLine | PreferenceLine | FailedLine).decode
 
 
 class Book:
@@ -73,14 +76,13 @@ class Book:
         """Read what the file holds. Raises InputError when it cannot be read; one that does not exist is begun with the first verdict."""
         self.path = path
         self.unread = 0  # lines that are no verdicts, such as one that was cut off
-        self._lines: dict[_Key, VerdictLine | PreferenceLine] = {}
+        self._lines: dict[tuple[str, str, str], VerdictLine | PreferenceLine] = {}
         self._file: IO[bytes] | None = None
-        self._encode = msgspec.json.Encoder().encode
-        for line in _read(path) if path else ():
-            if line is None:
+        for raw in _lines_of(path) if path else ():
+            try:
+                self._take(_decode(raw))
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
                 self.unread += 1
-            elif not isinstance(line, FailedLine):
-                self._lines[_key(line)] = line
 
     def __enter__(self) -> "Book":
         return self
@@ -92,55 +94,40 @@ class Book:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def verdict(self, key: str, contract: str, model: str) -> VerdictLine | None:
-        """The verdict on one plan that was given to this question."""
-        found = self._lines.get((key, contract, model))
-        return found if isinstance(found, VerdictLine) else None
+    def line(self, key: str, contract: str, model: str) -> VerdictLine | PreferenceLine | None:
+        """The verdict that was given to this question."""
+        return self._lines.get((key, contract, model))
 
-    def preference(self, key: str, contract: str, model: str) -> PreferenceLine | None:
-        """The verdict on two plans that was given to this question."""
-        found = self._lines.get((key, contract, model))
-        return found if isinstance(found, PreferenceLine) else None
-
-    def add(self, line: Line) -> None:
+    def add(self, line: VerdictLine | PreferenceLine | FailedLine) -> None:
         """Take a line in, and write it before anything else happens. Raises StoreError when it cannot be written."""
-        if not isinstance(line, FailedLine):
-            self._lines[_key(line)] = line
+        self._take(line)
         if not self.path:
             return
         try:
             if self._file is None:
                 self._file = _opened(Path(self.path))
-            self._file.write(self._encode(line) + b"\n")
+            self._file.write(json_of(line) + b"\n")
             self._file.flush()
         except OSError as error:
             raise StoreError(f"{self.path}: cannot be written ({error.strerror or error})") from error
 
+    def _take(self, line: VerdictLine | PreferenceLine | FailedLine) -> None:
+        if not isinstance(line, FailedLine):
+            self._lines[line.key, line.contract, line.model] = line
 
-def _key(line: VerdictLine | PreferenceLine) -> _Key:
-    return line.key, line.contract, line.model
 
-
-def _read(path: str) -> Iterator[Line | None]:
-    decoder = msgspec.json.Decoder[Line](Line)
+def _lines_of(path: str) -> Iterator[bytes]:
     try:
         if Path(path).exists() and not Path(path).is_file():
             raise InputError(path, "found no file", "a file of verdicts, or a path for one")
         with Path(path).open("rb") as file:
             while raw := file.readline(LONGEST):
                 if raw.strip():
-                    yield _decoded(decoder, raw)
+                    yield raw
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
         raise InputError(path, str(getattr(error, "strerror", "") or error), "a file of verdicts, or a path for one") from error
-
-
-def _decoded(decoder: msgspec.json.Decoder[Line], raw: bytes) -> Line | None:
-    try:
-        return decoder.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -153,12 +140,6 @@ def _opened(path: Path) -> IO[bytes]:
     return file
 
 
-IN_A_ROW: Final = 3  # failures after which nobody is asked any more
-NOT_ASKED: Final = "not asked after "
-
-V = TypeVar("V")
-
-
 class Judge(Struct, frozen=True, kw_only=True):
     """Who judges, and with how much room for a question."""
 
@@ -168,7 +149,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     room: int = ROOM
 
 
-class Judged(Struct, frozen=True, kw_only=True, tag="judged", tag_field="type"):
+class PlanOutcome(Struct, frozen=True, kw_only=True, tag="judged", tag_field="type"):
     """What became of one case: a verdict or a failure, beside what the mechanical detector finds."""
 
     facts: Facts
@@ -186,7 +167,7 @@ class Judged(Struct, frozen=True, kw_only=True, tag="judged", tag_field="type"):
     repaired: bool = False
 
 
-class Compared(Struct, frozen=True, kw_only=True, tag="compared", tag_field="type"):
+class PairOutcome(Struct, frozen=True, kw_only=True, tag="compared", tag_field="type"):
     """What became of a pair of plans at one cut, asked in both orders. Of controls, `first` is the one that has to pass."""
 
     first: Facts
@@ -199,16 +180,11 @@ class Compared(Struct, frozen=True, kw_only=True, tag="compared", tag_field="typ
     spent: Spent = Spent()
     earlier: Spent = Spent()
 
-    @property
-    def both(self) -> Both | None:
-        """What both orders come to; None where one of them has no verdict."""
-        return both(self.forth, self.back) if self.forth is not None and self.back is not None else None
+
+Outcome = PlanOutcome | PairOutcome
 
 
-Outcome = Judged | Compared
-
-
-class Foreseen(Struct, frozen=True, kw_only=True):
+class Forecast(Struct, frozen=True, kw_only=True):
     """What one case would be asked with."""
 
     facts: Facts
@@ -219,35 +195,36 @@ class Foreseen(Struct, frozen=True, kw_only=True):
 def run(cases: Iterable[Case], judge: Judge, book: Book, *, against: tuple[str, str] | None = None) -> Iterator[Outcome]:
     """Every case judged, in order.
 
-    With two policies to hold `against` each other, the A/B judge is asked where their verdicts differ, and of every pair of controls. After IN_A_ROW failures in a row, or one that will happen again until somebody changes something, nobody is asked any more; the cases that
+    With two policies to hold `against` each other, the A/B judge is asked where their verdicts differ, and of every pair of controls. After
+    IN_A_ROW failures in a row, or one that will happen again until somebody changes something, nobody is asked any more; the cases that
     are left are failures that say so. Verdicts that the book holds are taken from there.
     """
     asker = _Asker(judge, book)
     for _, group in groupby(cases, key=lambda case: (case.facts.source, case.facts.cut)):
-        found: list[tuple[Case, Judged]] = []
+        found: list[tuple[Case, PlanOutcome]] = []
         for case in group:
-            outcome = asker.judged(case)
+            outcome = asker.plan(case)
             found.append((case, outcome))
             yield outcome
         for pair in _pairs(found, against) if against is not None else ():
-            yield asker.compared(*pair)
+            yield asker.pair(*pair)
 
 
-def foreseen(cases: Iterable[Case], judge: Judge, book: Book) -> Iterator[Foreseen]:
+def foreseen(cases: Iterable[Case], judge: Judge, book: Book) -> Iterator[Forecast]:
     """What would be asked, case by case; nobody is asked."""
     for case in cases:
         request = no_impact.ask(case, count=judge.count, room=judge.room)
-        held = book.verdict(request.key, request.contract, judge.name)
-        yield Foreseen(facts=case.facts, tokens=request.tokens, remembered=held is not None)
+        is_known = book.line(request.key, request.contract, judge.name) is not None
+        yield Forecast(facts=case.facts, tokens=request.tokens, remembered=is_known)
 
 
-def _pairs(found: Sequence[tuple[Case, Judged]], against: tuple[str, str]) -> Iterator[tuple[Case, Case]]:
+def _pairs(found: Sequence[tuple[Case, PlanOutcome]], against: tuple[str, str]) -> Iterator[tuple[Case, Case]]:
     """The plans of a cut to hold against each other."""
-    plans = {case.facts.policy: (case, judged) for case, judged in found if not case.facts.control}
+    plans = {case.facts.policy: (case, outcome.verdict) for case, outcome in found if not case.facts.control}
     controls = {case.facts.control: case for case, _ in found if case.facts.control}
     if against[0] in plans and against[1] in plans:
         (first, one), (second, other) = plans[against[0]], plans[against[1]]
-        if one.verdict is not None and other.verdict is not None and one.verdict.valid != other.verdict.valid:
+        if one is not None and other is not None and one.valid != other.valid:
             yield first, second
     if "unused" in controls and "needed" in controls:
         yield controls["unused"], controls["needed"]
@@ -261,20 +238,11 @@ class _Asker:
         self._failures = 0  # in a row
         self._over = ""  # why nobody is asked any more
 
-    def judged(self, case: Case) -> Judged:
+    def plan(self, case: Case) -> PlanOutcome:
         request = no_impact.ask(case, count=self._judge.count, room=self._judge.room)
         lost = tuple(need for need in request.in_sight if need.stands == "lost")
-        held = self._book.verdict(request.key, request.contract, self._judge.name)
-        answer = (
-            Told(outcome=held.verdict, earlier=held.spent, repaired=held.repaired)
-            if held is not None
-            else self._asked(request, lambda reply: no_impact.read(reply, request.objects))
-        )
-        verdict, failure = _either(answer)
-        if verdict is not None and held is None:
-            known = self._known(request, answer)
-            self._book.add(VerdictLine(**known, facts=case.facts, verdict=verdict))
-        return Judged(
+        judgement = self._judgement(request, lambda reply: no_impact.read(reply, request.objects), VerdictLine, facts=case.facts)
+        return PlanOutcome(
             facts=case.facts,
             key=request.key,
             contract=request.contract,
@@ -283,60 +251,49 @@ class _Asker:
             left_out=request.left_out,
             lost=lost,
             hidden=sum(need.stands == "lost" for need in case.needs) - len(lost),
-            verdict=verdict,
-            failure=failure,
-            spent=answer.spent,
-            earlier=answer.earlier,
-            repaired=answer.repaired,
+            **msgspec.structs.asdict(judgement),
         )
 
-    def compared(self, first: Case, second: Case) -> Compared:
-        (forth_request, forth), (back_request, back) = self._preferred(first, second), self._preferred(second, first)
-        (forth_verdict, forth_failure), (back_verdict, back_failure) = _either(forth), _either(back)
-        return Compared(
+    def pair(self, first: Case, second: Case) -> PairOutcome:
+        (forth_key, contract, forth), (back_key, _, back) = self._preferred(first, second), self._preferred(second, first)
+        return PairOutcome(
             first=first.facts,
             second=second.facts,
-            keys=(forth_request.key, back_request.key),
-            contract=forth_request.contract,
-            forth=forth_verdict,
-            back=back_verdict,
-            failure=forth_failure or back_failure,
+            keys=(forth_key, back_key),
+            contract=contract,
+            forth=forth.verdict,
+            back=back.verdict,
+            failure=forth.failure or back.failure,
             spent=forth.spent + back.spent,
             earlier=forth.earlier + back.earlier,
         )
 
-    def _preferred(self, first: Case, second: Case) -> tuple[JudgeRequest, Told[Preference]]:
+    def _preferred(self, first: Case, second: Case) -> tuple[str, str, Judgement[Preference]]:
         request = preference.ask(first, second, count=self._judge.count, room=self._judge.room)
-        held = self._book.preference(request.key, request.contract, self._judge.name)
-        if held is not None:
-            return request, Told(outcome=held.verdict, earlier=held.spent, repaired=held.repaired)
-        answer = self._asked(request, preference.read)
-        verdict, _ = _either(answer)
-        if verdict is not None:
-            known = self._known(request, answer)
-            self._book.add(PreferenceLine(**known, first=first.facts, second=second.facts, verdict=verdict))
-        return request, answer
+        judgement = self._judgement(request, preference.read, PreferenceLine, first=first.facts, second=second.facts)
+        return request.key, request.contract, judgement
 
-    def _known(self, request: JudgeRequest, answer: Told[V]) -> dict[str, Any]:
-        """What every line of a verdict has."""
+    def _judgement(
+        self,
+        request: JudgeRequest,
+        read: Callable[[str], V | Unusable],
+        line: Callable[..., VerdictLine | PreferenceLine],
+        **facts: Facts,
+    ) -> Judgement[V]:
+        """The verdict that the book holds, or that the model gives now; none any more after too many failures."""
         question = {"key": request.key, "contract": request.contract, "model": self._judge.name}
-        return {**question, "spent": answer.spent, "repaired": answer.repaired}
-
-    def _asked(self, request: JudgeRequest, read: Callable[[str], V | Unusable]) -> Told[V]:
-        """What the model says now; nothing any more after too many failures."""
+        held = self._book.line(**question)
+        if held is not None:
+            return Judgement(verdict=cast(V, held.verdict), earlier=held.spent, repaired=held.repaired)
         if self._over:
-            return Told(outcome=Failed(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
-        answer = tell(self._judge.model, request.question, read)
-        failure = answer.outcome if isinstance(answer.outcome, Failed) else None
+            return Judgement(failure=Failed(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
+        judgement = ask(self._judge.model, request.question, read)
+        verdict, failure, spent = judgement.verdict, judgement.failure, judgement.spent
         self._failures = self._failures + 1 if failure is not None else 0
-        if failure is not None:
-            if failure.kind is Failure.NOT_ACCEPTED or self._failures >= IN_A_ROW:
-                self._over = f"{self._failures} failure{'s' * (self._failures > 1)} in a row ({failure.why})"
-            question = {"key": request.key, "contract": request.contract, "model": self._judge.name}
-            self._book.add(FailedLine(**question, failure=failure, spent=answer.spent))
-        return answer
-
-
-def _either(answer: Told[V]) -> tuple[V | None, Failed | None]:
-    """The verdict, or the failure instead of it."""
-    return (None, answer.outcome) if isinstance(answer.outcome, Failed) else (answer.outcome, None)
+        if failure is None:
+            self._book.add(line(**question, **facts, verdict=verdict, spent=spent, repaired=judgement.repaired))
+            return judgement
+        if failure.kind is Failure.NOT_ACCEPTED or self._failures >= IN_A_ROW:
+            self._over = f"{self._failures} failure{'s' * (self._failures > 1)} in a row ({failure.why})"
+        self._book.add(FailedLine(**question, failure=failure, spent=spent))
+        return judgement
