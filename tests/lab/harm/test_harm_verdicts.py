@@ -1,9 +1,12 @@
+from collections.abc import Iterator
+
 import pytest
 from scenes import commit_line, drops, missed, replayed, session, texts
 
 from tenure.engine.record.entry import Role
-from tenure.engine.view.edit import Insert, Replace, Restore
-from tenure.lab.events import Category
+from tenure.engine.view.edit import Drop, Insert, Replace, Restore
+from tenure.lab.events import At, Category
+from tenure.lab.harm.judge import Removal, Window
 from tenure.lab.harm.watch import after_cut
 from tenure.testing.builders import call, harness, human, indexed, reply, result, thinking
 
@@ -177,3 +180,20 @@ def test_the_category_follows_from_where_it_was_held_and_what_it_is(held: list, 
 def test_the_objects_are_those_of_the_index() -> None:
     drafts = read_then(EDIT)
     assert next(iter(indexed(*drafts).objects_of((2, 0)))) == missed(drafts, 4, (2, 0))[0].objects[0]
+
+
+def test_commits_of_the_recorded_agent_cost_what_they_take_and_not_what_had_left() -> None:
+    class Walked(dict[At, Removal]):
+        walks = 0
+
+        def __iter__(self) -> Iterator[At]:
+            Walked.walks += 1
+            return super().__iter__()
+
+    window = Window()
+    window.taken = Walked()
+    for number in range(200):
+        window.commit(number, 2 * number, (Drop(entry=2 * number + 1, block=0),))
+        window.commit(number, 2 * number, (Drop(entry=2 * number, block=0),), recorded=True)
+    assert Walked.walks == 0
+    assert window.unseen == {(entry, 0) for entry in range(399)}

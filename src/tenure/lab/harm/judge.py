@@ -7,6 +7,7 @@ Self-GC paper (Failure Categories and Case Studies, table 7), whose auditors jud
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
 from typing import Final
 
 from msgspec import Struct
@@ -127,10 +128,11 @@ class Window:
     def __init__(self) -> None:
         self.taken: dict[At, Removal] = {}
         self.unseen: set[At] = set()  # by the recorded agent itself, when it went on
+        self._seen: list[At] = []  # a heap of the blocks that were taken while the recorded agent may still have seen them
         self._residues: dict[str | At, ShownResidue] = {}  # by key of the inserted entry, or by the place of the replaced block
 
     def commit(self, number: int, entries: int, edits: tuple[Edit, ...], *, recorded: bool = False) -> None:
-        """Take in a commit. O(its edits), and O(what had left) of one that the recorded agent made itself."""
+        """Take in a commit. O(its edits); a block that leaves the recorded agent's own window is looked at once."""
         last = -1
         for edit in edits:
             match edit:
@@ -150,7 +152,9 @@ class Window:
                     self._residues.pop(edit.key, None)
         if recorded:
             self.unseen |= {(edit.entry, edit.block) for edit in edits if isinstance(edit, Drop | Replace)}
-            self.unseen |= {at for at in self.taken if at[0] <= last}
+            while self._seen and self._seen[0][0] <= last:
+                if (at := heappop(self._seen)) in self.taken:
+                    self.unseen.add(at)
 
     def shows(self, held: Passage, text: str) -> bool:
         """Whether a passage still shows a text that it held."""
@@ -167,6 +171,8 @@ class Window:
 
     def _take(self, at: At, taken: Removal) -> None:
         self._residues.pop(at, None)
+        if at not in self.unseen:
+            heappush(self._seen, at)
         before = self.taken.get(at)
         # What was replaced before and is dropped now had left already, unless the replacement was all that showed it.
         self.taken[at] = taken if before is None or before.instead else before
