@@ -117,7 +117,7 @@ class _CopilotReading:
             case "session.start" | "session.resume" | "session.model_change" | "session.auto_mode_resolved":
                 transcript.model = data.chosen_model or data.new_model or data.selected_model or data.model or transcript.model
             case "system.message" if not transcript.repeats("system", data.content):
-                transcript.add(Role.SYSTEM, texts((data.content, Origin.HARNESS)))
+                transcript.text(Role.SYSTEM, data.content)
             case "user.message":
                 transcript.add(Role.USER, _asked(data))
             case "assistant.message" if data.api_call_id and data.api_call_id == self.call and transcript.reply is not None:
@@ -133,7 +133,7 @@ class _CopilotReading:
             case "session.compaction_complete" if data.success:
                 transcript.close()
                 transcript.clear("compaction")
-                transcript.harness(data.summary_content or "")
+                transcript.text(Role.USER, data.summary_content)
             case "session.truncation" if data.messages_removed_during_truncation:
                 transcript.close()
                 transcript.drop("truncation", transcript.oldest(data.messages_removed_during_truncation))

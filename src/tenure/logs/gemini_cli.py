@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from tenure.engine.record.entry import Block, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
-from tenure.logs.json_files import decoded, document, elements, records
-from tenure.logs.parts import from_base64, from_url, plain, string
+from tenure.logs.json_files import Element, decoded, document, elements, records
+from tenure.logs.parts import from_base64, from_url, plain, text_or_json
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import bare, opening
@@ -26,14 +26,12 @@ NOTICES: Final = frozenset({"info", "error", "warning"})  # shown to the user, n
 _HEADER: Final = re.compile(rb'"projectHash"\s*:')
 
 
-class _Inline(Struct, frozen=True, gc=False):
+class _GeminiFile(Struct, frozen=True, gc=False, rename="camel"):
+    """Media: in place, or by an address."""
+
     data: str = ""
-    mimeType: str = ""  # noqa: N815 - the log's own names, here and below
-
-
-class _Linked(Struct, frozen=True, gc=False):
-    fileUri: str = ""  # noqa: N815
-    mimeType: str = ""  # noqa: N815
+    file_uri: str = ""
+    mime_type: str = ""
 
 
 class _GeminiResponse(Struct, frozen=True, gc=False):
@@ -41,12 +39,12 @@ class _GeminiResponse(Struct, frozen=True, gc=False):
     response: dict[str, Raw] | None = None
 
 
-class _GeminiPart(Struct, frozen=True, gc=False):
+class _GeminiPart(Struct, frozen=True, gc=False, rename="camel"):
     text: str | None = None
     thought: bool | str | None = None
-    inlineData: _Inline | None = None  # noqa: N815
-    fileData: _Linked | None = None  # noqa: N815
-    functionResponse: _GeminiResponse | None = None  # noqa: N815
+    inline_data: _GeminiFile | None = None
+    file_data: _GeminiFile | None = None
+    function_response: _GeminiResponse | None = None
 
 
 _Parts = str | list[_GeminiPart | str] | _GeminiPart | None
@@ -66,14 +64,22 @@ class _GeminiCall(Struct, frozen=True, gc=False):
 
 
 class _GeminiTokens(Struct, frozen=True, gc=False):
+    """Cached tokens are counted inside the input, and thoughts beside the output."""
+
     input: int | None = 0
     output: int | None = 0
     cached: int | None = 0
     thoughts: int | None = 0
     tool: int | None = 0
 
+    @property
+    def usage(self) -> Usage:
+        cached = self.cached or 0
+        uncached = max(0, (self.input or 0) - cached) + (self.tool or 0)
+        return Usage(uncached=uncached, cache_read=cached, output=(self.output or 0) + (self.thoughts or 0))
 
-class _GeminiMessage(Struct, frozen=True, gc=False):
+
+class _GeminiMessage(Struct, frozen=True, gc=False, rename="camel"):
     """A message, or in files of one record per line a change of what came before."""
 
     id: str | None = None
@@ -81,7 +87,7 @@ class _GeminiMessage(Struct, frozen=True, gc=False):
     timestamp: str | float | None = None
     content: _Parts = None
     thoughts: list[_GeminiThought] | None = None
-    toolCalls: list[_GeminiCall] | None = None  # noqa: N815
+    tool_calls: list[_GeminiCall] | None = None
     tokens: _GeminiTokens | None = None
     model: str | None = None
     rewind: str | None = field(default=None, name="$rewindTo")
@@ -94,14 +100,6 @@ class _GeminiChat(Struct, frozen=True, gc=False):
 
 class _Change(Struct, frozen=True, gc=False):
     messages: list[_GeminiMessage] | None = None
-
-
-class _GeminiPlaced(Struct, frozen=True, gc=False):
-    """A message and where it stands."""
-
-    line: int
-    size: int
-    message: _GeminiMessage
 
 
 _chat: Final = msgspec.json.Decoder(_GeminiChat)
@@ -123,9 +121,7 @@ class GeminiCli:
         raw = b"".join(chunks)  # a later record may change any message, so all of them are held in either form
         reading = _GeminiReading()
         yield from reading.lines(raw) if _is_by_line(raw) else reading.document(raw)
-        for placed in reading.held.values():
-            reading.add(placed)
-        yield from reading.transcript.end()
+        yield from reading.transcript.run(reading.held.values(), reading.message)
 
 
 def _is_by_line(raw: bytes) -> bool:
@@ -140,7 +136,7 @@ def _is_by_line(raw: bytes) -> bool:
 class _GeminiReading:
     def __init__(self) -> None:
         self.transcript = TranscriptBuilder()
-        self.held: dict[str, _GeminiPlaced] = {}  # what the records amount to, in the order in which messages first appeared
+        self.held: dict[str, tuple[Element, _GeminiMessage]] = {}  # what the records amount to, in order of first appearance
 
     def document(self, raw: bytes) -> Iterator[Skipped]:
         chat = document((raw,), _chat, ALLOWED)
@@ -148,58 +144,61 @@ class _GeminiReading:
             if isinstance(item, Skipped):
                 yield item
             else:
-                self.held[f"message {len(self.held)}"] = _GeminiPlaced(item[0].line, item[0].size, item[1])
+                self.held[f"message {len(self.held)}"] = item
         yield from chat.skipped
 
     def lines(self, raw: bytes) -> Iterator[Skipped]:
         for item in records((raw,), _message):
             if isinstance(item, Skipped):
                 yield item
-            else:
-                self._apply(_GeminiPlaced(item[0].line, item[0].size, item[1]))
+                continue
+            element, message = item
+            if message.rewind is not None:
+                self._rewind(message.rewind)
+            elif bytes(message.change):
+                self._replace(element, message)
+            elif message.type:
+                self.held[message.id or f"line {element.line}"] = item
 
-    def _apply(self, placed: _GeminiPlaced) -> None:
-        message = placed.message
-        if message.rewind is not None:
-            ids = list(self.held)
-            for id_ in ids[ids.index(message.rewind) :] if message.rewind in self.held else ():
-                gone = self.held.pop(id_)
-                self.transcript.skip("abandoned branch: message taken back by a rewind", gone.size, gone.line)
-        elif bytes(message.change):
-            self._replace(placed)
-        elif message.type:
-            self.held[message.id or f"line {placed.line}"] = placed
+    def _rewind(self, to: str) -> None:
+        ids = list(self.held)
+        for id_ in ids[ids.index(to) :] if to in self.held else ():
+            gone, _ = self.held.pop(id_)
+            self.transcript.skip("abandoned branch: message taken back by a rewind", gone.size, gone.line)
 
-    def _replace(self, placed: _GeminiPlaced) -> None:
+    def _replace(self, element: Element, message: _GeminiMessage) -> None:
         """Take a `$set`: of the header, which says nothing to the model, or of all messages."""
         try:
-            messages = decode(bytes(placed.message.change), _change).messages
+            messages = decode(bytes(message.change), _change).messages
         except DamagedJson:
-            self.transcript.skip("damaged change of the messages", placed.size, placed.line)
+            self.transcript.skip("damaged change of the messages", element.size, element.line)
             return
         if messages is not None:
-            self.held = {one.id or f"{placed.line}.{n}": _GeminiPlaced(placed.line, 0, one) for n, one in enumerate(messages)}
+            here = Element(element.line, b"", b"")
+            self.held = {one.id or f"{element.line}.{n}": (here, one) for n, one in enumerate(messages)}
 
-    def add(self, placed: _GeminiPlaced) -> None:
-        message = placed.message
-        self.transcript.here(placed.line, placed.size, message.timestamp)
+    def message(self, element: Element, message: _GeminiMessage) -> None:
+        transcript = self.transcript
+        transcript.here(element.line, element.size, message.timestamp)
         match message.type:
             case "user":
-                self.transcript.add(Role.USER, _blocks(message.content, Origin.HUMAN))
+                transcript.add(Role.USER, _blocks(message.content, Origin.HUMAN))
             case "gemini":
                 self._answer(message)
             case kind if kind in NOTICES:
-                self.transcript.skip("notice: shown to the user, not to the model")
+                transcript.skip("notice: shown to the user, not to the model")
             case kind:
-                self.transcript.skip(f"message type unknown to this version: {kind!r}")
+                transcript.skip(f"message type unknown to this version: {kind!r}")
 
     def _answer(self, message: _GeminiMessage) -> None:
         """Add what the model said, then the results of its calls."""
-        calls = message.toolCalls or []
+        calls = message.tool_calls or []
         thoughts = (Thinking(text=_thought(thought)) for thought in message.thoughts or ())
         made = (ToolCall(call_id=call.id, name=call.name, arguments=plain(call.args)) for call in calls)
         blocks = (*thoughts, *_blocks(message.content, Origin.MODEL), *made)
-        self.transcript.add(Role.ASSISTANT, blocks, model=message.model or "", usage=_usage(message.tokens))
+        self.transcript.add(
+            Role.ASSISTANT, blocks, model=message.model or "", usage=message.tokens.usage if message.tokens else None
+        )
         for call in calls:
             if call.result is not None:
                 self.transcript.add(Role.TOOL, (_result(call),))
@@ -226,11 +225,9 @@ def _block(part: _GeminiPart, origin: Origin) -> Block | None:
 
 
 def _media(part: _GeminiPart, origin: Origin) -> Media | None:
-    if part.inlineData is not None:
-        return from_base64(part.inlineData.data, part.inlineData.mimeType, origin)
-    if part.fileData is not None:
-        return from_url(part.fileData.fileUri, part.fileData.mimeType, origin)
-    return None
+    if part.inline_data is not None:
+        return from_base64(part.inline_data.data, part.inline_data.mime_type, origin)
+    return from_url(part.file_data.file_uri, part.file_data.mime_type, origin) if part.file_data is not None else None
 
 
 def _result(call: _GeminiCall) -> ToolResult:
@@ -242,19 +239,9 @@ def _result(call: _GeminiCall) -> ToolResult:
 
 def _text(part: _GeminiPart) -> str:
     """The text of a part of a result: the one field of the usual response, or the JSON of any other."""
-    if part.functionResponse is None:
+    if part.function_response is None:
         return part.text or ""
-    response = part.functionResponse.response or {}
-    if len(response) == 1 and (key := next(iter(response))) in ("output", "error"):
-        text = string(response[key])
-        return plain(response[key]) if text is None else text
+    response = part.function_response.response or {}
+    if len(response) == 1 and (value := response.get("output", response.get("error"))) is not None:
+        return text_or_json(value)
     return plain(msgspec.json.encode(response)) if response else ""
-
-
-def _usage(tokens: _GeminiTokens | None) -> Usage | None:
-    """Gemini counts cached tokens inside the input, and thoughts beside the output."""
-    if tokens is None:
-        return None
-    cached = tokens.cached or 0
-    uncached = max(0, (tokens.input or 0) - cached) + (tokens.tool or 0)
-    return Usage(uncached=uncached, cache_read=cached, output=(tokens.output or 0) + (tokens.thoughts or 0))

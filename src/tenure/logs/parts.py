@@ -56,6 +56,12 @@ def text_of(raw: Raw | bytes) -> str:
     return compact(raw) if text is None else text
 
 
+def text_or_json(raw: Raw | bytes) -> str:
+    """The text that is a JSON string, or the JSON of what is none, as it stands."""
+    text = string(raw)
+    return plain(raw) if text is None else text
+
+
 def texts(*words: tuple[str | None, Origin]) -> tuple[Text, ...]:
     """Blocks of those of the words that are not empty."""
     return tuple(Text(text=text, origin=origin) for text, origin in words if text)

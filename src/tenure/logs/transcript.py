@@ -10,10 +10,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
+import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import NEUTRAL, Block, Draft, Origin, Role, Text, Usage
-from tenure.logs.json_files import Element
+from tenure.logs.json_files import Element, decoded, inside
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.logs.salvage import DamagedJson
 
@@ -68,6 +70,16 @@ class TranscriptBuilder:
             if self._events:
                 yield from self.take()
 
+    def inside(
+        self, array: list[Raw] | None, outer: Element, decoder: "msgspec.json.Decoder[T]", what: str
+    ) -> Iterator[tuple[Element, T]]:
+        """The elements of an array in `outer` with their values; what cannot be read is an event."""
+        for item in decoded(inside(array or [], outer), decoder, what):
+            if isinstance(item, Skipped):
+                self.event(item)
+            else:
+                yield item
+
     def add(
         self,
         role: Role,
@@ -107,9 +119,9 @@ class TranscriptBuilder:
         self.count += 1
         return self.count - 1
 
-    def harness(self, text: str, **fields: Any) -> int:
-        """Add words that the harness wrote in the user's role."""
-        return self.add(Role.USER, (Text(text=text, origin=Origin.HARNESS),) if text else (), **fields)
+    def text(self, role: Role, text: str | None, origin: Origin = Origin.HARNESS, **fields: Any) -> int:
+        """Like `add`, for one text; nothing where it is empty."""
+        return self.add(role, (Text(text=text, origin=origin),) if text else (), **fields)
 
     def open(self, role: Role, blocks: Iterable[Block], **fields: Any) -> int:
         """Like `add`, for a reply that may grow until it is closed."""
@@ -145,6 +157,11 @@ class TranscriptBuilder:
     def lost(self, reason: str, size: int | None = None) -> None:
         """Something here that could not be read."""
         self.event(Skipped(line=self.line, bytes=self.size if size is None else size, reason=reason))
+
+    def of_parent(self, parent: str | None, *, longest: int = LONGEST_REASON) -> None:
+        """Say that the file is a sub-agent's session, unless there is no `parent`."""
+        if parent:
+            self.lost(f"session of a sub-agent: what led to it is in its parent {parent!r:.{longest}}"[:LONGEST_REASON], 0)
 
     def partly(self, left_out: Iterable[str]) -> None:
         """Fields here that were left out of a value."""
