@@ -19,7 +19,7 @@ from tenure.agent.tools import sandbox
 from tenure.cli.main import made, main
 from tenure.errors import InputError
 from tenure.lab.loading import source
-from tenure.logs.places import archives, files, opencode_store, tenure_store
+from tenure.logs.places import archives, files, opencode_store, stored, tenure_store
 from tenure.logs.places.files import CHUNK, open_session, read_file
 from tenure.store.store import Store
 
@@ -200,7 +200,7 @@ def test_a_pipe_in_place_of_gits_folder_keeps_no_command_waiting(odd: dict[str, 
 
 
 def test_a_message_of_a_folder_that_is_larger_than_any_line_is_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opencode_store, "LONGEST_LINE", 100)
+    monkeypatch.setattr(stored, "LONGEST_LINE", 100)
     (tmp_path / "large.json").write_text(f'{{"id": "{"x" * 200}"}}')
     (tmp_path / "small.json").write_text('{"id": "x"}')
     assert (opencode_store._read(tmp_path / "large.json"), opencode_store._read(tmp_path / "small.json")) == (b"", b'{"id": "x"}')

@@ -6,14 +6,14 @@ into `session_message` instead, in another form, which is brought into the older
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct, field
 
 from tenure.errors import InputError
 from tenure.logs.json_files import LONGEST_LINE
@@ -21,32 +21,42 @@ from tenure.logs.opencode_two import translated
 from tenure.logs.places.files import read_file
 from tenure.logs.places.folders import matches
 from tenure.logs.places.sqlite_file import DatabaseRows, reading
-from tenure.logs.places.stored import StoredSession
-from tenure.logs.salvage import DamagedJson, decode, decode_with_source, utf8
+from tenure.logs.places.stored import StoredSession, column, json_file, json_value, listed
+from tenure.logs.salvage import DamagedJson, decode
 
 ALLOWED: Final = "OpenCode's `storage` folder or its database"
 
 _ID: Final = re.compile(r"[\w-]{1,128}")  # what can be an id, and cannot leave the folder
 
 
-class _OpencodeStoreTime(Struct, frozen=True, gc=False, omit_defaults=True):
+class _StoreTime(Struct, frozen=True, gc=False, omit_defaults=True):
     created: float = 0
     updated: float = 0
 
 
-class _OpencodeStoreSheet(Struct, frozen=True, gc=False, omit_defaults=True):
+class _OpenCodeSheet(Struct, frozen=True, gc=False, omit_defaults=True):
     """The session itself, in the words of the export."""
 
     id: str = ""
-    projectID: str = ""  # noqa: N815 - OpenCode's own names, here and below
+    project: str = field(default="", name="projectID")
     directory: str | None = ""
     title: str | None = ""
-    parentID: str | None = None  # noqa: N815
+    parent: str | None = field(default=None, name="parentID")
     version: str | None = ""
-    time: _OpencodeStoreTime = _OpencodeStoreTime()
+    time: _StoreTime = _StoreTime()
+
+    def stored(self, id_: str, messages: int) -> StoredSession:
+        return StoredSession(
+            id=id_,
+            title=self.title or "",
+            updated=self.time.updated or self.time.created,
+            project=self.directory or "",
+            parent=self.parent or "",
+            messages=messages,
+        )
 
 
-class _Layout(Struct, frozen=True, gc=False):
+class _Layout(NamedTuple):
     """Where a folder keeps what: globs of files, `{session}` and `{message}` being ids."""
 
     sessions: str
@@ -68,6 +78,7 @@ LAYOUTS: Final = (
 
 # The tables that may hold sessions, the newer first: OpenCode 2 copies the old ones into its own.
 SHEETS: Final = ("session_v2", "session")
+COLUMNS: Final = ("id", "project_id", "directory", "title", "parent_id", "version", "time_created", "time_updated")
 
 # What makes one message of OpenCode 2 that the older tables have not: its talk went on there.
 _WENT_ON: Final = """
@@ -75,8 +86,7 @@ _WENT_ON: Final = """
     AND time_created > (SELECT coalesce(max(time_created), -1) FROM message WHERE session_id = ?) LIMIT 1
 """
 
-_sheet: Final = msgspec.json.Decoder(_OpencodeStoreSheet)
-_any: Final = msgspec.json.Decoder(Raw)
+_sheet: Final = msgspec.json.Decoder(_OpenCodeSheet)
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -109,21 +119,19 @@ def export(store: Path, session: str) -> Iterator[bytes]:
 
 
 def _written(sheet: bytes, messages: Iterable[bytes]) -> Iterator[bytes]:
-    yield b'{"info": ' + sheet + b', "messages": ['
-    comma = b"\n"
-    for message in messages:
-        yield comma + message
-        comma = b",\n"
-    yield b"\n]}\n"
+    return listed(b'{"info": ' + sheet + b', "messages": ', messages, b"}\n")
 
 
-def _message(info: bytes, parts: Iterable[bytes]) -> bytes:
-    return b'{"info": ' + info + b', "parts": [' + b", ".join(parts) + b"]}"
+def _message(info: bytes, parts: Iterable[tuple[str, bytes]]) -> bytes:
+    """A message with its parts, by their names; for one that is damaged a part of a type that no version knows, so that it is said."""
+    given = (part or _encode({"type": f"damaged: {name}"}) for name, part in parts)
+    return b'{"info": ' + info + b', "parts": [' + b", ".join(given) + b"]}"
 
 
-def _stand_in(name: str) -> bytes:
-    """For a part that is damaged: one of a type that no version knows, so that it is said."""
-    return _encode({"type": f"damaged: {name}"})
+def _missing(where: str, session: str, there: Iterable[StoredSession]) -> InputError:
+    ids = sorted((each.id for each in there), reverse=True)
+    some = "one of " + ", ".join(ids[:3]) + ("…" if len(ids) > 3 else "")
+    return InputError(where, f"no session {session!r}", some if ids else "a store that holds sessions")
 
 
 # A folder.
@@ -132,7 +140,12 @@ def _stand_in(name: str) -> bytes:
 def _in_folder(folder: Path) -> Iterator[StoredSession]:
     layout = _layout(folder)
     for path in _files(folder, layout.sessions):
-        yield _told(_sheet_in(path), path.stem, len(_files(folder, layout.messages, session=path.stem)))
+        sheet = _OpenCodeSheet()
+        with suppress(OSError):
+            sheet = _OpenCodeSheet(time=_StoreTime(updated=path.stat().st_mtime * 1000))
+            with suppress(DamagedJson, InputError):
+                sheet = decode(read_file(path, LONGEST_LINE), _sheet)
+        yield sheet.stored(path.stem, len(_files(folder, layout.messages, session=path.stem)))
 
 
 def _layout(folder: Path) -> _Layout:
@@ -140,40 +153,19 @@ def _layout(folder: Path) -> _Layout:
     return LAYOUTS[(folder / "session" / "info").is_dir()]
 
 
-def _sheet_in(path: Path) -> _OpencodeStoreSheet:
-    """What the file of a session says; of a damaged one only when it was written."""
-    with suppress(OSError):
-        sheet = _OpencodeStoreSheet(time=_OpencodeStoreTime(updated=path.stat().st_mtime * 1000))
-        with suppress(DamagedJson, InputError):
-            sheet = decode(read_file(path, LONGEST_LINE), _sheet)
-        return sheet
-    return _OpencodeStoreSheet()
-
-
-def _told(sheet: _OpencodeStoreSheet, id_: str, messages: int) -> StoredSession:
-    return StoredSession(
-        id=id_,
-        title=sheet.title or "",
-        updated=sheet.time.updated or sheet.time.created,
-        project=sheet.directory or "",
-        parent=sheet.parentID or "",
-        messages=messages,
-    )
-
-
 def _from_folder(folder: Path, session: str) -> tuple[bytes, Iterator[bytes]]:
     layout = _layout(folder)
     for path in _files(folder, layout.session, session=session):
-        sheet = _read(path) or _encode(_OpencodeStoreSheet(id=session, projectID=path.parent.name))
+        sheet = _read(path) or _encode(_OpenCodeSheet(id=session, project=path.parent.name))
         return sheet, _messages_of_folder(folder, layout, session)
-    raise InputError(str(folder), f"no session {session!r}", _choice(each.id for each in _in_folder(folder)))
+    raise _missing(str(folder), session, _in_folder(folder))
 
 
 def _messages_of_folder(folder: Path, layout: _Layout, session: str) -> Iterator[bytes]:
     for path in _files(folder, layout.messages, session=session):
         if info := _read(path):
             parts = _files(folder, layout.parts, session=session, message=path.stem)
-            yield _message(info, (_read(part) or _stand_in(part.name) for part in parts))
+            yield _message(info, ((part.name, _read(part)) for part in parts))
         else:
             yield _encode(f"damaged: {path.name}")
 
@@ -187,12 +179,10 @@ def _files(folder: Path, pattern: str, **ids: str) -> list[Path]:
 
 def _read(path: Path) -> bytes:
     """A JSON file without the indentation that only the file has, or nothing when it holds none."""
-    with suppress(InputError):
-        held = _json(read_file(path, LONGEST_LINE))
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # of what only the lenient parser reads
-            return msgspec.json.format(held, indent=-1) if b"\n" in held else held
-        return held
-    return b""
+    held = json_file(path)
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):  # of what only the lenient parser reads
+        return msgspec.json.format(held, indent=-1) if b"\n" in held else held
+    return held
 
 
 # A database.
@@ -203,38 +193,30 @@ def _in_database(rows: DatabaseRows, where: str) -> Iterator[StoredSession]:
     if not tables:
         raise InputError(where, "no table `session`", ALLOWED)
     seen: set[str] = set()
-    for table in tables:
-        for sheet in _sheets(rows, table):
-            if sheet.id not in seen:
-                seen.add(sheet.id)
-                yield _told(sheet, sheet.id, _count(rows, sheet.id))
+    for sheet in chain.from_iterable(_sheets(rows, table) for table in tables):
+        if sheet.id not in seen:
+            seen.add(sheet.id)
+            table = _table_of(rows, sheet.id)
+            count = rows.select(f"SELECT count(*) FROM {table} WHERE session_id = ?", sheet.id)[0][0] if table else 0  # noqa: S608
+            yield sheet.stored(sheet.id, count)
 
 
-def _sheets(rows: DatabaseRows, table: str, session: str = "") -> Iterator[_OpencodeStoreSheet]:
+def _sheets(rows: DatabaseRows, table: str, session: str = "") -> Iterator[_OpenCodeSheet]:
     there = rows.columns(table)
-    names = ("id", "project_id", "directory", "title", "parent_id", "version", "time_created", "time_updated")
-    picked = ", ".join(name if name in there else f"NULL AS {name}" for name in names)
+    picked = ", ".join(name if name in there else f"NULL AS {name}" for name in COLUMNS)
     where, values = (" WHERE id = ?", (session,)) if session else ("", ())
     for row in rows.select(f"SELECT {picked} FROM {table}{where}", *values):  # noqa: S608 - names from our own tables
-        id_, project, directory, title, parent, version = (_text(each) for each in row[:6])
+        id_, project, directory, title, parent, version = map(column, row[:6])
         created, updated = (float(each) if isinstance(each, int | float) else 0.0 for each in row[6:])
-        yield _OpencodeStoreSheet(
-            id_, project, directory, title, parent or None, version, _OpencodeStoreTime(created, updated or created)
-        )
-
-
-def _count(rows: DatabaseRows, session: str) -> int:
-    table = _table_of(rows, session)
-    return rows.select(f"SELECT count(*) FROM {table} WHERE session_id = ?", session)[0][0] if table else 0  # noqa: S608
+        yield _OpenCodeSheet(id_, project, directory, title, parent or None, version, _StoreTime(created, updated or created))
 
 
 def _from_database(rows: DatabaseRows, session: str, where: str) -> tuple[bytes, Iterator[bytes]]:
-    tables = [table for table in SHEETS if rows.columns(table)]
+    tables = (table for table in SHEETS if rows.columns(table))
     sheet = next(chain.from_iterable(_sheets(rows, table, session) for table in tables), None)
     if sheet is None:
-        raise InputError(where, f"no session {session!r}", _choice(each.id for each in _in_database(rows, where)))
-    read: Callable[[DatabaseRows, str], Iterator[bytes]] = _newer if _table_of(rows, session) == "session_message" else _older
-    return _encode(sheet), read(rows, session)
+        raise _missing(where, session, _in_database(rows, where))
+    return _encode(sheet), (_newer if _table_of(rows, session) == "session_message" else _older)(rows, session)
 
 
 def _table_of(rows: DatabaseRows, session: str) -> str:
@@ -250,10 +232,12 @@ def _table_of(rows: DatabaseRows, session: str) -> str:
 
 def _older(rows: DatabaseRows, session: str) -> Iterator[bytes]:
     for id_, data in rows.each("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", session):
-        name = _text(id_)
-        if info := _with(_json(_bytes(data)), id=name, sessionID=session):
-            found = rows.select("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", name)
-            yield _message(info, (_json(_bytes(part)) or _stand_in(_text(part_id)) for part_id, part in found))
+        name, info = column(id_), json_value(_bytes(data))
+        if info.startswith(b"{"):
+            inner = info[1:-1].strip()
+            named = _encode({"id": name, "sessionID": session})[:-1] + (b"," + inner if inner else b"") + b"}"
+            parts = rows.select("SELECT id, data FROM part WHERE message_id = ? ORDER BY id", name)
+            yield _message(named, ((column(part_id), json_value(_bytes(part))) for part_id, part in parts))
         else:
             yield _encode(f"damaged: {name}")
 
@@ -263,39 +247,10 @@ def _newer(rows: DatabaseRows, session: str) -> Iterator[bytes]:
     query = f"SELECT id, type, data FROM session_message WHERE session_id = ? ORDER BY {order}"  # noqa: S608
     for id_, kind, data in rows.each(query, session):
         try:
-            yield from translated(_text(kind), _bytes(data), session)
+            yield from translated(column(kind), _bytes(data), session)
         except DamagedJson:
-            yield _encode(f"damaged: {_text(id_)}")
-
-
-# What both have in common.
-
-
-def _json(raw: bytes) -> bytes:
-    """The JSON value in `raw`, as it is where the reader can mend it, or nothing when there is none."""
-    try:
-        return decode_with_source(utf8(raw), _any)[2].strip()
-    except DamagedJson:
-        return b""
-
-
-def _with(value: bytes, **fields: str) -> bytes:
-    """A JSON object with more members in front; nothing when it is no object."""
-    inner = value.strip()[1:-1].strip()
-    if not value.strip().startswith(b"{"):
-        return b""
-    return _encode(fields)[:-1] + (b"," + inner if inner else b"") + b"}"
+            yield _encode(f"damaged: {column(id_)}")
 
 
 def _bytes(value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value or "").encode()
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value if value is not None else "")
-
-
-def _choice(ids: Iterable[str]) -> str:
-    """Some of the ids that are there."""
-    found = sorted(ids, reverse=True)
-    return ("one of " + ", ".join(found[:3]) + ("…" if len(found) > 3 else "")) if found else "a store that holds sessions"

@@ -11,30 +11,25 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import Raw
 
 from tenure.errors import InputError
-from tenure.logs.json_files import LONGEST_LINE
-from tenure.logs.places.files import read_file
-from tenure.logs.places.stored import StoredSession
-from tenure.logs.salvage import DamagedJson, decode_with_source, utf8
+from tenure.logs.places.stored import StoredSession, json_file, listed
 
 EVENTS: Final = "events"
 
-_NUMBER: Final = re.compile(r"\d+")
-_any: Final = msgspec.json.Decoder(Raw)
+_NAME: Final = re.compile(r"(?:event-\D*|(?=\d))(\d+).*\.json", re.DOTALL)
 
 
 def sessions(folder: Path) -> Iterator[StoredSession]:
     """The one conversation that a folder is. Raises InputError when it is none."""
     if not (events := count(folder)):
-        raise _refused(folder)
+        raise _refusal(folder)
     yield StoredSession(id="", updated=(folder / EVENTS).stat().st_mtime * 1000, messages=events)
 
 
 def count(folder: Path) -> int:
     """How many events a conversation has; 0 for another folder."""
-    return sum(_number(name) >= 0 for name in _names(folder))
+    return len(_events(folder))
 
 
 def export(folder: Path) -> Iterator[bytes]:
@@ -42,34 +37,18 @@ def export(folder: Path) -> Iterator[bytes]:
 
     An event that cannot be read leaves a stand-in that the reader reports.
     """
-    names = sorted((name for name in _names(folder) if _number(name) >= 0), key=lambda name: (_number(name), name))
+    names = sorted(_events(folder))
     if not names:
-        raise _refused(folder)
-    comma = b"[\n"
-    for name in names:
-        yield comma + (_read(folder / EVENTS / name) or msgspec.json.encode(f"damaged: {name}"))
-        comma = b",\n"
-    yield b"\n]\n"
+        raise _refusal(folder)
+    return listed(b"", (json_file(folder / EVENTS / name) or msgspec.json.encode(f"damaged: {name}") for _, name in names), b"\n")
 
 
-def _refused(folder: Path) -> InputError:
+def _refusal(folder: Path) -> InputError:
     return InputError(str(folder), "found a directory", "a session file, or a conversation of OpenHands with its `events`")
 
 
-def _names(folder: Path) -> list[str]:
+def _events(folder: Path) -> list[tuple[int, str]]:
+    """The place of each event in its conversation, and its file."""
     with suppress(OSError), os.scandir(folder / EVENTS) as entries:
-        return [entry.name for entry in entries if entry.name.endswith(".json")]
+        return [(int(found[1][:18]), entry.name) for entry in entries if (found := _NAME.fullmatch(entry.name))]
     return []
-
-
-def _number(name: str) -> int:
-    """The place of an event in its conversation, -1 for another file."""
-    found = _NUMBER.search(name) if name.startswith("event-") or name[0].isdigit() else None
-    return int(found[0][:18]) if found else -1
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return decode_with_source(utf8(read_file(path, LONGEST_LINE)), _any)[2].strip()
-    except (DamagedJson, InputError):
-        return b""
