@@ -15,8 +15,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.openhands.story import EventId, RunSettings, Story
-from tenure.logs.openhands.v0 import Args, EventsV0, EventV0
+from tenure.logs.openhands.conversation import Conversation, EventId, RunSettings
+from tenure.logs.openhands.v0 import EventsV0, EventV0, delegation
 from tenure.logs.openhands.v1 import EventsV1, EventV1
 from tenure.logs.parts import Tokens
 from tenure.logs.reader import Event, Skipped
@@ -33,10 +33,6 @@ MAIN: Final = ""
 DELEGATE: Final = "delegate"  # the action that starts a sub-agent, and the observation that ends it
 ROOT: Final = "__root__"  # the parent of an event that has none
 
-AGAIN: Final = "event that was there before"
-NO_EVENTS: Final = "sample without events"
-ABANDONED: Final = "abandoned branch: event left by a rewind"
-
 _KIND: Final = re.compile(rb'"kind"\s*:\s*"[\w.]*(Event|Observation|Condensation\w*)"')
 _V0: Final = ({"args"}, {"extras"}, {"source", "message"})  # what stands beside `action` or `observation`
 _V1: Final = frozenset({"id", "timestamp", "source"})
@@ -52,13 +48,13 @@ class _AgentConfig(Struct, frozen=True, gc=False):
     enable_prompt_extensions: bool | None = None
 
 
-class _OpenHandsMetadata(Struct, frozen=True, gc=False):
+class _RunMetadata(Struct, frozen=True, gc=False):
     llm_config: _Llm | None = None
     llm: _Llm | None = None
     agent_config: _AgentConfig | None = None
 
 
-class _OpenHandsMetrics(Struct, frozen=True, gc=False):
+class _RunMetrics(Struct, frozen=True, gc=False):
     token_usages: list[Tokens] | None = None
 
 
@@ -74,22 +70,21 @@ class _OpenHandsRow(Struct, frozen=True, gc=False):
     events: list[Raw] | None = None
     items: list[Raw] | None = None
     instruction: str | None = None
-    metadata: _OpenHandsMetadata | None = None
-    metrics: _OpenHandsMetrics | None = None
+    metadata: _RunMetadata | None = None
+    metrics: _RunMetrics | None = None
     test_result: _TestResult | None = None
     kind: str | None = None
     action: Raw = Raw(b"")
     observation: Raw = Raw(b"")
 
-    @property
-    def settings(self) -> RunSettings:
-        metadata = self.metadata or _OpenHandsMetadata()
+    def settings(self, task: str) -> RunSettings:
+        metadata = self.metadata or _RunMetadata()
         llm = metadata.llm_config or metadata.llm or _Llm()
         extensions = (metadata.agent_config or _AgentConfig()).enable_prompt_extensions
         patched = self.test_result is not None and self.test_result.git_patch is not None
         usages = (self.metrics and self.metrics.token_usages) or ()
         return RunSettings(
-            task=self.instruction or "",
+            task=task,
             model=llm.model or "",
             longest=llm.max_message_chars,
             # Where the metadata is silent: the benchmarks that end in a patch (SWE-bench and its like) turn extensions off.
@@ -98,18 +93,17 @@ class _OpenHandsRow(Struct, frozen=True, gc=False):
         )
 
 
-class _OpenHandsProbe(Struct, frozen=True, gc=False):
+class _EventProbe(Struct, frozen=True, gc=False):
     kind: str | None = None
     id: EventId | None = None
     parent_id: str | None = None
 
 
 _row: Final = msgspec.json.Decoder(_OpenHandsRow)
-_probe: Final = msgspec.json.Decoder(_OpenHandsProbe)
+_probe: Final = msgspec.json.Decoder(_EventProbe)
 _pair: Final = msgspec.json.Decoder(list[Raw])
 _v0: Final = msgspec.json.Decoder(EventV0)
 _v1: Final = msgspec.json.Decoder(EventV1)
-_args: Final = msgspec.json.Decoder(Args)
 
 
 class OpenHands:
@@ -170,19 +164,19 @@ class _OpenHandsReading:
             self.transcript.here(element.line, element.size)
             if self.agent == MAIN:
                 self.transcript.restart()
-            self._open(row.settings if self.agent == MAIN else replace(row.settings, task=""))
+            self._open(row.settings((row.instruction or "") if self.agent == MAIN else ""))
             for part in inside(held, element):
-                self._pair(part) if part.source[:1] == b"[" else self._event(part)
+                self._guarded(part, lambda part=part: self._events(part))
             self._close()
         elif row.kind or bytes(row.action) or bytes(row.observation):
-            self._event(element)
+            self._guarded(element, lambda: self._event(element))
         else:
-            self.transcript.skip(NO_EVENTS)
+            self.transcript.skip("sample without events")
 
     def _open(self, settings: RunSettings) -> None:
         """Begin a conversation."""
-        self.story = Story(self.transcript, settings)
-        self.v0, self.v1 = EventsV0(self.story), EventsV1(self.story)
+        self.conversation = Conversation(self.transcript, settings)
+        self.v0, self.v1 = EventsV0(self.conversation), EventsV1(self.conversation)
         self.working = [MAIN]  # the delegates at work, the newest last
         self.seen: dict[EventId, int] = {}  # what each event with an id looked like
         self.tree: dict[str, Element] = {}  # events of version 1 that name their parents: which of them live is known at the end
@@ -194,32 +188,32 @@ class _OpenHandsReading:
         for id_ in branch(self.parents, self.newest):
             self._of_v1(self.tree.pop(id_))
         for element in self.tree.values():
-            self.transcript.skip(ABANDONED, element.size, element.line)
+            self.transcript.skip("abandoned branch: event left by a rewind", element.size, element.line)
         self.tree, self.parents, self.newest = {}, {}, None
         self.v1.end()
 
-    def _pair(self, element: Element) -> None:
-        """An action with its observation, as the first releases wrote them."""
+    def _guarded(self, element: Element, read: Callable[[], None]) -> None:
+        """Read something at an element, whose damage costs no more than that."""
         self.transcript.here(element.line, element.size)
         try:
-            pair = decode(element.source, _pair)
+            read()
         except DamagedJson as damage:
             self.transcript.lost(f"damaged event: found {damage.found}")
-        else:
-            for part in inside(pair, element):
-                self._event(part)
+
+    def _events(self, element: Element) -> None:
+        """An event, or an action with its observation, as the first releases wrote them."""
+        if element.source[:1] != b"[":
+            self._event(element)
+            return
+        for part in inside(decode(element.source, _pair), element):
+            self._guarded(part, lambda part=part: self._event(part))
 
     def _event(self, element: Element) -> None:
-        self.transcript.here(element.line, element.size)
-        try:
-            probe: _OpenHandsProbe = salvage(element.source, _probe).value
-        except DamagedJson as damage:
-            self.transcript.lost(f"damaged event: found {damage.found}")
-            return
+        probe: _EventProbe = salvage(element.source, _probe).value
         if probe.id is not None:
             looks = hash(element.source)
             if self.seen.get(probe.id) == looks:
-                self.transcript.skip(AGAIN)
+                self.transcript.skip("event that was there before")
                 return
             self.seen[probe.id] = looks
         if probe.kind is None:
@@ -229,7 +223,7 @@ class _OpenHandsReading:
         else:
             self._of_v1(element)
 
-    def _hold(self, element: Element, probe: _OpenHandsProbe) -> None:
+    def _hold(self, element: Element, probe: _EventProbe) -> None:
         """Keep an event of version 1 until it is known which branch lives; one without a parent follows the one before it."""
         id_ = str(probe.id or f"line {element.line}")
         if id_ not in self.tree:
@@ -263,22 +257,12 @@ class _OpenHandsReading:
             if event.action == DELEGATE:
                 self._delegate(event)
 
-    def _guarded(self, element: Element, read: Callable[[], None]) -> None:
-        self.transcript.here(element.line, element.size)
-        try:
-            read()
-        except DamagedJson as damage:
-            self.transcript.lost(f"damaged event: found {damage.found}")
-
     def _delegate(self, event: EventV0) -> None:
         """All events from here to the result are the delegate's."""
-        try:
-            args: Args = salvage(bytes(event.args), _args).value
-        except DamagedJson:
-            args = Args()
+        agent, task = delegation(event)
         self.delegates += 1
-        name = f"{args.agent or DELEGATE}-{self.delegates}"
-        self.transcript.begin_agent(name, args.task)
+        name = f"{agent or DELEGATE}-{self.delegates}"
+        self.transcript.begin_agent(name, task)
         self.working.append(name)
         if name == self.agent:
-            self.story.settings = replace(self.story.settings, task=args.task)
+            self.conversation.settings = replace(self.conversation.settings, task=task)

@@ -6,15 +6,17 @@ https://github.com/All-Hands-AI/OpenHands/blob/main/openhands/memory/conversatio
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult, Usage
-from tenure.logs.openhands.story import EventId, ModelReply, Printed, Story, images, texts
+from tenure.logs.openhands.conversation import Conversation, EventId, ModelReply, Printed, images, texts
 from tenure.logs.parts import Tokens, text_of
 from tenure.logs.salvage import DamagedJson, salvage
+
+T = TypeVar("T")
 
 # What moves the controller or the screen, and says nothing to the model.
 SILENT_ACTIONS: Final = frozenset(
@@ -124,7 +126,7 @@ class _Outputs(Struct, frozen=True, gc=False):
     task: str | None = None
 
 
-class Args(Struct, frozen=True, gc=False):
+class _Args(Struct, frozen=True, gc=False):
     """Of any action; which fields are set depends on its kind."""
 
     content: str | None = None
@@ -154,14 +156,6 @@ class Args(Struct, frozen=True, gc=False):
         """The reasoning before it."""
         text = self.thought.reasoning_content if isinstance(self.thought, _V0Thought) else None
         return ModelReply(reasoning_content=text).reasoning
-
-    @property
-    def task(self) -> str:
-        """What a sub-agent is asked."""
-        try:
-            return salvage(bytes(self.inputs), _outputs).value.task or text_of(self.inputs)
-        except DamagedJson:
-            return ""
 
 
 class _Extras(Struct, frozen=True, gc=False):
@@ -211,24 +205,23 @@ class _Recall(Struct, frozen=True, gc=False):
                 yield KNOWLEDGE.format(one.trigger or "", one.content)
 
     def _context(self) -> Iterator[str]:
+        runtime: list[str] = []
+        if self.runtime_hosts:
+            runtime.append(HOSTS.format("\n".join(f"* {host} (port {port})" for host, port in self.runtime_hosts.items())))
+        if self.additional_agent_instructions:
+            runtime.append(self.additional_agent_instructions)
+        if secrets := self.custom_secrets_descriptions:
+            runtime.append(SECRETS.format("\n".join(f"* $**{name}**: {description}" for name, description in secrets.items())))
+        if self.date:
+            runtime.append(TODAY.format(self.date))
         if self.repo_name or self.repo_directory:
             yield REPOSITORY.format(self.repo_name or "", self.repo_directory or "")
         if self.repo_instructions and self.repo_instructions.strip():
             yield INSTRUCTIONS.format(self.repo_instructions)
-        if runtime := "\n".join(self._runtime()):
-            yield RUNTIME.format(runtime)
+        if runtime:
+            yield RUNTIME.format("\n".join(runtime))
         if self.conversation_instructions:
             yield CONVERSATION.format(self.conversation_instructions)
-
-    def _runtime(self) -> Iterator[str]:
-        if self.runtime_hosts:
-            yield HOSTS.format("\n".join(f"* {host} (port {port})" for host, port in self.runtime_hosts.items()))
-        if self.additional_agent_instructions:
-            yield self.additional_agent_instructions
-        if secrets := self.custom_secrets_descriptions:
-            yield SECRETS.format("\n".join(f"* $**{name}**: {description}" for name, description in secrets.items()))
-        if self.date:
-            yield TODAY.format(self.date)
 
 
 class EventV0(Struct, frozen=True, gc=False):
@@ -255,16 +248,32 @@ class EventV0(Struct, frozen=True, gc=False):
 
 _outputs: Final = msgspec.json.Decoder(_Outputs)
 _fields: Final = msgspec.json.Decoder(dict[str, Raw])
-_args: Final = msgspec.json.Decoder(Args)
+_args: Final = msgspec.json.Decoder(_Args)
 _extras: Final = msgspec.json.Decoder(_Extras)
 _recall: Final = msgspec.json.Decoder(_Recall)
 
 
-class EventsV0:
-    """Adds the events of one conversation to its story, one after another."""
+def delegation(event: EventV0) -> tuple[str, str]:
+    """Which agent a delegation asks, and what."""
+    try:
+        args: _Args = salvage(bytes(event.args), _args).value
+    except DamagedJson:
+        return "", ""
+    return args.agent or "", _task(args)
 
-    def __init__(self, story: Story) -> None:
-        self.story, self.transcript = story, story.transcript
+
+def _task(args: _Args) -> str:
+    try:
+        return salvage(bytes(args.inputs), _outputs).value.task or text_of(args.inputs)
+    except DamagedJson:
+        return ""
+
+
+class EventsV0:
+    """Adds the events of one conversation, one after another."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation, self.transcript = conversation, conversation.transcript
         self._with_tools = False  # whether the system prompt says that there are calls
         self._wrote = False  # whether the newest action was text
         self._open: dict[str, tuple[int, set[str]]] = {}  # of each response: its draft, and calls whose actions are still to come
@@ -274,26 +283,30 @@ class EventsV0:
 
     def read(self, event: EventV0) -> None:
         """Add what the event shows to the model. Raises DamagedJson."""
-        if event.action is not None and event.action not in SILENT_ACTIONS:
-            self._action(event, salvage(bytes(event.args), _args))
-        elif event.action is None and event.observation == "recall":
-            self._recall(event)
-        elif event.action is None and event.observation == "condense":
+        if event.action is not None:
+            if event.action not in SILENT_ACTIONS:
+                self._action(event, self._salvaged(event.args, _args))
+        elif event.observation == "recall":
+            self._recall(event, self._salvaged(event.extras, _recall))
+        elif event.observation == "condense":
             self._add(event, Role.USER, texts(event.content, Origin.HARNESS))
-        elif event.action is None and event.observation not in SILENT_OBSERVATIONS:
-            self._observation(event)
+        elif event.observation not in SILENT_OBSERVATIONS:
+            self._observation(event, self._salvaged(event.extras, _extras))
+
+    def _salvaged(self, raw: Raw, decoder: "msgspec.json.Decoder[T]") -> T:
+        read = salvage(bytes(raw), decoder)
+        self.transcript.partly(read.left_out)
+        return read.value
 
     def _add(self, event: EventV0, role: Role, blocks: tuple[Block, ...], usage: Usage | None = None) -> None:
-        self.story.add(role, blocks, event.id, event.timestamp, model=event.response.model, usage=usage)
+        self.conversation.add(role, blocks, event.id, event.timestamp, model=event.response.model, usage=usage)
 
-    def _action(self, event: EventV0, salvaged: "tuple[Args, bytes, bytes, tuple[str, ...]]") -> None:
-        args, _, _, left_out = salvaged
-        self.transcript.partly(left_out)
+    def _action(self, event: EventV0, args: _Args) -> None:
         if event.action == "condensation":
             first, last, forgotten = args.forgotten_events_start_id, args.forgotten_events_end_id, args.forgotten_event_ids
             if forgotten is None and first is not None and last is not None:
-                forgotten = self.story.between(first, last)
-            self.story.condensed(forgotten or (), args.summary or "", event.id, event.timestamp)
+                forgotten = self.conversation.between(first, last)
+            self.conversation.condense(forgotten or (), args.summary or "", event.id, event.timestamp)
         elif event.action == "system":
             self._with_tools = bool(args.tools)
             self._add(event, Role.SYSTEM, texts(args.content, Origin.HARNESS))
@@ -304,7 +317,7 @@ class EventsV0:
         else:
             self._by_model(event, args)
 
-    def _by_human(self, event: EventV0, args: Args) -> None:
+    def _by_human(self, event: EventV0, args: _Args) -> None:
         self._wrote = False
         match event.action:
             case "message":
@@ -320,7 +333,7 @@ class EventsV0:
                 return
         self._add(event, Role.USER, blocks)
 
-    def _by_model(self, event: EventV0, args: Args) -> None:
+    def _by_model(self, event: EventV0, args: _Args) -> None:
         usage = self._usage(event)
         self._wrote = False
         if event.tool_call_metadata is not None:
@@ -336,13 +349,13 @@ class EventsV0:
             blocks = (*args.reasoning, *texts(args.words, Origin.MODEL), _call(event, args, call_id, None))
             self._add(event, Role.ASSISTANT, blocks, usage)
 
-    def _called(self, event: EventV0, made: _Made, args: Args, usage: Usage | None) -> None:
+    def _called(self, event: EventV0, made: _Made, args: _Args, usage: Usage | None) -> None:
         """Add the response that made the call, once for all its calls."""
         response, call_id = event.response, made.tool_call_id or f"call-{event.id}"
         number, waiting = self._open.get(response.id or "", (0, set[str]()))
         if call_id in waiting:
             waiting.discard(call_id)
-            self.story.stands_for(number, event.id)
+            self.conversation.stands_for(number, event.id)
             return
         reply = response.reply
         calls = tuple(call.block(call_id) for call in reply.tool_calls or ())
@@ -361,13 +374,10 @@ class EventsV0:
         response = event.response
         if response.usage is not None:
             return response.usage.usage
-        return self.story.settings.usages.get(response.id or "", grown)
+        return self.conversation.settings.usages.get(response.id or "", grown)
 
-    def _observation(self, event: EventV0) -> None:
+    def _observation(self, event: EventV0, extras: _Extras) -> None:
         """Add a result where its call is known, else text in the user's role."""
-        read = salvage(bytes(event.extras), _extras)
-        extras: _Extras = read.value
-        self.transcript.partly(read.left_out)
         if event.observation not in SHOWN:
             self.transcript.skip(f"observation unknown to this version: {event.observation!r}", 0)
         if pictures := len(extras.screenshot or "") + len(extras.set_of_marks or ""):
@@ -375,7 +385,7 @@ class EventsV0:
         made = event.tool_call_metadata
         call_id = made.tool_call_id if made is not None else None if event.cause is None else self._call_of.get(event.cause)
         text, shown = self._observed(event, extras), images(extras.image_urls, Origin.TOOL)
-        if call_id is not None and call_id in self.story.called:
+        if call_id is not None and call_id in self.conversation.called:
             failed = event.observation in ENDINGS
             self._add(event, Role.TOOL, (ToolResult(call_id=call_id, text=text, error=failed, media=shown),))
             return
@@ -411,26 +421,23 @@ class EventsV0:
 
     def _cut(self, text: str) -> str:
         """A long text without its middle."""
-        longest = self.story.settings.longest
+        longest = self.conversation.settings.longest
         if longest is None or longest < 0 or len(text) <= longest:
             return text
         half = longest // 2
         self.transcript.skip(CUT_OUT, len(text) - 2 * half)
         return text[:half] + CUT + text[len(text) - half :]
 
-    def _recall(self, event: EventV0) -> None:
-        read = salvage(bytes(event.extras), _recall)
-        recall: _Recall = read.value
-        self.transcript.partly(read.left_out)
+    def _recall(self, event: EventV0, recall: _Recall) -> None:
         blocks = tuple(Text(text=text, origin=Origin.HARNESS) for text in recall.texts(self._recalled))
         self._recalled.update(one.name or "" for one in recall.microagent_knowledge or ())
-        if self.story.settings.recalls:
+        if self.conversation.settings.recalls:
             self._add(event, Role.USER, blocks)
         elif blocks:
             self.transcript.skip(NOT_RECALLED, sum(len(block.text.encode()) for block in blocks))
 
 
-def _written(event: EventV0, args: Args) -> str:
+def _written(event: EventV0, args: _Args) -> str:
     """What the model said, with an action in the words in which it took it."""
     match event.action:
         case "message":
@@ -440,13 +447,13 @@ def _written(event: EventV0, args: Args) -> str:
         case "edit":
             action = WRITTEN["edit"].format(args.path, args.content or "")
         case "delegate":
-            action = WRITTEN["delegate"].format(args.task)
+            action = WRITTEN["delegate"].format(_task(args))
         case kind:
             action = WRITTEN[kind or ""].format(args.command or args.code or "")
     return f"{args.words}\n{action}" if args.words else action
 
 
-def _call(event: EventV0, args: Args, call_id: str, name: str | None) -> ToolCall:
+def _call(event: EventV0, args: _Args, call_id: str, name: str | None) -> ToolCall:
     """The call that an action was, its arguments without what OpenHands added."""
     kind = event.action or ""
     if kind == "call_tool_mcp":

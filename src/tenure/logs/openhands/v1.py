@@ -13,7 +13,16 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult
-from tenure.logs.openhands.story import Content, MadeCall, ModelReply, Printed, ReasoningItem, Story, ThinkingBlock, texts
+from tenure.logs.openhands.conversation import (
+    Content,
+    Conversation,
+    MadeCall,
+    ModelReply,
+    Printed,
+    ReasoningItem,
+    ThinkingBlock,
+    texts,
+)
 from tenure.logs.parts import from_base64, result_of, text_of
 from tenure.logs.salvage import DamagedJson, salvage
 
@@ -100,10 +109,10 @@ _acp: Final = msgspec.json.Decoder(list[_AcpPart])
 
 
 class EventsV1:
-    """Adds the events of one conversation to its story, one after another."""
+    """Adds the events of one conversation, one after another."""
 
-    def __init__(self, story: Story) -> None:
-        self.story, self.transcript = story, story.transcript
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation, self.transcript = conversation, conversation.transcript
         self._calls: list[tuple[int, EventV1]] = []  # of one response, as far as it has been read, with their lines
         self._behind: dict[str, tuple[int, EventV1]] = {}  # calls behind the Agent Client Protocol that have not ended
 
@@ -138,15 +147,15 @@ class EventsV1:
             case "CondensationSummaryEvent":
                 self._add(event, Role.USER, texts(event.summary, Origin.HARNESS))
             case "Condensation":
-                self.story.condensed(event.forgotten_event_ids or (), event.summary or "", event.id, event.timestamp)
+                self.conversation.condense(event.forgotten_event_ids or (), event.summary or "", event.id, event.timestamp)
             case "ACPToolCallEvent":
                 self._acp_call(event)
             case _:
                 self.transcript.skip(f"event unknown to this version: {kind!r}")
 
     def _add(self, event: EventV1, role: Role, blocks: tuple[Block, ...], line: int | None = None) -> None:
-        usage = self.story.settings.usages.get(event.llm_response_id or "") if role is Role.ASSISTANT else None
-        self.story.add(role, blocks, event.id, event.timestamp, usage=usage, line=line)
+        usage = self.conversation.settings.usages.get(event.llm_response_id or "") if role is Role.ASSISTANT else None
+        self.conversation.add(role, blocks, event.id, event.timestamp, usage=usage, line=line)
 
     def _message(self, event: EventV1) -> None:
         message = event.llm_message or ModelReply()
@@ -171,7 +180,7 @@ class EventsV1:
         order = sorted(blocks, key=lambda block: isinstance(block, ToolCall))  # the words stand before all calls
         self._add(calls[0][1], Role.ASSISTANT, tuple(order), calls[0][0])
         for _, event in calls[1:]:
-            self.story.stands_for(self.transcript.count - 1, event.id)
+            self.conversation.stands_for(self.transcript.count - 1, event.id)
 
     def _observed(self, event: EventV1) -> None:
         read = salvage(bytes(event.observation), _observation)
@@ -184,7 +193,7 @@ class EventsV1:
 
     def _result(self, event: EventV1, result: ToolResult) -> None:
         """Add a result of a call that was there, else text in the user's role."""
-        if event.tool_call_id in self.story.called:
+        if event.tool_call_id in self.conversation.called:
             self._add(event, Role.TOOL, (replace(result, call_id=event.tool_call_id or ""),))
         else:
             self._add(event, Role.USER, (*texts(result.text, Origin.TOOL), *result.media))

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Raw, Struct
 
@@ -29,7 +29,7 @@ class ContentPart(Struct, frozen=True, gc=False):
 Content = str | list[ContentPart] | None
 
 
-class _StoryFunction(Struct, frozen=True, gc=False):
+class _CallFunction(Struct, frozen=True, gc=False):
     name: str | None = None
     arguments: Raw = Raw(b'"{}"')
 
@@ -40,7 +40,7 @@ class MadeCall(Struct, frozen=True, gc=False):
     id: str | None = None
     name: str | None = None
     arguments: Raw = Raw(b'"{}"')
-    function: _StoryFunction | None = None
+    function: _CallFunction | None = None
 
     def block(self, call_id: str) -> ToolCall:
         """The block; `call_id` where it has no id of its own."""
@@ -78,8 +78,8 @@ class ModelReply(Struct, frozen=True, gc=False):
     def reasoning(self) -> tuple[Thinking, ...]:
         """The reasoning once: in blocks with their signatures, or as text."""
         blocks = (Thinking(text=one.thinking or "", seal=seal(one.signature or one.data)) for one in self.thinking_blocks or ())
-        if shown := tuple(one for one in blocks if one.text or one.seal):
-            return shown
+        if thoughts := tuple(one for one in blocks if one.text or one.seal):
+            return thoughts
         item = self.responses_reasoning_item or ReasoningItem()
         text = self.reasoning_content or "\n".join((*(item.summary or ()), *(item.content or ())))
         secret = seal(item.encrypted_content)
@@ -127,13 +127,13 @@ def images(urls: list[str] | None, origin: Origin) -> tuple[Media, ...]:
     return tuple(from_url(url, "", origin) for url in urls or () if url.strip())
 
 
-class Story:
+class Conversation:
     """One conversation while it is read."""
 
     def __init__(self, transcript: TranscriptBuilder, settings: RunSettings) -> None:
         self.transcript, self.settings = transcript, settings
         self.called: dict[str, int] = {}  # each call that a result may follow, and its draft
-        self.asked = False
+        self._asked = False
         self._draft_of: dict[EventId, int] = {}
         self._numbers: list[int] = []  # the events that have numbers, sorted
         self._events: dict[int, int] = {}  # of each draft: how many events it still stands for
@@ -142,26 +142,18 @@ class Story:
         self._summary: int | None = None
 
     def add(
-        self,
-        role: Role,
-        blocks: tuple[Block, ...],
-        event: EventId | None,
-        at: object,
-        *,
-        model: str | None = None,
-        usage: Usage | None = None,
-        line: int | None = None,
+        self, role: Role, blocks: tuple[Block, ...], event: EventId | None, at: object, *, model: str | None = None, **fields: Any
     ) -> None:
         """Add a draft that stands for an event, before the first of the model's also the task where the history lacks it."""
         if not blocks:
             return
-        line = self.transcript.line if line is None else line
-        if role is Role.ASSISTANT and not self.asked and self.settings.task:
-            self.asked = True
-            self.transcript.add(Role.USER, (Text(text=self.settings.task, origin=Origin.HUMAN),), line=line, at="")
-        self.asked = self.asked or role is Role.USER
+        if role is Role.ASSISTANT and not self._asked and self.settings.task:
+            line = fields.get("line")
+            self.transcript.text(Role.USER, self.settings.task, Origin.HUMAN, line=line, at="")
+            self._asked = True
+        self._asked = self._asked or role is Role.USER
         model = (model or self.settings.model) if role is Role.ASSISTANT else ""
-        number = self.transcript.add(role, blocks, at=utc(at), line=line, model=model, usage=usage)
+        number = self.transcript.add(role, blocks, at=utc(at), model=model, **fields)
         for block in blocks:
             if isinstance(block, ToolCall):
                 self.called[block.call_id] = number
@@ -183,16 +175,15 @@ class Story:
         """The events numbered from `first` to `last`."""
         return self._numbers[bisect_left(self._numbers, first) : bisect_right(self._numbers, last)]
 
-    def condensed(self, forgotten: Iterable[EventId], summary: str, event: EventId | None, at: object) -> None:
-        """The events are forgotten, and with a new summary the one before."""
+    def condense(self, forgotten: Iterable[EventId], summary: str, event: EventId | None, at: object) -> None:
+        """Drop what stood for the events that are forgotten, and with a new summary the one before."""
         leaving = self._leaving(forgotten)
         if summary and self._summary is not None:
             leaving.add(self._summary)
         self.transcript.drop("condensation", leaving, at=utc(at))
         if summary:
-            self._summary = self.transcript.harness(summary, at=utc(at))
-            if event is not None:
-                self.stands_for(self._summary, f"{event}-summary")
+            self._summary = self.transcript.text(Role.USER, summary, at=utc(at))
+            self.stands_for(self._summary, None if event is None else f"{event}-summary")
 
     def _leaving(self, forgotten: Iterable[EventId]) -> set[int]:
         """The drafts all of whose events are forgotten; a call and its results leave together."""
