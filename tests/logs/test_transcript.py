@@ -38,7 +38,7 @@ def test_an_open_reply_holds_back_what_follows_it_but_not_what_was_left_out() ->
     transcript = TranscriptBuilder()
     transcript.add(Role.USER, words("a"))
     transcript.open(Role.ASSISTANT, words("b"))
-    transcript.harness("c")
+    transcript.text(Role.USER, "c")
     transcript.lost("damaged")
     assert [type(event).__name__ for event in transcript.take()] == ["Draft", "Skipped"]
     transcript.amend(ToolCall(call_id="x", name="t", arguments="{}"), usage=Usage(output=3))
@@ -63,7 +63,7 @@ def test_a_restart_is_nothing_before_the_first_draft() -> None:
     transcript = TranscriptBuilder()
     transcript.restart()
     assert list(transcript.take()) == []
-    transcript.harness("a")
+    transcript.text(Role.USER, "a")
     transcript.restart()
     assert lefts(transcript) == [(1, ())]
 

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Role, ToolCall, ToolResult
 from tenure.logs.inspect_log.messages import ROLES, blocks_of, unshown
-from tenure.logs.inspect_log.sample import ModelCall, Sample, SampleMessage, sent
+from tenure.logs.inspect_log.sample import InspectCall, Sample, SampleMessage, sent
 from tenure.logs.inspect_log.window import ConversationLine, Track, replies, windows
 from tenure.logs.json_files import Element, document, elements
 from tenure.logs.reader import Event, Skipped, SubAgent
@@ -84,7 +84,7 @@ class _InspectReading:
                 self.transcript.skip("sample without messages")
             calls = [call for call in sample.calls if not call.scoring]
             own = self._conversation(said, calls, sample)
-            groups: dict[str, list[ModelCall]] = {}
+            groups: dict[str, list[InspectCall]] = {}
             for call in calls:
                 if call.owner not in own:
                     groups.setdefault(call.owner, []).append(call)
@@ -103,7 +103,7 @@ class _InspectReading:
                 self._conversation(sample.conversation(calls[-1]), calls, sample)
                 yield from self.transcript.end()
 
-    def _conversation(self, said: Sequence[SampleMessage], calls: Sequence[ModelCall], sample: Sample) -> set[str]:
+    def _conversation(self, said: Sequence[SampleMessage], calls: Sequence[InspectCall], sample: Sample) -> set[str]:
         """Add one conversation; returns whose calls were part of it."""
         lines = self._lines(said)
         made = replies(lines, calls, sample)
@@ -121,7 +121,7 @@ class _InspectReading:
                 track.place(n, self._add(line, made.get(n), sample.events.answered), line.blocks)
         return own
 
-    def _add(self, line: ConversationLine, call: ModelCall | None, answered: Mapping[str, str]) -> int:
+    def _add(self, line: ConversationLine, call: InspectCall | None, answered: Mapping[str, str]) -> int:
         role = ROLES[line.role]
         result = next((block.call_id for block in line.blocks if isinstance(block, ToolResult)), "")
         at = call.at if call else answered.get(result, "") if role is Role.TOOL else ""
@@ -159,7 +159,7 @@ class _InspectReading:
         if hidden := unshown(message):
             self.transcript.skip(UNSHOWN, hidden, said.line)
 
-    def _note_others(self, calls: Sequence[ModelCall], found: Mapping[int, ModelCall], sample: Sample) -> None:
+    def _note_others(self, calls: Sequence[InspectCall], found: Mapping[int, InspectCall], sample: Sample) -> None:
         used = {call.n for call in found.values()}
         others = [call for call in calls if call.n not in used]
         later = sent(calls, sample.pool) if others else set[str]()
@@ -197,7 +197,7 @@ def _without_constants(raw: bytes) -> bytes:
     return b"".join((*pieces, raw[at:]))
 
 
-def _agent(id_: str, sample: Sample, calls: Sequence[ModelCall]) -> SubAgent:
+def _agent(id_: str, sample: Sample, calls: Sequence[InspectCall]) -> SubAgent:
     said = sample.conversation(calls[-1])
     asked = (said for said in said if said.message.role == "user")
     task = next(("\n".join(block.text for block in blocks_of(each.message)) for each in asked), "")

@@ -65,7 +65,7 @@ class _Named(Struct, frozen=True, gc=False):
     id: str | None = None
 
 
-class ModelCall(Struct, frozen=True, kw_only=True):
+class InspectCall(Struct, frozen=True, kw_only=True):
     """A model call that was answered."""
 
     n: int  # its place among the sample's events
@@ -93,7 +93,7 @@ class HistoryCompaction(Struct, frozen=True, gc=False):
 class SampleEvents(Struct, frozen=True):
     """The events that matter, in order."""
 
-    calls: tuple[ModelCall, ...] = ()
+    calls: tuple[InspectCall, ...] = ()
     compactions: tuple[HistoryCompaction, ...] = ()
     answered: dict[str, str] = {}  # when each tool call was answered, by its id
 
@@ -122,16 +122,16 @@ def events_of(events: Raw, notes: TranscriptBuilder, line: int) -> SampleEvents:
     return SampleEvents(tuple(reading.calls), tuple(reading.compactions), reading.answered)
 
 
-def call_of(output: Raw, n: int = 0) -> ModelCall | None:
+def call_of(output: Raw, n: int = 0) -> InspectCall | None:
     """The call that had this output; None when it was not answered. Raises DamagedJson."""
     found = salvage(bytes(output), _output).value or _InspectOutput()
     answer = next((choice.message for choice in found.choices or ()), Raw())
     if not bytes(answer).startswith(b"{"):
         return None
-    return ModelCall(n=n, answer=answer, id=name_of(answer), model=found.model or "", usage=_counted(found.usage))
+    return InspectCall(n=n, answer=answer, id=name_of(answer), model=found.model or "", usage=_counted(found.usage))
 
 
-def input_of(call: ModelCall, pool: Sequence[Raw]) -> Iterator[Raw]:
+def input_of(call: InspectCall, pool: Sequence[Raw]) -> Iterator[Raw]:
     """The messages that the model was sent. Ranges may name one of the pool any number of times: bound what you take."""
     if call.refs:
         for start, end in call.refs:
@@ -151,7 +151,7 @@ def name_of(message: Raw) -> str:
         return ""
 
 
-def sent(calls: Iterable[ModelCall], pool: Sequence[Raw]) -> set[str]:
+def sent(calls: Iterable[InspectCall], pool: Sequence[Raw]) -> set[str]:
     """The ids of all messages that some call was sent."""
     inline = (message for call in calls if not call.refs for message in input_of(call, pool))
     return {name_of(message) for source in (pool, inline) for message in source} - {""}
@@ -160,7 +160,7 @@ def sent(calls: Iterable[ModelCall], pool: Sequence[Raw]) -> set[str]:
 class _EventReader:
     def __init__(self, notes: TranscriptBuilder, line: int) -> None:
         self.notes, self.line = notes, line
-        self.calls: list[ModelCall] = []
+        self.calls: list[InspectCall] = []
         self.compactions: list[HistoryCompaction] = []
         self.answered: dict[str, str] = {}
         self.spans: dict[str, _Scope] = {}
@@ -306,7 +306,7 @@ class Sample:
         last = next(call for call in reversed(own) if call.owner == own[0].owner)
         return self.conversation(last) if self.events.calls else [*self._asked(), *self._all((last.answer,))]
 
-    def conversation(self, call: ModelCall) -> list[SampleMessage]:
+    def conversation(self, call: InspectCall) -> list[SampleMessage]:
         """What a call was sent, and its answer."""
         return [*self.sent(call), *self._all((call.answer,))]
 
@@ -338,11 +338,11 @@ class Sample:
         else:
             yield from self._all(self._decoded(self._parts.input, _list, "input") or ())
 
-    def sent(self, call: ModelCall) -> Iterator[SampleMessage]:
+    def sent(self, call: InspectCall) -> Iterator[SampleMessage]:
         """The messages that a call was sent."""
         yield from self._all(input_of(call, self.pool))
 
-    def answer(self, call: ModelCall) -> InspectMessage | None:
+    def answer(self, call: InspectCall) -> InspectMessage | None:
         """What a call was answered."""
         return next((said.message for said in self._all((call.answer,))), None)
 
@@ -381,7 +381,7 @@ class Sample:
             return reference[0]
         return found
 
-    def _lone_call(self) -> tuple[ModelCall, ...]:
+    def _lone_call(self) -> tuple[InspectCall, ...]:
         """The last call, of logs without events."""
         try:
             call = call_of(self._parts.output)

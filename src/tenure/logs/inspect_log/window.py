@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenure.engine.record.entry import Block, Text, ToolCall, ToolResult
 from tenure.logs.inspect_log.messages import InspectMessage, blocks_of
-from tenure.logs.inspect_log.sample import HistoryCompaction, ModelCall, Sample, SampleMessage
+from tenure.logs.inspect_log.sample import HistoryCompaction, InspectCall, Sample, SampleMessage
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.transcript import TranscriptBuilder
 
@@ -50,14 +50,14 @@ class _InspectMetadata(Struct, frozen=True, gc=False):
 _metadata: Final = msgspec.json.Decoder(_InspectMetadata | None)
 
 
-def replies(lines: Sequence[ConversationLine], calls: Sequence[ModelCall], sample: Sample) -> dict[int, ModelCall]:
+def replies(lines: Sequence[ConversationLine], calls: Sequence[InspectCall], sample: Sample) -> dict[int, InspectCall]:
     """The calls by the index of the message that they were answered with; calls of no message are left out."""
     by_id: dict[str, int] = {}
     for n, line in enumerate(lines):
         if line.role == "assistant" and line.said.message.id:
             by_id.setdefault(line.said.message.id, n)
-    found: dict[int, ModelCall] = {}
-    left: list[ModelCall] = []
+    found: dict[int, InspectCall] = {}
+    left: list[InspectCall] = []
     for call in calls:
         n = by_id.get(call.id, -1)
         if n >= 0 and n not in found:
@@ -69,7 +69,7 @@ def replies(lines: Sequence[ConversationLine], calls: Sequence[ModelCall], sampl
 
 
 def windows(
-    lines: Sequence[ConversationLine], found: Mapping[int, ModelCall], compactions: Sequence[HistoryCompaction], sample: Sample
+    lines: Sequence[ConversationLine], found: Mapping[int, InspectCall], compactions: Sequence[HistoryCompaction], sample: Sample
 ) -> dict[int, CompactedWindow]:
     """The compactions of the conversation, by the index of the first message after each."""
     made = sorted((call.n, n) for n, call in found.items())
@@ -117,12 +117,12 @@ class Track:
 
 
 def _by_text(
-    lines: Sequence[ConversationLine], alone: Sequence[int], calls: Sequence[ModelCall], sample: Sample
-) -> dict[int, ModelCall]:
+    lines: Sequence[ConversationLine], alone: Sequence[int], calls: Sequence[InspectCall], sample: Sample
+) -> dict[int, InspectCall]:
     waiting: dict[Key, list[int]] = {}
     for n in reversed(alone):
         waiting.setdefault(_wording(lines[n].said.message, lines[n].blocks), []).append(n)
-    found: dict[int, ModelCall] = {}
+    found: dict[int, InspectCall] = {}
     for call in calls:
         message = sample.answer(call)
         if message is not None and (places := waiting.get(_wording(message, blocks_of(message)))):
@@ -145,7 +145,7 @@ class _Index:
         self.known = 0
         self.places: dict[Key, list[int]] = {}
 
-    def window(self, until: int, call: ModelCall, compaction: HistoryCompaction, sample: Sample) -> CompactedWindow:
+    def window(self, until: int, call: InspectCall, compaction: HistoryCompaction, sample: Sample) -> CompactedWindow:
         for n in range(self.known, until):
             for key in _keys(self.lines[n].said.message, self.lines[n].blocks):
                 self.places.setdefault(key, []).append(n)

@@ -127,7 +127,7 @@ def images(urls: list[str] | None, origin: Origin) -> tuple[Media, ...]:
     return tuple(from_url(url, "", origin) for url in urls or () if url.strip())
 
 
-class Conversation:
+class OpenHandsConversation:
     """One conversation while it is read."""
 
     def __init__(self, transcript: TranscriptBuilder, settings: RunSettings) -> None:

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.openhands.conversation import Conversation, EventId, RunSettings
+from tenure.logs.openhands.conversation import EventId, OpenHandsConversation, RunSettings
 from tenure.logs.openhands.v0 import EventsV0, EventV0, delegation
 from tenure.logs.openhands.v1 import EventsV1, EventV1
 from tenure.logs.parts import Tokens
@@ -175,7 +175,7 @@ class _OpenHandsReading:
 
     def _open(self, settings: RunSettings) -> None:
         """Begin a conversation."""
-        self.conversation = Conversation(self.transcript, settings)
+        self.conversation = OpenHandsConversation(self.transcript, settings)
         self.v0, self.v1 = EventsV0(self.conversation), EventsV1(self.conversation)
         self.working = [MAIN]  # the delegates at work, the newest last
         self.seen: dict[EventId, int] = {}  # what each event with an id looked like

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult, Usage
-from tenure.logs.openhands.conversation import Conversation, EventId, ModelReply, Printed, images, texts
+from tenure.logs.openhands.conversation import EventId, ModelReply, OpenHandsConversation, Printed, images, texts
 from tenure.logs.parts import Tokens, text_of
 from tenure.logs.salvage import DamagedJson, salvage
 
@@ -272,7 +272,7 @@ def _task(args: _Args) -> str:
 class EventsV0:
     """Adds the events of one conversation, one after another."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: OpenHandsConversation) -> None:
         self.conversation, self.transcript = conversation, conversation.transcript
         self._with_tools = False  # whether the system prompt says that there are calls
         self._wrote = False  # whether the newest action was text

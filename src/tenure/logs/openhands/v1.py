@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult
 from tenure.logs.openhands.conversation import (
     Content,
-    Conversation,
     MadeCall,
     ModelReply,
+    OpenHandsConversation,
     Printed,
     ReasoningItem,
     ThinkingBlock,
@@ -111,7 +111,7 @@ _acp: Final = msgspec.json.Decoder(list[_AcpPart])
 class EventsV1:
     """Adds the events of one conversation, one after another."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: OpenHandsConversation) -> None:
         self.conversation, self.transcript = conversation, conversation.transcript
         self._calls: list[tuple[int, EventV1]] = []  # of one response, as far as it has been read, with their lines
         self._behind: dict[str, tuple[int, EventV1]] = {}  # calls behind the Agent Client Protocol that have not ended
