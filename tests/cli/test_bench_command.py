@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from typer.main import get_command
 
-from tenure.cli.bench_tables import marks_of, tables
+from tenure.cli.bench_screen import marks_of, tables
 from tenure.cli.main import made, main
 from tenure.engine.record.entry import Usage
 from tenure.engine.record.episodes import EpisodeType

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from tenure.cli.main import main
-from tenure.cli.replay import budget_of, play, report
+from tenure.cli.options import Limits
+from tenure.cli.replay import play, report
 from tenure.cli.show import summary
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
@@ -208,12 +209,12 @@ def test_demo_replays_the_newest_session_it_finds_and_changes_nothing(
 
 
 def test_the_default_budget_is_a_ceiling_of_80k_unless_a_target_is_given() -> None:
-    assert budget_of("", "", "", "") == Budget(ceiling=80_000)
-    assert budget_of("80k", "", "", "") == Budget(target=80_000)
-    assert budget_of("50%", "", "", "100k") == Budget(target=50_000, window=100_000)
-    assert budget_of("", "100k", "50%", "").floor_of(100_000) == 50_000
+    assert Limits().budget() == Budget(ceiling=80_000)
+    assert Limits(target="80k").budget() == Budget(target=80_000)
+    assert Limits(target="50%", window="100k").budget() == Budget(target=50_000, window=100_000)
+    assert Limits(ceiling="100k", floor="50%").budget().floor_of(100_000) == 50_000
     with pytest.raises(InputError):
-        budget_of("", "80kk", "", "")
+        Limits(ceiling="80kk").budget()
 
 
 @pytest.mark.parametrize("command", ["show", "replay"])

@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 import tenure
-from tenure.cli import context_view
+from tenure.cli import context
 from tenure.cli import main as program
 from tenure.cli.main import COMMANDS, made, main
 from tenure.extras import EXTRAS, not_installed
@@ -162,7 +162,7 @@ def test_a_missing_extra_is_one_sentence_that_says_how_to_install_it(
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
-    for place in (program, context_view) if arguments[:1] != ["judge"] else ():
+    for place in (program, context) if arguments[:1] != ["judge"] else ():
         monkeypatch.setattr(place, "is_interactive", lambda: True)
     assert main(arguments) == 2
     assert capsys.readouterr().err == said

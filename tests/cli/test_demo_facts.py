@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tenure.apis.rules import rules_for
-from tenure.cli.demo_facts import BETWEEN, Remains, about, remains, returned
+from tenure.cli.demo_screen import BETWEEN, Remains, about, remains, returned
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Setup
 from tenure.testing.builders import call, end_act, end_expl, human, reply, result, session, start_act, start_expl

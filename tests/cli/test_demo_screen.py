@@ -24,7 +24,7 @@ from tenure.agent.events import (
     TurnDone,
 )
 from tenure.apis.rules import rules_for
-from tenure.cli.demo_screen import Pace, Screen
+from tenure.cli.demo_screen import DemoScreen, Pace
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.lifecycle.session import Session, Setup
@@ -112,14 +112,14 @@ def story() -> list[Event]:
 
 def told(
     width: int, folder: Path, events: list[Event], *, pace: Pace | None = None, terminal: bool = False
-) -> tuple[str, Screen]:
+) -> tuple[str, DemoScreen]:
     out = io.StringIO()
     console = Console(
         file=out, width=width, highlight=False, markup=False, emoji=False, force_terminal=terminal, color_system=None
     )
     (folder / "library.py").write_text(FILE, encoding="utf-8")
     after = evicted()
-    screen = Screen(console, pace or Pace(), folder, lambda: after)
+    screen = DemoScreen(console, pace or Pace(), folder, lambda: after)
 
     async def tell() -> None:
         await screen.task(1, 6, "Find where it is read, and mend it, but look first, since nobody has for a year; and test it.")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tenure.cli.helped import Helped, briefs, of_it, plans
 from tenure.cli.main import main
-from tenure.cli.replay import play, report
+from tenure.cli.replay import HelperTotals, briefs, helpers_bill, plans, play, report
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.planners.handoff.due import Absolute
 from tenure.engine.policies import POLICIES
@@ -122,7 +121,7 @@ def line(outcome: Outcome, *, asked: bool, refused: tuple[str, ...] = ()) -> Pla
 
 
 def test_plans_are_counted_by_what_became_of_them() -> None:
-    helped = Helped()
+    helped = HelperTotals()
     for each in (
         line("committed", asked=True),
         line("pending", asked=True, refused=("is pinned", "is open", "is pinned")),
@@ -138,5 +137,5 @@ def test_plans_are_counted_by_what_became_of_them() -> None:
         "5 asked for: 1 committed at once, 1 committed after a wait, 1 waiting, 1 given up after a wait, 1 dropped (a reason); "
         '3 objects refused, 2 of them as "is pinned"'
     )
-    assert of_it(helped, Helped()) == "; $2.50 of it for asking models"
-    assert of_it(Helped()) == ""
+    assert helpers_bill(helped, HelperTotals()) == "; $2.50 of it for asking models"
+    assert helpers_bill(HelperTotals()) == ""

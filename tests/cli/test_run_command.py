@@ -32,7 +32,8 @@ from tenure.agent.events import (
     TurnDone,
 )
 from tenure.cli.main import main
-from tenure.cli.run import EXIT, budget_of
+from tenure.cli.options import WindowOptions
+from tenure.cli.run import EXIT
 from tenure.cli.run_screen import Teller
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.terms import Terms
@@ -184,9 +185,9 @@ def test_text_that_is_piped_in_is_added_to_the_task(tmp_path: Path) -> None:
 
 
 def test_a_share_is_of_the_models_own_window() -> None:
-    assert budget_of("anthropic:claude-opus-5", "", "50%", "", "") == Budget(target=490_808, window=981_616)
-    assert budget_of("scripted:x", "", "", "", "") is None
-    assert budget_of("scripted:x", "", "", "10k", "20k") == Budget(ceiling=10_000, window=20_000)
+    assert WindowOptions(target="50%").budget("anthropic:claude-opus-5", "") == Budget(target=490_808, window=981_616)
+    assert WindowOptions().budget("scripted:x", "") is None
+    assert WindowOptions(ceiling="10k", window="20k").budget("scripted:x", "") == Budget(ceiling=10_000, window=20_000)
 
 
 def told(*events: Event, live: bool = False, quiet: bool = False) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tenure.cli.demo_stage import play_unseen, set_up
+from tenure.cli.demo_play import play, set_up
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
 
@@ -13,5 +13,5 @@ from tenure.lab.replay import Source
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Source:
     """The session of the demo, annotated, out of its store: 30 calls, 17,000 tokens."""
     stage = set_up(tmp_path_factory.mktemp("sample") / "stage")
-    asyncio.run(play_unseen(stage))
+    asyncio.run(play(stage))
     return source(str(stage.store))

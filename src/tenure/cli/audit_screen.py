@@ -12,7 +12,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.engine.meter.figures import several
 from tenure.engine.policies import UNBOUNDED
 from tenure.lab.audit.report import Audit, PolicyTotal, Row, Session, Table, Total, Unread, Wasted
 from tenure.lab.audit.tables import Totals, one_row
@@ -31,7 +30,7 @@ _HOW: Final = {"stale": "stale", "superseded": "reread", "duplicate": "repeated"
 _ENDS = re.compile(r"(?:\.(?:jsonl?|ndjson|md|traj|eval|txt|log|messages))*(?:\.(?:xz|gz|zst))?$")
 
 
-class Brief(Struct, frozen=True, kw_only=True):
+class AuditRow(Struct, frozen=True, kw_only=True):
     """What a row shows of a session."""
 
     name: str
@@ -43,11 +42,11 @@ class Brief(Struct, frozen=True, kw_only=True):
     assumed: bool = False  # the money is by another model's price
 
 
-def brief(audit: Audit) -> Brief:
+def brief(audit: Audit) -> AuditRow:
     """The row of a session."""
     window = audit.window
     carried = sum(row.paid for row in (*window.by_kind.rows, window.by_kind.rest) if row is not None)
-    return Brief(
+    return AuditRow(
         name=_ENDS.sub("", name_of(audit.session.path)),
         calls=audit.session.calls,
         tokens=audit.session.tokens,
@@ -79,10 +78,12 @@ def screen(audit: Audit, width: int) -> Group:
     return Group(*_titles(audit), "", _where(window.by_kind, assumed=assumed), facts, "", *policies)
 
 
-def corpus(briefs: Sequence[Brief], total: Total, budget: BudgetLine, width: int) -> Group:
+def corpus(briefs: Sequence[AuditRow], total: Total, budget: BudgetLine, width: int) -> Group:
     """Many sessions: a row each, then the sums."""
     assumed = total.assumed > 0
-    size = f"{several(total.sessions, 'session')}, {several(total.calls, 'call')}, {words.tokens(total.tokens)} tokens"
+    size = (
+        f"{words.several(total.sessions, 'session')}, {words.several(total.calls, 'call')}, {words.tokens(total.tokens)} tokens"
+    )
     broken = [f"{run.policy} {run.violations} times" for run in total.runs if run.violations]
     return Group(
         _sessions(briefs, [each.policy for each in total.runs], width),
@@ -98,7 +99,7 @@ def corpus(briefs: Sequence[Brief], total: Total, budget: BudgetLine, width: int
 def unreadable(unread: Sequence[Unread]) -> Iterator[Text]:
     """What could not be read, and why."""
     if unread:
-        yield Text(f"{several(len(unread), 'session')} could not be read:", style="yellow")
+        yield Text(f"{words.several(len(unread), 'session')} could not be read:", style="yellow")
     for each in unread[:SHOWN_UNREAD]:
         yield Text(f"  {words.plain(each.path)}: {words.first_line(each.why, WHY_CHARS + 2 * len(each.path))}", style="yellow")
     if len(unread) > SHOWN_UNREAD:
@@ -110,10 +111,10 @@ def name_of(path: str) -> str:
     return words.plain(PurePosixPath(path.replace("\\", "/")).name or path)
 
 
-def _sessions(briefs: Sequence[Brief], names: Sequence[str], width: int) -> Grid:
+def _sessions(briefs: Sequence[AuditRow], names: Sequence[str], width: int) -> Grid:
     """A row for each; of the policies as many as fit, each with how its bill differs from that of none."""
     fitting = list(names[1 : 1 + max(0, (width - _FIXED) // _EACH)])
-    grid = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0), expand=True)
+    grid = words.table(gap=1, expand=True)
     grid.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
     sizes = {"calls": 5, "tokens": 6, "peak": 5, "needless": 8, "bill": 7}
     for name, size in (*sizes.items(), *((each, _EACH - 1) for each in fitting)):
@@ -129,10 +130,14 @@ def _sessions(briefs: Sequence[Brief], names: Sequence[str], width: int) -> Grid
 def _titles(audit: Audit) -> Iterator[Text]:
     session = audit.session
     model = session.model if session.model_known else f"priced as {session.model}"
-    yield _line(Text.assemble((name_of(session.path), "bold"), words.plain(f"  {session.format} · {model}")))
-    size = f"{several(session.calls, 'call')}, {several(session.turns, 'turn')}, {words.tokens(session.tokens)} tokens"
-    compacted = f", {several(times, 'compaction')}" if (times := len(audit.window.compactions)) else ""
-    yield _line(Text(f"{size}{_head(session.head)}{compacted}{_when(session)}", style="dim"))
+    title = ((name_of(session.path), "bold"), words.plain(f"  {session.format} · {model}"))
+    yield Text.assemble(*title, no_wrap=True, overflow="ellipsis")
+    size = (
+        f"{words.several(session.calls, 'call')}, {words.several(session.turns, 'turn')}, {words.tokens(session.tokens)} tokens"
+    )
+    compacted = f", {words.several(times, 'compaction')}" if (times := len(audit.window.compactions)) else ""
+    facts = f"{size}{_head(session.head)}{compacted}{_when(session)}"
+    yield Text(facts, style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _head(head: Head) -> str:
@@ -156,11 +161,6 @@ def _when(session: Session) -> str:
     return f", {start.day} {start:%b %Y %H:%M}–{until}"
 
 
-def _line(text: Text) -> Text:
-    text.no_wrap, text.overflow = True, "ellipsis"
-    return text
-
-
 def _file(row: Row) -> str:
     short = "/".join(row.name.split("/")[-2:])
     return short if len(short) <= _FILE_NAME else row.name.rpartition("/")[2]
@@ -174,14 +174,14 @@ def _turn(row: Row) -> str:
 def _left_out(session: Session) -> Text:
     """What the reader left out: the first reason, never cut to the screen since it may end with the way out, and the rest counted."""
     first, others = session.skipped[0], len(session.skipped) - 1
-    more = f"; and for {several(others, 'other reason')}" if others else ""
+    more = f"; and for {words.several(others, 'other reason')}" if others else ""
     place = f"line {first.line}: " if first.line else ""
     return Text(words.first_line(f"{place}{first.reason}", WHY_CHARS) + more, no_wrap=False, overflow="fold")
 
 
 def _where(table: Table, *, assumed: bool) -> Grid:
     """The kinds that were carried most: what came in once, and what it came to by being carried from call to call."""
-    grid = _grid()
+    grid = words.table(gap=2)
     grid.add_column("where the window went", no_wrap=True)
     for name in ("came in", "carried", "cost", "share"):
         grid.add_column(name, justify="right", no_wrap=True, min_width=7)
@@ -225,7 +225,7 @@ def _policies(
     acting = [runs[0], *(each for each in runs[1:] if each.commits or each.unmet)]
     named = (("ceiling", budget.ceiling), ("target", budget.target), ("window", budget.window))
     is_wide = width >= WIDE
-    grid = _grid(2 if is_wide else 1)
+    grid = words.table(gap=2 if is_wide else 1)
     grid.add_column(
         next(f"{name} {words.short(value)}" for name, value in named if value is not None), no_wrap=True, overflow="ellipsis"
     )
@@ -274,7 +274,3 @@ def _figures(each: PolicyTotal, none: PolicyTotal, *, is_wide: bool, assumed: bo
     change = words.change(bill.total_usd, none.bill.total_usd) if each is not none else ""
     style = "green" if change.startswith("−") else "red" if change.startswith("+") else ""
     return row | {"bill": words.money(bill.total_usd, assumed=assumed), "vs none": Text(change, style=style)}
-
-
-def _grid(gap: int = 2) -> Grid:
-    return Grid(box=None, pad_edge=False, header_style="dim", padding=(0, gap, 0, 0))

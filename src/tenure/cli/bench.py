@@ -6,13 +6,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import typer
-from msgspec.structs import replace
 
-from tenure.cli.asked import SESSION_HELP, BaseUrl, Fields, Model
+from tenure.cli.options import SESSION_HELP, BaseUrl, Fields, Model, fields_of, flat
+from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.record.visible import json_of, visible, visible_json
 from tenure.errors import InputError
 from tenure.logs.places.files import read_file
@@ -22,24 +23,59 @@ if TYPE_CHECKING:
 
     from tenure.agent.session import Agent
     from tenure.lab.bench.outcome import Outcome
-    from tenure.lab.bench.play import Setup
-    from tenure.lab.bench.report import Run
+    from tenure.lab.bench.play import Setup, Task
 
 T = TypeVar("T")
 LARGEST_TASK: Final = 16 * 2**20  # bytes of its words
 SAMPLE: Final = "sample"
 CONDITIONS: Final = ("cwl", "compaction", "none")
 FAILED: Final = 1
+SCRIPTED: Final = (
+    "The model followed a script, so that what was solved is the script's doing, and every run is the same: this shows that the benchmark works, and"
+    " what the windows cost for the same words. It says nothing of how well a model does under either condition."
+)
 
 bench = typer.Typer(name="bench", help="Run benchmarks and report their results.", no_args_is_help=True, rich_markup_mode="rich")
 
-Condition = Annotated[str, typer.Option(metavar="NAME", help="How the window is managed: cwl, compaction, none or a policy.")]
-Ceiling = Annotated[
-    str, typer.Option(metavar="TOKENS", help="Tokens of the window, such as 80k; under compaction, where a summary is written.")
-]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON (- for standard output).")]
+
+
 MaxSteps = Annotated[int, typer.Option(min=0, metavar="N", help="Limit of model calls for one task; 0: none.")]
 MaxUsd = Annotated[float, typer.Option(min=0, metavar="USD", help="Limit of money for one task; 0: none.")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON (- for standard output).")]
+Sandbox = Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayOptions:
+    """How a task is played."""
+
+    base_url: BaseUrl = ""
+    condition: Annotated[
+        str, typer.Option(metavar="NAME", help="How the window is managed: cwl, compaction, none or a policy.")
+    ] = "cwl"
+    ceiling: Annotated[
+        str,
+        typer.Option(metavar="TOKENS", help="Tokens of the window, such as 80k; under compaction, where a summary is written."),
+    ] = "80k"
+    max_steps: MaxSteps = 0
+    max_usd: MaxUsd = 0.0
+    fields: Fields = ""
+    sandbox: Sandbox = False
+
+    def setup(self, model: str) -> "Setup":
+        """How the agent is set up for it. Raises InputError for settings that cannot be."""
+        from tenure.lab.bench.play import Setup, condition_named
+
+        return Setup(
+            model=model,
+            condition=condition_named(self.condition),
+            ceiling=parse_tokens("--ceiling", self.ceiling, of=None),
+            base_url=self.base_url,
+            most_calls=self.max_steps,
+            most_usd=self.max_usd,
+            sandbox=self.sandbox,
+            fields=fields_of(self.fields),
+        )
 
 
 @bench.command()
@@ -57,7 +93,7 @@ def sequences(
     max_steps: MaxSteps = 100,
     max_usd: MaxUsd = 0.0,
     fields: Fields = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")] = False,
+    sandbox: Sandbox = False,
     out: Annotated[Path, typer.Option(help="Write sessions and outcomes to this new folder.")] = Path("bench-sequences"),
     json: Json = None,
 ) -> None:
@@ -65,30 +101,40 @@ def sequences(
 
     The agent runs alone and every call of it is approved: with a real model use --sandbox, or a machine that may be lost.
     """
-    from tenure.cli.bench_tables import Progress
+    from tenure.cli.bench_screen import line_of_run, line_of_task
     from tenure.lab.bench.sequence import sequence_named, sequence_names
     from tenure.lab.bench.sequence_run import run
 
     chosen = [sequence_named(name) for name in names or sequence_names()]
     if out.exists() and any(out.iterdir()):
         raise InputError("--out", f"{str(out)!r} is not empty", "a new folder")
-    progress = Progress(sys.stderr)
     played: list[tuple[Path, str]] = []
     for sequence in chosen:
         for name in condition or CONDITIONS:
-            setup = _setup(model, name, ceiling or str(sequence.ceiling), base_url, max_steps, max_usd, fields, sandbox=sandbox)
+            setup = PlayOptions(
+                base_url=base_url,
+                condition=name,
+                ceiling=ceiling or str(sequence.ceiling),
+                max_steps=max_steps,
+                max_usd=max_usd,
+                fields=fields,
+                sandbox=sandbox,
+            ).setup(model)
             for number in range(1, runs + 1):
-                progress.begin(sequence.name, name, number, runs)
-                played.append((out / sequence.name / name / f"run-{number}", sequence.name))
-                asyncio.run(run(sequence, setup, played[-1][0], told=progress.task))
-    said = [SCRIPTED] if model == SAMPLE or model.startswith("scripted:") else []
-    _told(played, json, [*said, f"The sessions stay: tenure context {played[-1][0] / 'session.db'} looks into the last one."])
-
-
-SCRIPTED: Final = (
-    "The model followed a script, so that what was solved is the script's doing, and every run is the same: this shows that the benchmark works, and"
-    " what the windows cost for the same words. It says nothing of how well a model does under either condition."
-)
+                _print_aside(line_of_run(sequence.name, name, number, runs))
+                folder = out / sequence.name / name / f"run-{number}"
+                played.append((folder, sequence.name))
+                asyncio.run(
+                    run(
+                        sequence,
+                        setup,
+                        folder,
+                        told=lambda step, outcome, checked: _print_aside(line_of_task(step, outcome, checked)),
+                    )
+                )
+    notes = [SCRIPTED] if model == SAMPLE or model.startswith("scripted:") else []
+    notes.append(f"The sessions stay: tenure context {played[-1][0] / 'session.db'} looks into the last one.")
+    _report(played, json, notes)
 
 
 @bench.command()
@@ -101,7 +147,7 @@ def report(
     json: Json = None,
 ) -> None:
     """Report the results of runs: mean and spread by condition, and how well the agent marked episodes."""
-    _told([(folder, benchmark or Path(os.path.realpath(folder)).parent.name) for folder in folders], json, (), resolved=resolved)
+    _report([(folder, benchmark or Path(os.path.realpath(folder)).parent.name) for folder in folders], json, (), resolved)
 
 
 @bench.command()
@@ -110,7 +156,7 @@ def measure(
     json: Json = None,
 ) -> None:
     """Measure the episode marks of stored sessions: overhead, wrong types, missing dependencies, repeated exploration."""
-    from tenure.cli.bench_tables import marks_of
+    from tenure.cli.bench_screen import marks_of
     from tenure.engine.meter.tokens import o200k
     from tenure.lab.bench.gathered import stored_measured
 
@@ -118,7 +164,9 @@ def measure(
 
 
 @bench.command()
+@flat
 def task(
+    *,
     words: Annotated[Path, typer.Option(metavar="FILE", help="A text file with the task.")],
     folder: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Write session and outcome here; a session found there is continued.")
@@ -127,108 +175,82 @@ def task(
     name: Annotated[str, typer.Option("--task", metavar="NAME", help="The task's name in reports.")] = "task",
     session: Annotated[str, typer.Option(metavar="ID", help="The conversation's id.")] = "tenure",
     cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in.")] = None,
-    base_url: BaseUrl = "",
-    condition: Condition = "cwl",
-    ceiling: Ceiling = "80k",
-    max_steps: MaxSteps = 0,
-    max_usd: MaxUsd = 0.0,
-    fields: Fields = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")] = False,
+    options: PlayOptions,
 ) -> None:
     """Play one task of a benchmark, as harness adapters do in a container. Every call is approved.
 
     Exit codes: 0 the agent came to an end, 1 the model or the provider failed, 2 bad input, 130 stopped from outside.
     """
-    setup = _setup(model, condition, ceiling, base_url, max_steps, max_usd, fields, sandbox=sandbox)
-    outcome = asyncio.run(_played(words, folder, (cwd or Path.cwd()).resolve(), name, session, setup))
+    from tenure.lab.bench.play import Task
+
+    setup = options.setup(model)
+    text = read_file(words, LARGEST_TASK).decode("utf-8", "replace").replace("\0", "\ufffd")
+    if not text.strip():
+        raise InputError(str(words), "nothing to do", "a task in words")
+    given = Task(name=name, words=text, folder=(cwd or Path.cwd()).resolve())
+    outcome = asyncio.run(_play(given, folder, session, setup))
     raise typer.Exit({"failed": FAILED, "cancelled": 130}.get(outcome.reason, 0))
 
 
 @bench.command()
+@flat
 def swe_bench(
+    *,
     instances: Annotated[Path, typer.Argument(metavar="FILE", help="The dataset: JSON lines or one list.")],
     repositories: Annotated[Path, typer.Option(metavar="FOLDER", help="Clones of the repositories, named owner__name.")],
     model: Model,
     only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
     one_session: Annotated[bool, typer.Option("--one-session", help="Play all instances in one session.")] = False,
-    base_url: BaseUrl = "",
-    condition: Condition = "cwl",
-    ceiling: Ceiling = "80k",
-    max_steps: MaxSteps = 0,
-    max_usd: MaxUsd = 0.0,
-    fields: Fields = "",
-    sandbox: Annotated[bool, typer.Option("--sandbox", help="Run commands in a sandbox (bubblewrap).")] = False,
+    options: PlayOptions,
     out: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Write predictions, sessions and workspaces here; an earlier run is continued.")
     ] = Path("swe-bench"),
 ) -> None:
     """Play instances of SWE-bench and write predictions for its harness."""
-    from tenure.cli.bench_tables import line_of_instance
+    from tenure.cli.bench_screen import line_of_instance
     from tenure.lab.bench.harnesses.swe_bench import PREDICTIONS, instances_in, predicted
 
     wanted = [each for each in instances_in(instances) if not only or each.instance_id in only]
-    setup = _setup(model, condition, ceiling, base_url, max_steps, max_usd, fields, sandbox=sandbox)
+    setup = options.setup(model)
     out.mkdir(parents=True, exist_ok=True)
-    predictions = predicted(
-        wanted,
-        setup,
-        repositories,
-        out,
-        together=one_session,
-        report=lambda instance, outcome, prediction: sys.stderr.write(
-            line_of_instance(instance.instance_id, outcome, prediction.model_patch) + "\n"
-        ),
+    asyncio.run(
+        predicted(
+            wanted,
+            setup,
+            repositories,
+            out,
+            together=one_session,
+            report=lambda instance, outcome, prediction: _print_aside(
+                line_of_instance(instance.instance_id, outcome, prediction.model_patch)
+            ),
+        )
     )
-    asyncio.run(predictions)
     sys.stdout.write(visible(f"{out / PREDICTIONS}\n"))
 
 
-def _setup(
-    model: str, condition: str, ceiling: str, base_url: str, max_steps: int, max_usd: float, fields: str, *, sandbox: bool
-) -> "Setup":
-    from tenure.cli.run import fields_of
-    from tenure.engine.lifecycle.budget import parse_tokens
-    from tenure.lab.bench.play import Setup, condition_named
-
-    return Setup(
-        model=model,
-        condition=condition_named(condition),
-        ceiling=parse_tokens("--ceiling", ceiling, of=None),
-        base_url=base_url,
-        most_calls=max_steps,
-        most_usd=max_usd,
-        sandbox=sandbox,
-        fields=fields_of(fields),
-    )
-
-
-async def _played(words: Path, folder: Path, cwd: Path, name: str, session: str, setup: "Setup") -> "Outcome":
-    """One task, told on standard error, its outcome written as it goes."""
+async def _play(task: "Task", folder: Path, session: str, setup: "Setup") -> "Outcome":
+    """One task, its events printed on standard error, its outcome written as it goes."""
     from tenure.agent.settings import World
     from tenure.cli.run_screen import Teller
     from tenure.lab.bench.outcome import FILE, STORE, write_outcome
-    from tenure.lab.bench.play import Task, play
+    from tenure.lab.bench.play import play
     from tenure.store.store import Store
 
-    text = read_file(words, LARGEST_TASK).decode("utf-8", "replace").replace("\0", "\ufffd")
-    if not text.strip():
-        raise InputError(str(words), "nothing to do", "a task in words")
     folder.mkdir(parents=True, exist_ok=True)
-    teller = Teller(sys.stdout, sys.stderr, quiet=False, live=False)
     outcome = await play(
-        Task(name=name, words=text, folder=cwd),
+        task,
         setup,
         session,
         World(store=Store(f"sqlite:///{(folder / STORE).resolve()}")),
-        heard=teller.tell,
-        progress=lambda came: write_outcome(came, folder / FILE),
-        opened=_listen,
+        heard=Teller(sys.stdout, sys.stderr, quiet=False, live=False).tell,
+        progress=lambda outcome: write_outcome(outcome, folder / FILE),
+        opened=_stop_on_signals,
     )
     write_outcome(outcome, folder / FILE)
     return outcome
 
 
-def _listen(agent: "Agent") -> None:
+def _stop_on_signals(agent: "Agent") -> None:
     """A polite request to end stops the turn and leaves a valid record."""
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
@@ -236,21 +258,18 @@ def _listen(agent: "Agent") -> None:
             loop.add_signal_handler(number, agent.cancel)
 
 
-def _told(folders: Sequence[tuple[Path, str]], json: Path | None, said: Iterable[str], *, resolved: Path | None = None) -> None:
-    """Gather the runs and tell of them."""
-    from tenure.cli.bench_tables import tables
-    from tenure.engine.meter.tokens import o200k
-    from tenure.lab.bench.gathered import gathered
-    from tenure.lab.bench.harnesses.swe_bench import resolved_in
-    from tenure.lab.bench.report import report as reported
+def _print_aside(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
 
-    solved = resolved_in(resolved) if resolved is not None else None
-    count, runs, notes = o200k(), list["Run"](), [*said]
-    for folder, benchmark in folders:
-        found = gathered(folder, count, benchmark=benchmark, resolved=solved)
-        runs += [replace(run, name=str(folder)) for run in found.runs]
-        notes += found.notes
-    _put(reported(runs, notes), json, tables)
+
+def _report(folders: Sequence[tuple[Path, str]], json: Path | None, notes: Iterable[str], resolved: Path | None = None) -> None:
+    """Gather the runs and print their report."""
+    from tenure.cli.bench_screen import tables
+    from tenure.engine.meter.tokens import o200k
+    from tenure.lab.bench.gathered import reported
+
+    _put(reported(folders, o200k(), notes, resolved=resolved), json, tables)
 
 
 def _put(value: T, json: Path | None, show: "Callable[[T, Console], None]") -> None:

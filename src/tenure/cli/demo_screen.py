@@ -1,9 +1,11 @@
-"""How the demo is told: a line for what is done, a bar for the window, a few words where something leaves or comes back."""
+"""The demo's screen: a line for what is done, a bar for the window, a few words where something leaves or comes back."""
 
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from textwrap import wrap
-from typing import Final
+from typing import Final, cast
 
 from msgspec import Struct
 from rich.console import Console
@@ -25,8 +27,8 @@ from tenure.agent.events import (
     TurnDone,
 )
 from tenure.cli import words
-from tenure.cli.demo_facts import Remains, Returned, about, arguments_of, remains, returned
 from tenure.engine.lifecycle.session import Session
+from tenure.engine.record.episodes import Episode
 from tenure.engine.record.tools import is_delimiter
 from tenure.engine.view.edit import Price
 
@@ -34,7 +36,34 @@ WIDEST: Final = 110  # columns; longer lines are hard to read
 FRAMES: Final = 14  # of a bar that falls
 SAID: Final = 3  # lines of a command's output
 INSIDE: Final = "│ "  # an episode
+BETWEEN: Final = "between episodes"  # calls and words that lie in none that was declared
 _KINDS: Final = {"expl": "explores", "act": "acts"}
+# The arguments that say what a call is about, by tool; of others what the record's own cue says.
+_ABOUT: Final[Mapping[str, Sequence[str]]] = {
+    "bash": ("command",),
+    "grep": ("pattern", "path"),
+    "recall": ("handle", "words", "path", "pattern"),
+}
+
+
+class Remains(Struct, frozen=True, kw_only=True):
+    """An episode in the window: o200k tokens in the record, and of those in the view."""
+
+    name: str
+    whole: int
+    shown: int
+    found: bool = False  # it ended with what it had found, which stays longest
+
+
+class Returned(Struct, frozen=True, kw_only=True):
+    """A file's lines that a recall brought back, all of them as they were read and as they are on the disk."""
+
+    source: str  # the object
+    path: str
+    first: int
+    last: int
+    size: int  # bytes
+    digest: str  # SHA-256 of those bytes, hex
 
 
 class Pace(Struct, frozen=True, kw_only=True):
@@ -51,7 +80,7 @@ class Pace(Struct, frozen=True, kw_only=True):
             await self.wait(seconds)
 
 
-class Seen(Struct, kw_only=True):
+class DemoFigures(Struct, kw_only=True):
     """What there was to see. Mutable; filled as it is told."""
 
     calls: int = 0  # of the model
@@ -62,16 +91,16 @@ class Seen(Struct, kw_only=True):
     troubles: list[str] = []  # what must not happen in a demo
 
 
-class Screen:
+class DemoScreen:
     """Tells a session as it goes on. Mutable: it knows where it is."""
 
     def __init__(self, console: Console, pace: Pace, project: Path, session: Callable[[], Session]) -> None:
         """`session` gives the session that is told: of it the record and the view are read."""
         self._console, self._pace, self._project, self._session = console, pace, project, session
         self.width = min(console.width, WIDEST)
-        self.seen = Seen()
+        self.seen = DemoFigures()
         self._inside = False  # an episode
-        self._said = ""  # words that wait for the episode which they begin
+        self._text = ""  # words that wait for the episode which they begin
         self._gauge: Gauged | None = None
         self._drawn: Gauged | None = None
         self._started: dict[str, CallStarted] = {}
@@ -85,7 +114,7 @@ class Screen:
             case Replied():
                 self.seen.calls += 1
                 self.seen.largest = max(self.seen.largest, event.usage.prompt if event.usage is not None else 0)
-                self._said = event.text
+                self._text = event.text
             case EpisodeStarted():
                 builds = f", on what {', '.join(event.dependencies)} found" if event.dependencies else ""
                 self._named("┌ ", INSIDE, event.name, f": an episode that {_KINDS[event.type]}{builds}")
@@ -119,11 +148,33 @@ class Screen:
             case _:
                 pass
 
-    async def task(self, number: int, of: int, text: str) -> None:
-        """What the person asks next."""
-        head = f"━━ task {number} of {of} "
+    async def introduce(self, title: str, paragraphs: Sequence[str]) -> None:
+        """What will be seen, and where it happens."""
+        self._console.print(Text(title, style="bold"))
+        for paragraph in paragraphs:
+            self._console.print()
+            self._console.print("\n".join(wrap(paragraph, self.width)))
+        self._console.print()
+        self._console.print(f"It works in {self._project}", soft_wrap=True)
+        await self._pace.rest(2 * self._pace.moment)
+
+    async def sum_up(self, facts: Sequence[tuple[str, str]]) -> None:
+        """What it came to."""
+        self.heading("what it came to")
+        for label, fact in facts:
+            for number, line in enumerate(wrap(fact, self.width - 8)):
+                self._console.print(Text.assemble((label.ljust(8) if not number else " " * 8, "dim"), line))
+        await self._pace.rest(self._pace.moment)
+
+    def heading(self, text: str) -> None:
+        """A new part begins."""
+        head = f"━━ {text} "
         self._console.print()
         self._console.print(Text(head + "━" * (self.width - len(head)), style="bold"), no_wrap=True)
+
+    async def task(self, number: int, of: int, text: str) -> None:
+        """What the person asks next."""
+        self.heading(f"task {number} of {of}")
         for line in wrap(f"You: {text}", self.width):
             self._console.print(Text(line, style="bold"))
         self._console.print()
@@ -145,7 +196,7 @@ class Screen:
 
     async def _words(self) -> None:
         """The model's words, as one who speaks."""
-        said, self._said = words.plain(" ".join(self._said.split())), ""
+        said, self._text = words.plain(" ".join(self._text.split())), ""
         for line in wrap(said, self.width - len(INSIDE)):
             self._console.print(Text(self._indent, style="dim"), end="")
             for number, word in enumerate(line.split(" ")):
@@ -170,7 +221,7 @@ class Screen:
             path = arguments_of(started.arguments).get("path")
             self._reads[event.handle.partition("@")[0]] = (str(path), event.text)
         elif event.tool == "bash":
-            self._aside(" · ".join(_said(event.text)[-SAID:]))
+            self._aside(" · ".join(_lines_of(event.text)[-SAID:]))
         elif event.tool == "recall":
             self._brought = event.text
         await self._pace.rest(self._pace.line)
@@ -258,7 +309,7 @@ class Screen:
         self._console.print(whole, end=end, no_wrap=True, overflow="ellipsis")
 
 
-def _said(text: str) -> list[str]:
+def _lines_of(text: str) -> list[str]:
     """The lines of a command's output that say something, without the note that all is well."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     return lines[:-1] if lines and lines[-1].startswith("[exit code 0") else lines
@@ -270,3 +321,65 @@ def _price(price: Price) -> str:
     calls = f"{price.n:,.0f} calls"
     spared = f"{words.money(price.spared_usd)} spared over the next {calls}, more if there are more"
     return f"{paid}; {spared}" if price.p > 0 else f"nothing, as the provider's cache is cold; {spared}"
+
+
+def remains(session: Session) -> tuple[Remains, ...]:
+    """The declared episodes that are closed, in order, and all undeclared ones as one. One pass over the index."""
+    found = [_remains(session, episode) for episode in session.index.episodes if episode.declared and episode.closed]
+    beside = [_remains(session, episode) for episode in session.index.episodes if not episode.declared]
+    if not beside:
+        return tuple(found)
+    return (*found, Remains(name=BETWEEN, whole=sum(each.whole for each in beside), shown=sum(each.shown for each in beside)))
+
+
+def _remains(session: Session, episode: Episode) -> Remains:
+    whole = shown = 0
+    for n in session.index.entries_of(episode):
+        for number, block in enumerate(session.index.entries[n].blocks):
+            if block.episode == episode.ordinal:
+                whole += block.tokens
+                shown += session.view.weight(n, number)
+    return Remains(name=episode.name, whole=whole, shown=shown, found=bool(episode.description))
+
+
+def arguments_of(text: str) -> dict[str, object]:
+    """The arguments of a call; none where they are no JSON object."""
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        return {}
+    return cast(dict[str, object], found) if isinstance(found, dict) else {}
+
+
+def about(tool: str, arguments: str, summary: str, width: int) -> str:
+    """What a call is about, in one line."""
+    given = arguments_of(arguments)
+    said = " ".join(str(given[name]) for name in _ABOUT.get(tool, ()) if given.get(name) not in (None, "", "."))
+    if not said and summary.startswith(tool):
+        said = summary[len(tool) :].strip()
+    offset, limit = given.get("offset"), given.get("limit")
+    if tool == "read" and isinstance(offset, int) and isinstance(limit, int):
+        said += f", lines {offset} to {offset + limit - 1}"
+    return words.first_line(f"{tool} {said}".strip(), width)
+
+
+def returned(source: str, read: str, brought: str, path: str, disk: bytes) -> Returned | None:
+    """What came back of a read file; None unless every line is what `read` had said then and what `disk` holds now."""
+    if read not in brought:
+        return None
+    lines = list(_numbered(read))
+    if not lines or [n for n, _ in lines] != list(range(lines[0][0], lines[-1][0] + 1)):
+        return None
+    first, last = lines[0][0], lines[-1][0]
+    there = b"\n".join(disk.split(b"\n")[first - 1 : last])
+    if "\n".join(line for _, line in lines).encode() != there:
+        return None
+    return Returned(source=source, path=path, first=first, last=last, size=len(there), digest=sha256(there).hexdigest())
+
+
+def _numbered(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a result of `read`, each behind its number and a tab."""
+    for line in text.split("\n"):
+        number, tab, rest = line.partition("\t")
+        if tab and number.isdecimal():
+            yield int(number), rest

@@ -2,19 +2,18 @@
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich import progress
 from rich.console import Console
 
 from tenure.cli import words
-from tenure.cli.asked import Quiet
+from tenure.cli.options import Quiet
+from tenure.cli.progress import ProgressLine
 from tenure.errors import InputError
 
 if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
-    from tenure.lab.evidence.measure import Gathered, Label
+    from tenure.lab.evidence.measure import Gathered
 
 SECTIONS: Final = ("cuts", "whole", "accumulating", "sweep", "bounds", "bill", "detector", "sessions")
 OUT: Final = "docs/evidence"
@@ -47,7 +46,7 @@ def evidence(
         raise InputError("--only", repr(wrong[0]), "one of " + ", ".join(SECTIONS))
     from tenure.lab.evidence import pages
     from tenure.lab.evidence.corpus import corpus_of
-    from tenure.lab.evidence.measure import EVERYTHING, gathered
+    from tenure.lab.evidence.measure import EVERYTHING, gathered, labels_of
     from tenure.lab.spread import Keep, engine_named
 
     runner = engine_named(engine, workers)
@@ -55,16 +54,19 @@ def evidence(
     needed = {need for name in names for need in pages.SECTIONS[name][0]}
     console = words.screen(stderr=True, quiet=quiet)
     corpus = corpus_of(folder)
-    kept = Keep(Path(keep) if keep else _cache(), reads=resume)
+    read_by_hand = out / LABELS
+    labels = labels_of(read_by_hand.read_bytes(), str(read_by_hand)) if read_by_hand.is_file() else ()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "tenure" / "evidence"
+    kept = Keep(Path(keep) if keep else cache, reads=resume)
     try:
-        with _Watched(console) as watched:
+        with ProgressLine(console) as line:
             found = gathered(
                 corpus,
                 [what for what in EVERYTHING if what in needed],
                 runner,
                 keep=kept,
-                labels=_labels(out),
-                progress=watched.update,
+                labels=labels,
+                progress=lambda what, done, of: line.update(description=what, completed=done, total=of),
             )
     except KeyboardInterrupt:
         console.print("interrupted; what was finished is kept: go on with --resume", style="yellow")
@@ -72,54 +74,14 @@ def evidence(
     kept.prune()
     files = pages.files_of(found, names, is_whole=not only)
     pages.write(out, files, is_whole=not only)
-    _say(found, out, len(files), console)
+    _print_end(found, out, len(files), console)
     if any(failed.kind != InputError.__name__ for failed in found.failed):
         raise typer.Exit(FAILED)
 
 
-def _labels(out: Path) -> "tuple[Label, ...]":
-    """What was read by hand and lies beside the pages. Raises InputError for a line that is none."""
-    from tenure.lab.evidence.measure import labels_of
-
-    path = out / LABELS
-    return labels_of(path.read_bytes(), str(path)) if path.is_file() else ()
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "tenure" / "evidence"
-
-
-def _say(found: "Gathered", out: Path, files: int, console: Console) -> None:
+def _print_end(found: "Gathered", out: Path, files: int, console: Console) -> None:
     for failed in found.failed[:_SHOWN]:
         console.print(words.plain(f"{failed.name}: {failed.kind}: {failed.reason}"), style="yellow", soft_wrap=True)
-    if more := len(found.failed) - _SHOWN:
-        console.print(f"and {more} more", style="yellow") if more > 0 else None
+    if (more := len(found.failed) - _SHOWN) > 0:
+        console.print(f"and {more} more", style="yellow")
     console.print(f"{len(found.profiles)} sessions, {files} files in {words.plain(str(out))}", soft_wrap=True)
-
-
-class _Watched:
-    """How far the work is; shows nothing where nobody watches. Mutable."""
-
-    def __init__(self, console: Console) -> None:
-        self._bar = progress.Progress(
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(bar_width=24),
-            progress.MofNCompleteColumn(),
-            progress.TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task("", total=None)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._bar.stop()
-
-    def update(self, what: str, done: int, of: int) -> None:
-        """So many of so many are done."""
-        self._bar.update(self._task, description=what, completed=done, total=of)

@@ -1,6 +1,6 @@
 """`tenure judge`: whether what a policy takes at a cut is missed, by a model that reads what really came; and how good a judge that model is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,8 +9,8 @@ import typer
 from msgspec import Struct
 
 from tenure.cli import words
-from tenure.cli.asked import SESSION_HELP, STDOUT, Quiet, output
-from tenure.cli.judged import Asked, forecast, report
+from tenure.cli.judge_screen import JudgeRequest, forecast, report
+from tenure.cli.options import SESSION_HELP, STDOUT, Quiet, output
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, PEERS, POLICIES, policy_named
@@ -27,7 +27,6 @@ from tenure.lab.judges.running import Book, Judge, Outcome, foreseen, run
 from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
 from tenure.lab.judges.stand_in import StandIn
 from tenure.lab.loading import source
-from tenure.lab.replay import Source
 
 if TYPE_CHECKING:  # wanted only by those who name one
     from tenure.models.question import Model
@@ -92,71 +91,62 @@ def judge(
     name = STAND_IN_NAME if model == STAND_IN else model
     console = words.screen(stderr=json == STDOUT, quiet=quiet)
     count = o200k()
-    asked = Asked(model=name, sessions=tuple(map(spelled, sessions)), cuts=cuts, prune=share, room=size)
-    held_against = (policy, against) if against else None
+    asked = JudgeRequest(model=name, sessions=tuple(map(spelled, sessions)), cuts=cuts, prune=share, room=size)
+    pair = (policy, against) if against else None
+    unread: list[str] = []
+
+    def every_case() -> Iterator[Case]:
+        """A session that cannot be read is noted, and does not cost the others their verdicts."""
+        for one in sources:
+            try:
+                yield from cases(one, policies, count, points=cuts, prune=share, pairs=controls)
+            except InputError as error:
+                unread.append(spelled(str(error)))
+
     with Book(verdicts) as book, output(json) as out:
-        made = _Making(sources, policies, cuts, share, controls)
         judging = Judge(model=chosen, name=name, count=count, room=size)
         if dry_run:
-            console.print(forecast(asked, foreseen(made.cases(), judging, book), made.unread))
+            console.print(forecast(asked, foreseen(every_case(), judging, book), unread))
             return
-        encode = msgspec.json.Encoder().encode
-        if out is not None:
-            out.write(encode(_header(asked, policies, controls, held_against)) + b"\n")
+
+        def write(line: Struct) -> None:
+            if out is not None:
+                out.write(msgspec.json.encode(line) + b"\n")
+
+        write(
+            JudgeLine(
+                model=name,
+                contracts=(NO_IMPACT.version, *((AB.version,) if against else ())),
+                policies=tuple(policies),
+                sessions=asked.sessions,
+                cuts=cuts,
+                prune=share,
+                controls=controls,
+                room=size,
+            )
+        )
         outcomes: list[Outcome] = []
         spent = Spent()
         with console.status("") if console.is_terminal and not quiet else nullcontext() as status:
-            for outcome in run(made.cases(), judging, book, against=held_against):
+            for outcome in run(every_case(), judging, book, against=pair):
                 outcomes.append(outcome)
                 spent += outcome.spent
-                if out is not None:
-                    out.write(encode(outcome) + b"\n")
+                write(outcome)
                 if status is not None:
                     status.update(f"{len(outcomes)} judged, {words.spent(spent.usd, spent.unpriced)} so far")
-        if not outcomes and not made.unread:
+        if not outcomes and not unread:
             raise InputError(
                 "judge", "no session long enough to be cut", f"{LEAST_CALLS} calls, and {LEAST_TOKENS:,} tokens at a cut"
             )
-        found = figures(outcomes, held_against)
-        if out is not None:
-            out.write(encode(found) + b"\n")
-        console.print(report(found, asked, made.unread, book))
-    if made.unread:
-        for each in made.unread if quiet else ():  # else the report has them
-            words.screen(stderr=True, wrap=False).print(words.plain(f"tenure: {each}"), style="red")
+        found = figures(outcomes, pair)
+        write(found)
+        console.print(report(found, asked, unread, book))
+    if unread:
+        for each in unread if quiet else ():  # else the report has them
+            words.complain(f"tenure: {each}")
         raise typer.Exit(2)
     if any(outcome.failure is not None for outcome in outcomes):
         raise typer.Exit(1)
-
-
-class _Making:
-    """The cases of several sessions; one that cannot be read is noted, and does not cost the others their verdicts."""
-
-    def __init__(self, sources: Sequence[Source], policies: dict[str, Policy], points: int, prune: float, pairs: int) -> None:
-        self.unread: list[str] = []
-        self._sources, self._policies = sources, policies
-        self._points, self._prune, self._pairs = points, prune, pairs
-
-    def cases(self) -> Iterator[Case]:
-        """All of them, in order."""
-        for each in self._sources:
-            try:
-                yield from cases(each, self._policies, o200k(), points=self._points, prune=self._prune, pairs=self._pairs)
-            except InputError as error:
-                self.unread.append(spelled(str(error)))
-
-
-def _header(asked: Asked, policies: dict[str, Policy], controls: int, against: tuple[str, str] | None) -> JudgeLine:
-    return JudgeLine(
-        model=asked.model,
-        contracts=(NO_IMPACT.version, *((AB.version,) if against else ())),
-        policies=tuple(policies),
-        sessions=asked.sessions,
-        cuts=asked.cuts,
-        prune=asked.prune,
-        controls=controls,
-        room=asked.room,
-    )
 
 
 def _policies(first: str, second: str) -> dict[str, Policy]:

@@ -1,69 +1,54 @@
 """The command line (an edge): commands parse, call one function and print. Every error is one line on standard error, never a traceback."""
 
+import gc
 import inspect
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tenure.cli.talking import is_interactive, talk_plainly
 from tenure.errors import InputError, TenureError
 from tenure.extras import not_installed
 
 if TYPE_CHECKING:
     import typer
 
+    from tenure.agent.settings import Settings
+
 BAD_INPUT = 2  # exit code of what cannot be read or understood; also that of wrong usage
 COMPLETION: Final = "_TENURE_COMPLETE"  # set by a shell that asks what could be typed next
 INTERRUPTED: Final = 130  # exit code after Ctrl-C at a question
 FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 
-# Where each command is, in the order of the help. Loading all of them takes longer than the terminal interface may take to its first prompt.
-COMMANDS: Final = {
-    "run": "tenure.cli.run",
-    "demo": "tenure.cli.demo",
-    "sessions": "tenure.cli.sessions",
-    "show": "tenure.cli.show",
-    "context": "tenure.cli.context_view",
-    "recall": "tenure.cli.recall",
-    "why": "tenure.cli.why",
-    "rewind": "tenure.cli.rewind",
-    "verify": "tenure.cli.verify",
-    "replay": "tenure.cli.replay",
-    "query": "tenure.cli.query",
-    "audit": "tenure.cli.audit",
-    "judge": "tenure.cli.judge",
-    "evidence": "tenure.cli.evidence",
-    "bench": "tenure.cli.bench",
-}
+# The commands in the order of the help, by its panels; each is the function of its name in the module of its name. Loading all of them takes
+# longer than the terminal interface may take to its first prompt.
 _PANELS: Final = {
-    **dict.fromkeys(("run", "demo"), "The agent"),
-    **dict.fromkeys(("sessions", "show", "context", "recall", "why", "rewind", "verify"), "Recorded sessions"),
-    **dict.fromkeys(("replay", "query", "audit", "judge", "evidence", "bench"), "Measurements"),
+    "The agent": ("run", "demo"),
+    "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify"),
+    "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench"),
 }
+COMMANDS: Final = {name: panel for panel, names in _PANELS.items() for name in names}
 
 
 def made(commands: Iterable[str] = COMMANDS) -> "typer.Typer":
     """The program with these commands."""
     import typer
 
-    from tenure.cli.interactive import interactive
+    from tenure.cli.options import flat
+    from tenure.cli.run import interactive
 
-    app = typer.Typer(
-        name="tenure",
-        rich_markup_mode="rich",
-        pretty_exceptions_enable=False,
-    )
-    app.callback(invoke_without_command=True, help=_help(interactive))(interactive)
+    app = typer.Typer(name="tenure", rich_markup_mode="rich", pretty_exceptions_enable=False)
+    app.callback(invoke_without_command=True, help=_help(interactive))(flat(interactive))
     for name in commands:
-        command = getattr(import_module(COMMANDS[name]), name)
+        command = getattr(import_module(f"tenure.cli.{name}"), name)
         if isinstance(command, typer.Typer):
             for each in command.registered_commands:
                 each.help = _help(each.callback)
-            app.add_typer(command, rich_help_panel=_PANELS[name])
+            app.add_typer(command, rich_help_panel=COMMANDS[name])
         else:
-            app.command(help=_help(command), rich_help_panel=_PANELS[name])(command)
+            app.command(help=_help(command), rich_help_panel=COMMANDS[name])(flat(command))
     return app
 
 
@@ -80,12 +65,30 @@ def wanted(arguments: Sequence[str]) -> Iterable[str]:
     return () if talks and not COMMANDS.keys() & set(arguments) else COMMANDS
 
 
+def is_interactive() -> bool:
+    """Whether a person sits at both ends."""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
+
+
+def talk(settings: "Settings", *, light: bool = False) -> int:
+    """Open the terminal interface until the person leaves; the exit code."""
+    from tenure.agent.screens.app import TenureApp
+    from tenure.agent.screens.themes import DARK, LIGHT
+
+    # What is loaded stays to the end: without this every collection looks through all of it, and keys wait for that up to 100 ms.
+    app = TenureApp(settings, theme=LIGHT if light else DARK, loaded=gc.freeze)
+    session = app.run()
+    if session:
+        sys.stdout.write(f"tenure --resume {session[:8]} goes on with this session\n")
+    return app.return_code or 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if not given and is_interactive() and COMPLETION not in os.environ:
-            return talk_plainly(os.environ.get("TENURE_MODEL", ""), os.environ.get("TENURE_HELPER", ""))
+            return _talk_as_usual()
         return _invoked(given)
     except SystemExit as done:  # shell completion
         return done.code if isinstance(done.code, int) else 0
@@ -93,16 +96,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         missing = not_installed(error)
         if missing is None:
             raise
-        return _say(str(missing), BAD_INPUT)
+        return _fail(str(missing), BAD_INPUT)
     except InputError as error:
-        return _say(str(error), BAD_INPUT)
+        return _fail(str(error), BAD_INPUT)
     except TenureError as error:
-        return _say(str(error), FAILED)
+        return _fail(str(error), FAILED)
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        return _say(f"{error.filename or 'the disk'}: {error.strerror or error}", FAILED)
+        return _fail(f"{error.filename or 'the disk'}: {error.strerror or error}", FAILED)
     return 0
+
+
+def _talk_as_usual() -> int:
+    """`tenure` and nothing else. The command line's own machinery takes longer to load than all the rest here, and is not wanted."""
+    from tenure.agent.settings import Settings
+
+    environment = os.environ
+    return talk(
+        Settings(folder=Path.cwd(), model=environment.get("TENURE_MODEL", ""), helper=environment.get("TENURE_HELPER", ""))
+    )
 
 
 def _invoked(given: Sequence[str]) -> int:
@@ -114,9 +127,9 @@ def _invoked(given: Sequence[str]) -> int:
         code: object = made(wanted(given))(given, prog_name="tenure", standalone_mode=False)
     except wrong_usage as error:
         usage = _usage(error)
-        return _say(usage, BAD_INPUT) if usage else BAD_INPUT  # without one the help was printed
+        return _fail(usage, BAD_INPUT) if usage else BAD_INPUT  # without one the help was printed
     except typer.Abort:
-        return _say("stopped", INTERRUPTED)
+        return _fail("stopped", INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
@@ -124,16 +137,14 @@ def _usage(error: Exception) -> str:
     """What is wrong with the arguments, and where help is, in one sentence; empty where a group of commands was named without one."""
     path: str = getattr(getattr(error, "ctx", None), "command_path", "tenure")
     text: str = getattr(error, "format_message", error.__str__)()
-    if not text:
-        return ""
-    return f"{text[:1].lower()}{text[1:].rstrip('.')}; see {path} --help"
+    return f"{text[:1].lower()}{text[1:].rstrip('.')}; see {path} --help" if text else ""
 
 
-def _say(error: str, code: int) -> int:
-    from tenure.cli import words
+def _fail(error: str, code: int) -> int:
+    from tenure.cli.words import complain
 
     for line in f"tenure: {error}".splitlines():
-        words.screen(stderr=True, wrap=False).print(words.plain(line), style="red")
+        complain(line)
     return code
 
 

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.asked import SESSION_HELP, Ceiling, HeadTokens, PricedAs, Target, budget_of, head_of
+from tenure.cli.options import SESSION_HELP, Ceiling, HeadTokens, Limits, PricedAs, Target, head_of
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of, visible_json
@@ -45,7 +44,7 @@ def query(
     else:
         evicts = bool(policy or target or ceiling)
         options = Options(
-            budget=budget_of(target, ceiling, "", "", bounded=evicts and policy != UNBOUNDED),
+            budget=Limits(target=target, ceiling=ceiling).budget(bounded=evicts and policy != UNBOUNDED),
             policy=policy_named(policy or (DEFAULT if evicts else UNBOUNDED)),
             model=model,
             head=head_of(head_tokens),
@@ -57,11 +56,9 @@ def query(
             sys.stdout.buffer.write(visible_json(json_of(row)) + b"\n")
         sys.stdout.buffer.flush()
         return
-    numbers = [
-        all(isinstance(row[at], int | float) for row in found.rows) and bool(found.rows) for at in range(len(found.columns))
-    ]
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, is_number in zip(found.columns, numbers, strict=True):
+    table = words.table()
+    for at, name in enumerate(found.columns):
+        is_number = bool(found.rows) and all(isinstance(row[at], int | float) for row in found.rows)
         table.add_column(Text(words.plain(name)), justify="right" if is_number else "left", overflow="fold")
     for row in found.rows:
         table.add_row(*(Text(_shortened(_text(value))) for value in row))
@@ -85,10 +82,14 @@ def _shortened(text: str) -> str:
 
 def _text(value: Any) -> str:
     """A value in one cell."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    if isinstance(value, bool | str):
-        return words.plain(str(value))
-    return f"{value:,}" if isinstance(value, int) else words.plain(json_of(value).decode())
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:,.6g}"
+        case bool() | str():
+            return words.plain(str(value))
+        case int():
+            return f"{value:,}"
+        case _:
+            return words.plain(json_of(value).decode())

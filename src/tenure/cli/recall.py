@@ -4,12 +4,13 @@ import codecs
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from time import monotonic
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import replace
 
 from tenure.apis.media import medium_bytes
 from tenure.cli.words import plain as words_plain
@@ -73,9 +74,9 @@ def recall(
         spill = spilled(of.index, of.read, handle)
         _write(opened(spill) if spill else iter((raw(of.index, of.read, handle, medium=medium_bytes),)))
         return
-    query = Query(handle=handle, words=words, path=path, pattern=pattern, lines=lines)
-    found = answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened, sources=sources)
-    typer.echo(visible(found))
+    query = replace(query, handle=handle)
+    text = answer(loaded.index, loaded.read, query, count=o200k(), cap=most, now=monotonic, opened=opened, sources=sources)
+    typer.echo(visible(text))
 
 
 def _write(chunks: Iterator[bytes]) -> None:
@@ -85,8 +86,7 @@ def _write(chunks: Iterator[bytes]) -> None:
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    for text in chain(map(decoder.decode, chunks), (decoder.decode(b"", final=True) for _ in (1,))):
+    for text in codecs.iterdecode(chunks, "utf-8", "surrogateescape"):
         if _NO_TEXT.search(text):
             raise InputError("--raw", "bytes that are no text, and a terminal", "a file or a pipe behind it, such as > FILE")
         sys.stdout.write(visible(text))
@@ -96,30 +96,22 @@ def _write(chunks: Iterator[bytes]) -> None:
 def _parted(arguments: list[str], *, optional: bool) -> tuple[list[str], str]:
     """The sessions and the handle behind them; in a search, the last argument is a handle only where it names no file."""
     *before, last = arguments
-    if optional and (not before or last == STDIN or _opens(last)):
+    if optional and (not before or last == STDIN or _accepts(source, last)):
         return arguments, ""
     if not before:
         raise InputError(
             "recall", f"{last!r} alone", "a session, then a handle such as read:12@3fa9; or --words, --path or --pattern"
         )
-    if not _opens(before[0]) and _opens(last) and _is_handle(before[0]):
+    if not _accepts(source, before[0]) and _accepts(source, last) and _accepts(parse_handle, before[0]):
         raise InputError(
             "recall", f"the handle {before[0]!r} first", f"the session first: tenure recall {shlex.quote(last)} {before[0]}"
         )
     return before, last
 
 
-def _is_handle(text: str) -> bool:
+def _accepts(parse: Callable[[str], object], text: str) -> bool:
     try:
-        parse_handle(text)
-    except InputError:
-        return False
-    return True
-
-
-def _opens(address: str) -> bool:
-    try:
-        source(address)
+        parse(text)
     except InputError:
         return False
     return True

@@ -15,9 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.asked import SESSION_HELP, STDOUT, Ceiling, Floor, HeadTokens, PricedAs, Quiet, Target, Window, head_of, output
-from tenure.cli.asked import budget_of as budget_of
-from tenure.cli.helped import Helped, briefs, of_it, plans
+from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, Limits, PricedAs, Quiet, head_of, output
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import threshold_of
 from tenure.engine.lifecycle.budget import parse_tokens
@@ -26,7 +24,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import COMPAT, DEFAULT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.engine.view.edit import Insert
 from tenure.errors import InputError
-from tenure.lab import replay as evals_replay
+from tenure.lab import replay as lab
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.lab.loading import source
@@ -36,6 +34,7 @@ if TYPE_CHECKING:  # wanted only by those who name a model
     from tenure.models.question import Model
 
 COMMITS_SHOWN: Final = 12
+WHY_CHARS: Final = 120
 STAND_IN: Final = "stand-in"  # for a planner or a summariser, where no model is at hand
 _WHY: Final = {"recorded": "", "admission": "clipped", "handoff": "brief"}  # of commits that no limit forced
 _WHOLE: Final = ("fold", "prune")  # kinds of actions that take all of an object
@@ -43,7 +42,38 @@ _MODELS: Final = f"{STAND_IN}, openai:NAME or anthropic:NAME"
 _DECIDES: Final = f"The policy: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
 
 
-class Run(msgspec.Struct, kw_only=True):
+class HelperTotals(msgspec.Struct, kw_only=True):
+    """The plans or the briefs of a replay's models, counted as their lines come."""
+
+    asked: int = 0
+    committed: int = 0  # at once
+    carried_out: int = 0  # after a wait
+    expired: int = 0  # after a wait
+    dropped: int = 0  # at once
+    waits: bool = False  # one does now
+    usd: float = 0.0
+    assumed: bool = False  # by another model's price, at least once
+    refused: Counter[str] = msgspec.field(default_factory=Counter[str])  # objects of plans, by reason
+    why: str = ""  # the first answer that came to nothing, or the first failure
+
+    def note(self, line: PlanLine) -> None:
+        """Take in what became of an answer: now, or of the one that waited."""
+        if line.asked:
+            self.asked, self.usd = self.asked + 1, self.usd + line.usd
+            self.assumed = self.assumed or line.assumed
+            self.refused = self.refused + Counter(each["why"] for each in line.refused)
+            self.committed += line.outcome == "committed"
+            self.dropped += line.outcome == "dropped"
+            self.waits = self.waits or line.outcome == "pending"
+            if line.outcome == "dropped":
+                self.why = self.why or line.reason
+        elif self.waits:
+            self.waits = False
+            self.carried_out += line.outcome == "committed"
+            self.expired += line.outcome == "dropped"
+
+
+class ReplaySummary(msgspec.Struct, kw_only=True):
     """What a screen keeps of a replay: its ends and its commits, never its entries."""
 
     names: tuple[str, ...]
@@ -53,23 +83,66 @@ class Run(msgspec.Struct, kw_only=True):
     windows: list[int] = []  # provider tokens at each call
     skipped: list[SkippedLine] = []
     unmet: UnmetLine | None = None
-    plans: Helped = msgspec.field(default_factory=Helped)
-    briefs: Helped = msgspec.field(default_factory=Helped)
-    entries: int = 0
-    record_tokens: int = 0
+    plans: HelperTotals = msgspec.field(default_factory=HelperTotals)
+    briefs: HelperTotals = msgspec.field(default_factory=HelperTotals)
     recallable: str = ""  # a handle of something that left
+
+    def note(self, line: Watched) -> None:
+        """Take in the next line."""
+        match line:
+            case ReplayLine():
+                self.header = line
+            case SummaryLine():
+                self.summary = line
+            case CommitLine():
+                self.recallable = self.recallable or _first_route(line)
+                self.commits.append(msgspec.structs.replace(line, edits=()))
+            case CallLine():
+                self.windows.append(int(line.view_tokens * line.ratio))
+            case SkippedLine():
+                self.skipped.append(line)
+            case PlanLine():
+                makers = line.policy.split("+")
+                if "handoff" in makers:
+                    self.briefs.note(line)
+                elif line.asked or "selfgc" in makers:
+                    self.plans.note(line)
+            case UnmetLine():
+                self.unmet = self.unmet or line
+            case _:
+                pass
+
+    @property
+    def limit(self) -> int:
+        """Of the window, in provider tokens."""
+        budget = self.head.budget
+        return budget.ceiling or budget.target or budget.window
+
+    @property
+    def head(self) -> ReplayLine:
+        """The first line; there is one."""
+        assert self.header is not None
+        return self.header
+
+    @property
+    def end(self) -> SummaryLine:
+        """The last line, of a replay that is over."""
+        assert self.summary is not None
+        return self.summary
+
+    def money(self, usd: float) -> str:
+        """An amount of the replay."""
+        return words.money(usd, assumed=self.head.is_assumed)
 
 
 def replay(
+    *,
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP + " - reads standard input.")],
     policy: Annotated[str, typer.Option(metavar="NAME", help=_DECIDES)] = DEFAULT,
     compat: Annotated[
         str, typer.Option(metavar="NAME", help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")
     ] = "",
-    target: Target = "",
-    ceiling: Ceiling = "",
-    floor: Floor = "",
-    window: Window = "",
+    limits: Limits,
     model: PricedAs = "",
     clip: Annotated[
         str, typer.Option(metavar="TOKENS", help="Clip results larger than this when they are appended, such as 4k.")
@@ -100,7 +173,7 @@ def replay(
     restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.
     """
     options = Options(
-        budget=budget_of(target, ceiling, floor, window, bounded=policy != UNBOUNDED or bool(compat)),
+        budget=limits.budget(bounded=policy != UNBOUNDED or bool(compat)),
         policy=faithful_named(policy, compat) if faithful else policy_named(policy, compat),
         model=model,
         head=head_of(head_tokens),
@@ -118,24 +191,22 @@ def replay(
     groups = [[one] for one in sessions] if each else [sessions]
     if each and json and len(groups) > 1:
         raise InputError("--json", "one file for several replays", "--json without --each, or one session at a time")
-    done: list[Run] = []
+    done: list[ReplaySummary] = []
     for group in groups:
         sources = [source(name) for name in group]
         with output(json) as out:
             done.append(play(sources, tuple(group), options, console, out, harm=harm))
-    for run in done if len(done) == 1 else ():
-        console.print(report(run))
-    if len(done) > 1:
-        console.print(comparison(done))
-        console.print(together(done), style="bold")
+    if len(done) == 1:
+        console.print(report(done[0]))
+    else:
+        console.print(_comparison(done))
+        console.print(_together(done), style="bold")
         if faithful:
-            waived = sum((Counter(run.summary.waived) for run in done if run.summary), Counter[str]())
-            console.print(f"faithful: {_waived(waived)}")
-        if any(run.summary and run.summary.unmet for run in done):
-            console.print(
-                "! the limit could not be kept at some call; replay that session alone to see what held it", style="yellow"
-            )
-    if any(run.summary and run.summary.violations for run in done):
+            console.print(f"faithful: {_waived(sum((Counter(run.end.waived) for run in done), Counter[str]()))}")
+        if any(run.end.unmet for run in done):
+            warning = "! the limit could not be kept at some call; replay that session alone to see what held it"
+            console.print(warning, style="yellow")
+    if any(run.end.violations for run in done):
         raise typer.Exit(1)
 
 
@@ -170,109 +241,89 @@ def play(
     out: IO[bytes] | None = None,
     *,
     harm: bool = True,
-) -> Run:
+) -> ReplaySummary:
     """Replay, showing a gauge where there is a terminal, and writing every line to `out`.
 
     `harm`: what was needed of what left is found too, which takes from a quarter to all of a replay's time again.
     """
-    run = Run(names=names)
+    run = ReplaySummary(names=names)
     encode = msgspec.json.Encoder().encode
-    live = (
-        Live(console=console, refresh_per_second=12, transient=True)
-        if console.is_terminal and not console.quiet
-        else nullcontext()
-    )
-    lines = evals_replay.replay(sources, options, o200k())
+    is_live = console.is_terminal and not console.quiet
+    live = Live(console=console, refresh_per_second=12, transient=True) if is_live else nullcontext()
+    lines = lab.replay(sources, options, o200k())
     with live as screen:
         for line in accounted(lines) if harm else lines:
             if out is not None:
                 out.write(encode(line) + b"\n")
-            _note(run, line)
+            run.note(line)
             if screen is not None and isinstance(line, CallLine):
                 screen.update(_gauge(run, line), refresh=False)
     return run
 
 
-def report(run: Run) -> RenderableType:
+def _gauge(run: ReplaySummary, call: CallLine) -> Text:
+    used = run.windows[-1]
+    text = (
+        f" {words.short(used):>5} of {words.short(run.limit)}  call {call.call + 1:,}  recorded {words.short(call.record_tokens)}"
+    )
+    return words.gauge_bar(used, run.limit) + Text(f"{text}  commits {len(run.commits)}")
+
+
+def report(run: ReplaySummary) -> RenderableType:
     """The screen at the end of one replay."""
-    header, summary = run.header, run.summary
-    assert header is not None
-    assert summary is not None
-    limit = header.budget.ceiling or header.budget.target or header.budget.window
-    parts: list[RenderableType] = ["", *_titles(run, header), "", _facts(run, summary, limit)]
+    parts: list[RenderableType] = ["", *_titles(run), "", words.facts(_facts(run))]
     if run.commits:
         parts += ["", _commits(run)]
-    if run.unmet is not None:
-        parts += ["", _unmet(run.unmet, summary.unmet)]
-    if summary.violations:
-        parts += ["", Text("laws broken: " + "; ".join(summary.violations[:5]), style="bold red")]
+    if (unmet := run.unmet) is not None:
+        held = ", ".join(f"{name.replace('_', ' ')} {words.tokens(count)}" for name, count in unmet.held_by.items() if count)
+        where = f"at {words.several(run.end.unmet, 'call')}; first at call {unmet.before_call}"
+        text = f"{where}: {words.tokens(unmet.view_tokens)} tokens, held by {held}."
+        parts += ["", Text.assemble(("The limit could not be kept ", "bold yellow"), text)]
+    if run.end.violations:
+        parts += ["", Text("laws broken: " + "; ".join(run.end.violations[:5]), style="bold red")]
     return Group(*parts)
 
 
-def comparison(runs: Sequence[Run]) -> Table:
+def _comparison(runs: Sequence[ReplaySummary]) -> Table:
     """One row for each of several replays."""
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    table = words.table(expand=True)
     table.add_column("session", no_wrap=True, overflow="ellipsis", ratio=1)
     columns = {"calls": 5, "recorded": 8, "peak": 4, "commits": 7, "left": 5, "reuse": 5, "bill": 7, "without": 7}
     for name, width in columns.items():
         table.add_column(name, justify="right", no_wrap=True, min_width=width)
-    for run, summary in ((run, run.summary) for run in runs if run.summary is not None):
-        money = _money(run)
+    for run in runs:
+        end = run.end
         table.add_row(
             words.plain(Path(run.names[0]).name),
-            str(summary.calls),
-            words.short(summary.record_tokens),
-            words.short(max(run.windows, default=0)) + ("!" if summary.unmet else ""),
-            str(summary.commits),
-            words.short(summary.evicted_tokens),
-            words.share(summary.prefix_reuse),
-            money(summary.bill_usd),
-            money(summary.usd_uncapped),
+            str(end.calls),
+            words.short(end.record_tokens),
+            words.short(max(run.windows, default=0)) + ("!" if end.unmet else ""),
+            str(end.commits),
+            words.short(end.evicted_tokens),
+            words.share(end.prefix_reuse),
+            run.money(end.bill_usd),
+            run.money(end.usd_uncapped),
         )
     return table
 
 
-def together(runs: Sequence[Run]) -> str:
+def _together(runs: Sequence[ReplaySummary]) -> str:
     """What several replays come to."""
-    done = [run.summary for run in runs if run.summary is not None]
-    usd, uncapped = sum(each.bill_usd for each in done), sum(each.usd_uncapped for each in done)
-    calls, commits = sum(each.calls for each in done), sum(each.commits for each in done)
-    assumed = sum(run.header is not None and run.header.is_assumed for run in runs)
-    money = partial(words.money, assumed=assumed > 0)
-    bill = f"{money(usd)} against {money(uncapped)} without eviction ({words.change(usd, uncapped)}), simulated"
+    ends = [run.end for run in runs]
+    calls, commits = sum(each.calls for each in ends), sum(each.commits for each in ends)
+    assumed = sum(run.head.is_assumed for run in runs)
+    bill = _bill(
+        sum(each.bill_usd for each in ends),
+        sum(each.usd_uncapped for each in ends),
+        partial(words.money, assumed=assumed > 0),
+    )
     if assumed:
         bill += f"; {words.ASSUMED}: in {assumed} of them a mid-size model's price stands in for one that nobody lists"
-    return f"{len(done)} sessions, {calls:,} calls, {commits:,} commits: {bill}"
+    return f"{len(runs)} sessions, {calls:,} calls, {commits:,} commits: {bill}"
 
 
-def _money(run: Run) -> Callable[[float], str]:
-    """How amounts of a replay are written."""
-    return partial(words.money, assumed=run.header is not None and run.header.is_assumed)
-
-
-def _note(run: Run, line: Watched) -> None:
-    match line:
-        case ReplayLine():
-            run.header = line
-        case SummaryLine():
-            run.summary = line
-        case CommitLine():
-            run.recallable = run.recallable or _first_route(line)
-            run.commits.append(msgspec.structs.replace(line, edits=()))
-        case CallLine():
-            run.windows.append(int(line.view_tokens * line.ratio))
-            run.entries, run.record_tokens = line.entries, line.record_tokens
-        case SkippedLine():
-            run.skipped.append(line)
-        case PlanLine():
-            if "handoff" in line.policy.split("+"):
-                run.briefs.note(line)
-            elif line.asked or "selfgc" in line.policy.split("+"):
-                run.plans.note(line)
-        case UnmetLine():
-            run.unmet = run.unmet or line
-        case _:
-            pass
+def _bill(usd: float, uncapped: float, money: Callable[[float], str]) -> str:
+    return f"{money(usd)} against {money(uncapped)} without eviction ({words.change(usd, uncapped)}), simulated"
 
 
 def _first_route(commit: CommitLine) -> str:
@@ -282,73 +333,86 @@ def _first_route(commit: CommitLine) -> str:
     return (calls or routes or [""])[0]
 
 
-def _gauge(run: Run, call: CallLine) -> Text:
-    header = run.header
-    assert header is not None
-    limit = header.budget.ceiling or header.budget.target or header.budget.window
-    used = int(call.view_tokens * call.ratio)
-    said = f" {words.short(used):>5} of {words.short(limit)}  call {call.call + 1:,}  recorded {words.short(call.record_tokens)}"
-    return words.gauge_bar(used, limit) + Text(f"{said}  commits {len(run.commits)}")
-
-
-def _titles(run: Run, header: ReplayLine) -> Iterator[Text]:
-    names = ", ".join(Path(name).name for name in run.names[:3]) + (
-        f" and {len(run.names) - 3} more" if len(run.names) > 3 else ""
-    )
+def _titles(run: ReplaySummary) -> Iterator[Text]:
+    header, budget = run.head, run.head.budget
     formats = ", ".join(dict.fromkeys(file.format for file in header.sources))
     model = header.model if header.model_known else f"priced as {header.model}"
-    yield Text.assemble((names, "bold"), words.plain(f"  {formats} · {model}"))
-    budget = header.budget
+    yield Text.assemble((words.names(run.names), "bold"), words.plain(f"  {formats} · {model}"))
     named = [("ceiling", budget.ceiling), ("target", budget.target), ("floor", budget.floor), ("window", budget.window)]
     limits = ", ".join(f"{name} {words.tokens(value)}" for name, value in named if value is not None)
-    asked = "".join(f", {role} {name}" for role in ("planner", "summariser") if (name := header.settings.get(role)))
-    yield Text(f"policy {header.policy}{words.plain(asked)}, {limits} tokens", style="dim")
+    helpers = "".join(f", {role} {name}" for role in ("planner", "summariser") if (name := header.settings.get(role)))
+    yield Text(f"policy {header.policy}{words.plain(helpers)}, {limits} tokens", style="dim")
 
 
-def _facts(run: Run, summary: SummaryLine, limit: int) -> Table:
-    peak = max(run.windows, default=0)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    table.add_row(
-        "recorded", f"{summary.calls:,} calls, {summary.entries:,} messages, {words.tokens(summary.record_tokens)} tokens"
-    )
-    if run.header is not None and (head := words.head(run.header.head)):
-        table.add_row("head", head)
-    table.add_row("window", words.sparkline(run.windows, max(peak, limit)))
-    table.add_row(
-        "peak", f"{words.tokens(peak)} of {words.tokens(limit)} tokens, in {summary.commits} commit{_s(summary.commits)}"
-    )
-    table.add_row("left", f"{words.tokens(summary.evicted_tokens)} tokens: {words.kinds(summary.evicted_by_kind)}")
-    table.add_row("recoverable", f"{words.share(summary.recoverable_share)} of what left, read again and hash-equal")
-    table.add_row("stayed", words.kinds(summary.stayed_by_kind))
-    for name, told in (("plans", plans(run.plans)), ("briefs", briefs(run.briefs))):
-        if told:
-            table.add_row(name, told)
-    if run.header is not None and run.header.settings.get("faithful"):
-        table.add_row("faithful", _waived(summary.waived))
-    table.add_row(
-        "cache",
-        f"{words.share(summary.prefix_reuse)} of prompt tokens read from it, {words.share(summary.prefix_reuse_uncapped)} without eviction",
-    )
-    if needs := sum(summary.needs.values()):
-        table.add_row("needed later", _needed(summary, needs, _money(run)))
-    cheaper = words.change(summary.bill_usd, summary.usd_uncapped)
-    money = _money(run)
-    bill = f"{money(summary.bill_usd)} against {money(summary.usd_uncapped)} without eviction ({cheaper}), simulated"
-    table.add_row("bill", bill + of_it(run.plans, run.briefs))
-    if run.header is not None and run.header.is_assumed:
-        table.add_row("", words.plain(words.assumption(run.header.model)))
+def _facts(run: ReplaySummary) -> Iterator[tuple[str, str]]:
+    header, end, peak = run.head, run.end, max(run.windows, default=0)
+    yield "recorded", f"{end.calls:,} calls, {end.entries:,} messages, {words.tokens(end.record_tokens)} tokens"
+    if head := words.head(header.head):
+        yield "head", head
+    yield "window", words.sparkline(run.windows, max(peak, run.limit))
+    commits = f"{end.commits} commit{words.s(end.commits)}"
+    yield "peak", f"{words.tokens(peak)} of {words.tokens(run.limit)} tokens, in {commits}"
+    yield "left", f"{words.tokens(end.evicted_tokens)} tokens: {words.kinds(end.evicted_by_kind)}"
+    yield "recoverable", f"{words.share(end.recoverable_share)} of what left, read again and hash-equal"
+    yield "stayed", words.kinds(end.stayed_by_kind)
+    if text := plans(run.plans):
+        yield "plans", text
+    if text := briefs(run.briefs):
+        yield "briefs", text
+    if header.settings.get("faithful"):
+        yield "faithful", _waived(end.waived)
+    reuse = f"{words.share(end.prefix_reuse)} of prompt tokens read from it"
+    yield "cache", f"{reuse}, {words.share(end.prefix_reuse_uncapped)} without eviction"
+    if needs := sum(end.needs.values()):
+        visible, routed, lost = (end.needs[verdict] for verdict in ("visible", "routed", "lost"))
+        recalls = f" (recalls {run.money(end.recalls_usd)})" if routed else ""
+        yield "needed later", f"{words.several(needs, 'need')}: {visible:,} visible, {routed:,} routed{recalls}, {lost:,} lost"
+    yield "bill", _bill(end.bill_usd, end.usd_uncapped, run.money) + helpers_bill(run.plans, run.briefs)
+    if header.is_assumed:
+        yield "", words.plain(words.assumption(header.model))
     if run.skipped:
-        table.add_row("left out", _skipped(run.skipped))
-    return table
+        first = "; ".join(f"{f'line {line.line}: ' if line.line else ''}{line.reason}" for line in run.skipped[:3])
+        more = f"; and {len(run.skipped) - 3} more (--json has all)" if len(run.skipped) > 3 else ""
+        yield "left out", words.plain(first) + more
 
 
-def _needed(summary: SummaryLine, needs: int, money: Callable[[float], str]) -> str:
-    """What became of what the session itself needed of what had left."""
-    visible, routed, lost = (summary.needs[verdict] for verdict in ("visible", "routed", "lost"))
-    recalls = f" (recalls {money(summary.recalls_usd)})" if routed else ""
-    return f"{needs:,} need{_s(needs)}: {visible:,} visible, {routed:,} routed{recalls}, {lost:,} lost"
+def plans(made: HelperTotals) -> str:
+    """How many plans were asked for, and what became of them; empty when no planner was asked."""
+    counts = (
+        (made.committed, "committed at once"),
+        (made.carried_out, "committed after a wait"),
+        (int(made.waits), "waiting"),
+        (made.expired, "given up after a wait"),
+        (made.dropped, "dropped"),
+    )
+    text = _answers(made, counts)
+    if not made.refused:
+        return text
+    total = made.refused.total()
+    why, count = made.refused.most_common(1)[0]
+    every = "" if count == total else f", {count} of them"
+    return f'{text}; {total} object{"s" * (total > 1)} refused{every} as "{words.first_line(why, WHY_CHARS)}"'
+
+
+def briefs(made: HelperTotals) -> str:
+    """How many briefs were asked for, and what became of them; empty when no summariser was asked."""
+    return _answers(made, ((made.committed, "committed"), (made.dropped, "dropped")))
+
+
+def _answers(made: HelperTotals, counts: Iterable[tuple[int, str]]) -> str:
+    if not made.asked:
+        return ""
+    why = f" ({words.first_line(made.why, WHY_CHARS)})" if made.why else ""
+    return f"{made.asked} asked for: {', '.join(f'{count} {what}' for count, what in counts if count)}{why}"
+
+
+def helpers_bill(*made: HelperTotals) -> str:
+    """What of a bill was for asking."""
+    asked = [each for each in made if each.asked]
+    if not asked:
+        return ""
+    amount = words.money(sum(each.usd for each in asked), assumed=any(each.assumed for each in asked))
+    return f"; {amount} of it for asking models"
 
 
 def _waived(counts: Mapping[str, int]) -> str:
@@ -357,14 +421,8 @@ def _waived(counts: Mapping[str, int]) -> str:
     return f"protection was waived: {changed} changed" if changed else "protection was waived, and nothing protected was changed"
 
 
-def _skipped(lines: Sequence[SkippedLine]) -> str:
-    """What the reader left out: the first few, the rest counted."""
-    first = "; ".join(f"{f'line {line.line}: ' if line.line else ''}{line.reason}" for line in lines[:3])
-    return words.plain(first) + (f"; and {len(lines) - 3} more (--json has all)" if len(lines) > 3 else "")
-
-
-def _commits(run: Run) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=True)
+def _commits(run: ReplaySummary) -> Table:
+    table = words.table(expand=True)
     for name in ("at call", "before", "after", "over by"):
         table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
     table.add_column("what left", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -386,31 +444,18 @@ def _what(commit: CommitLine) -> str:
         return f"what came before {commit.actions[0].object}, now told in a brief"
     whole = dict.fromkeys(act.object for act in commit.actions if act.level == "episode" or act.kind in _WHOLE)
     parts = dict.fromkeys(act.object for act in commit.actions if act.object not in whole)
-    said = [_objects(each, prefix) for each, prefix in ((whole, ""), (parts, "parts of ")) if each]
-    return " and ".join(said)
+    return " and ".join(prefix + _objects(each) for each, prefix in ((whole, ""), (parts, "parts of ")) if each)
 
 
-def _objects(objects: Iterable[str], prefix: str) -> str:
+def _objects(objects: Iterable[str]) -> str:
     """`3 episodes (change-json … locate-json)`, `27 steps (26 … 71)`, or the one there is."""
     by_kind: dict[str, list[str]] = {}
     for each in objects:
-        by_kind.setdefault(each.partition(":")[0], []).append(each.partition(":")[2])
-    said = [
+        kind, _, name = each.partition(":")
+        by_kind.setdefault(kind, []).append(name)
+    return ", ".join(
         f"{kind}:{words.first_line(names[0], 28)}"
         if len(names) == 1
         else f"{len(names)} {kind}s ({words.first_line(names[0], 20)} … {words.first_line(names[-1], 20)})"
         for kind, names in by_kind.items()
-    ]
-    return prefix + ", ".join(said)
-
-
-def _unmet(line: UnmetLine, times: int) -> Text:
-    held = ", ".join(f"{name.replace('_', ' ')} {words.tokens(count)}" for name, count in line.held_by.items() if count)
-    return Text.assemble(
-        ("The limit could not be kept ", "bold yellow"),
-        f"at {times} call{_s(times)}; first at call {line.before_call}: {words.tokens(line.view_tokens)} tokens, held by {held}.",
     )
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"

@@ -1,14 +1,18 @@
 """`tenure rewind`: list the changes that a session made to files, and put the files back as they were before one of them."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenure.cli import words
-from tenure.cli.asked import StoreAt
+from tenure.cli.options import StoreAt
 from tenure.errors import InputError
+
+if TYPE_CHECKING:
+    from tenure.agent.snapshots import Rewound, Snapshots
 
 SHOWN = 20  # files that are named one by one
 
@@ -43,25 +47,24 @@ def rewind(
         raise InputError("rewind", "a store that is no file", "the file of a store")
     sheet, console = found[0], words.screen()
     kept = Snapshots(Snapshots.beside(spills, spills), Path(sheet.tenant), sheet.id, environment=os.environ, now=utc_now)
-    if not number:
-        listed = kept.listed()
-        if not listed:
-            console.print("No change of a file is kept of this session.")
-        for each in listed:
-            said = f"  ({each.message})" if each.message else ""
-            console.print(
-                words.plain(f"{each.number:>4}  {each.time[:19].replace('T', ' ')}  before {each.cause}{said}"), soft_wrap=True
-            )
-        return
-    done = kept.rewind(number)
-    for head, names in (
-        ("written", done.written),
-        ("removed", done.removed),
-        ("left as it is: no copy of it is kept", done.left),
-    ):
-        for name in names[:SHOWN]:
-            console.print(words.plain(f"{head}  {name}"), soft_wrap=True)
+    for line in _undone(kept.rewind(number)) if number else _changes(kept):
+        console.print(words.plain(line), soft_wrap=True)
+
+
+def _changes(kept: "Snapshots") -> Iterator[str]:
+    listed = kept.listed()
+    if not listed:
+        yield "No change of a file is kept of this session."
+    for each in listed:
+        message = f"  ({each.message})" if each.message else ""
+        yield f"{each.number:>4}  {each.time[:19].replace('T', ' ')}  before {each.cause}{message}"
+
+
+def _undone(done: "Rewound") -> Iterator[str]:
+    parts = (("written", done.written), ("removed", done.removed), ("left as it is: no copy of it is kept", done.left))
+    for label, names in parts:
+        yield from (f"{label}  {name}" for name in names[:SHOWN])
         if len(names) > SHOWN:
-            console.print(words.plain(f"{head}  and {len(names) - SHOWN:,} more"), soft_wrap=True)
-    if not (done.written or done.removed or done.left):
-        console.print("The files are as they were before that change.")
+            yield f"{label}  and {len(names) - SHOWN:,} more"
+    if not any(names for _, names in parts):
+        yield "The files are as they were before that change."

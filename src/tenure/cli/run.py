@@ -1,6 +1,6 @@
-"""`tenure run`: the agent without a screen, for a shell, a script or a benchmark.
+"""`tenure run`, and `tenure` without a command: the agent, without a screen or in the terminal interface.
 
-Standard output has the answer, or with `--json` every event, one a line; what happens on the way is told on standard error.
+Standard output has the answer, or with `--json` every event, one a line; progress is on standard error.
 """
 
 import asyncio
@@ -15,34 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from msgspec.structs import replace
 
-from tenure.cli.asked import (
-    AllowOutside,
-    Approve,
-    BaseUrl,
-    Continue,
-    Fields,
-    FollowLinks,
-    Limit,
-    Mcp,
-    Model,
-    ModelWindow,
-    NoSnapshots,
-    PolicyName,
-    Resume,
-    SandboxOn,
-    StoreAt,
-    Target,
-    model_of,
-)
+import tenure
+from tenure.cli.main import is_interactive, talk
+from tenure.cli.options import Fields, Light, Permissions, SessionOptions, WindowOptions, fields_of, settings_of
 from tenure.engine.record.visible import visible_json
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
-    from tenure.agent.events import Reason, TurnDone
+    from tenure.agent.events import Reason
     from tenure.agent.session import Agent
     from tenure.agent.settings import Settings
-    from tenure.engine.lifecycle.budget import Budget
 
 STDIN: Final = "-"
 MOST_STDIN: Final = 10_000_000  # bytes of a task
@@ -63,29 +47,56 @@ EXIT: Final[Mapping["Reason", int]] = {
 }
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tenure {tenure.__version__}")
+        raise typer.Exit
+
+
+def interactive(
+    context: typer.Context,
+    *,
+    session: SessionOptions,
+    may: Permissions,
+    helper: Annotated[
+        str,
+        typer.Option(metavar="MODEL", envvar="TENURE_HELPER", help="The model that writes session titles. Default: --model."),
+    ] = "",
+    window: WindowOptions,
+    light: Light = False,
+    version: Annotated[  # noqa: ARG001 - its callback answers
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A terminal agent and tools that manage an LLM agent's context window.
+
+    `tenure` alone opens the agent. `tenure run "TASK"` does one task without a screen.
+    """
+    if (command := context.invoked_subcommand) is not None:
+        for parameter in context.command.params:  # in front of a command options would have no effect
+            source = context.get_parameter_source(parameter.name or "")
+            if source is not None and source.name == "COMMANDLINE":
+                option = parameter.opts[0]
+                raise InputError(option, f"before the command {command!r}", f"it behind: tenure {command} {option} …")
+        return
+    if not is_interactive():
+        typer.echo(context.get_help())
+        raise typer.Exit(2)  # wrong usage, as it is for any command that lacks something
+    if code := talk(replace(settings_of(context, session, may, window), helper=helper), light=light):
+        raise typer.Exit(code)
+
+
 def run(
     context: typer.Context,
+    *,
     task: Annotated[str, typer.Argument(help="What to do; - reads it from standard input. Piped text is added to it.")] = "",
-    model: Model = "",
-    base_url: BaseUrl = "",
-    go_on: Continue = False,
-    resume: Resume = "",
-    store: StoreAt = "",
+    session: SessionOptions,
     cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in. Default: this one.")] = None,
-    approve: Approve = "ask",
-    sandbox: SandboxOn = False,
-    network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False,
-    allow_outside: AllowOutside = False,
-    no_snapshots: NoSnapshots = False,
-    follow_links: FollowLinks = False,
-    mcp: Mcp = None,
+    may: Permissions,
     image: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
     ] = None,
-    policy: PolicyName = "",
-    target: Target = "",
-    ceiling: Limit = "",
-    window: ModelWindow = "",
+    window: WindowOptions,
     no_episodes: Annotated[bool, typer.Option("--no-episodes", help="Do not let the agent mark episodes.")] = False,
     fields: Fields = "",
     max_steps: Annotated[int, typer.Option(min=0, metavar="N", help="Limit of model calls; 0: none.")] = 0,
@@ -103,65 +114,29 @@ def run(
 
     Exit codes: 0 done, 1 failed or refused, 2 bad input, 3 a limit was reached, 4 a call needs approval (see --approve), 130 cancelled.
     """
-    from tenure.agent.approval import Mode
-    from tenure.agent.settings import Allowance, Settings
-
-    if approve not in tuple(Mode):
-        raise InputError("--approve", repr(approve), ", ".join(Mode))
-    model = model_of(context, model, going_on=bool(go_on or resume))
+    settings = settings_of(context, session, may, window)
     words = task_of(task)
-    if not words and not image and not (go_on or resume):
+    if not words and not image and not (session.go_on or session.resume):
         raise InputError("task", "nothing to do", "some words, - for standard input, or --continue")
-    settings = Settings(
-        folder=cwd or Path.cwd(),
-        model=model,
-        base_url=base_url,
-        resume=resume,
-        newest=go_on,
-        store=store,
+    from tenure.agent.settings import Allowance
+
+    settings = replace(
+        settings,
+        folder=cwd or settings.folder,
         spill=spill * 2**20,
-        budget=budget_of(model, base_url, target, ceiling, window),
-        policy=policy,
-        mode=Mode(approve),
         alone=True,
         allowance=Allowance(steps=max_steps, usd=max_usd, tokens=max_tokens),
-        sandbox=sandbox,
-        network=network,
-        allow_outside=allow_outside,
-        snapshots=not no_snapshots,
-        follow_links=follow_links,
-        servers=mcp,
-        episodes=not no_episodes,
         fields=fields_of(fields),
+        episodes=not no_episodes,
     )
-    raise typer.Exit(asyncio.run(_played(settings, words, tuple(image or ()), json=json, quiet=quiet)))
-
-
-def budget_of(model: str, base_url: str, target: str, ceiling: str, window: str) -> "Budget | None":
-    """The budget of the options; None when there are none. A share is of the model's window unless one is given. Raises InputError."""
-    from tenure.agent.catalogue import chosen
-    from tenure.engine.lifecycle.budget import Budget
-
-    if not (target or ceiling or window):
-        return None
-    if not window and model:
-        choice = chosen(model, base_url=base_url)
-        window = str(choice.window - choice.reserve)
-    return Budget.parse(target=target or None, ceiling=ceiling or None, window=window or None)
-
-
-def fields_of(text: str) -> dict[str, object]:
-    """Settings given as a JSON object. Raises InputError for what is none."""
-    from tenure.apis.json_text import load, object_of
-
-    return dict(object_of(load(text, "--fields"), "--fields")) if text.strip() else {}
+    raise typer.Exit(asyncio.run(_turn(settings, words, tuple(image or ()), json=json, quiet=quiet)))
 
 
 def task_of(task: str) -> str:
     """The task in words: the argument, and what is piped in. Raises InputError for more than a task can hold."""
     if task == STDIN:
-        return _text(_read())
-    piped = _text(_read()) if _is_piped(patient=bool(task)) else ""
+        return _standard_input()
+    piped = _standard_input() if _is_piped(patient=bool(task)) else ""
     return "\n\n".join(filter(None, (task, piped)))
 
 
@@ -178,27 +153,23 @@ def _is_piped(*, patient: bool) -> bool:
         return False
 
 
-def _read() -> bytes:
+def _standard_input() -> str:
     data = sys.stdin.buffer.read(MOST_STDIN + 1)
     if len(data) > MOST_STDIN:
         raise InputError("standard input", f"more than {MOST_STDIN:,} bytes", "a task; name a file instead")
-    return data
-
-
-def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace").replace("\0", "\ufffd").strip()
 
 
-async def _played(settings: "Settings", task: str, images: tuple[Path, ...], *, json: bool, quiet: bool) -> int:
-    """One turn, told as it goes; the exit code."""
+async def _turn(settings: "Settings", task: str, images: tuple[Path, ...], *, json: bool, quiet: bool) -> int:
+    """One turn, printed as it goes; the exit code."""
     from tenure.agent.events import TurnDone, as_json
     from tenure.agent.session import Agent
     from tenure.cli.run_screen import Teller
 
     agent = await Agent.open(settings)
     teller = Teller(sys.stdout, sys.stderr, quiet=quiet, live=sys.stdout.isatty() and not quiet)
-    done: TurnDone | None = None
-    _listen(agent)
+    code = EXIT["failed"]
+    _stop_on_signals(agent)
     try:
         async for event in agent.run(task, images=images):
             if json:
@@ -206,32 +177,16 @@ async def _played(settings: "Settings", task: str, images: tuple[Path, ...], *, 
                 sys.stdout.flush()
             else:
                 teller.tell(event)
-            done = event if isinstance(event, TurnDone) else done
+            code = EXIT[event.reason] if isinstance(event, TurnDone) else code
     finally:
         await agent.close()
-    return _code(done)
+    return code
 
 
-def _code(done: "TurnDone | None") -> int:
-    return EXIT[done.reason] if done is not None else EXIT["failed"]
-
-
-def _listen(agent: "Agent") -> None:
+def _stop_on_signals(agent: "Agent") -> None:
     """Ctrl-C, or a polite request to end, stops the turn and leaves a valid record; the second time tools are not waited for, the third nothing."""
-    asked = 0
-
-    def stop() -> None:
-        nonlocal asked
-        asked += 1
-        match asked:
-            case 1:
-                agent.cancel()
-            case 2:
-                agent.abandon()
-            case _:
-                os._exit(EXIT["cancelled"])
-
+    steps = iter((agent.cancel, agent.abandon))
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the last: its terminal is gone
-            loop.add_signal_handler(number, stop)
+            loop.add_signal_handler(number, lambda: next(steps, lambda: os._exit(EXIT["cancelled"]))())

@@ -9,10 +9,9 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from subprocess import list2cmdline
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
-from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -28,16 +27,23 @@ from tenure.logs.places.places import PLACES, FoundSession, below, looked_in, us
 
 LIMIT: Final = 20
 WIDE: Final = 120  # columns from which there is room for the project too
-
+HEADER: Final = ("when", "ago", "tool", "size", "agents", "project", "about")
+RIGHT: Final = frozenset({1, 3, 4})
 TOOLS: Final = tuple(dict.fromkeys([*(place.tool for place in PLACES), *(reader.name for reader in READERS)]))
+_PROJECT: Final = 32  # columns for it, at most
+# From how many seconds on an age is in a unit, and how many one of it has.
+_AGES: Final = (
+    (365 * 86_400, 365 * 86_400, "y"),
+    (61 * 86_400, 30.44 * 86_400, "mo"),
+    (2 * 86_400, 86_400, "d"),
+    (7_200, 3_600, "h"),
+    (60, 60, "min"),
+    (float("-inf"), 1, "s"),
+)
 
-# From how many seconds on an age is told in a unit.
-_AGES: Final = ((365 * 86_400, "y"), (61 * 86_400, "mo"), (2 * 86_400, "d"), (7_200, "h"), (60, "min"), (0, "s"))
-_SECONDS: Final = {"y": 365 * 86_400, "mo": 30.44 * 86_400, "d": 86_400, "h": 3_600, "min": 60, "s": 1}
 
-
-class Row(Struct, frozen=True):
-    """A session that is shown."""
+class ListedSession(NamedTuple):
+    """A session, and what is seen of it at its start."""
 
     found: FoundSession
     about: Glimpse
@@ -60,59 +66,52 @@ def sessions(
         raise InputError("--tool", f"unknown tool {tool!r}", "one of " + ", ".join(TOOLS))
     where = here()
     found = below(folders) if folders else usual_places(where, tool)
-    shown = seen(found, tool)
+    shown = islice(seen(found, tool), None if every else newest)
     if as_json:
-        for row in shown if every else islice(shown, newest):
-            sys.stdout.buffer.write(visible_json(line(row).encode()) + b"\n")
+        for row in shown:
+            sys.stdout.buffer.write(visible_json(json.dumps(_fields(row)).encode()) + b"\n")
             sys.stdout.flush()  # whoever has seen enough is noticed before the next file is opened
         return
-    rows = list(shown if every else islice(shown, newest))
-    console = words.screen()
-    if rows:
-        listing(rows, _more(found, rows), datetime.now().astimezone(), where.home, console)
-    else:
+    rows, console = list(shown), words.screen()
+    if not rows:
         nothing({"": folders} if folders else looked_in(where, tool), tool, where.home, console)
+        return
+    rest = found[found.index(rows[-1].found) + 1 :]  # as far as it is known without opening it
+    more = f"{'Up to ' * any(not each.tool for each in rest)}{len(rest):,} more with --all. " if rest else ""
+    listing(rows, more, datetime.now().astimezone(), where.home, console)
 
 
-def seen(found: Iterable[FoundSession], tool: str = "") -> Iterator[Row]:
+def seen(found: Iterable[FoundSession], tool: str = "") -> Iterator[ListedSession]:
     """The sessions with what they are about; what is none by its content is passed over."""
     for each in found:
         if (about := glimpse(each)) is not None and tool in ("", about.tool):
-            yield Row(each, about)
+            yield ListedSession(each, about)
 
 
-def _more(found: Sequence[FoundSession], rows: Sequence[Row]) -> str:
-    """What is not shown, as far as it is known without opening it."""
-    rest = found[found.index(rows[-1].found) + 1 :]
-    return f"{'Up to ' * any(not each.tool for each in rest)}{len(rest):,} more with --all. " if rest else ""
+def _fields(row: ListedSession) -> dict[str, str | int | None]:
+    """A session for scripts; `json.dumps` escapes names that are not Unicode so that Python reads them back."""
+    found, about = row
+    return {
+        "tool": about.tool,
+        "address": found.address,
+        "path": str(found.path),
+        "id": found.id or None,
+        "size": found.size or None,
+        "messages": found.messages or None,
+        "agents": about.agents,
+        "modified": found.modified.isoformat().replace("+00:00", "Z"),
+        "project": about.project or None,
+        "words": words.first_line(about.words, 400) or None,
+    }
 
 
-def line(row: Row) -> str:
-    """A session as a line of JSON, for scripts; names that are not Unicode are escaped so that Python reads them back."""
-    found, about = row.found, row.about
-    return json.dumps(
-        {
-            "tool": about.tool,
-            "address": found.address,
-            "path": str(found.path),
-            "id": found.id or None,
-            "size": found.size or None,
-            "messages": found.messages or None,
-            "agents": about.agents,
-            "modified": found.modified.isoformat().replace("+00:00", "Z"),
-            "project": about.project or None,
-            "words": words.first_line(about.words, 400) or None,
-        }
-    )
-
-
-def listing(rows: Sequence[Row], more: str, now: datetime, home: Path, console: Console) -> None:
+def listing(rows: Sequence[ListedSession], more: str, now: datetime, home: Path, console: Console) -> None:
     """Two lines for each: what it is, cut to the screen, and its address, never cut."""
     cells = [_cells(row, now, home, wide=console.width >= WIDE) for row in rows]
     kept = [n for n, _ in enumerate(HEADER) if any(line[n] for line in cells)]
     widths = {n: max(cell_len(line[n]) for line in (HEADER, *cells)) for n in kept}
     for number, line in enumerate((HEADER, *cells)):
-        text = Text("  ".join(_set(line[n], widths[n], right=n in RIGHT) for n in kept[:-1]) + "  " + line[kept[-1]])
+        text = Text("  ".join([*(_set(line[n], widths[n], right=n in RIGHT) for n in kept[:-1]), line[kept[-1]]]))
         text.truncate(console.width, overflow="ellipsis")
         console.print(text, style="dim" if number == 0 else None, no_wrap=True, crop=False)
         if number:
@@ -120,16 +119,12 @@ def listing(rows: Sequence[Row], more: str, now: datetime, home: Path, console: 
     console.print(Text(f"{more}Take an address to show, replay or recall.", style="dim"), soft_wrap=True)
 
 
-HEADER: Final = ("when", "ago", "tool", "size", "agents", "project", "about")
-RIGHT: Final = frozenset({1, 3, 4})
-_PROJECT: Final = 32  # columns for it, at most
-
-
-def _cells(row: Row, now: datetime, home: Path, *, wide: bool) -> tuple[str, ...]:
-    found, about = row.found, row.about
+def _cells(row: ListedSession, now: datetime, home: Path, *, wide: bool) -> tuple[str, ...]:
+    found, about = row
+    at = found.modified.astimezone(now.tzinfo)
     project = words.plain(short(about.project, home))
     return (
-        date(found.modified.astimezone(now.tzinfo), now),
+        at.strftime("%d %b %H:%M" if at.year == now.year else "%d %b  %Y"),
         age((now - found.modified).total_seconds()),
         about.tool,
         size(found),
@@ -150,22 +145,21 @@ def nothing(places: Mapping[str, Sequence[Path]], tool: str, home: Path, console
     for name, folders in places.items():
         first = sorted(folders, key=lambda folder: not holds(folder.exists))[:2]
         more = len(folders) - len(first)
-        rest = f", and {more} more folder{'s' * (more > 1)}" if more else ""
-        console.print(
-            f"  {name}{': ' * bool(name)}{', '.join(words.plain(short(str(each), home)) for each in first)}{rest}", soft_wrap=True
-        )
+        rest = f", and {words.several(more, 'more folder')}" if more else ""
+        listed = ", ".join(words.plain(short(str(each), home)) for each in first)
+        console.print(f"  {name}{': ' * bool(name)}{listed}{rest}", soft_wrap=True)
     console.print("To look below a folder of your own: tenure sessions FOLDER", soft_wrap=True)
 
 
 def address(found: FoundSession, home: Path) -> str:
     """The address as a shell takes it: short where that is plain, quoted where it has to be."""
+
+    def quoted(path: str) -> str:
+        return shlex.quote(path) if os.sep == "/" else list2cmdline([path])
+
     path = short(str(found.path), home)
     start, path = ("~/", path[2:]) if path.startswith("~/") else ("", path)
-    return words.plain(start + _quoted(path) + (f"#{_quoted(found.id)}" if found.id else ""))
-
-
-def _quoted(path: str) -> str:
-    return shlex.quote(path) if os.sep == "/" else list2cmdline([path])
+    return words.plain(start + quoted(path) + (f"#{quoted(found.id)}" if found.id else ""))
 
 
 def short(path: str, home: Path) -> str:
@@ -174,15 +168,10 @@ def short(path: str, home: Path) -> str:
     return f"~{inside}" if os.sep == "/" and inside.startswith("/") and inside != path else path
 
 
-def date(at: datetime, now: datetime) -> str:
-    """Day and time, or day and year of what is long ago."""
-    return at.strftime("%d %b %H:%M" if at.year == now.year else "%d %b  %Y")
-
-
 def age(seconds: float) -> str:
     """How long ago, in one unit."""
-    unit = next((unit for start, unit in _AGES if seconds >= start), "s")
-    return f"{max(0, int(seconds / _SECONDS[unit]))} {unit}"
+    of_one, unit = next((of_one, unit) for start, of_one, unit in _AGES if seconds >= start)
+    return f"{max(0, int(seconds / of_one))} {unit}"
 
 
 def size(found: FoundSession) -> str:

@@ -9,11 +9,10 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.asked import SESSION_HELP, Ceiling, Floor, PricedAs, Target, Window, budget_of
+from tenure.cli.options import SESSION_HELP, Limits, PricedAs
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
@@ -30,6 +29,7 @@ from tenure.lab.why.telling import facts, rows, title
 
 
 def why(
+    *,
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
     object_: Annotated[
         str,
@@ -42,10 +42,7 @@ def why(
         str,
         typer.Option(metavar="NAME", help=f"The policy to ask. Default: {DEFAULT}, or the one that the store's commits name."),
     ] = "",
-    target: Target = "",
-    ceiling: Ceiling = "",
-    floor: Floor = "",
-    window: Window = "",
+    limits: Limits,
     model: PricedAs = "",
     at_call: Annotated[int | None, typer.Option(metavar="N", help="Before call N, counted from 0. Default: at the end.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -59,49 +56,45 @@ def why(
     if ":" in sessions[0] and not _is_file(sessions[0]) and _is_file(object_.partition("#")[0]):
         right = shlex.join([*sessions[1:], object_, sessions[0]])
         raise InputError("why", "an object before the session", f"tenure why {right}")
-    past = _past(sessions, policy, (target, ceiling, floor, window), model)
-    found = explain(moment(past, o200k(), at_call), object_, shlex.join(sessions))
+    past = _past(sessions, policy, limits, model)
+    answer = explain(moment(past, o200k(), at_call), object_, shlex.join(sessions))
     if json:
-        sys.stdout.buffer.write(visible_json(msgspec.json.format(json_of(found), indent=2)) + b"\n")
+        sys.stdout.buffer.write(visible_json(msgspec.json.format(json_of(answer), indent=2)) + b"\n")
         sys.stdout.buffer.flush()
         return
     console = words.screen()
-    console.print(screen(found, console.width))
+    console.print(screen(answer, console.width))
 
 
-def screen(found: Why, width: int) -> RenderableType:
+def screen(answer: Why, width: int) -> RenderableType:
     """The whole answer."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in rows(found, width):
-        table.add_row(row.label, Text(words.plain(row.text), style="dim" if row.quoted else ""))
-    head = Text.assemble((words.plain(found.thing.handle), "bold"), "  ", title(found, width), no_wrap=True, overflow="ellipsis")
-    return Group("", head, Text(facts(found), style="dim"), "", table)
+    lines = ((row.label, Text(words.plain(row.text), style="dim" if row.quoted else "")) for row in rows(answer, width))
+    head = Text.assemble(
+        (words.plain(answer.thing.handle), "bold"), "  ", title(answer, width), no_wrap=True, overflow="ellipsis"
+    )
+    return Group("", head, Text(facts(answer), style="dim"), "", words.facts(lines, fold=True))
 
 
-def _past(sessions: list[str], policy: str, limits: tuple[str, str, str, str], model: str) -> Past:
+def _past(sessions: list[str], policy: str, limits: Limits, model: str) -> Past:
     if len(sessions) == 1 and (address := own_address(sessions[0])) is not None:
         with own_store(*address) as (store, held):
-            return kept(
-                store, held, _whose(policy, held.terms, store.commits(held.id)), budget_of(*limits) if any(limits) else None
-            )
-    chosen = policy_named(policy or DEFAULT)
-    options = Options(budget=budget_of(*limits, bounded=policy != UNBOUNDED), policy=chosen, model=model, head=None)
+            budget = limits.budget() if limits != Limits() else None
+            return kept(store, held, _policy(policy, held.terms, store.commits(held.id)), budget)
+    options = Options(
+        budget=limits.budget(bounded=policy != UNBOUNDED), policy=policy_named(policy or DEFAULT), model=model, head=None
+    )
     return replayed([source(name) for name in sessions], options, o200k())
 
 
-def _whose(policy: str, terms: str, commits: tuple[Commit, ...]) -> Policy | None:
+def _policy(name: str, terms: str, commits: tuple[Commit, ...]) -> Policy | None:
     """The policy that is asked: the one named, else the conversation's own, else that of the newest commit that a policy of ours made."""
-    if terms and not policy:
+    if terms and not name:
         with suppress(InputError):  # an object of a host's
             return Terms.stored(terms).made("")
-    for commit in () if policy else reversed(commits):
-        try:
+    for commit in () if name else reversed(commits):
+        with suppress(InputError):  # by hand, a plan, an admission
             return policy_named(commit.policy)
-        except InputError:  # by hand, a plan, an admission
-            continue
-    return policy_named(policy or DEFAULT)
+    return policy_named(name or DEFAULT)
 
 
 def _is_file(path: str) -> bool:

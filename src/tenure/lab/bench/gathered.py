@@ -3,7 +3,7 @@
 A folder is one run. Every `outcome.json` below it is a task; whether it was solved is what its own check said, else what the harness wrote beside it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -14,9 +14,10 @@ from tenure.engine.meter.ledger import Spent
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.index import Index
 from tenure.errors import InputError, StoreError
+from tenure.lab.bench.harnesses.swe_bench import resolved_in
 from tenure.lab.bench.measures import Measures, measure
 from tenure.lab.bench.outcome import FILE, Outcome, read_outcome
-from tenure.lab.bench.report import Run
+from tenure.lab.bench.report import Report, Run, report
 from tenure.lab.loading import load, own_address, own_store, source
 from tenure.store.records import Records
 
@@ -150,3 +151,17 @@ def stored_measured(address: str, count: Tokenizer) -> Measures:
         return measure(loaded.index, loaded.read, count)
     with own_store(*found) as (store, sheet):
         return session_measured(store, sheet.id, count)
+
+
+def reported(
+    folders: Iterable[tuple[Path, str]], count: Tokenizer, notes: Iterable[str] = (), *, resolved: Path | None = None
+) -> Report:
+    """The report of the runs in these folders, each with its benchmark's name; `resolved` is SWE-bench's report of solved instances."""
+    solved = resolved_in(resolved) if resolved is not None else None
+    runs: list[Run] = []
+    every = [*notes]
+    for folder, benchmark in folders:
+        found = gathered(folder, count, benchmark=benchmark, resolved=solved)
+        runs += [replace(run, name=str(folder)) for run in found.runs]
+        every += found.notes
+    return report(runs, every)

@@ -1,7 +1,7 @@
-"""How benchmarks are told on terminals: a line for each task as it is done, a column for each condition at the end."""
+"""What `tenure bench` prints: a line for each task as it is done, a column for each condition at the end."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -17,38 +17,31 @@ if TYPE_CHECKING:
 
 NONE: Final = "–"
 NOTE_CHARS: Final = 400
+FINDINGS: Final = 20  # of a session, shown
 
 
-class Progress:
-    """A line for each task. Mutable: it knows which run it is."""
+def line_of_run(sequence: str, condition: str, run: int, runs: int) -> str:
+    """A run that begins."""
+    return f"{sequence}, {condition}" + (f", run {run} of {runs}" if runs > 1 else "")
 
-    def __init__(self, aside: TextIO) -> None:
-        self._aside = aside
 
-    def begin(self, sequence: str, condition: str, run: int, runs: int) -> None:
-        """A run begins."""
-        number = f", run {run} of {runs}" if runs > 1 else ""
-        self._aside.write(f"{sequence}, {condition}{number}\n")
-        self._aside.flush()
-
-    def task(self, step: "Step", outcome: "Outcome", checked: "Checked") -> None:
-        """A task is done, and checked."""
-        why = "" if checked.solved else f": {words.first_line(checked.said, 100)}"
-        ended = "" if outcome.reason == "done" else f", {outcome.reason}"
-        self._aside.write(f"  {'✓' if checked.solved else '✗'} {step.name}: {_figures(outcome)}{ended}{why}\n")
-        self._aside.flush()
+def line_of_task(step: "Step", outcome: "Outcome", checked: "Checked") -> str:
+    """A task that is done, and checked."""
+    why = "" if checked.solved else f": {words.first_line(checked.said, 100)}"
+    ended = "" if outcome.reason == "done" else f", {outcome.reason}"
+    return f"  {'✓' if checked.solved else '✗'} {step.name}: {_figures(outcome)}{ended}{why}"
 
 
 def line_of_instance(name: str, outcome: "Outcome", patch: str) -> str:
-    """An instance of SWE-bench that was played, in one line."""
+    """An instance of SWE-bench that was played."""
     lines = sum(line[:1] in "+-" and line[:3] not in ("+++", "---") for line in patch.splitlines() if line)
     return f"{words.first_line(name, 80)}: {outcome.reason}, {_figures(outcome)}, {lines} changed lines"
 
 
 def _figures(outcome: "Outcome") -> str:
     """What a task took."""
-    counts = ((outcome.commits, "commit", "commits"), (outcome.summaries, "summary", "summaries"))
-    left = "".join(f", {count} {one if count == 1 else more}" for count, one, more in counts if count)
+    left = f", {words.several(outcome.commits, 'commit')}" if outcome.commits else ""
+    left += f", {outcome.summaries} {'summary' if outcome.summaries == 1 else 'summaries'}" if outcome.summaries else ""
     tokens = outcome.usage.prompt + outcome.usage.output
     paid = f", {words.spent(outcome.usd, outcome.unpriced)}" if outcome.usd or outcome.unpriced else ""
     return f"{outcome.calls} calls, {words.short(tokens)} tokens{paid}{left}"
@@ -58,7 +51,12 @@ def tables(report: "Report", console: Console) -> None:
     """A table for each benchmark, a column for each condition."""
     for benchmark in dict.fromkeys(row.benchmark for row in report.rows):
         rows = [row for row in report.rows if row.benchmark == benchmark]
-        console.print(_table(benchmark, rows))
+        table = _columns(words.first_line(benchmark, 60), [row.condition for row in rows])
+        for label, cell in _ROWS:
+            cells = [cell(row) for row in rows]
+            if any(each not in (NONE, "0", "") for each in cells):
+                table.add_row(label, *cells)
+        console.print(table)
         console.print()
     console.print("Means ± standard deviation by run; shares with Wilson's interval at 95 %.", style="dim")
     for note in report.notes:
@@ -68,8 +66,8 @@ def tables(report: "Report", console: Console) -> None:
 def marks_of(measured: "Sequence[tuple[str, Measures]]", console: Console) -> None:
     """The annotation of sessions, a column each."""
     table = _columns("", [address.rpartition("/")[2] for address, _ in measured])
-    for label, said in _MEASURES:
-        table.add_row(label, *(said(each) for _, each in measured))
+    for label, cell in _MEASURES:
+        table.add_row(label, *(cell(each) for _, each in measured))
     console.print(table)
     for address, each in measured:
         findings = [
@@ -82,19 +80,10 @@ def marks_of(measured: "Sequence[tuple[str, Measures]]", console: Console) -> No
         ]
         if findings:
             console.print(words.plain(address), style="bold")
-        for line in findings[:20]:
+        for line in findings[:FINDINGS]:
             console.print(words.plain("  " + words.first_line(line, 200)))
-        if len(findings) > 20:
-            console.print(f"  and {len(findings) - 20} more, in the JSON")
-
-
-def _table(benchmark: str, rows: "Sequence[Row]") -> Table:
-    table = _columns(words.first_line(benchmark, 60), [row.condition for row in rows])
-    for label, said in _ROWS:
-        cells = [said(row) for row in rows]
-        if any(cell not in (NONE, "0", "") for cell in cells):
-            table.add_row(label, *cells)
-    return table
+        if len(findings) > FINDINGS:
+            console.print(f"  and {len(findings) - FINDINGS} more, in the JSON")
 
 
 def _columns(title: str, names: Sequence[str]) -> Table:
@@ -107,11 +96,11 @@ def _columns(title: str, names: Sequence[str]) -> Table:
     return table
 
 
-def _mean(spread: "Spread | None", said: Callable[[float], str]) -> str:
+def _mean(spread: "Spread | None", text: Callable[[float], str]) -> str:
     """A mean, with its spread where there is more than one run."""
     if spread is None:
         return NONE
-    return said(spread.mean) + (f" ± {said(spread.sd)}" if spread.sd is not None else "")
+    return text(spread.mean) + (f" ± {text(spread.sd)}" if spread.sd is not None else "")
 
 
 def _paid(row: "Row") -> str:

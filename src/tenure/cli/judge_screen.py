@@ -21,8 +21,8 @@ DISAGREEMENTS_SHOWN: Final = 6
 WHAT_CHARS: Final = 70
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """What was asked for."""
+class JudgeRequest(Struct, frozen=True, kw_only=True):
+    """What is to be judged."""
 
     model: str
     sessions: tuple[str, ...]
@@ -31,16 +31,16 @@ class Asked(Struct, frozen=True, kw_only=True):
     room: int
 
 
-def report(found: Figures, asked: Asked, unread: Sequence[str], book: Book) -> RenderableType:
+def report(found: Figures, asked: JudgeRequest, unread: Sequence[str], book: Book) -> RenderableType:
     """The screen at the end."""
-    parts: list[RenderableType] = ["", *_titles(asked), "", _rates(found), "", _facts(found, asked, book)]
+    parts: list[RenderableType] = ["", *_titles(asked), "", _rates(found), "", words.facts(_facts(found, asked, book))]
     if found.disagreements:
         parts += ["", *_disagreements(found.disagreements)]
     parts += [Text(words.plain(f"could not be read: {error}"), style="red") for error in unread]
     return Group(*parts)
 
 
-def forecast(asked: Asked, made: Iterable[Forecast], unread: Sequence[str]) -> RenderableType:
+def forecast(asked: JudgeRequest, made: Iterable[Forecast], unread: Sequence[str]) -> RenderableType:
     """What would be asked. `unread` is looked at when all has been made."""
     waiting = tokens = held = 0
     for each in made:
@@ -50,15 +50,16 @@ def forecast(asked: Asked, made: Iterable[Forecast], unread: Sequence[str]) -> R
     listed = prices_for(asked.model.partition(":")[2])
     price = f", about {words.money(tokens * listed.uncached)} for the prompts at list price" if listed.known else ""
     known = f"; {held} more have a verdict already" if held else ""
-    lines = [Text(f"{waiting} question{_s(waiting)} to {words.plain(asked.model)}, {words.short(tokens)} tokens{price}{known}")]
+    lines = [
+        Text(f"{waiting} question{words.s(waiting)} to {words.plain(asked.model)}, {words.short(tokens)} tokens{price}{known}")
+    ]
     lines.append(Text("Answers come on top, and two questions for each pair that an A/B judge compares.", style="dim"))
     return Group(*lines, *(Text(words.plain(f"could not be read: {error}"), style="red") for error in unread))
 
 
-def _titles(asked: Asked) -> Iterator[Text]:
-    names = ", ".join(Path(name).name for name in asked.sessions[:3])
-    more = f" and {len(asked.sessions) - 3} more" if len(asked.sessions) > 3 else ""
-    yield Text.assemble((words.plain(names) + more, "bold"), f"  cut {asked.cuts} times, {words.share(asked.prune)} to leave")
+def _titles(asked: JudgeRequest) -> Iterator[Text]:
+    names = (words.plain(words.names(asked.sessions)), "bold")
+    yield Text.assemble(names, f"  cut {asked.cuts} times, {words.share(asked.prune)} to leave")
     rule = " (a rule, no model: the mechanical detector on what its question shows)" if asked.model == STAND_IN else ""
     yield Text(f"judged by {words.plain(asked.model)}{rule}, questions of at most {words.short(asked.room)} tokens", style="dim")
 
@@ -66,7 +67,7 @@ def _titles(asked: Asked) -> Iterator[Text]:
 def _rates(found: Figures) -> Table:
     """A row for each policy; a column for failures only where there are any, so that 80 columns are enough."""
     fails = any(row.failed + row.not_asked for row in found.rows)
-    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False)
+    table = words.table()
     table.add_column("policy", no_wrap=True, overflow="ellipsis", max_width=13 if fails else 20)
     for name in ("pruned", "no impact", "", "95 %", "unsure", *(("failed",) if fails else ()), "detector"):
         table.add_column(name, justify="right", no_wrap=True, min_width=len(name))
@@ -85,16 +86,7 @@ def _rates(found: Figures) -> Table:
     return table
 
 
-def _facts(found: Figures, asked: Asked, book: Book) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for name, told in _told(found, asked, book):
-        table.add_row(name, told)
-    return table
-
-
-def _told(found: Figures, asked: Asked, book: Book) -> Iterator[tuple[str, RenderableType]]:
+def _facts(found: Figures, asked: JudgeRequest, book: Book) -> Iterator[tuple[str, RenderableType]]:
     losses = "; ".join(
         f"{row.policy}: " + ", ".join(f"{kind} {count}" for kind, count in row.categories.items())
         for row in found.rows
@@ -115,12 +107,15 @@ def _told(found: Figures, asked: Asked, book: Book) -> Iterator[tuple[str, Rende
     if found.failures:
         first, count = next(iter(found.failures.items()))
         more = len(found.failures) - 1
-        told = f"{count} × {words.first_line(first, 160)}" + (
-            f"; and {more} other reason{_s(more)} (--json has all)" if more else ""
+        text = f"{count} × {words.first_line(first, 160)}" + (
+            f"; and {more} other reason{words.s(more)} (--json has all)" if more else ""
         )
-        yield "failed", Text(told, style="yellow")
+        yield "failed", Text(text, style="yellow")
     if (skipped := sum(row.not_asked for row in found.rows)) > 0:
-        yield "not asked", Text(f"{skipped} case{_s(skipped)}, after failures in a row; run it again to go on", style="yellow")
+        yield (
+            "not asked",
+            Text(f"{skipped} case{words.s(skipped)}, after failures in a row; run it again to go on", style="yellow"),
+        )
     if asked.cuts > 1:
         yield "", Text("Cuts of one session are not independent: intervals over few sessions are too narrow.", style="dim")
 
@@ -128,7 +123,7 @@ def _told(found: Figures, asked: Asked, book: Book) -> Iterator[tuple[str, Rende
 def _agreement(found: Figures) -> str:
     each = found.agreement
     kappa = f", kappa {each.kappa:.2f}" if each.kappa is not None else ""
-    hidden = f"; {found.hidden} lost need{_s(found.hidden)} that no question had room to show" if found.hidden else ""
+    hidden = f"; {found.hidden} lost need{words.s(found.hidden)} that no question had room to show" if found.hidden else ""
     return (
         f"with the detector on {each.both + each.neither} of {each.cases}{kappa}: impact by both {each.both}, by the judge alone "
         f"{each.judge_only}, by the detector alone {each.detector_only}, by neither {each.neither}{hidden}"
@@ -163,33 +158,33 @@ def _calibrated(each: Against) -> str:
 def _orders(found: Figures) -> str:
     bias = found.bias
     return (
-        f"{bias.pairs} pair{_s(bias.pairs)} asked both ways: {bias.flipped} flipped with the order, {bias.unsteady} a tie in one order only; of replies that "
+        f"{bias.pairs} pair{words.s(bias.pairs)} asked both ways: {bias.flipped} flipped with the order, {bias.unsteady} a tie in one order only; of replies that "
         f"prefer anything {_of(bias.first)} prefer what comes first (p {_p(bias.p)})"
     )
 
 
 def _cost(found: Figures, book: Book) -> str:
-    told = _spent(found.spent)
+    text = _spent(found.spent)
     if found.remembered.questions:
-        told += f"; {found.remembered.questions} answer{_s(found.remembered.questions)} remembered, {words.spent(found.remembered.usd, found.remembered.unpriced)} when asked for"
+        text += f"; {found.remembered.questions} answer{words.s(found.remembered.questions)} remembered, {words.spent(found.remembered.usd, found.remembered.unpriced)} when asked for"
     if found.repaired:
-        told += f"; {found.repaired} asked again because the first reply could not be read"
+        text += f"; {found.repaired} asked again because the first reply could not be read"
     if book.unread:
-        told += f"; left out of {words.plain(book.path)}: {book.unread} line{_s(book.unread)} that can be no verdict"
-    return told
+        text += f"; left out of {words.plain(book.path)}: {book.unread} line{words.s(book.unread)} that can be no verdict"
+    return text
 
 
 def _spent(spent: Spent) -> str:
     if not spent.questions:
         return "nothing was asked"
     usage = spent.usage
-    told = f"{spent.questions} question{_s(spent.questions)}, {words.short(usage.prompt)} tokens in, {words.short(usage.output)} out, {words.spent(spent.usd, spent.unpriced)}"
+    text = f"{spent.questions} question{words.s(spent.questions)}, {words.short(usage.prompt)} tokens in, {words.short(usage.output)} out, {words.spent(spent.usd, spent.unpriced)}"
     unknown = [
         f"{count} without {what}"
         for count, what in ((spent.unreported, "reported usage"), (spent.unpriced, "a known price"))
         if count
     ]
-    return told + (f" ({', '.join(unknown)})" if unknown else "")
+    return text + (f" ({', '.join(unknown)})" if unknown else "")
 
 
 def _disagreements(found: Sequence[Disagreement]) -> Iterator[RenderableType]:
@@ -231,10 +226,6 @@ def _interval(share: Share) -> str:
 def _of(share: Share) -> str:
     """`8 of 9 (88.9 %, 56.5 – 98.0)`."""
     return f"{share.hits:g} of {share.of}" + (f" ({_share(share)}, {_interval(share)})" if share.of else "")
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def _p(value: float) -> str:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tenure.cli.asked import SESSION_HELP, Light, StoreAt
-from tenure.cli.talking import is_interactive
+from tenure.cli.main import is_interactive
+from tenure.cli.options import SESSION_HELP, Light, StoreAt
 from tenure.errors import InputError
 
 

@@ -1,0 +1,246 @@
+"""Options that several commands share, with the same name and meaning in each; those that go together are a group, taken as one value."""
+
+import inspect
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, cast
+
+import typer
+
+from tenure.engine.lifecycle.budget import Budget, parse_tokens
+from tenure.engine.record.visible import visible_json
+from tenure.errors import InputError, StoreError
+
+if TYPE_CHECKING:
+    from tenure.agent.settings import Settings
+
+DEFAULT_CEILING: Final = "80k"  # CWL paper, section 5: where the cost fell and accuracy did not
+STDOUT: Final = "-"
+SESSION_HELP: Final = "A session file of any known agent, or a Tenure store; `tenure sessions` lists what is on this machine."
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        envvar="TENURE_MODEL",
+        help="The model, such as anthropic:claude-opus-4-5, openai:gpt-5, ollama:qwen3 or scripted:FILE.",
+    ),
+]
+BaseUrl = Annotated[str, typer.Option(metavar="URL", help="The address of a compatible server.")]
+Fields = Annotated[
+    str,
+    typer.Option(metavar="JSON", help='More settings of the provider\'s API, such as {"reasoning": {"effort": "low"}}.'),
+]
+StoreAt = Annotated[str, typer.Option(metavar="PLACE", help="Where sessions are stored: a file or a database URL.")]
+Light = Annotated[bool, typer.Option("--light", help="Use the light theme.")]
+Target = Annotated[str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")]
+Ceiling = Annotated[
+    str, typer.Option(metavar="TOKENS", help="Never send more than this. Default: 80k, unless --target is given.")
+]
+PricedAs = Annotated[
+    str, typer.Option("--model", "-m", metavar="MODEL", help="Price and count as this model. Default: the model in the log.")
+]
+HeadTokens = Annotated[
+    str,
+    typer.Option(
+        metavar="TOKENS",
+        help="Tokens of system prompt and tools, which most logs leave out. Default: what the reported usage reveals.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits of a recorded session's window."""
+
+    target: Target = ""
+    ceiling: Ceiling = ""
+    floor: Annotated[str, typer.Option(metavar="TOKENS", help="Evict down to this. Default: 60% of the limit.")] = ""
+    window: Annotated[
+        str, typer.Option(metavar="TOKENS", help="The model's context window, less the room for its reply. Default: 180k.")
+    ] = ""
+
+    def budget(self, *, bounded: bool = True) -> Budget:
+        """The budget; without any limit, the default ceiling if it is to be `bounded`. Raises InputError for nonsense."""
+        limit = self.ceiling or ("" if self.target or not bounded else DEFAULT_CEILING)
+        return Budget.parse(
+            target=self.target or None, ceiling=limit or None, floor=self.floor or None, window=self.window or None
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """The model and the session of the agent."""
+
+    model: Model = ""
+    base_url: BaseUrl = ""
+    go_on: Annotated[bool, typer.Option("--continue", "-c", help="Continue the newest session of this folder.")] = False
+    resume: Annotated[str, typer.Option(metavar="ID", help="Continue this session.")] = ""
+    store: StoreAt = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permissions:
+    """What the agent may do."""
+
+    approve: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE", help="What needs no approval: ask (reading only), edits, all. read-only refuses every change."
+        ),
+    ] = "ask"
+    sandbox: Annotated[
+        bool,
+        typer.Option(
+            "--sandbox", help="Run every command in a sandbox (bubblewrap or Landlock): only the folder is writable, no network."
+        ),
+    ] = False
+    network: Annotated[bool, typer.Option("--network", help="Allow the network in the sandbox.")] = False
+    allow_outside: Annotated[
+        bool, typer.Option("--allow-outside", help="Let commands that you allowed change files outside the folder too.")
+    ] = False
+    no_snapshots: Annotated[
+        bool,
+        typer.Option("--no-snapshots", help="Keep no copy of the files before each change: `tenure rewind` has nothing to undo."),
+    ] = False
+    follow_links: Annotated[
+        bool,
+        typer.Option(
+            "--follow-links", help="Read instruction files and skills of the folder that are links to files outside it."
+        ),
+    ] = False
+    mcp: Annotated[Path | None, typer.Option(metavar="FILE", help="A JSON file of MCP servers.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowOptions:
+    """The policy and the limits of the agent's window. Without a limit the usual budget holds."""
+
+    policy: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The eviction policy: provenance, cwl, tiered or none. Default: the session's own."),
+    ] = ""
+    target: Target = ""
+    ceiling: Annotated[str, typer.Option("--ceiling", metavar="TOKENS", help="Never send more than this.")] = ""
+    window: Annotated[
+        str,
+        typer.Option(
+            "--window",
+            metavar="TOKENS",
+            help="The model's context window. Default: as the price list says, at most 180k, less room for a reply.",
+        ),
+    ] = ""
+
+    def budget(self, model: str, base_url: str) -> Budget | None:
+        """The budget; None when there is no limit. A share is of the model's window unless one is given. Raises InputError."""
+        from tenure.agent.catalogue import chosen
+
+        if not (self.target or self.ceiling or self.window):
+            return None
+        window = self.window
+        if not window and model:
+            choice = chosen(model, base_url=base_url)
+            window = str(choice.window - choice.reserve)
+        return Budget.parse(target=self.target or None, ceiling=self.ceiling or None, window=window or None)
+
+
+def settings_of(context: typer.Context, session: SessionOptions, may: Permissions, window: WindowOptions) -> "Settings":
+    """The agent's settings. The environment's model is for new sessions: one that goes on keeps its own. Raises InputError."""
+    from tenure.agent.approval import Mode
+    from tenure.agent.settings import Settings
+
+    if may.approve not in tuple(Mode):
+        raise InputError("--approve", repr(may.approve), ", ".join(Mode))
+    given = context.get_parameter_source("model")
+    keeps_own = (session.go_on or session.resume) and given is not None and given.name == "ENVIRONMENT"
+    model = "" if keeps_own else session.model
+    return Settings(
+        folder=Path.cwd(),
+        model=model,
+        base_url=session.base_url,
+        resume=session.resume,
+        newest=session.go_on,
+        store=session.store,
+        budget=window.budget(model, session.base_url),
+        policy=window.policy,
+        mode=Mode(may.approve),
+        sandbox=may.sandbox,
+        network=may.network,
+        allow_outside=may.allow_outside,
+        snapshots=not may.no_snapshots,
+        follow_links=may.follow_links,
+        servers=may.mcp,
+    )
+
+
+def flat(command: Callable[..., object]) -> Callable[..., object]:
+    """A command with the fields of its groups as options of their own, which is how typer takes them."""
+    groups: dict[str, type] = {}
+    parameters: list[inspect.Parameter] = []
+    for each in inspect.signature(command, eval_str=True).parameters.values():
+        if is_dataclass(each.annotation):
+            groups[each.name] = cast(type, each.annotation)
+            parameters += inspect.signature(groups[each.name], eval_str=True).parameters.values()
+        else:
+            parameters.append(each)
+
+    @wraps(command)
+    def called(**given: Any) -> object:
+        values = {name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()}
+        return command(**given, **values)
+
+    keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    called.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called
+
+
+def head_of(tokens: str) -> int | None:
+    """None for what the log's reports reveal. Raises InputError for what is no number of tokens."""
+    if not tokens.strip():
+        return None
+    return 0 if tokens.strip() == "0" else parse_tokens("--head-tokens", tokens, of=None)
+
+
+def fields_of(text: str) -> dict[str, object]:
+    """Settings given as a JSON object. Raises InputError for what is none."""
+    from tenure.apis.json_text import load, object_of
+
+    return dict(object_of(load(text, "--fields"), "--fields")) if text.strip() else {}
+
+
+class _VisibleOutput:
+    """Standard output, which may be a terminal: JSON is written so that no terminal obeys it, and means the same."""
+
+    def write(self, encoded: bytes) -> int:
+        """Write some whole lines of JSON."""
+        return sys.stdout.buffer.write(visible_json(encoded))
+
+    def flush(self) -> None:
+        """Flush standard output."""
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def output(path: str) -> Generator[IO[bytes] | None]:
+    """The file of that path, `-` for standard output; None without a path. Raises StoreError where it cannot be written."""
+    if not path:
+        yield None
+    elif path == STDOUT:
+        yield cast(IO[bytes], _VisibleOutput())
+        sys.stdout.buffer.flush()
+    else:
+        try:
+            with Path(path).open("wb") as file:
+                yield file
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from error
