@@ -1,4 +1,4 @@
-"""What clipping costs: `python bench/clipping.py [SHAPE...]` recognises and clips about 5 MB of generated texts per shape in `tenure.engine.clip`.
+"""What clipping costs: `python bench/clipping.py [SHAPE...]` recognises and clips about 5 MB of generated texts per shape of `tenure.engine.clip.clip.SHAPES`.
 
 Each text's MB/s stand beside those of `json.loads` in the same minute, since machines and their neighbours differ; then each shape's worst.
 """
@@ -8,13 +8,10 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
-from importlib import import_module
-from pkgutil import iter_modules
+from collections.abc import Callable
 
-import tenure.engine.clip
-from tenure.engine.clip.filling import weighed
-from tenure.engine.clip.shape import Shape
+from tenure.engine.clip.clip import SHAPES
+from tenure.engine.clip.shape import weighed
 from tenure.engine.meter.tokens import o200k
 
 SIZE = 5_000_000  # characters
@@ -231,16 +228,6 @@ TEXTS: dict[str, str | Callable[[random.Random, int], str]] = {
 }
 
 
-def shapes() -> Iterator[Shape]:
-    """Every shape in the room."""
-    for module in iter_modules(tenure.engine.clip.__path__):
-        loaded = import_module(f"tenure.engine.clip.{module.name}")
-        for kind in vars(loaded).values():
-            own = isinstance(kind, type) and kind.__module__ == loaded.__name__ and not getattr(kind, "_is_protocol", False)
-            if own and all(hasattr(kind, member) for member in ("name", "fits", "shaped")):
-                yield kind()
-
-
 def yardstick() -> float:
     """What `json.loads` reads at present, in MB/s."""
     document = json.dumps([{"id": n, "v": n * 7, "t": "abc def"} for n in range(40_000)])
@@ -263,7 +250,7 @@ def main(names: list[str]) -> None:
     texts = {label: text(of).split("\n") for label, of in TEXTS.items() if callable(of)}
     gc.freeze()  # the texts themselves are not what is measured
     worst: dict[str, tuple[float, float, str]] = {}  # MB/s, times the yardstick, text
-    for shape in shapes():
+    for shape in SHAPES:
         if names and shape.name not in names:
             continue
         refused = 0.0
@@ -272,8 +259,8 @@ def main(names: list[str]) -> None:
                 refused = max(refused, fastest(lambda shape=shape, lines=lines: shape.fits(lines)))
                 continue
             beside = yardstick()
-            took = fastest(lambda shape=shape, lines=lines: shape.fits(lines) and shape.shaped(lines, ROOM, o200k()))
-            shaped = shape.shaped(lines, ROOM, o200k())
+            took = fastest(lambda shape=shape, lines=lines: shape.fits(lines) and shape.choose(lines, ROOM, o200k()))
+            shaped = shape.choose(lines, ROOM, o200k())
             speed = (sum(map(len, lines)) + len(lines)) / 1e6 / took
             kept = "nothing" if shaped is None else f"{weighed(lines, shaped.pieces, o200k()):6,} tokens"
             print(f"{shape.name:12} {label:30} {speed:8.1f} MB/s, {speed / beside:6.2f} of json.loads, kept {kept}")

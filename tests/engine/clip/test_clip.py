@@ -152,6 +152,6 @@ def test_any_text_is_clipped_honestly_or_shown_whole(text: str, times: int, room
     assert found.text.startswith(sign)
     for shape in SHAPES:
         lines = whole.split("\n")
-        shaped = shape.shaped(lines, room, COUNT) if shape.fits(lines) else None
+        shaped = shape.choose(lines, room, COUNT) if shape.fits(lines) else None
         kept = [piece for piece in shaped.pieces if isinstance(piece, Keep)] if shaped else []
         assert all(first.stop <= then.start for first, then in pairwise(kept))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.clip.diff import ADDED, CONTEXT, FILE, HUNK, REMOVED, SHAPE, fair, read
-from tenure.engine.clip.filling import weighed
-from tenure.engine.clip.shape import Keep, Note, Shaped
+from tenure.engine.clip import diff
+from tenure.engine.clip.diff import ADDED, CONTEXT, FILE, HUNK, REMOVED, read
+from tenure.engine.clip.shape import Keep, Note, Shaped, fair, weighed
 from tenure.engine.meter.tokens import o200k
 
 COUNT = o200k()
@@ -59,7 +59,7 @@ COMBINED = [
 
 
 def shaped(lines: Sequence[str], room: int) -> Shaped:
-    found = SHAPE.shaped(lines, room, COUNT)
+    found = diff.choose(lines, room, COUNT)
     assert found is not None
     return found
 
@@ -93,7 +93,7 @@ def seen(lines: Sequence[str], room: int) -> list[str]:
     ],
 )
 def test_what_git_and_diff_print_is_a_diff(lines: list[str]) -> None:
-    assert SHAPE.fits(lines)
+    assert diff.fits(lines)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_what_git_and_diff_print_is_a_diff(lines: list[str]) -> None:
     ],
 )
 def test_bullets_listings_and_numbered_files_are_no_diffs(lines: list[str]) -> None:
-    assert not SHAPE.fits(lines)
+    assert not diff.fits(lines)
 
 
 # How it is read
@@ -256,7 +256,7 @@ def test_a_file_changed_in_many_commits_is_named_once() -> None:
 
 
 def test_a_room_for_less_than_one_file_name_is_none() -> None:
-    assert SHAPE.shaped(file("src/a.py", hunk(changes(90))), 3, COUNT) is None
+    assert diff.choose(file("src/a.py", hunk(changes(90))), 3, COUNT) is None
 
 
 # Laws
@@ -281,7 +281,7 @@ DAMAGED = st.tuples(DIFFS, st.lists(st.tuples(st.integers(0, 400), WORDS), max_s
 @settings(max_examples=150, deadline=None)
 @given(st.one_of(DIFFS, DAMAGED), st.integers(10, 1_500))
 def test_kept_lines_ascend_and_what_is_shown_fits_the_room(lines: list[str], room: int) -> None:
-    found = SHAPE.shaped(lines, room, COUNT)
+    found = diff.choose(lines, room, COUNT)
     if found is None:
         return
     at = 0
@@ -328,7 +328,7 @@ def test_fair_parts_give_nobody_more_than_wanted_and_nothing_away(wants: list[in
 )
 def test_hostile_lines_are_harmless(line: str) -> None:
     lines = [line, *file("a.py", hunk(changes(3))), line]
-    SHAPE.fits(lines)
-    found = SHAPE.shaped(lines, 300, COUNT)
+    diff.fits(lines)
+    found = diff.choose(lines, 300, COUNT)
     assert found is not None
     assert "diff --git a/a.py b/a.py" in [lines[at] for at in kept(found)]

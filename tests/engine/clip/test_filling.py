@@ -4,9 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure.engine.clip.clip import clip
-from tenure.engine.clip.filling import NOTE, runs, weighed
 from tenure.engine.clip.setting import Clip
-from tenure.engine.clip.shape import Note, Piece
+from tenure.engine.clip.shape import NOTE, Note, Piece, ranges, weighed
 from tenure.engine.meter.tokens import o200k
 
 COUNT = o200k()
@@ -23,8 +22,8 @@ def test_what_is_reserved_for_a_line_of_a_note_is_no_less_than_what_stands_befor
 @settings(deadline=None)
 def test_pieces_weigh_at_least_what_they_print(kept: set[int], notes: list[str]) -> None:
     lines = [f"line {n} of a text that was not chosen for its beauty" for n in range(60)]
-    pieces: tuple[Piece, ...] = (*runs(sorted(kept)), *(Note(text) for text in notes))
-    alone = COUNT("\n".join(line for piece in runs(sorted(kept)) for line in lines[piece.start : piece.stop]))
+    pieces: tuple[Piece, ...] = (*ranges(kept), *(Note(text) for text in notes))
+    alone = COUNT("\n".join(line for piece in ranges(kept) for line in lines[piece.start : piece.stop]))
     assert weighed(lines, pieces, COUNT) >= alone + sum(COUNT(text) + 6 * len(text.split("\n")) for text in notes) - 2 * len(
         notes
     )

@@ -1,15 +1,13 @@
-import html
 import re
+from html import escape
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.clip.html import Html
+from tenure.engine.clip import html
 from tenure.engine.clip.shape import Note, Shaped
 from tenure.engine.meter.tokens import o200k
-
-SHAPE = Html()
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -41,7 +39,7 @@ PAGE = """<!DOCTYPE html>
 
 
 def clip(text: str, room: int = 1_000) -> Shaped | None:
-    return SHAPE.shaped(text.split("\n"), room, o200k())
+    return html.choose(text.split("\n"), room, o200k())
 
 
 def read(text: str, room: int = 1_000) -> str:
@@ -70,7 +68,7 @@ def page(body: str) -> str:
     ids=["page", "lower case", "headers", "xhtml", "old", "rss", "atom"],
 )
 def test_a_page_is_recognised(text: str) -> None:
-    assert SHAPE.fits(text.split("\n"))
+    assert html.fits(text.split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +95,7 @@ def test_a_page_is_recognised(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_page_is_left_to_others(text: str) -> None:
-    assert not SHAPE.fits(text.split("\n"))
+    assert not html.fits(text.split("\n"))
 
 
 def test_a_page_is_shown_as_its_text() -> None:
@@ -237,13 +235,13 @@ def test_a_reference_of_a_million_digits_is_one_character() -> None:
 @settings(max_examples=300)
 def test_any_markup_is_shown_within_the_room(parts: list[str], room: int) -> None:
     lines = ("<html>" + "".join(parts)).split("\n")
-    shaped = SHAPE.shaped(lines, room, o200k())
+    shaped = html.choose(lines, room, o200k())
     if shaped is not None:
         (note,) = shaped.pieces
         assert isinstance(note, Note)
         assert note.text.strip()
         assert o200k()(note.text) <= 1.1 * room
-        assert shaped == Html().shaped(lines, room, o200k())
+        assert shaped == html.choose(lines, room, o200k())
 
 
 WORDS = st.text(alphabet="abcdefgh <>&\"'é", min_size=1, max_size=30).filter(lambda words: bool(words.strip()))
@@ -251,7 +249,7 @@ WORDS = st.text(alphabet="abcdefgh <>&\"'é", min_size=1, max_size=30).filter(la
 
 @given(paragraphs=st.lists(WORDS, min_size=1, max_size=20))
 def test_every_paragraph_of_a_page_that_fits_is_shown_word_for_word(paragraphs: list[str]) -> None:
-    shown = read(page("".join(f"<p>{html.escape(words)}</p>" for words in paragraphs)), 5_000).split("\n")
+    shown = read(page("".join(f"<p>{escape(words)}</p>" for words in paragraphs)), 5_000).split("\n")
     assert all(" ".join(words.split()) in shown for words in paragraphs)
 
 

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.clip.json_shape import JsonShape
+from tenure.engine.clip import json_shape
 from tenure.engine.clip.shape import Keep, Note, Shaped
 from tenure.engine.meter.tokens import o200k
 
-SHAPE = JsonShape()
 LEFT_OUT = re.compile(r"([\d,]+) of ([\d,]+) (?:items?|members?|documents?) left out")
 
 VALUES = st.recursive(
@@ -35,8 +34,8 @@ def mini(value: object) -> str:
 
 def clip(text: str, room: int = 300) -> Shaped:
     lines = text.split("\n")
-    assert SHAPE.fits(lines)
-    shaped = SHAPE.shaped(lines, room, o200k())
+    assert json_shape.fits(lines)
+    shaped = json_shape.choose(lines, room, o200k())
     assert shaped is not None
     return shaped
 
@@ -71,7 +70,7 @@ def kept(text: str, room: int = 300) -> str:
     ids=["pretty", "minified", "lines", "stream", "headers", "prelude", "tail", "breaks off", "nan", "repeated keys"],
 )
 def test_json_is_recognised(text: str) -> None:
-    assert SHAPE.fits(text.split("\n"))
+    assert json_shape.fits(text.split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -104,14 +103,14 @@ def test_json_is_recognised(text: str) -> None:
 )  # fmt: skip
 def test_what_is_no_json_is_left_to_others(text: str) -> None:
     lines = text.split("\n")
-    assert not SHAPE.fits(lines)
-    assert SHAPE.shaped(lines, 300, o200k()) is None
+    assert not json_shape.fits(lines)
+    assert json_shape.choose(lines, 300, o200k()) is None
 
 
 def test_pretty_printed_lines_are_kept_as_they_are() -> None:
     text = pretty({"total": 1e100, "items": [issue(n, ratio=1.50) for n in range(200)], "next": None})
     lines = text.replace("1.5,", "1.50,").split("\n")
-    shaped = SHAPE.shaped(lines, 300, o200k())
+    shaped = json_shape.choose(lines, 300, o200k())
     assert shaped is not None
     assert [each for each in shaped.pieces if isinstance(each, Keep)]
     assert lines[0] == "{"
@@ -238,7 +237,7 @@ def test_keys_are_not_reordered_and_numbers_not_reformatted() -> None:
 
 @pytest.mark.parametrize("room", [0, 1, 5, 15])
 def test_too_small_a_room_shows_nothing(room: int) -> None:
-    assert SHAPE.shaped(pretty([issue(n) for n in range(50)]).split("\n"), room, o200k()) is None
+    assert json_shape.choose(pretty([issue(n) for n in range(50)]).split("\n"), room, o200k()) is None
 
 
 @pytest.mark.parametrize(
@@ -264,16 +263,16 @@ def test_too_small_a_room_shows_nothing(room: int) -> None:
 )  # fmt: skip
 def test_hostile_text_is_harmless(text: str) -> None:
     lines = text.split("\n")
-    SHAPE.fits(lines)
-    shaped = SHAPE.shaped(lines, 400, o200k())
+    json_shape.fits(lines)
+    shaped = json_shape.choose(lines, 400, o200k())
     if shaped is not None:
         assert o200k()(shown(lines, shaped)) <= 440
 
 
 def _lawful(text: str, room: int) -> None:
     lines = text.split("\n")
-    shaped = SHAPE.shaped(lines, room, o200k())
-    assert SHAPE.fits(lines) or shaped is None
+    shaped = json_shape.choose(lines, room, o200k())
+    assert json_shape.fits(lines) or shaped is None
     if shaped is None:
         return
     assert o200k()(shown(lines, shaped)) <= 1.1 * room
@@ -292,7 +291,7 @@ def _lawful(text: str, room: int) -> None:
 @settings(max_examples=200)
 def test_documents_of_any_form_are_shown_within_the_room(value: object, layout: dict[str, object], room: int) -> None:
     text = json.dumps(value, **layout)
-    assert SHAPE.fits(text.split("\n"))
+    assert json_shape.fits(text.split("\n"))
     _lawful(text, room)
 
 
@@ -341,7 +340,7 @@ def test_the_counts_of_what_is_left_out_add_up(size: int, room: int) -> None:
 @given(value=st.lists(VALUES, max_size=20), layout=LAYOUTS, room=st.integers(0, 300))
 def test_the_same_text_is_shown_alike(value: object, layout: dict[str, object], room: int) -> None:
     lines = json.dumps(value, **layout).split("\n")
-    assert SHAPE.shaped(lines, room, o200k()) == JsonShape().shaped(lines, room, o200k())
+    assert json_shape.choose(lines, room, o200k()) == json_shape.choose(lines, room, o200k())
 
 
 def test_of_items_with_thousands_of_keys_the_commonest_are_described() -> None:

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.clip.filling import weighed
-from tenure.engine.clip.listing import Listing
-from tenure.engine.clip.shape import Keep, Note, Shaped
+from tenure.engine.clip import listing
+from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
 from tenure.engine.meter.tokens import o200k
 
 
@@ -31,7 +30,7 @@ def long(n: int, where: str = "") -> list[str]:
 
 def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
     """The listing's shape, and all that the reader sees of it."""
-    shaped = Listing().shaped(lines, room, o200k())
+    shaped = listing.choose(lines, room, o200k())
     assert shaped is not None
     parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
     return shaped, "\n".join(parts)
@@ -89,12 +88,12 @@ OTHERS = {
 
 @pytest.mark.parametrize("kind", LISTINGS)
 def test_every_kind_of_listing_is_recognised(kind: str) -> None:
-    assert Listing().fits(LISTINGS[kind])
+    assert listing.fits(LISTINGS[kind])
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_only_looks_like_a_listing_is_not_taken_for_one(other: str) -> None:
-    assert not Listing().fits(OTHERS[other])
+    assert not listing.fits(OTHERS[other])
 
 
 def test_paths_become_a_tree_that_names_them_all() -> None:
@@ -196,8 +195,7 @@ def test_laws_of_shaped_sections(counts: list[int], room: int) -> None:
 
 def laws(lines: list[str], room: int) -> Shaped | None:
     """Ranges ascend without overlap, and what is shown fits."""
-    listing = Listing()
-    shaped = listing.shaped(lines, room, o200k()) if listing.fits(lines) else None
+    shaped = listing.choose(lines, room, o200k()) if listing.fits(lines) else None
     if shaped is None:
         return None
     ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]
@@ -216,7 +214,7 @@ def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
     "line", ["a" * 3_000_000, "a/" * 1_500_000, "│   " * 750_000, " " * 3_000_000, "- " * 1_500_000, "\x00" * 3_000_000]
 )
 def test_gigantic_lines_are_refused_in_no_time(line: str) -> None:
-    assert not Listing().fits([line] * 20)
+    assert not listing.fits([line] * 20)
 
 
 def test_a_tree_nested_very_deeply_is_harmless() -> None:

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.clip.filling import weighed
-from tenure.engine.clip.log import SHAPE
-from tenure.engine.clip.log_failures import read
+from tenure.engine.clip import log
+from tenure.engine.clip.log_failures import LogReading
 from tenure.engine.clip.log_lines import (
     ERROR,
     OTHER,
@@ -20,7 +19,7 @@ from tenure.engine.clip.log_lines import (
     classified,
     errors_in_long_lines,
 )
-from tenure.engine.clip.shape import Keep, Note, Shaped
+from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
 from tenure.engine.meter.tokens import o200k
 
 COUNT = o200k()
@@ -75,7 +74,7 @@ JAVA = """\
 Exception in thread "main" java.lang.RuntimeException: wrapped
 \tat com.example.Main.main(Main.java:9)
 Caused by: java.io.IOException: disk is gone
-\tat com.example.Disk.read(Disk.java:77)
+\tat com.example.Disk.LogReading(Disk.java:77)
 \t... 1 more"""
 
 GO = """\
@@ -117,7 +116,7 @@ def info(size: int, start: int = 0) -> list[str]:
 
 
 def shaped(lines: Sequence[str], room: int) -> Shaped:
-    found = SHAPE.shaped(lines, room, COUNT)
+    found = log.choose(lines, room, COUNT)
     assert found is not None
     return found
 
@@ -139,7 +138,7 @@ def seen(lines: Sequence[str], room: int) -> str:
 
 @pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES)
 def test_a_service_log_with_a_trace_is_a_log(trace: str) -> None:
-    assert SHAPE.fits([*info(50), *trace.split("\n"), *info(50)])
+    assert log.fits([*info(50), *trace.split("\n"), *info(50)])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +163,7 @@ def test_a_service_log_with_a_trace_is_a_log(trace: str) -> None:
     ],
 )
 def test_the_output_of_runners_builds_and_services_is_a_log(lines: list[str]) -> None:
-    assert SHAPE.fits(lines)
+    assert log.fits(lines)
 
 
 SOURCE = """\
@@ -215,7 +214,7 @@ def main():
     ],
 )
 def test_files_prose_json_and_diffs_are_no_logs(lines: list[str]) -> None:
-    assert not SHAPE.fits(lines)
+    assert not log.fits(lines)
 
 
 # What a line is
@@ -299,11 +298,11 @@ def test_a_failure_is_shown_with_its_whole_trace(trace: str) -> None:
 
 @pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES)
 def test_a_trace_is_one_failure(trace: str) -> None:
-    log = read([*info(3), *trace.split("\n"), *info(3)])
-    assert [(block.start, block.stop) for block in log.blocks][:1] == [
+    reading = LogReading([*info(3), *trace.split("\n"), *info(3)])
+    assert [(block.start, block.stop) for block in reading.blocks][:1] == [
         (3, 3 + trace.count("\n") + (0 if "exit status" in trace else 1))
     ]
-    assert len(log.blocks) == 1
+    assert len(reading.blocks) == 1
 
 
 def test_passing_tests_become_a_count_and_the_failure_stays_whole() -> None:
@@ -390,7 +389,7 @@ def test_both_ends_are_shown() -> None:
 
 
 def test_a_log_that_says_nothing_of_an_outcome_is_left_to_head_and_tail() -> None:
-    assert SHAPE.shaped(info(3_000), 500, COUNT) is None
+    assert log.choose(info(3_000), 500, COUNT) is None
 
 
 def test_an_error_line_longer_than_the_room_is_counted_and_left_out() -> None:
@@ -434,7 +433,7 @@ ANY = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(ANY, st.integers(20, 1_500))
 def test_kept_lines_ascend_and_what_is_shown_fits_the_room(lines: list[str], room: int) -> None:
-    found = SHAPE.shaped(lines, room, COUNT)
+    found = log.choose(lines, room, COUNT)
     if found is None:
         return
     at = 0
@@ -448,9 +447,9 @@ def test_kept_lines_ascend_and_what_is_shown_fits_the_room(lines: list[str], roo
 @settings(max_examples=100, deadline=None)
 @given(ANY)
 def test_every_failure_is_shown_with_its_trace_while_room_lasts(lines: list[str]) -> None:
-    found = SHAPE.shaped(lines, 40_000, COUNT)
-    log = read(lines)
-    failures = {at for block in log.blocks for at in range(block.start, block.stop)}
+    found = log.choose(lines, 40_000, COUNT)
+    reading = LogReading(lines)
+    failures = {at for block in reading.blocks for at in range(block.start, block.stop)}
     assert failures <= set(kept(found) if found else ())
 
 
@@ -458,8 +457,8 @@ def test_every_failure_is_shown_with_its_trace_while_room_lasts(lines: list[str]
 @given(ANY)
 def test_failures_ascend_and_never_overlap(lines: list[str]) -> None:
     end = 0
-    log = read(lines)
-    for block in sorted((*log.blocks, *log.warnings), key=lambda block: block.start):
+    reading = LogReading(lines)
+    for block in sorted((*reading.blocks, *reading.warnings), key=lambda block: block.start):
         assert end <= block.start <= block.head < block.stop <= len(lines)
         end = block.stop
 
@@ -469,7 +468,7 @@ def test_failures_ascend_and_never_overlap(lines: list[str]) -> None:
 def test_no_repeat_is_shown_before_every_first(room: int, kinds: int) -> None:
     names = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(kinds)]
     lines = [f"2024-05-01 10:00:00 ERROR part {name} is lost, try {again}" for again in range(30) for name in names]
-    found = SHAPE.shaped(lines, room, COUNT)
+    found = log.choose(lines, room, COUNT)
     shown = kept(found) if found else []
     ends = set(range(len(lines) - 3, len(lines))) | {0, 1}
     if any(at >= kinds and at not in ends for at in shown):
@@ -493,8 +492,8 @@ def test_no_repeat_is_shown_before_every_first(room: int, kinds: int) -> None:
 )
 def test_hostile_lines_are_harmless(line: str) -> None:
     lines = [line, "ERROR: found", line, *info(20)]
-    SHAPE.fits(lines)
-    found = SHAPE.shaped(lines, 300, COUNT)
+    log.fits(lines)
+    found = log.choose(lines, 300, COUNT)
     assert found is not None
     assert 1 in kept(found)
 
@@ -541,14 +540,14 @@ def test_failures_of_one_form_beyond_some_hundred_are_counted_with_the_others() 
 
 def test_an_error_with_what_belongs_to_it_is_one_failure_however_often_its_form_comes() -> None:
     lines = [line for n in range(1_500) for line in (f"error: case {n}", f"  expected {n}", f"  received {n + 1}")]
-    blocks = read(lines).blocks
+    blocks = LogReading(lines).blocks
     assert [(block.start, block.stop) for block in blocks[:3]] == [(0, 3), (3, 6), (6, 9)]
 
 
 @pytest.mark.parametrize(("line", "kind"), [("0 errors found", SUMMARY), ("errors: 0", OTHER), ("job done, exc_info=0", OTHER)])
 def test_no_errors_are_none_beside_lines_that_differ_in_the_number(line: str, kind: int) -> None:
     bad = line.replace("0", "7")
-    classes = read([bad, line, bad, line]).classes
+    classes = LogReading([bad, line, bad, line]).classes
     assert classes[1] == classes[3] == kind
 
 
@@ -562,12 +561,12 @@ def test_no_errors_are_none_beside_lines_that_differ_in_the_number(line: str, ki
 @settings(deadline=None)
 def test_many_forms_are_read_as_few_are(lines: list[str]) -> None:
     calm = [f"{word(n)} is a calm line" for n in range(100)]
-    assert bytes(read([*calm, *lines]).classes[100:]) == bytes(read(lines).classes)
+    assert bytes(LogReading([*calm, *lines]).classes[100:]) == bytes(LogReading(lines).classes)
 
 
 def test_a_file_of_source_code_that_prints_an_error_at_its_end_is_no_log() -> None:
     lines = [line for n in range(200) for line in (f"def step_{n}(self):", f"    self.value = {n}", "    call(self.value)", "")]
-    assert not SHAPE.fits([*lines, "usage =", "%(prog)s: error: %(message)s", "done"])
+    assert not log.fits([*lines, "usage =", "%(prog)s: error: %(message)s", "done"])
 
 
 @pytest.mark.parametrize(

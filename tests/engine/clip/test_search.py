@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.clip.filling import weighed
-from tenure.engine.clip.search import Search
-from tenure.engine.clip.shape import Keep, Note, Shaped
+from tenure.engine.clip import search
+from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
 from tenure.engine.meter.tokens import o200k
 
 FOLDERS = ("src/core", "src/edge/deep", "tests", "docs")
@@ -21,7 +20,7 @@ def hits(files: dict[str, int], form: str = "{path}:{n}:    return handler({n})"
 
 def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
     """The search's shape, and all that the reader sees of it."""
-    shaped = Search().shaped(lines, room, o200k())
+    shaped = search.choose(lines, room, o200k())
     assert shaped is not None
     parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
     return shaped, "\n".join(parts)
@@ -107,12 +106,12 @@ OTHERS = {
 
 @pytest.mark.parametrize("mode", MODES)
 def test_every_output_mode_of_a_search_is_recognised(mode: str) -> None:
-    assert Search().fits(MODES[mode])
+    assert search.fits(MODES[mode])
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_only_looks_like_a_search_is_not_taken_for_one(other: str) -> None:
-    assert not Search().fits(OTHERS[other])
+    assert not search.fits(OTHERS[other])
 
 
 def test_two_hundred_files_are_all_named() -> None:
@@ -203,10 +202,9 @@ def test_laws_of_a_shaped_search(counts: list[int], around: bool, room: int, wor
     lines = hits(files, "{path}:{n}:" + words.replace("{", "").replace("}", ""))
     if around:
         lines = [part for line in lines for part in (line, re.sub(r"^([^:]+):(\d+):.*", r"\1-\2-beside", line, flags=re.DOTALL))]
-    search = Search()
     if not search.fits(lines):
         return
-    shaped = search.shaped(lines, room, o200k())
+    shaped = search.choose(lines, room, o200k())
     if shaped is None:
         return
     ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]
@@ -228,9 +226,8 @@ def test_laws_of_a_shaped_search(counts: list[int], around: bool, room: int, wor
     lines=st.lists(st.text(st.sampled_from("ab/.:-0123456789 \x00\ud800[é"), max_size=30), max_size=60), room=st.integers(1, 300)
 )
 def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
-    search = Search()
     search.fits(lines)
-    shaped = search.shaped(lines, room, o200k())
+    shaped = search.choose(lines, room, o200k())
     assert shaped is None or weighed(lines, shaped.pieces, o200k()) <= room
 
 
@@ -238,7 +235,7 @@ def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
     "line", ["a" * 3_000_000, "a/" * 1_500_000, "a.b-1" * 600_000, " " * 3_000_000, "a:" * 1_500_000, "\x00" * 3_000_000]
 )
 def test_gigantic_lines_are_refused_in_no_time(line: str) -> None:
-    assert not Search().fits([line] * 8)
+    assert not search.fits([line] * 8)
 
 
 def test_what_grep_complained_of_between_its_hits_stays_once_of_each_kind() -> None:

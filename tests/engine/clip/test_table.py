@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.clip.filling import weighed
-from tenure.engine.clip.shape import Keep, Note, Shaped
-from tenure.engine.clip.table import Table, _is_rule
+from tenure.engine.clip import table
+from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
+from tenure.engine.clip.table import _is_rule
 from tenure.engine.meter.tokens import o200k
 
 WORDS = ("alpha", "beta", "gamma", "delta")
@@ -61,7 +61,7 @@ def ps(rows: int) -> list[str]:
 
 def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
     """The table's shape, and all that the reader sees of it."""
-    shaped = Table().shaped(lines, room, o200k())
+    shaped = table.choose(lines, room, o200k())
     assert shaped is not None
     parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
     return shaped, "\n".join(parts)
@@ -105,12 +105,12 @@ OTHERS = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_every_kind_of_table_is_recognised(kind: str) -> None:
-    assert Table().fits(TABLES[kind])
+    assert table.fits(TABLES[kind])
 
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_only_looks_like_a_table_is_not_taken_for_one(other: str) -> None:
-    assert not Table().fits(OTHERS[other])
+    assert not table.fits(OTHERS[other])
 
 
 @pytest.mark.parametrize("make", [comma, markdown, psql, mysql, kubectl, ps])
@@ -139,7 +139,7 @@ def dpkg(n: int) -> list[str]:
 
 def test_a_table_below_a_legend_names_all_rows_and_keeps_both() -> None:
     lines = dpkg(100)
-    assert Table().fits(lines)
+    assert table.fits(lines)
     _, text = shown(lines, 1_500)
     assert "\n".join(lines[:6]) in text
     assert f"names: {', '.join(f'lib{k}-dev:amd64' for k in range(100))}\n" in text
@@ -191,8 +191,7 @@ def test_laws_of_a_shaped_table(rows: list[tuple[str, str]], sign: str, room: in
 
 def laws(lines: list[str], room: int) -> Shaped | None:
     """Ranges ascend without overlap, and what is shown fits."""
-    table = Table()
-    shaped = table.shaped(lines, room, o200k()) if table.fits(lines) else None
+    shaped = table.choose(lines, room, o200k()) if table.fits(lines) else None
     if shaped is None:
         return None
     ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]

@@ -11,24 +11,24 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.clip.diff import Diff
-from tenure.engine.clip.filling import fair, printed, weighed
-from tenure.engine.clip.head_tail import HeadTail
-from tenure.engine.clip.html import Html
-from tenure.engine.clip.json_shape import JsonShape
-from tenure.engine.clip.listing import Listing
-from tenure.engine.clip.log import Log
-from tenure.engine.clip.search import Search
+from tenure.engine.clip import diff, head_tail, html, json_shape, listing, log, search, table
 from tenure.engine.clip.setting import Clip
-from tenure.engine.clip.shape import Keep, Piece, Place, Shape, place, weight
-from tenure.engine.clip.table import Table
-from tenure.engine.clip.wrapped import Inner, inner_texts, outside
+from tenure.engine.clip.shape import Keep, Piece, Place, Shape, fair, place, printed, weighed, weight
+from tenure.engine.clip.wrapped import InnerText, inner_texts, outside
 from tenure.engine.record.entry import Count
 
 # Those that ask for more stand first; the last one takes anything.
-SHAPES: Final[tuple[Shape, ...]] = (Diff(), Search(), JsonShape(), Html(), Table(), Log(), Listing(), HeadTail())
-
-_BRIEF: Final = (Log, HeadTail)  # of a log in which all went well there is little to show, and the last resort is the last
+SHAPES: Final = (
+    Shape("diff", diff.fits, diff.choose),
+    Shape("search hits", search.fits, search.choose),
+    Shape("JSON", json_shape.fits, json_shape.choose),
+    Shape("web page", html.fits, html.choose),
+    Shape("table", table.fits, table.choose),
+    Shape("log", log.fits, log.choose),
+    Shape("listing", listing.fits, listing.choose),
+    Shape("text", head_tail.fits, head_tail.choose),
+)
+_BRIEF: Final = ("log", "text")  # of a log in which all went well there is little to show, and the last resort is the last
 
 INSIDE: Final = 40  # tokens of the line above a text inside JSON
 ESCAPED: Final = 3  # JSON inside a string of JSON: how deep a sign is looked for
@@ -50,35 +50,7 @@ class Clipped(Struct, frozen=True, kw_only=True):
     of_lines: int
 
 
-def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count, *, whole: str = "") -> Clipped | None:
-    """What is to be shown of a result of `tokens` o200k tokens that `handle` brings back; None for one that is shown whole.
-
-    With less room for lines where its marks came out heavier than foreseen. `whole` is set for the result that is a part of a larger output: it says
-    where all of that is.
-    """
-    if tokens <= settings.above:
-        return None
-    inner = inner_texts(text)
-    lines = text.split("\n")
-    left = settings.room - ABOUT
-    for _ in range(TRIES):
-        shown = (_shown_inside(text, inner, left, count) if inner else _shown(lines, left, count)) if left > 0 else None
-        if shown is None:
-            return None
-        found = _composed(
-            shown,
-            sign_of(text),
-            tokens,
-            whole or f"The record has the result as the tool gave it: recall {handle} returns it",
-            count,
-        )
-        if found.tokens <= settings.room:
-            return found if found.tokens < tokens else None
-        left -= found.tokens - settings.room + MARGIN
-    return None
-
-
-class _Shown(Struct, frozen=True, kw_only=True):
+class _Choice(Struct, frozen=True, kw_only=True):
     """What is chosen of a text or of the texts inside it."""
 
     body: Callable[[str], Iterator[str]]  # its lines, for a sign
@@ -89,13 +61,36 @@ class _Shown(Struct, frozen=True, kw_only=True):
     others: str = "the output as it was"  # what the lines without a sign are
 
 
-def _shown(lines: Sequence[str], room: int, count: Count, place: Place = place) -> _Shown | None:
+def clip(text: str, tokens: int, handle: str, settings: Clip, count: Count, *, whole: str = "") -> Clipped | None:
+    """What is to be shown of a result of `tokens` o200k tokens that `handle` brings back; None for one that is shown whole.
+
+    With less room for lines where its marks came out heavier than foreseen. `whole` is set for the result that is a part of a larger output: it says
+    where all of that is.
+    """
+    if tokens <= settings.above:
+        return None
+    inner = inner_texts(text)
+    lines = text.split("\n")
+    recall = whole or f"The record has the result as the tool gave it: recall {handle} returns it"
+    left = settings.room - ABOUT
+    for _ in range(TRIES):
+        choice = (_choose_inside(text, inner, left, count) if inner else _choose(lines, left, count)) if left > 0 else None
+        if choice is None:
+            return None
+        clipped = _composed(choice, sign_of(text), tokens, recall, count)
+        if clipped.tokens <= settings.room:
+            return clipped if clipped.tokens < tokens else None
+        left -= clipped.tokens - settings.room + MARGIN
+    return None
+
+
+def _choose(lines: Sequence[str], room: int, count: Count, place: Place = place) -> _Choice | None:
     """The choice of the first shape that fits and does not fall short of the room."""
     for shape in SHAPES:
-        shaped = shape.shaped(lines, room, count) if shape.fits(lines) else None
-        if shaped and (isinstance(shape, _BRIEF) or weighed(lines, shaped.pieces, count) + ABOUT >= LEAST * room):
-            return _Shown(
-                body=lambda sign, shaped=shaped: printed(lines, shaped.pieces, sign, place),
+        shaped = shape.choose(lines, room, count) if shape.fits(lines) else None
+        if shaped and (shape.name in _BRIEF or weighed(lines, shaped.pieces, count) + ABOUT >= LEAST * room):
+            return _Choice(
+                body=lambda sign, pieces=shaped.pieces: printed(lines, pieces, sign, place),
                 name=shape.name,
                 why=shaped.why,
                 kept=sum(piece.stop - piece.start for piece in shaped.pieces if isinstance(piece, Keep)),
@@ -104,52 +99,52 @@ def _shown(lines: Sequence[str], room: int, count: Count, place: Place = place) 
     return None
 
 
-def _shown_inside(text: str, inner: Sequence[Inner], room: int, count: Count) -> _Shown | None:
+def _choose_inside(text: str, inner: Sequence[InnerText], room: int, count: Count) -> _Choice | None:
     """The JSON around the texts, then each text by the shape that it has, with a fair part of the room."""
     around = outside(text, inner).split("\n")
     left = room - INSIDE * len(inner)
-    json = _around(around, left // 4, count)
-    left -= weighed(around, json, count)
+    frame = _frame(around, left // 4, count)
+    left -= weighed(around, frame, count)
     parts = fair([weight(each.text) for each in inner], max(left, 0))
-    shown = [(each, _shown(each.lines, part, count, each.place)) for each, part in zip(inner, parts, strict=True)]
-    chosen = [(each, choice) for each, choice in shown if choice is not None]
-    if not chosen:
+    choices = [_choose(each.lines, part, count, each.place) for each, part in zip(inner, parts, strict=True)]
+    names = dict.fromkeys(choice.name for choice in choices if choice)
+    if not names:
         return None
 
     def body(sign: str) -> Iterator[str]:
-        yield from (f"[clip {sign}] {line}" for line in "\n".join(printed(around, json, sign)).split("\n") if line)
-        for each, choice in shown:
+        yield from (f"[clip {sign}] {line}" for line in "\n".join(printed(around, frame, sign)).split("\n") if line)
+        for each, choice in zip(inner, choices, strict=True):
             about = f"{choice.name}, {choice.kept:,} of {choice.of_lines:,} lines ({choice.why})" if choice else "not shown"
             yield f"[clip {sign}] {each.path}, a string of {len(each.text):,} characters: {about}"
             yield from choice.body(sign) if choice else ()
 
-    return _Shown(
+    return _Choice(
         body=body,
-        name=f"{' and '.join(dict.fromkeys(choice.name for _, choice in chosen))} inside JSON",
+        name=f"{' and '.join(names)} inside JSON",
         why="the JSON, and the texts in its strings, each as what it is",
-        kept=sum(choice.kept for _, choice in chosen),
+        kept=sum(choice.kept for choice in choices if choice),
         of_lines=sum(len(each.lines) for each in inner),
         others="lines of these texts as they were, unescaped",
     )
 
 
-def _around(lines: Sequence[str], room: int, count: Count) -> tuple[Piece, ...]:
+def _frame(lines: Sequence[str], room: int, count: Count) -> tuple[Piece, ...]:
     """The JSON around the texts, whole where there is room."""
     whole = (Keep(0, len(lines)),)
     if len(lines) <= room and weighed(lines, whole, count) <= room:
         return whole
-    shaped = JsonShape().shaped(lines, room, count)
+    shaped = json_shape.choose(lines, room, count)
     return shaped.pieces if shaped else ()
 
 
-def _composed(shown: _Shown, sign: str, tokens: int, recall: str, count: Count) -> Clipped:
-    body = "\n".join(shown.body(sign))
+def _composed(choice: _Choice, sign: str, tokens: int, recall: str, count: Count) -> Clipped:
+    body = "\n".join(choice.body(sign))
     top = (
-        f"[clip {sign}: {shown.name}, {shown.kept:,} of {shown.of_lines:,} lines and about {count(body):,} of {tokens:,} tokens are shown "
-        f"({shown.why}). {recall}, with lines=A-B those lines. Only lines that start with [clip {sign} are notes, all others are {shown.others}.]"
+        f"[clip {sign}: {choice.name}, {choice.kept:,} of {choice.of_lines:,} lines and about {count(body):,} of {tokens:,} tokens are shown "
+        f"({choice.why}). {recall}, with lines=A-B those lines. Only lines that start with [clip {sign} are notes, all others are {choice.others}.]"
     )
     whole = f"{top}\n{body}"
-    return Clipped(text=whole, tokens=count(whole), shape=shown.name, lines=shown.kept, of_lines=shown.of_lines)
+    return Clipped(text=whole, tokens=count(whole), shape=choice.name, lines=choice.kept, of_lines=choice.of_lines)
 
 
 def sign_of(text: str) -> str:
@@ -157,12 +152,11 @@ def sign_of(text: str) -> str:
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     size = SIGN
     spelled = [text]
-    while len(spelled) <= ESCAPED and (plain := _ASCII_ESCAPE.sub(_unescaped, spelled[-1])) != spelled[-1]:
+    while (
+        len(spelled) <= ESCAPED
+        and (plain := _ASCII_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), spelled[-1])) != spelled[-1]
+    ):
         spelled.append(plain)
     while size < len(digest) and any(f"[clip {digest[:size]}" in each for each in spelled):
         size += SIGN
     return digest[:size]
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    return chr(int(escape[1], 16))

@@ -5,19 +5,18 @@ lines around them. Added and removed lines are counted by the hunks' own figures
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, pairwise
 from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.clip.filling import GAP_ABOUT, NOTE_ABOUT, fair, fitted, plural
 from tenure.engine.clip.naming import Names
-from tenure.engine.clip.selection import Selection, gaps, woven
-from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import GAP_ABOUT, NOTE_ABOUT, Note, Piece, Selection, Shaped, fair, fitted, gaps, plural, weight
 from tenure.engine.record.entry import Count
 
-NAME: Final = "diff"
 WHY: Final = "files with their counts and hunks first, then changed lines"
 
 # What a line is; one byte each.
@@ -53,40 +52,7 @@ _MINOR: Final = re.compile(
 )
 
 
-class Diff:
-    """A diff, as a shape."""
-
-    @property
-    def name(self) -> str:
-        """As markers print it."""
-        return NAME
-
-    def fits(self, lines: Sequence[str]) -> bool:
-        """Whether at least half of the first 3,000 lines belong to hunks, file heads and commits. Bullets in prose make no hunk."""
-        patch = read(lines[:SAMPLE])
-        if not patch.files:
-            return False
-        inside = len(patch.classes) - patch.classes.count(OUTSIDE)
-        return inside >= SHARE_OF_DIFF * sum(1 for line in lines[:SAMPLE] if line and not line.isspace())
-
-    def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
-        """What changed, in `room` tokens; as many files as fit when not even their names do; None when not one does."""
-        patch = read(lines)
-        if not patch.files:
-            return None
-        costs = _costs(patch, room)
-        names = _names(patch.files)
-        heads = sum(weight(lines[file.start]) + GAP_ABOUT for file in patch.files)
-        pieces = fitted(
-            lines, room, count, lambda budget: _chosen(patch, costs, names if heads > budget * NAMES else None, budget)
-        )
-        return Shaped(pieces=pieces, why=WHY) if pieces else None
-
-
-SHAPE: Final = Diff()
-
-
-class File(Struct, frozen=True, gc=False):
+class FileDiff(Struct, frozen=True, gc=False):
     """One file's part of a diff: lines `start` to `stop`, its head first, its hunks' heads, and its exact counts."""
 
     path: str
@@ -96,18 +62,62 @@ class File(Struct, frozen=True, gc=False):
     added: int
     removed: int
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether a tool writes the file."""
+        return LAST.search(self.path) is not None
+
+    def hunk_lines(self) -> Iterator[tuple[int, int]]:
+        """Each hunk's lines after its head."""
+        yield from ((start + 1, stop) for start, stop in pairwise((*self.hunks, self.stop)))
+
 
 class Patch(Struct, frozen=True, kw_only=True):
     """What every line of a diff is, and its files in order."""
 
     lines: Sequence[str]
     classes: bytearray
-    files: tuple[File, ...]
+    files: tuple[FileDiff, ...]
+
+    def of(self, *kinds: int, start: int = 0, stop: int | None = None) -> Iterator[int]:
+        """The lines of these kinds, kind by kind."""
+        for kind in kinds:
+            at = self.classes.find(kind, start, stop)
+            while at >= 0:
+                yield at
+                at = self.classes.find(kind, at + 1, stop)
+
+    def changes(self, start: int, stop: int) -> Iterator[int]:
+        """The changed lines between two."""
+        return (line for line in range(start, stop) if self.classes[line] in CHANGED)
+
+
+def fits(lines: Sequence[str]) -> bool:
+    """Whether at least half of the first 3,000 lines belong to hunks, file heads and commits. Bullets in prose make no hunk."""
+    patch = read(lines[:SAMPLE])
+    if not patch.files:
+        return False
+    inside = len(patch.classes) - patch.classes.count(OUTSIDE)
+    return inside >= SHARE_OF_DIFF * sum(1 for line in lines[:SAMPLE] if line and not line.isspace())
+
+
+def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
+    """What changed, in `room` tokens; as many files as fit when not even their names do; None when not one does."""
+    patch = read(lines)
+    if not patch.files:
+        return None
+    costs = [[_cost(patch, start, stop, room) for start, stop in file.hunk_lines()] for file in patch.files]
+    heads = sum(weight(lines[file.start]) + GAP_ABOUT for file in patch.files)
+    pieces = fitted(lines, room, count, partial(_pieces, patch, costs, _names(patch.files), heads))
+    return Shaped(pieces=pieces, why=WHY) if pieces else None
+
+
+# Reading
 
 
 def read(lines: Sequence[str]) -> Patch:
     """Every line's class and every file's counts. Linear."""
-    reader = _Reader(lines)
+    reader = _DiffReader(lines)
     at = 0
     while at < len(lines):
         at = reader.step(at)
@@ -115,13 +125,13 @@ def read(lines: Sequence[str]) -> Patch:
     return Patch(lines=lines, classes=reader.classes, files=tuple(reader.files))
 
 
-class _Reader:
+class _DiffReader:
     """Where in a diff the reading is: before any file, in a file's head, or after its hunks."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.classes = bytearray(len(lines))
-        self.files: list[File] = []
+        self.files: list[FileDiff] = []
         self._path: str | None = None  # of the open file
         self._start = 0
         self._hunks: list[int] = []
@@ -133,19 +143,20 @@ class _Reader:
         line = self.lines[at]
         first = line[:1]
         if first == "@":
-            if found := _HUNK.match(line):
-                return self._hunk(at, int(found[1] or 1), int(found[2] or 1))
-            if found := _COMBINED.match(line):
-                return self._combined(at, len(found[1]) - 1)
+            if match := _HUNK.match(line):
+                return self._hunk(at, int(match[1] or 1), int(match[2] or 1))
+            if match := _COMBINED.match(line):
+                return self._combined(at, len(match[1]) - 1)
         if first == "d" and _GIT.match(line):
-            self._open(at, _path(line))
+            names = _NAMES.match(line.rstrip())
+            self._open(at, (names[2] or names[3]) if names else line.rstrip()[11:])
             return at + 1
         if first == "-" and self._is_plain_head(at):
-            if not (self._in_head and self._path is not None):
+            if self._in_head and self._path is not None:
+                self.classes[at : at + 2] = bytes((MINOR, MINOR))
+            else:
                 self._open(at, _plain_path(line, self.lines[at + 1]))
                 self.classes[at + 1] = FILE
-            else:
-                self.classes[at : at + 2] = bytes((MINOR, MINOR))
             return at + 2
         return self._other(at, line)
 
@@ -157,7 +168,7 @@ class _Reader:
         while stop > self._start + 1 and self.classes[stop - 1] in (OUTSIDE, COMMIT, MESSAGE):
             stop -= 1
         added, removed = (self.classes.count(kind, self._start, stop) for kind in CHANGED)
-        self.files.append(File(self._path, self._start, stop, tuple(self._hunks), added, removed))
+        self.files.append(FileDiff(self._path, self._start, stop, tuple(self._hunks), added, removed))
         self._path = None
         self._in_head = False
 
@@ -169,10 +180,8 @@ class _Reader:
 
     def _is_plain_head(self, at: int) -> bool:
         """`--- x`, `+++ y` and a hunk: three lines that no content can be, since content has a sign before it."""
-        lines = self.lines
-        return (
-            at + 2 < len(lines) and lines[at].startswith("--- ") and lines[at + 1].startswith("+++ ") and _is_hunk(lines[at + 2])
-        )
+        old, new, hunk = (*self.lines[at : at + 3], "", "")[:3]
+        return old.startswith("--- ") and new.startswith("+++ ") and bool(_HUNK.match(hunk) or _COMBINED.match(hunk))
 
     def _other(self, at: int, line: str) -> int:
         """A line outside hunks: of a file's head, of a commit's, or of something else."""
@@ -203,19 +212,19 @@ class _Reader:
             at += 1
         return at
 
-    def _begin_hunk(self, at: int) -> None:
+    def _begin_hunk(self, at: int) -> int:
         """A hunk without a file before it, as `grep` leaves them, belongs to a file without a name."""
         if self._path is None:
             self._open(at, "")
         self._hunks.append(at)
         self._in_head = False
         self.classes[at] = HUNK
+        return at + 1
 
     def _hunk(self, at: int, old: int, new: int) -> int:
         """A hunk's lines. A diff that was filtered or cut breaks off early, so what begins the next part ends this one."""
         lines, classes = self.lines, self.classes
-        self._begin_hunk(at)
-        at += 1
+        at = self._begin_hunk(at)
         while at < len(lines) and (old > 0 or new > 0):
             first = lines[at][:1]
             if first == "+":
@@ -244,34 +253,19 @@ class _Reader:
 
     def _combined(self, at: int, parents: int) -> int:
         """A hunk of a merge: one column of signs for each parent."""
-        lines, classes = self.lines, self.classes
-        self._begin_hunk(at)
-        at += 1
-        while at < len(lines):
-            signs = lines[at][:parents]
-            if signs.strip(" +-"):
-                if not signs.startswith("\\"):
-                    return at
-                classes[at] = CONTEXT
-            elif not signs:
-                return at
-            else:
-                classes[at] = ADDED if "+" in signs else REMOVED if "-" in signs else CONTEXT
+        at = self._begin_hunk(at)
+        while at < len(self.lines):
+            signs = self.lines[at][:parents]
+            if not signs or (signs.strip(" +-") and not signs.startswith("\\")):
+                break
+            comment = signs.startswith("\\")
+            self.classes[at] = CONTEXT if comment else ADDED if "+" in signs else REMOVED if "-" in signs else CONTEXT
             at += 1
         return at
 
 
-def _is_hunk(line: str) -> bool:
-    return bool(_HUNK.match(line) or _COMBINED.match(line))
-
-
 def _ends_hunk(line: str) -> bool:
     return bool(_GIT.match(line) or _COMMIT.match(line) or _HUNK.match(line))
-
-
-def _path(line: str) -> str:
-    found = _NAMES.match(line.rstrip())
-    return (found[2] or found[3]) if found else line.rstrip()[11:]
 
 
 def _plain_path(old: str, new: str) -> str:
@@ -281,44 +275,22 @@ def _plain_path(old: str, new: str) -> str:
     return path[2:] if path.startswith(("a/", "b/")) else path
 
 
-# What is shown
-
-
-class Costs(Struct, frozen=True, gc=False):
-    """Estimated tokens of a file's changed lines, hunk by hunk; each hunk's only up to the room, for more is never shown."""
-
-    hunks: tuple[int, ...]
-    whole: int
-
-
-def _costs(patch: Patch, room: int) -> tuple[Costs, ...]:
-    found: list[Costs] = []
-    for file in patch.files:
-        hunks = tuple(_cost(patch, start, stop, room) for start, stop in _extents(file))
-        found.append(Costs(hunks, sum(hunks)))
-    return tuple(found)
-
-
-def _extents(file: File) -> Iterator[tuple[int, int]]:
-    """Each hunk's lines after its head."""
-    for at, start in enumerate(file.hunks):
-        yield start + 1, file.hunks[at + 1] if at + 1 < len(file.hunks) else file.stop
+# Choosing
 
 
 def _cost(patch: Patch, start: int, stop: int, room: int) -> int:
+    """Estimated tokens of a hunk's changed lines, up to some times the room, for more is never shown."""
     cost = 0
-    apart = True
-    for at in range(start, stop):
-        changed = patch.classes[at] in CHANGED
-        if changed:
-            cost += weight(patch.lines[at]) + (GAP_ABOUT if apart else 0)
-            if cost > room * 4:
-                break
-        apart = not changed
+    before = -1
+    for at in patch.changes(start, stop):
+        cost += weight(patch.lines[at]) + (GAP_ABOUT if before != at - 1 else 0)
+        before = at
+        if cost > room * 4:
+            break
     return cost
 
 
-def _names(files: Sequence[File]) -> Names:
+def _names(files: Sequence[FileDiff]) -> Names:
     """Every file once, with its changed lines in all commits."""
     changed: dict[str, int] = {}
     for file in files:
@@ -327,161 +299,111 @@ def _names(files: Sequence[File]) -> Names:
     return Names(list(changed), list(changed.values()), "changed line")
 
 
-def _list(patch: Patch, names: Names, room: int) -> Note | None:
+def _file_list(patch: Patch, names: Names, room: int) -> Note | None:
     """All files by name; in folders with counts where there are too many."""
     listed = names.within(int(room * ALL_NAMES))
     if listed is None or not listed.complete:
         listed = names.within(int(room * NAMES))
     if listed is None:
         return None
-    sums = _signed(sum(file.added for file in patch.files), sum(file.removed for file in patch.files))
     more = "" if listed.complete else '; recall with pattern="^diff --git" names every one'
-    return Note(f"{plural(names.size, 'file')} with {sums}, each with its changed lines{more}:\n{listed.text}")
+    return Note(f"{plural(names.size, 'file')} with {_sums(patch.files)}, each with its changed lines{more}:\n{listed.text}")
 
 
-def _chosen(patch: Patch, costs: Sequence[Costs], names: Names | None, room: int) -> tuple[Piece, ...]:
+def _pieces(patch: Patch, costs: Sequence[Sequence[int]], names: Names, heads: int, room: int) -> tuple[Piece, ...]:
     """The diff in `room` estimated tokens; with a list of its files first where their heads are too many for it."""
-    listed = _list(patch, names, room) if names else None
+    listed = _file_list(patch, names, room) if heads > room * NAMES else None
     if listed:
         room -= sum(weight(line) + NOTE_ABOUT for line in listed.text.split("\n"))
     selection = Selection(patch.lines, room)
-    classes = patch.classes
     selection.spend(0.25 if listed else 0.5)
-    named = _named(patch.files, selection)
-    named_lines = {file.start for file in named}
+    heads_of = sorted(patch.files, key=lambda file: file.is_generated)
+    selection.take_any(file.start for file in heads_of)
+    named = [file for file in heads_of if selection.has(file.start)]
     selection.spend(0.25)
     selection.take_any(_subjects(patch))
     selection.spend(0.25)
-    selection.take_any(at for file in named for at in _of(classes, MODE, file.start, file.stop))
+    selection.take_any(at for file in named for at in patch.of(MODE, start=file.start, stop=file.stop))
     selection.spend(0.1)
-    selection.take_any(_outside(patch))
+    outside = [at for at in patch.of(OUTSIDE) if patch.lines[at].strip()]  # another command's words; the last say how it ended
+    selection.take_any((*outside[:-11:-1], *outside[:10]))
     selection.spend(0.3)
     selection.take_any(hunk for file in named for hunk in file.hunks)
     selection.spend(1)
     if not selection.used:
         return ()
-    _changed(patch, costs, selection, named_lines)
-    _around(patch, selection)
-    selection.take_any(at for kind in (MESSAGE, COMMIT, OUTSIDE, CONTEXT, MINOR) for at in _of(classes, kind))
-    runs = selection.runs()
-    pieces = woven(runs, _notes(patch, runs))
+    shown = [(file, cost) for file, cost in zip(patch.files, costs, strict=True) if selection.has(file.start)]
+    for generated in (False, True):
+        _take_changes(patch, [(file, cost) for file, cost in shown if file.is_generated == generated], selection)
+    _take_context(patch, selection)
+    selection.take_any(patch.of(MESSAGE, COMMIT, OUTSIDE, CONTEXT, MINOR))
+    pieces = selection.pieces(_notes(patch, selection.runs()))
     return (listed, *pieces) if listed else pieces
-
-
-def _named(files: Sequence[File], selection: Selection) -> list[File]:
-    """The files whose head is shown: those that people write first."""
-    theirs = [file for file in files if LAST.search(file.path)]
-    ours = [file for file in files if not LAST.search(file.path)] if theirs else files
-    found: list[File] = []
-    for file in (*ours, *theirs):
-        if selection.full:
-            break
-        if selection.take(file.start):
-            found.append(file)
-    return found
-
-
-def _of(classes: bytearray, kind: int, start: int = 0, stop: int | None = None) -> Iterator[int]:
-    at = classes.find(kind, start, stop)
-    while at >= 0:
-        yield at
-        at = classes.find(kind, at + 1, stop)
 
 
 def _subjects(patch: Patch) -> Iterator[int]:
     """Each commit's id, and its subject: the first line of its message; the rest of its head after all of these."""
     rest: list[int] = []
-    for at in _of(patch.classes, COMMIT):
+    for at in patch.of(COMMIT):
         if not _COMMIT.match(patch.lines[at]):
             rest.append(at)
             continue
         yield at
-        for line in range(at + 1, min(at + 12, len(patch.lines))):
-            if patch.classes[line] == MESSAGE and patch.lines[line].strip():
-                yield line
-                break
+        near = range(at + 1, min(at + 12, len(patch.lines)))
+        yield from [line for line in near if patch.classes[line] == MESSAGE and patch.lines[line].strip()][:1]
     yield from rest
-    yield from (at for at in _of(patch.classes, MESSAGE) if " changed" in patch.lines[at])
+    yield from (at for at in patch.of(MESSAGE) if " changed" in patch.lines[at])
 
 
-def _outside(patch: Patch) -> Iterator[int]:
-    """What another command printed before and after: its last lines first, for there it says how it ended."""
-    outside = [at for at in _of(patch.classes, OUTSIDE) if patch.lines[at].strip()]
-    yield from outside[:-11:-1]
-    yield from outside[:10]
+def _take_changes(patch: Patch, files: Sequence[tuple[FileDiff, Sequence[int]]], selection: Selection) -> None:
+    """Changed lines, each file with a fair part of what is left, and each of its hunks with a fair part of that."""
+    parts = fair([sum(costs) for _, costs in files], selection.room - selection.used)
+    for (file, costs), part in zip(files, parts, strict=True):
+        for (start, stop), tokens in zip(file.hunk_lines(), fair(costs, part), strict=True):
+            selection.allow(tokens)
+            selection.take_all(chain((start - 1,), patch.changes(start, stop)))
+    selection.allow(selection.room)
+    for file, _ in files:  # what rounding left over
+        if selection.full:
+            break
+        selection.take_all(patch.changes(file.start, file.stop))
 
 
-def _changed(patch: Patch, costs: Sequence[Costs], selection: Selection, named: set[int]) -> None:
-    """Changed lines: files that people write before those that tools write, each with a fair part of what is left."""
-    shown = [at for at, file in enumerate(patch.files) if file.start in named]
-    theirs = [at for at in shown if LAST.search(patch.files[at].path)]
-    ours = [at for at in shown if not LAST.search(patch.files[at].path)] if theirs else shown
-    for group in (ours, theirs):
-        left = selection.room - selection.used
-        parts = fair([costs[at].whole for at in group], left)
-        for at, part in zip(group, parts, strict=True):
-            for (start, stop), tokens in zip(_extents(patch.files[at]), fair(costs[at].hunks, part), strict=True):
-                selection.allow(tokens)
-                selection.take_all(chain((start - 1,), _changes(patch, start, stop)))
-        selection.allow(selection.room)
-        for at in group:  # what rounding left over
-            if selection.full:
-                break
-            file = patch.files[at]
-            selection.take_all(_changes(patch, file.start, file.stop))
-
-
-def _changes(patch: Patch, start: int, stop: int) -> Iterator[int]:
-    return (line for line in range(start, stop) if patch.classes[line] in CHANGED)
-
-
-def _around(patch: Patch, selection: Selection) -> None:
+def _take_context(patch: Patch, selection: Selection) -> None:
     """Context next to changed lines that are shown, nearest first."""
-    changed = [at for kind in CHANGED for at in _of(patch.classes, kind) if selection.has(at)]
-    changed.sort()
-    for distance in (1, 2, 3):
-        for at in changed:
-            if selection.full:
-                return
-            for near in (at - distance, at + distance):
-                if 0 <= near < len(patch.classes) and patch.classes[near] == CONTEXT:
-                    selection.take(near)
+    changed = sorted(at for at in patch.of(*CHANGED) if selection.has(at))
+    for at, distance in ((at, distance) for distance in (1, 2, 3) for at in changed):
+        if selection.full:
+            return
+        for near in (at - distance, at + distance):
+            if 0 <= near < len(patch.classes) and patch.classes[near] == CONTEXT:
+                selection.take(near)
 
 
 def _notes(patch: Patch, runs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Note]]:
     """For each gap that leaves changed lines or files out, how many; a file's whole count at its first such gap."""
-    files = patch.files
-    told = -1
-    at = 0
+    files, starts = patch.files, [file.start for file in patch.files]
+    counted = -1
     for start, stop in gaps(runs, len(patch.classes)):
-        while at < len(files) and files[at].stop <= start:
-            at += 1
+        first, last = bisect_left(starts, start), bisect_left(starts, stop)
         parts: list[str] = []
-        if at < len(files) and files[at].start < start:
-            end = min(stop, files[at].stop)
-            added, removed = (patch.classes.count(kind, start, end) for kind in CHANGED)
+        if first and files[first - 1].stop > start:
+            file = files[first - 1]
+            added, removed = (patch.classes.count(kind, start, min(stop, file.stop)) for kind in CHANGED)
             if added or removed:
-                whole = _signed(files[at].added, files[at].removed)
-                parts.append(_signed(added, removed) + (f" of the file's {whole}" if told != at else ""))
-                told = at
-        unnamed = (
-            [file for file in islice(files, at, None) if start <= file.start < stop]
-            if _holds_file(files, at, start, stop)
-            else []
-        )
-        if unnamed:
-            sums = _signed(sum(file.added for file in unnamed), sum(file.removed for file in unnamed))
-            parts.append(f"{plural(len(unnamed), 'file')} with {sums}")
-        rest = patch.classes.count(BINARY, start, stop)
-        if rest:
-            parts.append(f"{plural(rest, 'line')} of a binary patch")
+                parts.append(_signed(added, removed) + (f" of the file's {_sums((file,))}" if counted != first - 1 else ""))
+                counted = first - 1
+        if last > first:
+            parts.append(f"{plural(last - first, 'file')} with {_sums(files[first:last])}")
+        if binary := patch.classes.count(BINARY, start, stop):
+            parts.append(f"{plural(binary, 'line')} of a binary patch")
         if parts:
             yield start, Note("; ".join(parts), left_out=True)
 
 
-def _holds_file(files: Sequence[File], at: int, start: int, stop: int) -> bool:
-    """Whether a file begins in the gap: the one at hand, or the one after it."""
-    return any(start <= file.start < stop for file in files[at : at + 2])
+def _sums(files: Iterable[FileDiff]) -> str:
+    changes = [(file.added, file.removed) for file in files]
+    return _signed(sum(added for added, _ in changes), sum(removed for _, removed in changes))
 
 
 def _signed(added: int, removed: int) -> str:

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from tenure.engine.clip.filling import fitted
-from tenure.engine.clip.log import Ranking, failure_lines, failure_traces, notes, ranked, source_share
-from tenure.engine.clip.log_failures import Reading, read
-from tenure.engine.clip.selection import Selection, woven
-from tenure.engine.clip.shape import Piece, Shaped
+from tenure.engine.clip.log import Ranking, notes, source_share, take_failures, take_traces
+from tenure.engine.clip.log_failures import LogReading
+from tenure.engine.clip.shape import Piece, Selection, Shaped, fitted
 from tenure.engine.record.entry import Count
 
 HEAD: Final = 500  # o200k tokens of a room of 2,000; other rooms keep the proportion
@@ -24,30 +22,26 @@ SOURCE: Final = 0.3  # of the lines that look like program code
 IN_SOURCE: Final = 0.25  # of these shares in program code, which only speaks of errors
 
 
-class HeadTail:
-    """Whole lines from both ends, and error lines between."""
-
-    name = "text"
-
-    def fits(self, lines: Sequence[str]) -> bool:  # noqa: ARG002 - the protocol's; no line can change the answer
-        """Always: it is the shape of what has no other."""
-        return True
-
-    def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
-        """Errors, then a quarter of the room from the beginning, the rest from the end."""
-        reading = read(lines)
-        share = IN_SOURCE if source_share(lines) > SOURCE else 1.0
-        pieces = fitted(lines, room, count, partial(_chosen, reading, ranked(reading.blocks, reading.uncounted), share))
-        why = "the beginning, the end, lines that look like errors" if reading.blocks else "the beginning and the end"
-        return Shaped(pieces=pieces, why=why) if pieces else None
+def fits(lines: Sequence[str]) -> bool:  # noqa: ARG001 - as for every shape; no line can change the answer
+    """Always: it is the shape of what has no other."""
+    return True
 
 
-def _chosen(reading: Reading, errors: Ranking, share: float, budget: int) -> tuple[Piece, ...]:
+def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
+    """Errors, then a quarter of the room from the beginning, the rest from the end."""
+    reading = LogReading(lines)
+    share = IN_SOURCE if source_share(lines) > SOURCE else 1.0
+    pieces = fitted(lines, room, count, partial(_pieces, reading, Ranking(reading.blocks, reading.uncounted), share))
+    why = "the beginning, the end, lines that look like errors" if reading.blocks else "the beginning and the end"
+    return Shaped(pieces=pieces, why=why) if pieces else None
+
+
+def _pieces(reading: LogReading, errors: Ranking, share: float, budget: int) -> tuple[Piece, ...]:
     selection = Selection(reading.lines, budget)
     selection.allow(max(int(budget * ERRORS * share), min(ONE_ERROR, budget // 3)))
-    first = failure_lines(reading, selection, errors.first)
+    first = take_failures(reading, selection, errors.first)
     selection.spend(TRACES * share)
-    failure_traces(reading, selection, first, TRACES * share)
+    take_traces(reading, selection, first, TRACES * share)
     selection.spend(1)
     last = len(reading.lines) - 1
     selection.allow(selection.left * HEAD // (HEAD + TAIL))
@@ -55,7 +49,4 @@ def _chosen(reading: Reading, errors: Ranking, share: float, budget: int) -> tup
     selection.spend(1)
     selection.take_from(range(last, -1, -1))
     selection.take_from(range(last + 1))
-    if not selection.used:
-        return ()
-    runs = selection.runs()
-    return woven(runs, (*notes(reading, runs, (errors,)), *selection.quotations()))
+    return selection.pieces(notes(reading, selection.runs(), (errors,))) if selection.used else ()

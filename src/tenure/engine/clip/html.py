@@ -16,8 +16,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.clip.filling import GAP_ABOUT, NOTE, fitted, plural
-from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import GAP_ABOUT, NOTE, Note, Piece, Shaped, fitted, plural, weight
 from tenure.engine.record.entry import Count
 
 LEAST: Final = 24  # tokens; a smaller room holds no page, and a page of less text is a shell for a script
@@ -539,3 +538,7 @@ def _distinct(blocks: Sequence[_Block]) -> list[_Block]:
             seen.add(block.text)
         kept.append(block)
     return kept
+
+
+_S = Html()
+fits, choose = _S.fits, _S.shaped

@@ -7,8 +7,8 @@ from itertools import chain, repeat
 from operator import itemgetter, ne
 from typing import Final, Literal, TypeVar, cast
 
-from tenure.engine.clip.filling import plural
 from tenure.engine.clip.json_items import PLAIN_KEY, Broken, Items, items_of, spelled_as
+from tenure.engine.clip.shape import plural
 
 KEYS: Final = 16  # of a described shape
 SAMPLE: Final = 1_000  # numbers from which quartiles are taken

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise, repeat
 from typing import Final
 
-from tenure.engine.clip.filling import fitted, plural
 from tenure.engine.clip.json_described import Told, briefly, described, names_of, telling
 from tenure.engine.clip.json_items import Items, Page, documents_of, items_of, prelude
-from tenure.engine.clip.shape import Keep, Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import Keep, Note, Piece, Shaped, fitted, plural, weight
 from tenure.engine.record.entry import Count
 
 DEPTH: Final = 12  # levels that are opened; each is scanned again, and deeper ones are too small to matter
@@ -418,3 +417,7 @@ def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
             joined.append(Keep(start, piece.stop))
         end = piece.stop
     return tuple(joined)
+
+
+_S = JsonShape()
+fits, choose = _S.fits, _S.shaped

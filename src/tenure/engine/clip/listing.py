@@ -6,18 +6,27 @@ and a tenth of its line of ls -l.
 
 import re
 from collections.abc import Sequence
-from enum import Enum
-from typing import Final
+from functools import partial
+from typing import Final, Literal
 
-from msgspec import Struct
-
-from tenure.engine.clip.filling import GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
 from tenure.engine.clip.log import distinct_errors
 from tenure.engine.clip.naming import Names
-from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import (
+    GAP_ABOUT,
+    NOTE_ABOUT,
+    Note,
+    Piece,
+    Shaped,
+    fitted,
+    plural,
+    ranges,
+    stretches,
+    take_first,
+    weight,
+)
 from tenure.engine.record.entry import Count
 
-SAMPLE: Final = 200  # lines in a row, at the beginning, the middle and the end, by which a text is recognised
+SECTIONED: Final = 600  # lines by which sections are recognised
 FEWEST: Final = 12  # entries
 SHARE: Final = 0.95  # of the sample's lines that must be entries
 FIRST: Final = 0.12  # of the room for the first lines: a glob's newest files come first
@@ -46,84 +55,63 @@ _SLASHED: Final = re.compile(r"[^\s]{0,200}[/\\]\S")
 _DONE: Final = re.compile(r"\d[\d,]* director(?:y|ies)(?:, \d[\d,]* files?)?")
 
 
-class Mode(Enum):
-    """How a listing was printed."""
-
-    PATHS = "a path on each line"
-    LONG = "ls -l, perhaps in sections"
-    SECTIONS = "ls -R"
-    TREE = "tree"
-    DASHED = "indented names with dashes"
+# How a listing is printed: a path on each line, `ls -l` perhaps in sections, `ls -R`, a drawn tree, or indented names with dashes.
+_Form = Literal["paths", "long", "sections", "tree", "dashed"]
 
 
-class Listing:
-    """Folders with counts, and as many names as the room holds."""
-
-    name = "listing"
-
-    def fits(self, lines: Sequence[str]) -> bool:
-        """Whether a sample of the lines is a listing in one of its modes; prose and code are none."""
-        return _mode(lines) is not None
-
-    def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
-        """Counts of every folder the room can name, and names in turns."""
-        mode = _mode(lines)
-        if mode is None:
-            return None
-        entries = _read(lines, mode)
-        if not entries.paths:
-            return None
-        names = Names(entries.paths)
-        pieces = fitted(lines, room, count, lambda budget: _chosen(lines, mode, entries, names, budget))
-        return None if pieces is None else Shaped(pieces=pieces, why="folders with counts and names")
+def fits(lines: Sequence[str]) -> bool:
+    """Whether a sample of the lines is a listing in one of its forms; prose and code are none."""
+    return _form(lines) is not None
 
 
-# Recognising -------------------------------------------------------------------------------------------------------------------------
+def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
+    """Counts of every folder the room can name, and names in turns."""
+    form = _form(lines)
+    if form is None:
+        return None
+    paths, other = _read(lines, form)
+    if not paths:
+        return None
+    pieces = fitted(lines, room, count, partial(_pieces, lines, form, Names(paths), other, distinct_errors(lines, other)))
+    return None if pieces is None else Shaped(pieces=pieces, why="folders with counts and names")
 
 
-def _mode(lines: Sequence[str]) -> Mode | None:
-    sample = _sampled(lines)
+# Recognising
+
+
+def _form(lines: Sequence[str]) -> _Form | None:
+    sample = [line for stretch in stretches(lines) for line in stretch]
     if len(sample) < FEWEST:
         return None
     enough = (len(sample) - EDGES) * SHARE
+    most = max(FEWEST, enough)
     long = sum(1 for line in sample if _LONG.match(line))
     if long >= FEWEST and long + sum(1 for line in sample if _TOTAL.fullmatch(line) or _SECTION.fullmatch(line)) >= enough:
-        return Mode.LONG
-    if sum(1 for line in sample if _BRANCH.fullmatch(line)) >= max(FEWEST, enough):
-        return Mode.TREE
-    paths = sum(1 for line in sample if _is_path(line))
-    if paths >= max(FEWEST, enough) and sum(1 for line in sample if _SLASHED.match(line)) >= paths * 0.8:
-        return Mode.PATHS
-    if sum(1 for line in sample if _is_dashed(line)) >= max(FEWEST, enough) and any(line.endswith("/") for line in sample):
-        return Mode.DASHED
-    return Mode.SECTIONS if _sections(lines) else None
-
-
-def _sampled(lines: Sequence[str]) -> list[str]:
-    if len(lines) > 3 * SAMPLE:
-        middle = len(lines) // 2
-        lines = (*lines[:SAMPLE], *lines[middle : middle + SAMPLE], *lines[-SAMPLE:])
-    return [line for line in lines if line and not line.isspace()]
+        return "long"
+    if sum(1 for line in sample if _BRANCH.fullmatch(line)) >= most:
+        return "tree"
+    paths = sum(map(_is_path, sample))
+    if paths >= most and sum(1 for line in sample if _SLASHED.match(line)) >= paths * 0.8:
+        return "paths"
+    if sum(map(_is_dashed, sample)) >= most and any(line.endswith("/") for line in sample):
+        return "dashed"
+    return "sections" if _is_sectioned(lines[:SECTIONED]) else None
 
 
 def _is_path(line: str) -> bool:
     """Whether a line is one path and nothing else; with blanks inside only when it is rooted or ends in an extension."""
     if len(line) > LONGEST or not _PATH.fullmatch(line) or _URL.match(line):
         return False
-    if " " not in line:
-        return True
-    return bool(
-        line.startswith(("/", "./", "../", "~/")) or line[1:3] == ":\\" or _EXTENSION.fullmatch(line)
-    ) and not line.endswith((".", ","))
+    rooted = line.startswith(("/", "./", "../", "~/")) or line[1:3] == ":\\"
+    return " " not in line or ((rooted or _EXTENSION.fullmatch(line) is not None) and not line.endswith((".", ",")))
 
 
 def _is_dashed(line: str) -> bool:
     return len(line) <= 300 and _DASHED.fullmatch(line) is not None and line.count(" ") - (len(line) - len(line.lstrip())) <= 3
 
 
-def _sections(lines: Sequence[str]) -> bool:
+def _is_sectioned(sample: Sequence[str]) -> bool:
     """Whether sections `folder:` with short names follow one another, a blank line before each, as ls -R prints them."""
-    sample = lines[: 3 * SAMPLE]
     heads = names = odd = 0
     for n, line in enumerate(sample):
         if line.endswith(":") and (n == 0 or not sample[n - 1]) and _SECTION.fullmatch(line) and _is_path(line[:-1]):
@@ -131,41 +119,30 @@ def _sections(lines: Sequence[str]) -> bool:
             odd += line[0] not in "./~" and "/" not in line
         elif line:
             names += 1
-            odd += (
-                len(line) > 120
-                or line[0].isspace()
-                or line.endswith((":", ".", ",", ";"))
-                or line.count(" ") > 4
-                or "/" in line[:-1]
-            )
+            wordy = len(line) > 120 or line.endswith((":", ".", ",", ";")) or line.count(" ") > 4
+            odd += wordy or line[0].isspace() or "/" in line[:-1]
     return heads >= 2 and names >= FEWEST and odd * 20 <= names
 
 
-# Reading -----------------------------------------------------------------------------------------------------------------------------
+# Reading
 
 
-class Entries(Struct, frozen=True, kw_only=True):
-    """What a listing lists, as paths in order, and the lines that are the tool's own words."""
+def _read(lines: Sequence[str], form: _Form) -> tuple[list[str], list[int]]:
+    """What is listed, as paths in order, and the lines that are the tool's own words."""
+    match form:
+        case "paths":
+            return _read_paths(lines)
+        case "long" | "sections":
+            return _read_sections(lines)
+        case "tree":
+            return _read_branches(lines, _BRANCH)
+        case "dashed":
+            return _read_branches(lines, _DASHED)
 
-    paths: list[str]
-    other: list[int]
-    errors: list[int]  # of these one of each kind that looks like an error
 
-
-def _read(lines: Sequence[str], mode: Mode) -> Entries:
+def _read_paths(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     paths: list[str] = []
     other: list[int] = []
-    match mode:
-        case Mode.PATHS:
-            _read_paths(lines, paths, other)
-        case Mode.LONG | Mode.SECTIONS:
-            _read_sections(lines, paths, other)
-        case Mode.TREE | Mode.DASHED:
-            _read_branches(lines, _BRANCH if mode is Mode.TREE else _DASHED, paths, other)
-    return Entries(paths=paths, other=other, errors=distinct_errors(lines, other))
-
-
-def _read_paths(lines: Sequence[str], paths: list[str], other: list[int]) -> None:
     edge = max(len(lines) - EDGES, EDGES)
     for n, line in enumerate(lines):
         if not line:
@@ -174,38 +151,38 @@ def _read_paths(lines: Sequence[str], paths: list[str], other: list[int]) -> Non
             other.append(n)
         else:
             paths.append(line[2:] if line.startswith("./") and len(line) > 2 else line)
+    return paths, other
 
 
-def _read_sections(lines: Sequence[str], paths: list[str], other: list[int]) -> None:
+def _read_sections(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     """Entries of ls under the path of their section; `.` and `..` are none."""
-    folder = ""
-    blank = True
+    paths: list[str] = []
+    other: list[int] = []
+    folder = before = ""
     for n, line in enumerate(lines):
-        if not line:
-            blank = True
-            continue
-        if blank and line.endswith(":") and _SECTION.fullmatch(line):
+        if not before and line.endswith(":") and _SECTION.fullmatch(line):
             folder = "" if line in (".:", "./:") else line[:-1].removeprefix("./").rstrip("/") + "/"
-        elif _TOTAL.fullmatch(line) or _DONE.fullmatch(line):
-            pass
         elif line.startswith(("ls: ", "find: ", "tree: ")):
             other.append(n)
         elif long := _LONG_NAME.search(line[:LONGEST], 20) if _LONG.match(line) else None:
             name = long["name"].partition(" -> ")[0]
             if name not in (".", ".."):
                 paths.append(f"{folder}{name}{'/' * (line[0] == 'd' and not name.endswith('/'))}")
-        else:
+        elif line and not _TOTAL.fullmatch(line) and not _DONE.fullmatch(line):
             paths.append(folder + line)
-        blank = False
+        before = line
+    return paths, other
 
 
-def _read_branches(lines: Sequence[str], form: re.Pattern[str], paths: list[str], other: list[int]) -> None:
+def _read_branches(lines: Sequence[str], entry: re.Pattern[str]) -> tuple[list[str], list[int]]:
     """Entries of a tree below the folders that they are indented under; a folder with entries is no path of its own."""
+    paths: list[str] = []
+    other: list[int] = []
     above: list[tuple[int, str]] = []  # indents of the folders that the line may lie in, and their paths
     waiting = ""  # the entry before, which is a folder if the next one is indented further
     width = -1
     for n, line in enumerate(lines):
-        match = form.fullmatch(line)
+        match = entry.fullmatch(line)
         if match is None:
             if line and not line.isspace():
                 other.append(n)
@@ -218,46 +195,34 @@ def _read_branches(lines: Sequence[str], form: re.Pattern[str], paths: list[str]
         while above and above[-1][0] >= width:
             above.pop()
         waiting = (above[-1][1] if above else "") + match["name"].rstrip()
-    if waiting:
-        paths.append(waiting)
+    return ([*paths, waiting] if waiting else paths), other
 
 
-# Choosing ----------------------------------------------------------------------------------------------------------------------------
+# Choosing
 
 
-def _chosen(lines: Sequence[str], mode: Mode, entries: Entries, names: Names, budget: int) -> tuple[Piece, ...]:
+def _pieces(
+    lines: Sequence[str], form: _Form, names: Names, other: Sequence[int], errors: Sequence[int], budget: int
+) -> tuple[Piece, ...]:
     """The first lines, errors, all entries by folder, then the tool's last words; of ls -l more lines where room is left."""
     last = len(lines) - EDGES
-    kept = {n for n in entries.other if (n < EDGES or n >= last) and weight(lines[n]) <= budget // 8}
+    kept = {n for n in other if (n < EDGES or n >= last) and weight(lines[n]) <= budget // 8}
     left = budget - sum(weight(lines[n]) for n in kept) - NOTE_ABOUT - GAP_ABOUT
     spare = int(left * ERRORS)
-    for n in entries.errors:
+    for n in errors:
         cost = weight(lines[n]) + GAP_ABOUT
         if n not in kept and cost <= spare:
             spare -= cost
             left -= cost
             kept.add(n)
-    left -= _first(lines, kept, int(left * FIRST), FIRST_LINES)
+    left -= take_first(lines, range(min(FIRST_LINES, len(lines))), kept, int(left * FIRST))
     listed = names.within(left)
     if listed is None:
         return ()
-    if mode is Mode.LONG and listed.complete:
-        _first(lines, kept, left - sum(weight(line) + NOTE_ABOUT for line in listed.text.split("\n")), len(lines))
-    errors = f", {plural(len(entries.other), 'other line')}" if entries.errors else ""
-    words = Note(f"{plural(names.size, 'path')} in all{errors}:\n{listed.text}", left_out=True)
-    ranges = runs(sorted(kept))
-    first = next((at for at, keep in enumerate(ranges) if keep.start > 0), len(ranges))
-    return (*ranges[:first], words, *ranges[first:])
-
-
-def _first(lines: Sequence[str], kept: set[int], budget: int, most: int) -> int:
-    """Takes lines from the beginning as far as they fit, and at most so many; what they weigh."""
-    spent = 0
-    for n, line in enumerate(lines[:most]):
-        if n in kept:
-            continue
-        if spent + weight(line) > budget:
-            break
-        spent += weight(line)
-        kept.add(n)
-    return spent
+    if form == "long" and listed.complete:
+        take_first(lines, range(len(lines)), kept, left - sum(weight(line) + NOTE_ABOUT for line in listed.text.split("\n")))
+    words = f", {plural(len(other), 'other line')}" if errors else ""
+    note = Note(f"{plural(names.size, 'path')} in all{words}:\n{listed.text}", left_out=True)
+    shown = ranges(kept)
+    first = next((at for at, keep in enumerate(shown) if keep.start > 0), len(shown))
+    return (*shown[:first], note, *shown[first:])

@@ -5,13 +5,14 @@ Where a failure begins its form says; where it ends, the layout of its language'
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import merge
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.engine.clip import log_lines
 from tenure.engine.clip.log_lines import (
     ERROR,
     FAILED_NAME,
@@ -21,17 +22,10 @@ from tenure.engine.clip.log_lines import (
     TRACE,
     UNSURE,
     WARNING,
-    ZEROS,
     bare,
-    class_of_form,
-    classified,
-    errors_in_long_lines,
-    forms_of,
+    indented,
     level_of,
-    plain_start,
-    roughly,
     stamp,
-    telling,
 )
 
 AT_ONCE: Final = 64  # forms; fewer are all looked at closely
@@ -42,6 +36,7 @@ LEADER_WINDOW: Final = 60  # lines before a Go test's verdict that its output is
 
 # What a line is to the one above it: a message with a time and a level, one that begins no deeper, part of it.
 ALONE, APART, JOINED = range(3)
+_PLAIN: Final = bytes(int(kind in (OTHER, SUMMARY, FAILED_NAME)) for kind in range(256))
 
 # What belongs to the failure above it though it is not indented below it.
 _CONTINUES: Final = re.compile(
@@ -59,7 +54,6 @@ _VERDICT: Final = re.compile(
     r"--- FAIL|● |not ok\b|E {2}|error\[|(?:.{1,300}[:)-] )?(?:fatal )?error(?: TS\d+)?: |[✗✘✖×] |panic: |assert|\d+:\d+\s+error|.{0,100}panicked"
     r"|.{0,80}\b(?:AssertionError|SyntaxError|TypeError|NameError|ImportError|ModuleNotFoundError|ReferenceError|AttributeError)\b"
 )
-_BLANK: Final = ("", " ", "\t")
 _CLOCK: Final = re.compile(r"\d:\d\d:\d\d")
 _VARYING: Final = re.compile(r"'[^']{0,200}'|\u2018[^\u2019]{0,200}\u2019|\"[^\"]{0,200}\"|0x[0-9a-fA-F]+|\b[0-9a-f]{8,64}\b|\d+")
 
@@ -75,131 +69,109 @@ class Block(Struct, frozen=True, gc=False):
     exact: str  # times blanked out; of a message with a time, which says the same with other numbers, its kind
 
 
-class Reading(Struct, frozen=True, kw_only=True):
-    """What every line of a log is, and its failures in order."""
+class Sameness(Struct, frozen=True, gc=False):
+    """What makes a failure the same as another."""
 
-    lines: Sequence[str]
-    classes: bytearray
-    blocks: tuple[Block, ...]
-    warnings: tuple[Block, ...]
-    summaries: tuple[int, ...]
-    failed_names: tuple[int, ...]
-    uncounted: Mapping[str, int]  # by kind: failures and warnings beyond `MANY` alike, of which there are no blocks
-    roughly: bool  # whether some lines were classed by their words alone
-    error_at: Mapping[int, int]  # by line: the character at which the error begins in a line that is long
-    plain: bytes  # 1 for each line that a left-over room may show: no passing test, no failure
+    kind: str
+    verdict: bool
+    timed: bool
+    promised: str  # the next line, where the first ends in a colon and announces it
 
 
-def read(lines: Sequence[str]) -> Reading:
-    """Every line's class, and the failures and warnings with their traces. Linear.
+class LogReading:
+    """What every line of a log is, and its failures and warnings with their traces, in order. Linear.
 
     A log repeats itself: lines of one form are looked at once. In one that does not, `LOOKED` telling forms are looked at closely, and
     the lines of all others are of the class that their words suggest.
     """
-    forms = forms_of(lines)
-    close, rough = _classes(lines, forms)
-    reader = _Reader(lines, forms)
-    classes = reader.classes
-    long = errors_in_long_lines(lines)
-    sure: dict[bytes, int] = {}  # by form and which digits are zero
-    for at in _telling(forms, close, rough, long):
-        if at < reader.end:
-            continue
-        like = forms[at]
-        found = close.get(like, OTHER)
-        if found == UNSURE:
-            exact = lines[at][:LONGEST].encode("utf-8", "surrogatepass").translate(ZEROS) if b"level" not in like else b""
-            found = sure.get(exact) if exact else None
-            if found is None:
-                found = sure[exact] = classified(bare(lines[at]))
-                sure.pop(b"", None)
-                if len(sure) > KNOWN:
-                    sure.clear()
-        if found:
-            reader.take(at, found)
-        elif like in rough:
-            classes[at] = rough[like]
-        elif like.startswith(b"___"):
-            reader.section(at)
-        elif at in long:
-            reader.take(at, ERROR)
-    return reader.reading(roughly=bool(rough), long=long)
 
-
-def _classes(lines: Sequence[str], forms: Sequence[bytes]) -> tuple[dict[bytes, int], dict[bytes, int]]:
-    """The class of each telling form: of those looked at closely, and of those told by their words alone."""
-    firsts = dict(zip(reversed(forms), range(len(forms) - 1, -1, -1), strict=True))
-    places = telling(lines, sorted(firsts.values())) if len(firsts) > AT_ONCE else sorted(firsts.values())
-    rough: dict[bytes, int] = {}
-    if len(places) > LOOKED:
-        rough = {forms[at]: roughly(lines[at]) for at in places}
-        places = list(_worth_a_look(places, forms, rough))
-    close: dict[bytes, int] = {}
-    for at in places:
-        rough.pop(forms[at], None)
-        if found := class_of_form(lines[at]):
-            close[forms[at]] = found
-    return close, rough
-
-
-def _worth_a_look(places: Sequence[int], forms: Sequence[bytes], rough: Mapping[bytes, int]) -> Iterator[int]:
-    """The last of too many telling lines, the first that speak of failure, and the first others."""
-    share = LOOKED // 4
-    left = {True: 2 * share, False: share}
-    for at in places[:-share]:
-        bad = rough[forms[at]] == ERROR
-        if left[bad]:
-            left[bad] -= 1
-            yield at
-    yield from places[-share:]
-
-
-def _telling(
-    forms: Sequence[bytes], close: Mapping[bytes, int], rough: Mapping[bytes, int], long: Mapping[int, int]
-) -> Iterator[int]:
-    """Lines of forms that tell something, ruled headings, and long lines with an error far inside."""
-    found = (at for at, like in enumerate(forms) if like in close or like in rough or like.startswith(b"___"))
-    return merge(found, (at for at in long if forms[at] not in close and forms[at] not in rough)) if long else found
-
-
-class _Reader:
-    """What was found so far, up to line `end`."""
-
-    def __init__(self, lines: Sequence[str], forms: Sequence[bytes]) -> None:
+    def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self._forms = forms
-        self.end = 0
         self.classes = bytearray(len(lines))
         self.blocks: list[Block] = []
         self.warnings: list[Block] = []
         self.summaries: list[int] = []
         self.failed_names: list[int] = []
-        self._samenesses: dict[bytes, _Sameness] = {}  # by form: a log repeats itself
-        self._own: dict[bytes, int] = {}  # by form: what a line is to the one above it
-        self._last = len(lines) - LOOKED // 4  # from here on all is looked at closely
-        self._roughly = False
+        self.uncounted: Counter[str] = (
+            Counter()
+        )  # by kind: failures and warnings beyond `MANY` alike, of which there are no blocks
+        self.error_at = log_lines.errors_in_long_lines(
+            lines
+        )  # by line: the character at which the error begins in a line that is long
+        self._forms = log_lines.forms_of(lines)
+        self._close: dict[bytes, int] = {}  # the class of telling forms looked at closely
+        self._rough: dict[bytes, int] = {}  # the class of other telling forms, by their words
+        self._exact: dict[bytes, int] = {}  # the class of lines whose numbers decide, by form and which digits are zero
+        self._samenesses: dict[bytes, Sameness] = {}  # by form
+        self._relations: dict[bytes, int] = {}  # by form: what a line is to the one above it
         self._times: Counter[bytes] = Counter()  # how often each form was a failure or warning
-        self._uncounted: Counter[str] = Counter()  # by kind: those beyond `MANY` of one form
+        self._end = 0  # up to which line all is read
+        self._last = len(lines) - LOOKED // 4  # from here on all is looked at closely
+        self._classify_forms()
+        self.roughly = bool(self._rough)  # whether some lines were classed by their words alone
+        self._read()
+        self.plain = bytes(
+            self.classes.translate(_PLAIN)
+        )  # 1 for each line that a left-over room may show: no passing test, no failure
 
-    def take(self, at: int, kind: int) -> None:
+    def _classify_forms(self) -> None:
+        forms = self._forms
+        firsts = sorted(dict(zip(reversed(forms), range(len(forms) - 1, -1, -1), strict=True)).values())
+        places = log_lines.telling(self.lines, firsts) if len(firsts) > AT_ONCE else firsts
+        if len(places) > LOOKED:
+            self._rough = {forms[at]: log_lines.roughly(self.lines[at]) for at in places}
+            places = list(self._worth_a_look(places))
+        for at in places:
+            self._rough.pop(forms[at], None)
+            if kind := log_lines.class_of_form(self.lines[at]):
+                self._close[forms[at]] = kind
+
+    def _worth_a_look(self, places: Sequence[int]) -> Iterator[int]:
+        """The last of too many telling lines, the first that speak of failure, and the first others."""
+        share = LOOKED // 4
+        left = {True: 2 * share, False: share}
+        for at in places[:-share]:
+            bad = self._rough[self._forms[at]] == ERROR
+            if left[bad]:
+                left[bad] -= 1
+                yield at
+        yield from places[-share:]
+
+    def _read(self) -> None:
+        forms, close, rough, long = self._forms, self._close, self._rough, self.error_at
+        telling = (at for at, form in enumerate(forms) if form in close or form in rough or form.startswith(b"___"))
+        for at in merge(telling, (at for at in long if forms[at] not in close and forms[at] not in rough)) if long else telling:
+            if at < self._end:
+                continue
+            form = forms[at]
+            kind = close.get(form, OTHER)
+            if kind == UNSURE:
+                kind = self._sure(at, form)
+            if kind:
+                self._take(at, kind)
+            elif form in rough:
+                self.classes[at] = rough[form]
+            elif form.startswith(b"___"):
+                self._section(at)
+            elif at in long:
+                self._take(at, ERROR)
+
+    def _sure(self, at: int, form: bytes) -> int:
+        """The class of a line whose numbers decide."""
+        line = self.lines[at]
+        if b"level" in form:
+            return log_lines.classified(bare(line))
+        exact = line[:LONGEST].encode("utf-8", "surrogatepass").translate(log_lines.ZEROS)
+        if exact not in self._exact:
+            if len(self._exact) >= KNOWN:
+                self._exact.clear()
+            self._exact[exact] = log_lines.classified(bare(line))
+        return self._exact[exact]
+
+    def _take(self, at: int, kind: int) -> None:
         """Line `at` is of a class of its own."""
         if kind in (ERROR, WARNING):
-            if self.lines[at].startswith("___") and self.section(at):
-                return
-            if len(self.blocks) + len(self.warnings) > LOOKED and at < self._last:
-                self.classes[at] = TRACE if _TRACE_OF_PYTHON in self.lines[at] else kind  # its exception is counted
-                self._roughly = True
-            elif self._stands_alone(at):
-                like = self._forms[at]
-                self._times[like] += 1
-                if self._times[like] > MANY and (same := self._samenesses.get(like)) is not None and at < self._last:
-                    self.classes[at] = kind
-                    self._uncounted[same.kind] += 1
-                else:
-                    self._add(kind, at, at + 1, at)
-            else:
-                start, stop, head = _extent(self.lines, at)
-                self._add(kind, max(start, self.end), stop, head)
+            self._take_failure(at, kind)
             return
         self.classes[at] = kind
         if kind == SUMMARY:
@@ -209,97 +181,72 @@ class _Reader:
             if self.blocks and at - self.blocks[-1].stop < 3:  # some runners name the test under its failure
                 self.blocks[-1] = replace(self.blocks[-1], verdict=True)
 
-    def section(self, at: int) -> bool:
+    def _take_failure(self, at: int, kind: int) -> None:
+        if self.lines[at].startswith("___") and self._section(at):
+            return
+        if len(self.blocks) + len(self.warnings) > LOOKED and at < self._last:
+            self.classes[at] = TRACE if _TRACE_OF_PYTHON in self.lines[at] else kind  # its exception is counted
+            self.roughly = True
+            return
+        if not self._stands_alone(at):
+            start, stop, head = _extent(self.lines, at)
+            self._add(kind, max(start, self._end), stop, head)
+            return
+        form = self._forms[at]
+        self._times[form] += 1
+        if self._times[form] > MANY and form in self._samenesses and at < self._last:
+            self.classes[at] = kind
+            self.uncounted[self._samenesses[form].kind] += 1
+        else:
+            self._add(kind, at, at + 1, at)
+
+    def _section(self, at: int) -> bool:
         """A pytest failure under its ruled heading, named by its first `E` line; false when it holds none: then it is no failure."""
-        if not _HEADER.match(self.lines[at][:LONGEST]):
+        lines = self.lines
+        if not _HEADER.match(lines[at][:LONGEST]):
             return False
-        head = 0
-        stop = at + 1
-        while stop < len(self.lines) and not _RULE.match(self.lines[stop][:LONGEST]):
-            if not head and self.lines[stop].startswith("E  "):
-                head = stop
-            stop += 1
+        stop = next((stop for stop in range(at + 1, len(lines)) if _RULE.match(lines[stop][:LONGEST])), len(lines))
+        head = next((line for line in range(at + 1, stop) if lines[line].startswith("E  ")), 0)
         if head:
             self._add(ERROR, at, stop, head)
         return bool(head)
 
     def _stands_alone(self, at: int) -> bool:
         """Whether the next line begins a message of its own, which is seen faster than where a trace ends."""
-        line = self.lines[at]
-        if at + 1 >= len(self.lines) or "--- FAIL: " in line or "panic: " in line or _TRACE_OF_PYTHON in line:
+        line, following = self.lines[at], self.lines[at + 1] if at + 1 < len(self.lines) else ""
+        if "--- FAIL: " in line or "panic: " in line or _TRACE_OF_PYTHON in line or following[:1] in log_lines.BLANK:
             return False
-        if self.lines[at + 1][:1] in _BLANK:
-            return False
-        like = self._forms[at + 1]
-        own = self._own.get(like)
-        if own is None:
-            start = plain_start(self.lines[at + 1])
+        form = self._forms[at + 1]
+        relation = self._relations.get(form)
+        if relation is None:
+            start = log_lines.plain_start(following)
             message = stamp(start)
-            said = start[message:]
-            own = (
-                ALONE
-                if message and level_of(said, said.lower())
-                else JOINED
-                if indented(said) or _CONTINUES.match(said)
-                else APART
-            )
-            if len(self._own) < KNOWN:
-                self._own[like] = own
-        return own == ALONE or (own == APART and not line[:LONGEST].rstrip().endswith(":"))
+            text = start[message:]
+            joined = indented(text) or _CONTINUES.match(text)
+            relation = ALONE if message and level_of(text, text.lower()) else JOINED if joined else APART
+            if len(self._relations) < KNOWN:
+                self._relations[form] = relation
+        return relation == ALONE or (relation == APART and not line[:LONGEST].rstrip().endswith(":"))
 
     def _add(self, kind: int, start: int, stop: int, head: int) -> None:
         self.classes[start:stop] = bytes((TRACE,)) * (stop - start)
         self.classes[head] = kind
-        line = self.lines[head]
-        like = self._forms[head]
-        same = self._samenesses.get(like)
+        form = self._forms[head]
+        same = self._samenesses.get(form)
         if same is None:
-            said = bare(line).strip()
-            promised = bare(self.lines[head + 1]).strip() if said.endswith(":") and head + 1 < len(self.lines) else ""
-            same = _sameness(said, promised, bool(_CLOCK.search(line, 0, 120)))
-            if not promised and len(self._samenesses) < KNOWN:
-                self._samenesses[like] = same
-        exact = same.kind if same.timed else f"{bare(line).strip()} {same.promised}"
+            same = self._sameness(head)
+            if not same.promised and len(self._samenesses) < KNOWN:
+                self._samenesses[form] = same
+        exact = same.kind if same.timed else f"{bare(self.lines[head]).strip()} {same.promised}"
         block = Block(start, stop, head, same.verdict, same.kind, exact)
         (self.blocks if kind == ERROR else self.warnings).append(block)
-        self.end = stop
+        self._end = stop
 
-    def reading(self, *, roughly: bool, long: Mapping[int, int]) -> Reading:
-        """All of it."""
-        return Reading(
-            error_at=long,
-            uncounted=self._uncounted,
-            roughly=roughly or self._roughly,
-            lines=self.lines,
-            classes=self.classes,
-            blocks=tuple(self.blocks),
-            warnings=tuple(self.warnings),
-            summaries=tuple(self.summaries),
-            failed_names=tuple(self.failed_names),
-            plain=bytes(self.classes.translate(_PLAIN)),
-        )
-
-
-_PLAIN: Final = bytes(int(kind in (OTHER, SUMMARY, FAILED_NAME)) for kind in range(256))
-
-
-class _Sameness(Struct, frozen=True, gc=False):
-    """What makes a failure the same as another."""
-
-    kind: str
-    verdict: bool
-    timed: bool
-    promised: str  # the next line, where the first ends in a colon and announces it
-
-
-def _sameness(said: str, promised: str, timed: bool) -> _Sameness:
-    whole = f"{said} {promised}" if promised else said
-    return _Sameness(_VARYING.sub("#", _PLACE.sub("", whole)), bool(_VERDICT.match(said)), timed, promised)
-
-
-def indented(line: str) -> int:
-    """How deep a line begins."""
-    return len(line) - len(line.lstrip()) if line[:1] in _BLANK else 0
+    def _sameness(self, head: int) -> Sameness:
+        text = bare(self.lines[head]).strip()
+        promised = bare(self.lines[head + 1]).strip() if text.endswith(":") and head + 1 < len(self.lines) else ""
+        kind = _VARYING.sub("#", _PLACE.sub("", f"{text} {promised}" if promised else text))
+        return Sameness(kind, bool(_VERDICT.match(text)), bool(_CLOCK.search(self.lines[head], 0, 120)), promised)
 
 
 # How far a failure goes
@@ -307,13 +254,13 @@ def indented(line: str) -> int:
 
 def _extent(lines: Sequence[str], at: int) -> tuple[int, int, int]:
     """Where the failure that line `at` begins starts and stops, and which of its lines names it."""
-    said = bare(lines[at])
-    if _TRACE_OF_PYTHON in said:
+    text = bare(lines[at])
+    if _TRACE_OF_PYTHON in text:
         return _python_trace(lines, at)
-    if said.startswith("panic: "):
+    if text.startswith("panic: "):
         return at, _go_panic(lines, at), at
-    start = _go_output(lines, at) if "--- FAIL: " in said else at
-    return start, _continued(lines, at + 1, indented(said), said.endswith(":") and " " in said), at
+    start = _go_output(lines, at) if "--- FAIL: " in text else at
+    return start, _continued(lines, at + 1, indented(text), text.endswith(":") and " " in text), at
 
 
 def _continued(lines: Sequence[str], at: int, indent: int, promised: bool) -> int:
@@ -324,14 +271,14 @@ def _continued(lines: Sequence[str], at: int, indent: int, promised: bool) -> in
     end = at
     blank = False
     while at < len(lines):
-        start = plain_start(lines[at])
+        start = log_lines.plain_start(lines[at])
         message = stamp(start)
-        said = start[message:].rstrip()
-        if not said:
+        text = start[message:].rstrip()
+        if not text:
             if blank:
                 break
             blank = True
-        elif (promised or indented(said) > indent or _CONTINUES.match(said)) and not (message and level_of(said, said.lower())):
+        elif (promised or indented(text) > indent or _CONTINUES.match(text)) and not (message and level_of(text, text.lower())):
             promised = blank = False
             end = at + 1
         else:
@@ -342,7 +289,7 @@ def _continued(lines: Sequence[str], at: int, indent: int, promised: bool) -> in
 
 def _python_trace(lines: Sequence[str], at: int) -> tuple[int, int, int]:
     """A traceback to its exception, with those chained to it; the last exception names it."""
-    start, head = at, at
+    start = head = at
     while True:
         margin = _margin(lines, at)
         at += 1
@@ -351,36 +298,32 @@ def _python_trace(lines: Sequence[str], at: int) -> tuple[int, int, int]:
         if at >= len(lines):
             return start, at, head
         head = at
-        at = _continued(lines, at + 1, margin, False)
-        ahead = at
+        at = ahead = _continued(lines, at + 1, margin, False)
         while ahead < len(lines) and ahead - at < 5 and (not bare(lines[ahead]) or _CHAINED.match(bare(lines[ahead]))):
             ahead += 1
-        if ahead < len(lines) and ahead > at and _TRACE_OF_PYTHON in bare(lines[ahead]):
-            at = ahead
-            continue
-        return start, at, head
+        if not (at < ahead < len(lines) and _TRACE_OF_PYTHON in bare(lines[ahead])):
+            return start, at, head
+        at = ahead
 
 
 def _margin(lines: Sequence[str], at: int) -> int:
     """How many characters stand before each line of the traceback that begins at line `at`: it may be quoted or indented."""
-    said = bare(lines[at])
-    before = said[: max(0, said.find("Traceback"))]
+    text = bare(lines[at])
+    before = text[: max(0, text.find("Traceback"))]
     return len(before) if at + 1 < len(lines) and bare(lines[at + 1]).startswith(before) else 0
 
 
 def _go_panic(lines: Sequence[str], at: int) -> int:
     """The end of a Go panic: its message and every goroutine."""
     blank = 0
-    at += 1
-    while at < len(lines):
-        said = bare(lines[at])
-        blank = blank + 1 if not said else 0
-        if blank > 1 or said.startswith(("exit status", "FAIL")):
-            break
-        if said and not lines[at - 1].strip() and not _CONTINUES.match(said):
-            break
-        at += 1
-    return at
+    for line in range(at + 1, len(lines)):
+        text = bare(lines[line])
+        blank = blank + 1 if not text else 0
+        if blank > 1 or text.startswith(("exit status", "FAIL")):
+            return line
+        if text and not lines[line - 1].strip() and not _CONTINUES.match(text):
+            return line
+    return len(lines)
 
 
 def _go_output(lines: Sequence[str], at: int) -> int:

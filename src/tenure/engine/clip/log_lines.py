@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 OTHER, PASSED, PROGRESS, ERROR, WARNING, SUMMARY, TRACE, FAILED_NAME = range(8)
 
 LONGEST: Final = 400  # characters of a line that are looked at
+BLANK: Final = ("", " ", "\t")
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 # What stands before a message: a CI job's columns, a container's name, a time. Every repetition is bounded: lines may be hostile.
@@ -126,38 +127,9 @@ _ROUGH: Final = re.compile(
     r"|[Ww]arn(?:ing)?s?\b|WARN(?:ING)?\b|Warning\b|\u26a0"
 )
 _IN_ROUGH: Final = (  # letters that each of its errors has: looked for ten times faster
-    *(
-        "rror",
-        "RROR",
-        "FATAL",
-        "fatal",
-        "CRIT",
-        "SEVERE",
-        "anic",
-        "PANIC",
-        "FAIL",
-        "ail",
-        "xception",
-        "raceback",
-        "not ok",
-        "ENOENT",
-    ),
-    *(
-        "egmentation",
-        "memory",
-        "such",
-        "enied",
-        "efused",
-        "timed",
-        "annot",
-        "ould not",
-        "nable to",
-        "\u2717",
-        "\u2718",
-        "\u2716",
-        "\u274c",
-    ),
-)
+    "rror|RROR|FATAL|fatal|CRIT|SEVERE|anic|PANIC|FAIL|ail|xception|raceback|not ok|ENOENT|egmentation|memory|such|enied|efused|timed|annot"
+    "|ould not|nable to|\u2717|\u2718|\u2716|\u274c"
+).split("|")
 _COUNTED: Final = re.compile(  # in lower case: where a number says whether there was an error
     r"\d (?:\w{1,20} )?(?:error|failure|failed|problem|issue|exception|warning)|(?:error|failure|failed|exception|err|warning|stderr|exc_info)s?\b[\"']?"
     r"\s{0,4}[:=]\s{0,4}\d|level\"?\s{0,4}[:=]\s{0,4}\"?\d"
@@ -166,8 +138,6 @@ _LONGEST_FORM: Final = 4 * LONGEST  # bytes
 ZEROS: Final = bytes.maketrans(b"23456789", b"11111111")  # all that counts of a number is whether it is 0
 _ALIKE: Final = bytes.maketrans(b"123456789", b"000000000")
 UNSURE: Final = 255  # a form whose numbers decide: `0 errors`
-
-
 _COUNTABLE: Final = ("err", "fail", "warn", "problem", "issue", "exc", "level")
 
 
@@ -181,12 +151,11 @@ def forms_of(lines: Sequence[str]) -> list[bytes]:
 
 def class_of_form(line: str) -> int:
     """The class of all lines of this line's form, or UNSURE."""
-    said = bare(line)
-    found = classified(said)
-    if found == PASSED:
-        return found
-    low = said.lower()
-    return UNSURE if any(word in low for word in _COUNTABLE) and _COUNTED.search(low) else found
+    text = bare(line)
+    kind = classified(text)
+    low = text.lower()
+    counted = kind != PASSED and any(word in low for word in _COUNTABLE) and _COUNTED.search(low)
+    return UNSURE if counted else kind
 
 
 def telling(lines: Sequence[str], places: Iterable[int]) -> list[int]:
@@ -201,13 +170,12 @@ def telling(lines: Sequence[str], places: Iterable[int]) -> list[int]:
     found = [at for at in places if word(lows[at], 0, LONGEST) or start(lows[at])]
     if text.isascii():
         return found
-    symbols = [at for at in places if _SYMBOLS.search(lows[at], 0, LONGEST)]
-    return sorted({*found, *symbols})
+    return sorted({*found, *(at for at in places if _SYMBOLS.search(lows[at], 0, LONGEST))})
 
 
 def errors_in_long_lines(lines: Sequence[str]) -> dict[int, int]:
     """The lines whose first error stands behind what is looked at of every line, and at which character it begins."""
-    found: dict[int, int] = {}
+    places: dict[int, int] = {}
     for at, line in enumerate(lines):
         if len(line) <= LONGEST or not any(word in line for word in _IN_ROUGH):
             continue
@@ -216,58 +184,57 @@ def errors_in_long_lines(lines: Sequence[str]) -> dict[int, int]:
             continue
         error = next((match for match in _ROUGH.finditer(line) if match[0][0] not in "wW\u26a0"), None)
         if error is not None:
-            found[at] = error.start()
-    return found
+            places[at] = error.start()
+    return places
 
 
 def roughly(line: str) -> int:
     """The class of a line by its words, some ten times faster than `classified`: for logs in which no two telling lines are alike."""
     if line.endswith(_PASSED_ENDS):
         return PASSED
-    found = _ROUGH.search(line, 0, LONGEST)
-    if found is None:
+    match = _ROUGH.search(line, 0, LONGEST)
+    if match is None:
         return OTHER
-    return WARNING if found[0][0] in "wW\u26a0" else ERROR
+    return WARNING if match[0][0] in "wW\u26a0" else ERROR
 
 
-def classified(said: str) -> int:
+def classified(text: str) -> int:
     """What a line without its colours and time is, by itself."""
-    if _PASSED.match(said) or said.endswith(_PASSED_ENDS) or ("PASSED" in said and _PASSED_SHARE.search(said)):
+    if _PASSED.match(text) or text.endswith(_PASSED_ENDS) or ("PASSED" in text and _PASSED_SHARE.search(text)):
         return PASSED
-    low = said.lower()
-    level = level_of(said, low)
+    low = text.lower()
+    level = level_of(text, low)
     if level in _CALM_LEVELS:
         return SUMMARY if _SUMMARY.match(low.lstrip(_ORNAMENTS)) else OTHER
     if not level and not (_TELLING.search(low) or _TELLING_START.match(low) or (not low.isascii() and _SYMBOLS.search(low))):
         return OTHER
-    if _FAILED_NAME.match(said):
+    if _FAILED_NAME.match(text):
         return FAILED_NAME
-    if _PROGRESS.match(said) or said.endswith(_PROGRESS_ENDS) or _PROGRESS_SHARE.search(said):
+    if _PROGRESS.match(text) or text.endswith(_PROGRESS_ENDS) or _PROGRESS_SHARE.search(text):
         return PROGRESS
     if _SUMMARY.match(low.lstrip(_ORNAMENTS)) or ("exit" in low and _EXIT.search(low)):
         return SUMMARY
     if level in _WARN_LEVELS:
         return WARNING
-    if level in _BAD_LEVELS or _is_error(said, low):
-        cleared = _NONE.sub("", said)
-        if cleared == said or _is_error(cleared, cleared.lower()):
+    if level in _BAD_LEVELS or _is_error(text, low):
+        cleared = _NONE.sub("", text)
+        if cleared == text or _is_error(cleared, cleared.lower()):
             return ERROR
-        said, low = cleared, cleared.lower()
-    if _WARNING_NAME.search(said) or (_WARNING.search(low) and _WARNING.search(_NONE.sub("", low))):
+        text, low = cleared, cleared.lower()
+    if _WARNING_NAME.search(text) or (_WARNING.search(low) and _WARNING.search(_NONE.sub("", low))):
         return WARNING
-    return PROGRESS if "%" in said and _BAR.search(said) else OTHER
+    return PROGRESS if "%" in text and _BAR.search(text) else OTHER
 
 
-def _is_error(said: str, low: str) -> bool:
-    return bool(_ERROR_START.match(said) or _ERROR_WORD.search(said) or PHRASE.search(low))
+def _is_error(text: str, low: str) -> bool:
+    return bool(_ERROR_START.match(text) or _ERROR_WORD.search(text) or PHRASE.search(low))
 
 
-def level_of(said: str, low: str) -> str:
+def level_of(text: str, low: str) -> str:
     """The level a logger wrote near the start of a line, in lower case; `low` is the line in lower case; empty when the line does not say."""
-    for found in _LEVEL_WORD.finditer(said, 0, 160):
-        at = found.start()
-        if not at or said[at - 1] in _BEFORE_LEVEL:
-            return found[0].lower()
+    for match in _LEVEL_WORD.finditer(text, 0, 160):
+        if not match.start() or text[match.start() - 1] in _BEFORE_LEVEL:
+            return match[0].lower()
     if "level" in low or "lvl" in low or "severity" in low:
         keyed = _LEVEL_KEY.search(low, 0, 160)
         if keyed:
@@ -286,8 +253,8 @@ def stamp(start: str) -> int:
     """How many characters of job columns, container name and time stand before the message."""
     if not start or not (start[0] in _DIGITS or "| " in start[:50] or "\t" in start[1:82]):
         return 0
-    found = _STAMP.match(start)
-    return found.end() if found else 0
+    match = _STAMP.match(start)
+    return match.end() if match else 0
 
 
 def bare(line: str) -> str:
@@ -296,6 +263,11 @@ def bare(line: str) -> str:
     if "\x1b" in start:
         start = _ANSI.sub("", start)
     return start[stamp(start) :].rstrip()
+
+
+def indented(line: str) -> int:
+    """How deep a line begins."""
+    return len(line) - len(line.lstrip()) if line[:1] in BLANK else 0
 
 
 class Form(NamedTuple):

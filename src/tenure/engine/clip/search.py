@@ -8,20 +8,17 @@ without leading zeros that ascend within a file.
 
 import heapq
 import re
-from collections.abc import Iterable, Sequence
-from enum import Enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, Literal
 
-from msgspec import Struct
-
-from tenure.engine.clip.filling import GAP_ABOUT, NOTE_ABOUT, fitted, plural, runs
 from tenure.engine.clip.log import distinct_errors
 from tenure.engine.clip.naming import Names, name_weight, parted
-from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.clip.shape import GAP_ABOUT, NOTE_ABOUT, Keep, Note, Piece, Shaped, fitted, plural, ranges, stretches, weight
 from tenure.engine.record.entry import Count
 
-SAMPLE: Final = 200  # lines in a row, at the beginning, the middle and the end, by which a text is recognised
 FEWEST: Final = 6  # lines that are hits, context or headings
 SHARE: Final = 0.9  # of the sample's lines that must be so
 WITH_CONTEXT: Final = 0.6  # of the room for bare hits where the search printed context; the rest goes to the context of the first
@@ -30,7 +27,6 @@ LONGEST: Final = 0.25  # of the room for one line: a minified file's hit is coun
 MOST: Final = 0.2  # of the room for the lines with the highest counts, in a list of counts
 TOP: Final = 40  # such lines, at most
 PATIENCE: Final = 400  # lines that do not fit before the room counts as full
-TOGETHER: Final = 256  # lines of a list of counts that are read at once where they are all alike
 ERRORS: Final = 6  # of the tool's complaints, one of each kind
 EDGES: Final = 4  # lines at either end that may be the tool's own words
 
@@ -46,6 +42,9 @@ _HEADING: Final = re.compile(rf"(?:File: )?(?P<path>{_PATH}):?")
 _FOUND: Final = re.compile(r"Found \d[\d,]* (?:total )?(?:matches|match|files?|results?|occurrences?|lines?)\b.*", re.IGNORECASE)
 _FOUND_FILES: Final = re.compile(r"Found [\d,]+ files?\b[^:]*:?", re.IGNORECASE)
 _BINARY: Final = re.compile(r"(?:grep: |rg: )?[Bb]inary file (?P<path>.{1,300}) matches\.?")
+_PATHLIKE: Final = re.compile(  # a name that is plainly a path: a separator without blanks around, or an extension
+    r"(?:[A-Za-z]:)?(?:[^\s:]*[/\\][^:]*[^\s:/\\]|[^:/\\]*\.[A-Za-z]\w{0,9}|Makefile|Dockerfile|LICENSE|README)"
+)
 
 # What a hit's line holds after its path when it is no hit: a time of day, an address's port, a compiler's message.
 _TIME: Final = re.compile(r"\d{1,2}:[0-5]\d:[0-5]\d(?![\d:])")
@@ -57,170 +56,107 @@ _MESSAGE: Final = re.compile(
 )
 
 
-class Mode(Enum):
-    """How a search was printed."""
-
-    PATHED = "path on each line"
-    HEADED = "path above its lines"
-    ALONE = "lines of one file"
-    COUNTED = "counts"
-    FILES = "file names"
+# How a search is printed: a path on each line, or above its lines; lines of one file; counts; or file names alone.
+_Form = Literal["pathed", "headed", "one file", "counts", "files"]
+_Stretches = Sequence[Sequence[str]]
 
 
-class File:
-    """What was found in one file, by line numbers of the text."""
-
-    __slots__ = ("context", "heading", "hits", "n", "path")
-
-    def __init__(self, path: str, heading: int = -1) -> None:
-        self.path = path
-        self.heading = heading
-        self.hits: list[int] = []
-        self.context = 0  # lines
-        self.n = 0  # in a list of counts, the count; elsewhere the hits
+def fits(lines: Sequence[str]) -> bool:
+    """Whether a sample of the lines is a search's output in one of its forms."""
+    return _form(lines) is not None
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """A search's output, read."""
-
-    mode: Mode
-    files: tuple[File, ...]  # those with hits, in order
-    context: bytes  # per line: 1 where it is context
-    other: tuple[int, ...]  # lines that are the tool's own words
-
-
-class Search:
-    """Every file, with as many of its hits as the room holds, in turns."""
-
-    name = "search hits"
-
-    def fits(self, lines: Sequence[str]) -> bool:
-        """Whether a sample of the lines is a search's output in one of its modes."""
-        return _mode(lines) is not None
-
-    def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
-        """First hits of every file, then second ones, and so on; context where room is left; names and counts of all others."""
-        mode = _mode(lines)
-        if mode is None:
-            return None
-        if mode in (Mode.COUNTED, Mode.FILES):
-            listed = _read_listed(lines, mode)
-            pieces = fitted(lines, room, count, lambda budget: listed.choose(lines, budget)) if listed.paths else None
-            why = "every file" if listed.all_named else "folders with counts"
-            return None if pieces is None else Shaped(pieces=pieces, why=why)
-        found = _read(lines, mode)
-        if not found.files:
-            return None
-        hits = _Hits(lines, found, int(room * LONGEST))
-        pieces = fitted(lines, room, count, hits.choose)
-        if pieces is None:
-            return None
-        every = hits.all_named
-        return Shaped(
-            pieces=pieces,
-            why="every file named, first hits where there is room" if every else "folders with counts, and first hits",
-        )
+def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
+    """First hits of every file, then second ones, and so on; context where room is left; names and counts of all others."""
+    form = _form(lines)
+    if form is None:
+        return None
+    if form in ("counts", "files"):
+        listed = _FileList(lines, counted=form == "counts")
+        pieces = fitted(lines, room, count, listed.pieces) if listed.paths else None
+        return Shaped(pieces=pieces, why="every file" if listed.all_named else "folders with counts") if pieces else None
+    output = _read_pathed(lines) if form == "pathed" else _read_numbered(lines, headed=form == "headed")
+    if not output.files:
+        return None
+    hits = _Hits(lines, output, int(room * LONGEST))
+    pieces = fitted(lines, room, count, hits.pieces)
+    why = "every file named, first hits where there is room" if hits.all_named else "folders with counts, and first hits"
+    return Shaped(pieces=pieces, why=why) if pieces else None
 
 
-# Recognising -------------------------------------------------------------------------------------------------------------------------
+# Recognising
 
 
-def _mode(lines: Sequence[str]) -> Mode | None:
-    stretches = _stretches(lines)
-    total = sum(map(len, stretches))
+def _form(lines: Sequence[str]) -> _Form | None:
+    sample = stretches(lines)
+    total = sum(map(len, sample))
     if total < FEWEST:
         return None
-    checks = (
-        (Mode.PATHED, _pathed),
-        (Mode.COUNTED, _counted),
-        (Mode.FILES, _only_files),
-        (Mode.HEADED, _headed),
-        (Mode.ALONE, _alone),
-    )
-    return next((mode for mode, holds in checks if holds(stretches)), None)
+    if _is_pathed(sample, total):
+        return "pathed"
+    if _is_counted(sample, total):
+        return "counts"
+    if _is_file_names([line for stretch in sample for line in stretch]):
+        return "files"
+    if _is_headed(sample, total):
+        return "headed"
+    return "one file" if _is_one_file(sample, total) else None
 
 
-def _stretches(lines: Sequence[str]) -> list[list[str]]:
-    """Up to three stretches of lines, blank ones left out."""
-    if len(lines) <= 3 * SAMPLE:
-        return [[line for line in lines if line and not line.isspace()]]
-    middle = len(lines) // 2
-    parts = (lines[:SAMPLE], lines[middle : middle + SAMPLE], lines[-SAMPLE:])
-    return [[line for line in part if line and not line.isspace()] for part in parts]
-
-
-def _pathed(stretches: Sequence[Sequence[str]]) -> bool:
+def _is_pathed(sample: _Stretches, total: int) -> bool:
     hits = kin = false = 0
     numbers: dict[str, list[int]] = {}
-    total = sum(map(len, stretches))
-    for stretch in stretches:
-        runs_: dict[str, list[int]] = {}
-        for line in stretch:
-            match = _HIT.match(line)
-            if match is not None and not _is_context(line, match):
-                hits += 1
-                false += _is_false(line, match)
-                runs_.setdefault(match["path"], []).append(int(match["line"]))
-            elif _CONTEXT.match(line) or line == "--" or _FOUND.fullmatch(line) or _BINARY.fullmatch(line):
-                kin += 1
-        for path, found in runs_.items():
-            numbers.setdefault(path, []).extend(found)
-    if not hits or hits + kin < max(FEWEST, (total - EDGES) * SHARE) or false > hits * 0.2:
-        return False
-    return _ascend(numbers.values())
+    for line in (line for stretch in sample for line in stretch):
+        if (match := _hit(line)) is not None:
+            hits += 1
+            rest = line[match.start("line") : match.start("line") + 80]
+            false += bool(_TIME.match(rest) or _MESSAGE.match(rest) or _HOST.match(line))
+            numbers.setdefault(match["path"], []).append(int(match["line"]))
+        elif _CONTEXT.match(line) or line == "--" or _FOUND.fullmatch(line) or _BINARY.fullmatch(line):
+            kin += 1
+    enough = hits and hits + kin >= max(FEWEST, (total - EDGES) * SHARE) and false <= hits * 0.2
+    return bool(enough) and _ascend(numbers.values())
 
 
-def _is_context(line: str, hit: re.Match[str]) -> bool:
-    """Whether the colons are in the text of a line of context."""
-    context = _CONTEXT.match(line)
-    return context is not None and context.end("path") < hit.end("path")
-
-
-def _is_false(line: str, hit: re.Match[str]) -> bool:
-    rest = line[hit.start("line") : hit.start("line") + 80]
-    return bool(_TIME.match(rest) or _MESSAGE.match(rest) or _HOST.match(line))
+def _hit(line: str) -> re.Match[str] | None:
+    """A line that names its path and number; not one of context with colons in its text."""
+    hit = _HIT.match(line)
+    context = _CONTEXT.match(line) if hit else None
+    return None if hit and context and context.end("path") < hit.end("path") else hit
 
 
 def _ascend(files: Iterable[Sequence[int]]) -> bool:
     """Whether line numbers grow within each file, as a search prints them and a log does not."""
-    steps = back = still = 0
-    for numbers in files:
-        for before, after in pairwise(numbers):
-            steps += 1
-            back += after < before
-            still += after == before
-    return back * 20 <= steps and (still * 2 <= steps or steps < 3)
+    steps = [after - before for numbers in files for before, after in pairwise(numbers)]
+    back, still = sum(step < 0 for step in steps), steps.count(0)
+    return back * 20 <= len(steps) and (still * 2 <= len(steps) or len(steps) < 3)
 
 
-def _counted(stretches: Sequence[Sequence[str]]) -> bool:
+def _is_counted(sample: _Stretches, total: int) -> bool:
     paths: list[str] = []
     kin = 0
-    for stretch in stretches:
-        for line in stretch:
-            if (match := _COUNT.fullmatch(line)) is not None and not _HOST.match(line) and _pathlike(match["path"]):
-                paths.append(match["path"])
-            elif _FOUND.fullmatch(line):
-                kin += 1
-    total = sum(map(len, stretches))
+    for line in (line for stretch in sample for line in stretch):
+        if (match := _COUNT.fullmatch(line)) is not None and not _HOST.match(line) and _is_pathlike(match["path"]):
+            paths.append(match["path"])
+        elif _FOUND.fullmatch(line):
+            kin += 1
     return len(paths) >= max(FEWEST, (total - EDGES) * SHARE - kin) and len(set(paths)) == len(paths)
 
 
-def _only_files(stretches: Sequence[Sequence[str]]) -> bool:
-    first = stretches[0][0] if stretches[0] else ""
-    if not _FOUND_FILES.fullmatch(first):
+def _is_file_names(sample: Sequence[str]) -> bool:
+    if not _FOUND_FILES.fullmatch(sample[0]):
         return False
-    rest = [line for stretch in stretches for line in stretch][1:]
-    good = sum(1 for line in rest if _pathlike(line) and _HEADING.fullmatch(line))
-    return good >= max(FEWEST, (len(rest) - 2) * SHARE)
+    good = sum(1 for line in sample[1:] if _is_pathlike(line) and _HEADING.fullmatch(line))
+    return good >= max(FEWEST, (len(sample) - 3) * SHARE)
 
 
-def _headed(stretches: Sequence[Sequence[str]]) -> bool:
+def _is_headed(sample: _Stretches, total: int) -> bool:
     headings = hits = kin = 0
     numbers: list[list[int]] = []
-    for stretch in stretches:
+    for stretch in sample:
         under = False
         for line in stretch:
-            if (match := _NUMBERED.match(line)) is not None and (under or not headings):
+            if (under or not headings) and (match := _NUMBERED.match(line)) is not None:
                 hits += match["sign"] == ":"
                 kin += match["sign"] == "-"
                 if numbers:
@@ -232,103 +168,87 @@ def _headed(stretches: Sequence[Sequence[str]]) -> bool:
             elif line in ("--", "---") or _FOUND.fullmatch(line):
                 kin += 1
         numbers.append([])
-    total = sum(map(len, stretches))
-    filled = sum(1 for found in numbers if found)
-    if headings == 0 or hits < headings * 0.5 or filled < headings * 0.8:
+    if headings == 0 or hits < headings * 0.5 or sum(map(bool, numbers)) < headings * 0.8:
         return False
     return headings + hits + kin >= max(FEWEST, (total - EDGES) * SHARE) and _ascend(numbers)
 
 
-def _alone(stretches: Sequence[Sequence[str]]) -> bool:
-    numbers: list[list[int]] = []
-    total = sum(map(len, stretches))
+def _is_one_file(sample: _Stretches, total: int) -> bool:
+    steps: list[int] = []
     good = hits = 0
-    for stretch in stretches:
-        found: list[int] = []
-        for line in stretch:
-            if (match := _NUMBERED.match(line)) is not None and line[0].isdigit() and not _TIME.match(line):
-                found.append(int(match["line"]))
-                hits += match["sign"] == ":"
-                good += 1
-            elif line == "--":
-                good += 1
-        numbers.append(found)
+    for stretch in sample:
+        good += sum(line == "--" for line in stretch)
+        matches = [match for line in stretch if line[0].isdigit() and not _TIME.match(line) and (match := _NUMBERED.match(line))]
+        good += len(matches)
+        hits += sum(match["sign"] == ":" for match in matches)
+        steps += [int(after["line"]) - int(before["line"]) for before, after in pairwise(matches)]
     if not hits or good < max(FEWEST, (total - 1) * 0.97):
         return False
-    steps = [after - before for found in numbers for before, after in pairwise(found)]
     return all(step > 0 for step in steps) and any(step > 1 for step in steps)  # a list numbered 1, 2, 3 is none
 
 
 def _is_heading(line: str) -> bool:
     match = _HEADING.fullmatch(line)
-    return match is not None and _pathlike(match["path"])
+    return match is not None and _is_pathlike(match["path"])
 
 
-def _pathlike(text: str) -> bool:
-    """Whether a name alone is plainly a path: a separator without blanks around, or an extension."""
+def _is_pathlike(text: str) -> bool:
     text = text.strip()
-    return bool(text) and len(text) <= 400 and not _HOST.match(text) and bool(_PATHLIKE.fullmatch(text))
+    return 0 < len(text) <= 400 and not _HOST.match(text) and _PATHLIKE.fullmatch(text) is not None
 
 
-_PATHLIKE: Final = re.compile(
-    r"(?:[A-Za-z]:)?(?:[^\s:]*[/\\][^:]*[^\s:/\\]|[^:/\\]*\.[A-Za-z]\w{0,9}|Makefile|Dockerfile|LICENSE|README)"
-)
+# Reading
 
 
-# Reading -----------------------------------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class _FileHits:
+    """The lines of the text that are hits in one file."""
+
+    path: str
+    heading: int = -1
+    hits: list[int] = field(default_factory=list[int])
 
 
-def _read(lines: Sequence[str], mode: Mode) -> Found:
-    match mode:
-        case Mode.PATHED:
-            return _read_pathed(lines)
-        case Mode.HEADED:
-            return _read_headed(lines)
-        case Mode.ALONE:
-            return _read_alone(lines)
-        case Mode.COUNTED | Mode.FILES:
-            raise AssertionError(mode)  # lists of files are read by _read_listed
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """A search's output, read: files with hits in order, and the other lines."""
+
+    files: Sequence[_FileHits]
+    context: bytearray  # per line: 1 where it is context
+    other: Sequence[int]  # lines that are the tool's own words
 
 
-def _read_pathed(lines: Sequence[str]) -> Found:
-    files: dict[str, File] = {}
+def _read_pathed(lines: Sequence[str]) -> _Output:
+    files: dict[str, _FileHits] = {}
     context = bytearray(len(lines))
     other: list[int] = []
     hit, beside = "\0", "\0"  # how a line of the file at hand begins
     at = 0
-    file = File("")
-    around: dict[str, int] = {}  # lines of context by path
+    file = _FileHits("")
     for n, line in enumerate(lines):
         if line.startswith(hit) and line[at : at + 1].isdigit():
             file.hits.append(n)
         elif line.startswith(beside) and line[at : at + 1].isdigit():
             context[n] = 1
-            file.context += 1
-        elif (match := _HIT.match(line)) is not None and not _is_context(line, match):
+        elif (match := _hit(line)) is not None:
             path = match["path"]
-            file = files.get(path) or files.setdefault(path, File(path))
+            file = files.setdefault(path, _FileHits(path))
             file.hits.append(n)
             hit, beside, at = path + ":", path + "-", len(path) + 1
-        elif (match := _CONTEXT.match(line)) is not None:
+        elif _CONTEXT.match(line):
             context[n] = 1
-            around[match["path"]] = around.get(match["path"], 0) + 1
         elif (match := _BINARY.fullmatch(line)) is not None:
             path = match["path"].strip("\"'")
-            files.setdefault(path, File(path)).hits.append(n)
+            files.setdefault(path, _FileHits(path)).hits.append(n)
         elif line and line != "--":
             other.append(n)
-    for path, n in around.items():
-        if (owner := files.get(path)) is not None:
-            owner.context += n
-    return Found(
-        mode=Mode.PATHED, files=_counted_files(_merged(list(files.values()))), context=bytes(context), other=tuple(other)
-    )
+    return _Output(_merged(list(files.values())), context, other)
 
 
-def _merged(files: list[File]) -> list[File]:
+def _merged(files: Sequence[_FileHits]) -> list[_FileHits]:
     """One file where some lines name it in full and others from the working folder, as Claude Code's Grep does."""
     relative = {file.path: file for file in files if not file.path.startswith("/")}
-    kept: list[File] = []
+    kept: list[_FileHits] = []
     root = ""
     for file in files:
         path = file.path
@@ -345,204 +265,146 @@ def _merged(files: list[File]) -> list[File]:
             kept.append(file)
         else:
             twin.hits = sorted((*twin.hits, *file.hits))
-            twin.context += file.context
     return kept
 
 
-def _counted_files(files: Iterable[File]) -> tuple[File, ...]:
-    kept = [file for file in files if file.hits]
-    for file in kept:
-        file.n = len(file.hits)
-    return tuple(kept)
-
-
-def _read_headed(lines: Sequence[str]) -> Found:
-    files: list[File] = []
+def _read_numbered(lines: Sequence[str], *, headed: bool) -> _Output:
+    """Lines with their numbers, below the headings of their files or all of one file."""
+    files: list[_FileHits] = [] if headed else [_FileHits("")]
     context = bytearray(len(lines))
     other: list[int] = []
-    file: File | None = None
     for n, line in enumerate(lines):
-        if file is not None and (match := _NUMBERED.match(line)) is not None:
+        if files and (match := _NUMBERED.match(line)) is not None:
             if match["sign"] == ":":
-                file.hits.append(n)
+                files[-1].hits.append(n)
             else:
                 context[n] = 1
-                file.context += 1
-        elif _is_heading(line) and not _FOUND.fullmatch(line):
+        elif headed and _is_heading(line) and not _FOUND.fullmatch(line):
             match = _HEADING.fullmatch(line)
-            file = File(match["path"] if match else line, heading=n)
-            files.append(file)
-        elif line and not line.isspace() and line not in ("--", "---"):
+            files.append(_FileHits(match["path"] if match else line, heading=n))
+        elif line and line != "--" and not (headed and (line.isspace() or line == "---")):
             other.append(n)
-    return Found(mode=Mode.HEADED, files=_counted_files(files), context=bytes(context), other=tuple(other))
+    return _Output([file for file in files if file.hits], context, other)
 
 
-def _read_alone(lines: Sequence[str]) -> Found:
-    file = File("")
-    context = bytearray(len(lines))
-    other: list[int] = []
-    for n, line in enumerate(lines):
-        match = _NUMBERED.match(line)
-        if match is None:
-            if line and line != "--":
-                other.append(n)
-        elif match["sign"] == ":":
-            file.hits.append(n)
-        else:
-            context[n] = 1
-            file.context += 1
-    return Found(mode=Mode.ALONE, files=_counted_files([file]), context=bytes(context), other=tuple(other))
+# Choosing
 
 
-def _read_listed(lines: Sequence[str], mode: Mode) -> "_Listed":
-    listed = _Listed()
-    for first in range(0, len(lines), TOGETHER):
-        some = lines[first : first + TOGETHER]
-        if mode is not Mode.COUNTED or not _all_counts(some, first, listed):
-            _add_listed(some, first, listed, counted=mode is Mode.COUNTED)
-    return listed
+class _FileList:
+    """A list of files, with their counts or without: read once, then chosen from."""
 
-
-def _all_counts(lines: Sequence[str], first: int, listed: "_Listed") -> bool:
-    """Adds lines that are all counts above 0 with plain paths; false, and nothing added, when one is anything else."""
-    parts = [line.rpartition(":") for line in lines]
-    numbers = [number for _, _, number in parts]
-    digits = "".join(numbers)
-    if (
-        not (digits.isdecimal() and digits.isascii())
-        or min(map(len, numbers)) < 1
-        or max(map(len, numbers)) > 9
-        or "0" in numbers
-    ):
-        return False
-    paths = [path for path, _, _ in parts]
-    if not all("/" in path for path in paths) or any(line[0] in "Ff" and _FOUND.fullmatch(line) for line in lines):
-        return False
-    listed.paths += paths
-    listed.places += range(first, first + len(lines))
-    listed.counts += map(int, numbers)
-    return True
-
-
-def _add_listed(lines: Sequence[str], first: int, listed: "_Listed", *, counted: bool) -> None:
-    for n, line in enumerate(lines, first):
-        path, _, number = line.rpartition(":") if counted else (line, "", "1")
-        good = number.isdecimal() and len(number) <= 9 and number.isascii()
-        if not good or not ("/" in path or _pathlike(path)) or (line[0] in "Ff" and _FOUND.fullmatch(line)):
-            if line and not line.isspace():
-                listed.other.append(n)
-        elif number == "0":
-            listed.empty += 1
-        else:
-            listed.paths.append(path)
-            listed.places.append(n)
-            if counted:
-                listed.counts.append(int(number))
-
-
-# Choosing ----------------------------------------------------------------------------------------------------------------------------
-
-
-class _Listed:
-    """A list of files, with their counts or without: worked out once, then chosen from."""
-
-    def __init__(self) -> None:
+    def __init__(self, lines: Sequence[str], *, counted: bool) -> None:
+        self.lines = lines
         self.paths: list[str] = []
-        self.counts: list[int] = []  # none in a list of names alone
-        self.places: list[int] = []  # lines of the text
-        self.other: list[int] = []
-        self.empty = 0
         self.all_named = True
-        self.names: Names | None = None
+        self._counts: list[int] = []  # none in a list of names alone
+        self._places: list[int] = []  # lines of the text
+        self._other: list[int] = []
+        self._empty = 0
+        for n, line in enumerate(lines):
+            path, _, number = line.rpartition(":") if counted else (line, "", "1")
+            good = number.isdecimal() and len(number) <= 9 and number.isascii()
+            if not good or not ("/" in path or _is_pathlike(path)) or (line[0] in "Ff" and _FOUND.fullmatch(line)):
+                if line and not line.isspace():
+                    self._other.append(n)
+            elif number == "0":
+                self._empty += 1
+            else:
+                self.paths.append(path)
+                self._places.append(n)
+                self._counts += [int(number)] * counted
+        self._names = Names(self.paths, self._counts)
 
-    def choose(self, lines: Sequence[str], budget: int) -> tuple[Piece, ...]:
+    def pieces(self, budget: int) -> tuple[Piece, ...]:
         """The tool's own words, the files with most, and all files by folder."""
-        if self.names is None:
-            self.names = Names(self.paths, self.counts)
-        edges = [n for n in self.other if (n < EDGES or n >= len(lines) - EDGES) and weight(lines[n]) <= budget // 8]
+        lines, counts = self.lines, self._counts
+        after = len(lines) - EDGES
+        edges = [n for n in self._other if (n < EDGES or n >= after) and weight(lines[n]) <= budget // 8]
         left = budget - sum(weight(lines[n]) + 2 for n in edges) - 24
-        most = int(left * MOST) if self.counts else 0
-        listed = self.names.within(left - most)
+        most = int(left * MOST) if counts else 0
+        listed = self._names.within(left - most)
         if listed is None:
             return ()
         self.all_named = listed.complete
         kept = set(edges)
-        for at in heapq.nlargest(TOP, range(len(self.counts)), key=self.counts.__getitem__):
-            most -= weight(lines[self.places[at]]) + GAP_ABOUT
+        for at in heapq.nlargest(TOP, range(len(counts)), key=counts.__getitem__):
+            most -= weight(lines[self._places[at]]) + GAP_ABOUT
             if most < 0:
                 break
-            kept.add(self.places[at])
-        what = (
-            f"{plural(sum(self.counts), 'hit')} in {plural(len(self.paths), 'file')}"
-            if self.counts
-            else plural(len(self.paths), "file")
-        )
-        none = f", none in {plural(self.empty, 'other file')}" if self.empty else ""
+            kept.add(self._places[at])
+        what = f"{plural(sum(counts), 'hit')} in {_files(self.paths)}" if counts else _files(self.paths)
+        none = f", none in {plural(self._empty, 'other file')}" if self._empty else ""
         words = Note(f"{what}{none}, by folder:\n{listed.text}")
-        ranges = runs(sorted(kept))
-        after = len(lines) - EDGES
-        return (*(keep for keep in ranges if keep.start < after), words, *(keep for keep in ranges if keep.start >= after))
+        shown = ranges(kept)
+        return (*(keep for keep in shown if keep.start < after), words, *(keep for keep in shown if keep.start >= after))
 
 
 class _Hits:
     """What one choice after another needs to know of a search, worked out once."""
 
-    def __init__(self, lines: Sequence[str], found: Found, longest: int) -> None:
-        self.lines = lines
-        self.found = found
+    def __init__(self, lines: Sequence[str], output: _Output, longest: int) -> None:
+        self.lines, self.files, self.context, self.other = lines, output.files, output.context, output.other
         self.longest = longest
         self.all_named = True
-        self.words = [name_weight(parted(file.path)[1], file.n) for file in found.files]
-        folders = {parted(file.path)[0] for file in found.files}
-        self.names = sum(self.words) + sum(min(weight(folder), 24) + 1 for folder in folders)
-        self.everything: Names | None = None
-        self.order = _by_turns(found.files)
-        last = len(lines) - EDGES
-        errors = {
-            n for n in distinct_errors(lines, found.other[: 4 * PATIENCE])[:ERRORS] if weight(lines[n]) <= longest // ERRORS
-        }
-        self.edges = [n for n in found.other if n in errors or ((n < EDGES or n >= last) and weight(lines[n]) <= longest // 2)]
-        self.inner = len(found.other) - len(self.edges)
+        self.is_one_file = output.files[0].path == ""
+        self.names = [name_weight(parted(file.path)[1], len(file.hits)) for file in self.files]
+        folders = {parted(file.path)[0] for file in self.files}
+        self.all_names = sum(self.names) + sum(min(weight(folder), 24) + 1 for folder in folders)
+        self.last = len(lines) - EDGES
+        some = distinct_errors(lines, self.other[: 4 * PATIENCE])[:ERRORS]
+        errors = {n for n in some if weight(lines[n]) <= longest // ERRORS}
+        edge = longest // 2
+        self.edges = [n for n in self.other if n in errors or ((n < EDGES or n >= self.last) and weight(lines[n]) <= edge)]
 
-    def choose(self, budget: int) -> tuple[Piece, ...]:
+    def pieces(self, budget: int) -> tuple[Piece, ...]:
         """Pieces of about `budget` of estimated weight: names first, then hits in turns, then context."""
-        lines, found = self.lines, self.found
-        left = budget - sum(weight(lines[n]) + 2 for n in self.edges) - 24
+        left = budget - sum(weight(self.lines[n]) + 2 for n in self.edges) - 24
         if left <= 0:
             return ()
-        tight = found.mode is not Mode.ALONE and self.names > left
-        listed = self._all_listed(int(left * (1 - WITHOUT_NAMES))) if tight else None
-        if tight and listed is None:
-            return ()
-        left -= 0 if found.mode is Mode.ALONE else self.names if listed is None else sum(map(weight, listed.text.split("\n")))
-        kept = set(self.edges)
-        around = 1 in found.context
-        bare, spent = self._in_turns(int(left * WITH_CONTEXT) if around else left, names_given=not tight)
-        kept.update(bare)
-        if around:
-            kept.update(self._context(bare, left - spent))
-        return self._pieces(kept, listed)
+        listed = None
+        tight = not self.is_one_file and self.all_names > left
+        if tight:
+            names = self._everything.within(int(left * (1 - WITHOUT_NAMES)))
+            if names is None:
+                return ()
+            listed = Note(f"all files by folder:\n{names.text}")
+            left -= sum(map(weight, listed.text.split("\n")))
+        elif not self.is_one_file:
+            left -= self.all_names
+        around = 1 in self.context
+        hits, spent = self._in_turns(int(left * WITH_CONTEXT) if around else left, names_given=not tight)
+        kept = {*self.edges, *hits, *(self._context(hits, left - spent) if around else ())}
+        return self._woven(kept, listed)
+
+    @cached_property
+    def _everything(self) -> Names:
+        return Names([file.path for file in self.files], [len(file.hits) for file in self.files])
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The first file of each folder, then the others: folders have their turns as files have."""
+        folders = [parted(file.path)[0] for file in self.files]
+        firsts = set({folder: at for at, folder in reversed(list(enumerate(folders)))}.values())
+        return sorted(range(len(folders)), key=lambda at: at not in firsts)
 
     def _in_turns(self, budget: int, *, names_given: bool) -> tuple[list[int], int]:
         """First hits of the files, then second ones; a file's turn ends where a hit of it does not fit."""
-        lines, found = self.lines, self.found
-        context = found.context
+        lines, context = self.lines, self.context
         taken: list[int] = []
-        active = list(self.order)
+        active: Sequence[int] = self._order
         spent = turn = refused = 0
         while active:
             going: list[int] = []
             for at in active:
-                file = found.files[at]
+                file = self.files[at]
                 line = file.hits[turn]
                 weighs = weight(lines[line])
                 near = turn and file.hits[turn - 1] == line - 1
                 cost = weighs + (0 if near else GAP_ABOUT if line + 1 < len(context) and context[line + 1] else 2)
                 if not turn:
-                    cost += (weight(lines[file.heading]) if file.heading >= 0 else 0) + (
-                        NOTE_ABOUT + 8 if len(file.hits) > 1 else 0
-                    )
-                    cost -= self.words[at] if names_given else 0
+                    cost += weight(lines[file.heading]) if file.heading >= 0 else 0
+                    cost += NOTE_ABOUT + 8 if len(file.hits) > 1 else 0
+                    cost -= self.names[at] if names_given else 0
                 if weighs > self.longest or spent + cost > budget:
                     refused += 1
                     if refused > PATIENCE:
@@ -556,115 +418,87 @@ class _Hits:
             turn += 1
         return taken, spent
 
-    def _context(self, hits: Sequence[int], budget: int) -> list[int]:
+    def _context(self, hits: Sequence[int], budget: int) -> set[int]:
         """Lines printed around hits, hit by hit in the order they were taken: whole contexts first, then the lines nearest to a hit."""
-        context, lines = self.found.context, self.lines
         taken: set[int] = set()
         for hit in hits:
-            reach: list[int] = []
-            for step in (-1, 1):
-                n = hit + step
-                while 0 <= n < len(context) and context[n] and n not in taken:
-                    reach.append(n)
-                    n += step
-            cost = sum(weight(lines[n]) for n in reach) - GAP_ABOUT
+            reach = [*self._beside(hit, -1, taken), *self._beside(hit, 1, taken)]
+            cost = sum(weight(self.lines[n]) for n in reach) - GAP_ABOUT
             if reach and cost <= budget:
                 budget -= cost
                 taken.update(reach)
         for hit in hits:
             for step in (1, -1):
-                n = hit + step
-                while 0 <= n < len(context) and context[n] and n not in taken and weight(lines[n]) <= budget:
-                    budget -= weight(lines[n])
+                for n in self._beside(hit, step, taken):
+                    if weight(self.lines[n]) > budget:
+                        break
+                    budget -= weight(self.lines[n])
                     taken.add(n)
-                    n += step
-        return list(taken)
+        return taken
 
-    def _pieces(self, kept: set[int], listed: Note | None) -> tuple[Piece, ...]:
-        found, lines = self.found, self.lines
-        unshown: list[File] = []
-        said: dict[int, str] = {}
-        there = [[n for n in file.hits if n in kept] for file in found.files]
-        kept.update(file.heading for file, shown in zip(found.files, there, strict=True) if shown and file.heading >= 0)
-        kept |= self._single_gaps(kept)
-        for file, shown in zip(found.files, there, strict=True):
-            if not shown:
-                unshown.append(file)
-            elif rest := len(file.hits) - len(shown):
-                said[self._end(shown[-1], kept)] = f"{plural(rest, 'more hit')} in this file"
-        pieces: list[Piece] = [Note(self._summary())]
-        tail = (
-            found.other[-1] if found.other and found.other[-1] in kept and found.other[-1] >= len(lines) - EDGES else len(lines)
-        )
+    def _beside(self, hit: int, step: int, taken: set[int]) -> Iterator[int]:
+        """Lines of context from a hit on, up to the first that is taken."""
+        n = hit + step
+        while 0 <= n < len(self.context) and self.context[n] and n not in taken:
+            yield n
+            n += step
+
+    def _woven(self, kept: set[int], listed: Note | None) -> tuple[Piece, ...]:
+        """Kept lines with the notes between them: what is left out of a file, and the files without a line."""
+        shown = [[n for n in file.hits if n in kept] for file in self.files]
+        kept.update(file.heading for file, hits in zip(self.files, shown, strict=True) if hits and file.heading >= 0)
+        kept |= self._lone_gaps(kept)
+        more: dict[int, str] = {}  # by line
+        for file, hits in zip(self.files, shown, strict=True):
+            if hits and (rest := len(file.hits) - len(hits)):
+                more[self._end(hits[-1], kept)] = f"{plural(rest, 'more hit')} in this file"
+        unshown = [file for file, hits in zip(self.files, shown, strict=True) if not hits]
         self.all_named = listed is None
         if unshown and listed is None:
-            listed = self._unshown(unshown)
-        for keep in runs(sorted(kept)):
+            listed = self._file_names(unshown)
+        tail = self.other[-1] if self.other and self.other[-1] in kept and self.other[-1] >= self.last else len(self.lines)
+        pieces: list[Piece] = [Note(self._summary())]
+        for keep in ranges(kept):
             start = keep.start
-            if listed is not None and start >= min(tail, len(lines) - EDGES) and keep.stop > tail:
+            if listed is not None and start >= min(tail, self.last) and keep.stop > tail:
                 pieces.append(listed)
                 listed = None
-            for stop in range(start + 1, keep.stop + 1):
-                if (note := said.get(stop - 1)) is not None:
-                    pieces.extend((type(keep)(start, stop), Note(note, left_out=True)))
-                    start = stop
+            for line in range(start, keep.stop):
+                if line in more:
+                    pieces += (Keep(start, line + 1), Note(more[line], left_out=True))
+                    start = line + 1
             if start < keep.stop:
-                pieces.append(type(keep)(start, keep.stop))
-        if listed is not None:
-            pieces.append(listed)
-        return tuple(pieces)
+                pieces.append(Keep(start, keep.stop))
+        return (*pieces, listed) if listed is not None else tuple(pieces)
 
-    def _single_gaps(self, kept: set[int]) -> set[int]:
+    def _lone_gaps(self, kept: set[int]) -> set[int]:
         """Lone lines left out that weigh less than the words that would stand for them; hits are counted elsewhere and stay out."""
-        lines, found = self.lines, self.found
-        lone = {n + 1 for n in kept if n + 2 in kept and n + 1 not in kept}
-        return {n for n in lone if (found.context[n] or lines[n] in ("", "--", "---")) and weight(lines[n]) <= GAP_ABOUT}
+        lone = (n + 1 for n in kept if n + 2 in kept and n + 1 not in kept)
+        lines = self.lines
+        return {n for n in lone if (self.context[n] or lines[n] in ("", "--", "---")) and weight(lines[n]) <= GAP_ABOUT}
 
     def _end(self, line: int, kept: set[int]) -> int:
         """The last line of the context kept after a hit, so that a note does not stand inside it."""
-        context = self.found.context
-        while line + 1 < len(context) and context[line + 1] and line + 1 in kept:
+        while line + 1 < len(self.context) and self.context[line + 1] and line + 1 in kept:
             line += 1
         return line
 
     def _summary(self) -> str:
-        found = self.found
-        hits = sum(file.n for file in found.files)
-        parts: list[str] = []
-        if found.mode is Mode.ALONE:
-            parts.append(f"{plural(hits, 'hit')} in one file")
-        else:
-            parts.append(f"{plural(hits, 'hit')} in {plural(len(found.files), 'file')}")
-        if around := sum(found.context):
+        where = "one file" if self.is_one_file else _files(self.files)
+        parts = [f"{plural(sum(len(file.hits) for file in self.files), 'hit')} in {where}"]
+        if around := sum(self.context):
             parts.append(f"{plural(around, 'line')} of context")
-        if self.inner:
-            parts.append(plural(self.inner, "other line"))
+        if inner := len(self.other) - len(self.edges):
+            parts.append(plural(inner, "other line"))
         return ", ".join(parts)
 
-    def _unshown(self, unshown: Sequence[File]) -> Note:
+    def _file_names(self, files: Sequence[_FileHits]) -> Note:
         """Every file without a line, with its count."""
-        hits = sum(file.n for file in unshown)
-        few = f"{plural(hits, 'hit')} in " if hits else ""
-        more = "more " if len(unshown) < len(self.found.files) else ""
-        names = Names([file.path for file in unshown], [file.n for file in unshown])
-        return Note(f"{few}{plural(len(unshown), f'{more}file')}:\n{names.every()}")
-
-    def _all_listed(self, budget: int) -> Note | None:
-        """All files, shown or not, as far as they can be named; the counts of their folders add up to the whole."""
-        if self.everything is None:
-            files = self.found.files
-            self.everything = Names([file.path for file in files], [file.n for file in files])
-        listed = self.everything.within(budget)
-        return Note(f"all files by folder:\n{listed.text}") if listed is not None else None
+        counts = [len(file.hits) for file in files]
+        more = "more " if len(files) < len(self.files) else ""
+        names = Names([file.path for file in files], counts)
+        return Note(f"{plural(sum(counts), 'hit')} in {plural(len(files), f'{more}file')}:\n{names.every()}")
 
 
-def _by_turns(files: Sequence[File]) -> list[int]:
-    """The first file of each folder, then the others: folders have their turns as files have."""
-    seen: set[str] = set()
-    first: list[int] = []
-    later: list[int] = []
-    for at, file in enumerate(files):
-        folder, _ = parted(file.path)
-        (later if folder in seen else first).append(at)
-        seen.add(folder)
-    return first + later
+def _files(files: Sequence[object]) -> str:
+    return plural(len(files), "file")

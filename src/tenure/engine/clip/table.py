@@ -7,15 +7,14 @@ and those with a rare value in a column that has few. Columns with few values ar
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from enum import Enum
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.clip.filling import NOTE_ABOUT, fitted, plural, runs
-from tenure.engine.clip.naming import name_weight
-from tenure.engine.clip.shape import Note, Piece, Shaped, weight
+from tenure.engine.clip.naming import first_names, name_weight
+from tenure.engine.clip.shape import NOTE_ABOUT, Note, Piece, Shaped, fitted, plural, ranges, take_first, weight
 from tenure.engine.record.entry import Count
 
 SAMPLE: Final = 300  # lines by which a table is recognised
@@ -51,102 +50,98 @@ _NAME: Final = re.compile(r"[^\W\d][\w .,#%()/$\u20ac-]*[\w#%)$\u20ac]|[^\W\d]|#
 _TITLE: Final = re.compile(r"[A-Z%][A-Z0-9%_/()+.#-]*")
 
 
-class Mode(Enum):
-    """How a table was printed."""
-
-    BARS = "cells between bars"
-    ALIGNED = "aligned columns"
-    COMMA = ","
-    TAB = "\t"
-    SEMICOLON = ";"
+SEPARATORS: Final = ("|", "\t", ",", ";", "")  # in the order they are tried; the empty one parts aligned columns
 
 
 class Grid(Struct, frozen=True, kw_only=True):
     """A table, read: the lines of its frame, and its rows."""
 
-    mode: Mode
+    separator: str
     header: tuple[str, ...]
     starts: tuple[int, ...]  # of aligned columns
     above: tuple[int, ...]  # header, rules and what stands before them
     rows: tuple[int, ...]
     below: tuple[int, ...]  # rules, counts and what stands after the last row
 
-
-class Table:
-    """The frame, the first and last rows, and those that differ."""
-
-    name = "table"
-
-    def fits(self, lines: Sequence[str]) -> bool:
-        """Whether the lines are one table with a header."""
-        return _mode(lines) is not None
-
-    def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
-        """Header, first rows, rows that differ, last rows; the notes between say how many rows are left out."""
-        mode = _mode(lines)
-        if mode is None:
-            return None
-        grid = _read(lines, mode)
-        if len(grid.rows) < FEWEST:
-            return None
-        differing, values = _differing(lines, grid)
-        pieces = fitted(lines, room, count, lambda budget: _rows(lines, grid, differing, values, budget))
-        if pieces is None:
-            return None
-        return Shaped(pieces=pieces, why="first and last rows" + (", rows that differ" if differing else ""))
+    def cells(self, line: str) -> Sequence[str]:
+        """The cells of a row."""
+        return _cells(line[:2_000], self.separator, self.starts, len(self.header))
 
 
-# Recognising -------------------------------------------------------------------------------------------------------------------------
+def fits(lines: Sequence[str]) -> bool:
+    """Whether the lines are one table with a header."""
+    return _separator(lines) is not None
 
 
-def _mode(lines: Sequence[str]) -> Mode | None:
+def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
+    """Header, first rows, rows that differ, last rows; the note at the top says how many rows are left out."""
+    separator = _separator(lines)
+    grid = _read(lines, separator) if separator is not None else None
+    if grid is None or len(grid.rows) < FEWEST:
+        return None
+    differing, values = _differing(lines, grid)
+    pieces = fitted(lines, room, count, partial(_pieces, lines, grid, differing, values))
+    why = "first and last rows" + (", rows that differ" if differing else "")
+    return Shaped(pieces=pieces, why=why) if pieces else None
+
+
+# Recognising
+
+
+def _separator(lines: Sequence[str]) -> str | None:
+    """What parts the cells of the table that the lines are; None when they are none."""
     first = _first(lines)
     sample = [line for line in lines[first : first + SAMPLE] if line and not line.isspace()]
     late = [line for line in lines[-SAMPLE:] if line and not line.isspace()] if len(lines) > SAMPLE else []
     if len(sample) < FEWEST + 1:
         return None
-    checks = (
-        (Mode.BARS, _barred),
-        (Mode.TAB, _tabbed),
-        (Mode.COMMA, _comma),
-        (Mode.SEMICOLON, _semicolon),
-        (Mode.ALIGNED, _aligned),
-    )
-    return next((mode for mode, holds in checks if holds(sample) and (len(late) < FEWEST or _goes_on(mode, sample, late))), None)
+    for separator in SEPARATORS:
+        if _is_table(sample, separator) and (len(late) < FEWEST or _goes_on(separator, sample, late)):
+            return separator
+    return None
 
 
 def _first(lines: Sequence[str]) -> int:
     """The line that a table begins with: a title or legend may stand over a header that has a rule of several columns below it."""
     for n, line in enumerate(lines[1 : PREFACE + 2], 1):
-        if line and not line.isspace() and _is_rule(line) and lines[n - 1].strip() and len(_COLUMN.findall(line)) > 1:
+        if line.strip() and lines[n - 1].strip() and _is_columned_rule(line):
             return n - 1
     return next((n for n, line in enumerate(lines) if line and not line.isspace()), 0)
-
-
-def _barred(sample: Sequence[str]) -> bool:
-    """A rule in the first lines, and the same number of bars in nearly all rows."""
-    rules = sum(map(_is_rule, sample))
-    if not any(_is_rule(line) for line in sample[:4]) or rules > max(
-        4, len(sample) * 0.1
-    ):  # rules all over: records of many lines
-        return False
-    bars = [len(_BAR.findall(line)) for line in sample if not _is_rule(line) and not _FOOTER.match(line)]
-    if len(bars) < FEWEST:
-        return False
-    usual, often = Counter(bars).most_common(1)[0]
-    return usual >= 1 and often >= (len(bars) - 2) * SHARE
 
 
 def _is_rule(line: str) -> bool:
     return len(line) < 5_000 and _RULE.fullmatch(line) is not None
 
 
-def _separated(sample: Sequence[str], sign: str, least: int) -> bool:
-    """The same number of cells in nearly all rows, and a header whose cells are names."""
-    header = _cells_of(sample[0], sign)
-    if len(header) < least or len(header) > 2_000 or not all(_is_name(cell) for cell in header) or len(set(header)) < len(header):
+def _is_columned_rule(line: str) -> bool:
+    return _is_rule(line) and len(_COLUMN.findall(line)) > 1
+
+
+def _is_table(sample: Sequence[str], separator: str) -> bool:
+    match separator:
+        case "|":
+            return _is_barred(sample)
+        case "":
+            return _is_aligned(sample)
+        case _:
+            return _is_separated(sample, separator, 2 if separator == "\t" else 3)
+
+
+def _is_barred(sample: Sequence[str]) -> bool:
+    """A rule in the first lines, and the same number of bars in nearly all rows; rules all over part records of many lines."""
+    if not any(map(_is_rule, sample[:4])) or sum(map(_is_rule, sample)) > max(4, len(sample) * 0.1):
         return False
-    rows = [_cells_of(line, sign) for line in sample[1:]]
+    bars = [len(_BAR.findall(line)) for line in sample if not _is_rule(line) and not _FOOTER.match(line)]
+    usual, often = Counter(bars).most_common(1)[0] if bars else (0, 0)
+    return len(bars) >= FEWEST and usual >= 1 and often >= (len(bars) - 2) * SHARE
+
+
+def _is_separated(sample: Sequence[str], separator: str, least: int) -> bool:
+    """The same number of cells in nearly all rows, and a header whose cells are names."""
+    header = _separated(sample[0], separator)
+    if not least <= len(header) <= 2_000 or not all(map(_is_name, header)) or len(set(header)) < len(header):
+        return False
+    rows = [_separated(line, separator) for line in sample[1:]]
     good = [row for row in rows if len(row) == len(header)]
     return len(good) >= len(rows) * SHARE and not any(row[0] == header[0] for row in good)
 
@@ -154,139 +149,106 @@ def _separated(sample: Sequence[str], sign: str, least: int) -> bool:
 def _is_name(cell: str) -> bool:
     """Whether a header's cell names a column: words without quotes, braces or a path's separators."""
     cell = cell.strip()
-    return (
-        len(cell) <= 60
-        and _NAME.fullmatch(cell) is not None
-        and cell.count(" ") <= 4
-        and cell.count("/") <= 1
-        and cell.count("(") == cell.count(")")
-    )
+    few = len(cell) <= 60 and cell.count(" ") <= 4 and cell.count("/") <= 1
+    return few and _NAME.fullmatch(cell) is not None and cell.count("(") == cell.count(")")
 
 
-def _tabbed(sample: Sequence[str]) -> bool:
-    return _separated(sample, "\t", 2)
-
-
-def _comma(sample: Sequence[str]) -> bool:
-    return _separated(sample, ",", 3)
-
-
-def _semicolon(sample: Sequence[str]) -> bool:
-    return _separated(sample, ";", 3)
-
-
-def _aligned(sample: Sequence[str]) -> bool:
+def _is_aligned(sample: Sequence[str]) -> bool:
     """A header of capitals, or one with a rule below, whose columns the rows keep to."""
     header = sample[0]
+    words = header.split()
     if len(header) > 2_000 or (header[0].isspace() and not _TITLE.match(header.lstrip())):
         return False
     starts = _starts(header)
-    ruled = _is_rule(sample[1]) and len(_COLUMN.findall(sample[1])) > 1 and len(starts) >= 2
-    if not ruled and (len(header.split()) < 3 or not _capitals(header)):
+    if len(starts) >= 2 and _is_columned_rule(sample[1]):
+        rows = sample[2:]
+        return sum(1 for line in rows if _keeps(line, starts)) >= len(rows) * 0.9
+    if len(words) < 3 or sum(1 for word in words if _TITLE.fullmatch(word)) < len(words) * 0.8:
         return False
-    rows = sample[2:] if ruled else sample[1:]
-    if len(starts) >= 3 or ruled:
-        kept = sum(1 for line in rows if _keeps(line, starts))
-        if kept >= len(rows) * 0.9:
-            return True
-    words = len(header.split())
-    return not ruled and sum(1 for line in rows if len(line.split(None, words)) >= words) >= len(rows) * SHARE
-
-
-def _capitals(header: str) -> bool:
-    words = header.split()
-    return sum(1 for word in words if _TITLE.fullmatch(word)) >= len(words) * 0.8
+    rows = sample[1:]
+    if len(starts) >= 3 and sum(1 for line in rows if _keeps(line, starts)) >= len(rows) * 0.9:
+        return True
+    return sum(1 for line in rows if len(line.split(None, len(words))) >= len(words)) >= len(rows) * SHARE
 
 
 def _starts(header: str) -> tuple[int, ...]:
     """Where columns begin: after two blanks or more."""
-    found = [match.start() for match in re.finditer(r"(?:^|(?<=\s\s)|(?<=\t))\S", header)]
-    return tuple(found)
+    return tuple(match.start() for match in re.finditer(r"(?:^|(?<=\s\s)|(?<=\t))\S", header))
 
 
 def _keeps(line: str, starts: Sequence[int]) -> bool:
     """Whether a blank stands before each column's beginning, and something at all but a few of them."""
-    inside = [at for at in starts[1:] if at < len(line)]
-    return len(line) > starts[min(1, len(starts) - 1)] and all(line[at - 1].isspace() for at in inside)
+    return len(line) > starts[min(1, len(starts) - 1)] and all(line[at - 1].isspace() for at in starts[1:] if at < len(line))
 
 
-def _goes_on(mode: Mode, sample: Sequence[str], late: Sequence[str]) -> bool:
+def _goes_on(separator: str, sample: Sequence[str], late: Sequence[str]) -> bool:
     """Whether the end of the text is rows of the same table."""
-    match mode:
-        case Mode.BARS:
-            usual = Counter(len(_BAR.findall(line)) for line in sample if not _is_rule(line)).most_common(1)[0][0]
-            good = sum(1 for line in late if _is_rule(line) or len(_BAR.findall(line)) == usual)
-        case Mode.ALIGNED:
-            words = len(sample[0].split())
-            starts = _starts(sample[0])
-            good = sum(1 for line in late if _keeps(line, starts) or len(line.split(None, words)) >= words)
-        case _:
-            cells = len(_cells_of(sample[0], mode.value))
-            good = sum(1 for line in late if len(_cells_of(line, mode.value)) == cells)
+    if separator == "|":
+        usual = Counter(len(_BAR.findall(line)) for line in sample if not _is_rule(line)).most_common(1)[0][0]
+        good = sum(1 for line in late if _is_rule(line) or len(_BAR.findall(line)) == usual)
+    elif separator:
+        cells = len(_separated(sample[0], separator))
+        good = sum(1 for line in late if len(_separated(line, separator)) == cells)
+    else:
+        words, starts = len(sample[0].split()), _starts(sample[0])
+        good = sum(1 for line in late if _keeps(line, starts) or len(line.split(None, words)) >= words)
     return good >= (len(late) - 2) * SHARE
 
 
-# Reading -----------------------------------------------------------------------------------------------------------------------------
+# Reading
 
 
-def _read(lines: Sequence[str], mode: Mode) -> Grid:
+def _read(lines: Sequence[str], separator: str) -> Grid:
     first = _first(lines)
-    above = list(range(first + 1))
     body = first + 1
-    if mode is Mode.BARS:
-        rule = next((n for n in range(first, min(first + 8, len(lines))) if _is_rule(lines[n])), first)
-        if rule == first:  # a box: rule, header, rule
-            rule = next((n for n in range(first + 1, min(first + 8, len(lines))) if _is_rule(lines[n])), first)
-        above = list(range(rule + 1))
-        body = rule + 1
-    elif mode is Mode.ALIGNED and body < len(lines) and _is_rule(lines[body]):
-        above.append(body)
+    if separator == "|":  # a rule below the header, or a box: rule, header, rule
+        body = next((n for n in range(first + 1, min(first + 8, len(lines))) if _is_rule(lines[n])), first) + 1
+    elif not separator and body < len(lines) and _is_rule(lines[body]):
         body += 1
     last = len(lines)
-    below: list[int] = []
-    while last > body and len(below) < 4:
+    while last > body and len(lines) - last < 4:
         line = lines[last - 1]
-        if line and not line.isspace() and not (mode is Mode.BARS and _is_rule(line)) and not _FOOTER.match(line):
+        if line and not line.isspace() and not (separator == "|" and _is_rule(line)) and not _FOOTER.match(line):
             break
-        below.append(last - 1)
         last -= 1
     rows = [n for n in range(body, last) if lines[n]]
-    named = next((lines[n] for n in above if n >= first and not _is_rule(lines[n])), "")
-    starts = _starts(named) if mode is Mode.ALIGNED else ()
-    if len(starts) < 3 or not _left(lines, rows[:SAMPLE], starts):
+    named = next((lines[n] for n in range(first, body) if not _is_rule(lines[n])), "")
+    starts = () if separator else _starts(named)
+    if len(starts) < 3 or not _is_left_aligned(lines, rows[:SAMPLE], starts):
         starts = ()
-    header = _cells(named, mode, starts, len(named.split()))
     return Grid(
-        mode=mode, header=tuple(header), starts=starts, above=tuple(above), rows=tuple(rows), below=tuple(reversed(below))
+        separator=separator,
+        header=tuple(_cells(named, separator, starts, len(named.split()))),
+        starts=starts,
+        above=tuple(range(body)),
+        rows=tuple(rows),
+        below=tuple(range(last, len(lines))),
     )
 
 
-def _left(lines: Sequence[str], rows: Sequence[int], starts: Sequence[int]) -> bool:
+def _is_left_aligned(lines: Sequence[str], rows: Sequence[int], starts: Sequence[int]) -> bool:
     """Whether cells begin below their titles, as those of numbers in `ps` do not."""
     begun = (sum(1 for n in rows if lines[n][at : at + 1].strip() and not lines[n][at - 1 : at].strip()) for at in starts[1:])
     return all(cells >= len(rows) * LEFT for cells in begun)
 
 
-def _cells(line: str, mode: Mode, starts: Sequence[int], words: int) -> Sequence[str]:
-    match mode:
-        case Mode.BARS:
-            return [cell.strip() for cell in _BAR.split(line)]
-        case Mode.ALIGNED:
-            if starts:
-                ends = (*starts[1:], len(line))
-                return [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
-            return line.split(None, max(words - 1, 0))
-        case _:
-            return _cells_of(line, mode.value)
+def _cells(line: str, separator: str, starts: Sequence[int], words: int) -> Sequence[str]:
+    if separator == "|":
+        return [cell.strip() for cell in _BAR.split(line)]
+    if separator:
+        return _separated(line, separator)
+    if starts:
+        return [line[start:end].strip() for start, end in zip(starts, (*starts[1:], len(line)), strict=True)]
+    return line.split(None, max(words - 1, 0))
 
 
-def _cells_of(line: str, sign: str) -> Sequence[str]:
+def _separated(line: str, separator: str) -> Sequence[str]:
     if '"' not in line:
-        return line.split(sign)
+        return line.split(separator)
     try:
-        return next(csv.reader((line,), delimiter=sign), [line])
+        return next(csv.reader((line,), delimiter=separator), [line])
     except csv.Error:  # a cell beyond the module's limit
-        return line.split(sign)
+        return line.split(separator)
 
 
 def _differing(lines: Sequence[str], grid: Grid) -> tuple[list[int], list[str]]:
@@ -295,21 +257,20 @@ def _differing(lines: Sequence[str], grid: Grid) -> tuple[list[int], list[str]]:
     read = grid.rows[::step]
     limit = max(int(len(read) * RARE), 1)
     faults = _faulty(lines, grid.rows)
-    telling = dict.fromkeys(faults) if len(faults) <= len(grid.rows) * UNCOMMON else {}
-    cells = [_cells(lines[n][:2_000], grid.mode, grid.starts, len(grid.header)) for n in read]
-    width = min(len(grid.header), CELLS)
-    rare: dict[int, None] = {}
+    differing = dict.fromkeys(faults if len(faults) <= len(grid.rows) * UNCOMMON else ())
+    cells = [grid.cells(lines[n]) for n in read]
     words: list[str] = []
-    for column in range(width):
+    for column, name in enumerate(grid.header[:CELLS]):
         values = Counter(row[column] for row in cells if len(row) > column)
         if len(values) < 2 or len(values) > max(FEW, limit) or len(values) * FEW_OF > len(read):
             continue
         odd = {value for value, n in values.items() if n <= limit}
         if odd and sum(values[value] for value in odd) <= limit * 3:
-            rare |= dict.fromkeys(n for n, row in zip(read, cells, strict=True) if len(row) > column and row[column] in odd)
+            differing |= dict.fromkeys(n for n, row in zip(read, cells, strict=True) if len(row) > column and row[column] in odd)
         if step == 1 and len(values) <= FEW and all(len(value) <= WIDE for value in values):
-            words.append(_counted(grid.header[column], values))
-    return list(telling | rare), words
+            counts = ", ".join(f"{value.strip() or 'empty'} {n:,}" for value, n in values.most_common())
+            words.append(f"{name.strip() or 'unnamed'}: {counts}")
+    return list(differing), words
 
 
 def _faulty(lines: Sequence[str], rows: Sequence[int]) -> list[int]:
@@ -322,34 +283,29 @@ def _faulty(lines: Sequence[str], rows: Sequence[int]) -> list[int]:
             if not (at and text[at - 1].isalpha()):
                 places.append(at)
             at = text.find(word, at + len(word))
-    places.sort()
-    found: dict[int, None] = {}
+    faulty: dict[int, None] = {}
     before = row = 0
-    for at in places:
+    for at in sorted(places):
         row += text.count("\n", before, at)
         before = at
-        found[rows[row]] = None
-    return list(found)
+        faulty[rows[row]] = None
+    return list(faulty)
 
 
-def _counted(name: str, values: Counter[str]) -> str:
-    return f"{name.strip() or 'unnamed'}: " + ", ".join(f"{value.strip() or 'empty'} {n:,}" for value, n in values.most_common())
+# Choosing
 
 
-# Choosing ----------------------------------------------------------------------------------------------------------------------------
-
-
-def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Sequence[str], budget: int) -> tuple[Piece, ...]:
+def _pieces(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Sequence[str], budget: int) -> tuple[Piece, ...]:
     kept = {*grid.above, *(n for n in grid.below if lines[n])}
     left = budget - sum(weight(lines[n]) for n in kept) - 3 * (NOTE_ABOUT + 8)
     if left <= 0:
         return ()
-    told: list[str] = []
-    for words in values:
-        if weight(words) <= left // 10:
-            told.append(words)
-            left -= weight(words)
-    names = _named(lines, grid, left)
+    words: list[str] = []
+    for each in values:
+        if weight(each) <= left // 10:
+            words.append(each)
+            left -= weight(each)
+    names = _names(lines, grid, left)
     left -= sum(map(weight, names))
     spare = int(left * DIFFERING)
     for n in differing:
@@ -358,52 +314,26 @@ def _rows(lines: Sequence[str], grid: Grid, differing: Sequence[int], values: Se
             spare -= cost
             left -= cost
             kept.add(n)
-    left -= _taken(lines, reversed(grid.rows), kept, int(left * LAST))
-    _taken(lines, grid.rows, kept, left)
+    left -= take_first(lines, reversed(grid.rows), kept, int(left * LAST))
+    take_first(lines, grid.rows, kept, left)
     out = sum(1 for n in grid.rows if n not in kept)
     if out == len(grid.rows):
         return ()
-    told += names
-    pieces = runs(sorted(kept))
-    return (
-        (Note("\n".join((f"{plural(len(grid.rows), 'row')} in all, {out:,} left out", *told))), *pieces) if out else tuple(pieces)
-    )
+    summary = Note("\n".join((f"{plural(len(grid.rows), 'row')} in all, {out:,} left out", *words, *names)))
+    return (*((summary,) if out else ()), *ranges(kept))
 
 
-def _named(lines: Sequence[str], grid: Grid, budget: int) -> list[str]:
+def _names(lines: Sequence[str], grid: Grid, budget: int) -> list[str]:
     """The names of all rows, where these are much shorter than the rows; as many as fit."""
-    column = next(
-        (
-            at
-            for at, name in enumerate(grid.header)
-            if _WORD.findall(name.lower())[-1:] and _WORD.findall(name.lower())[-1] in NAME_COLUMNS
-        ),
-        -1,
-    )
-    if column < 0 or grid.mode is not Mode.ALIGNED or len(grid.rows) > READ:
+    last_words = [_WORD.findall(name.lower())[-1:] for name in grid.header]
+    column = next((at for at, word in enumerate(last_words) if NAME_COLUMNS.issuperset(word) and word), -1)
+    if column < 0 or grid.separator or len(grid.rows) > READ:
         return []
-    cells = (_cells(lines[n][:2_000], grid.mode, grid.starts, len(grid.header)) for n in grid.rows)
+    cells = (grid.cells(lines[n]) for n in grid.rows)
     names = [_WIDE_BLANK.split(row[column].strip())[-1] for row in cells if len(row) > column]
     costs = [name_weight(name) for name in names]
     if sum(costs) * NARROW > sum(weight(lines[n]) for n in grid.rows) or len(set(names)) * 2 < len(names):
         return []
-    left = int(budget * (ALL_NAMES if sum(costs) <= budget * ALL_NAMES else NAMES))
-    taken = 0
-    while taken < len(names) and (left := left - costs[taken]) > 0:
-        taken += 1
-    more = f", and {len(names) - taken:,} more" if taken < len(names) else ""
-    return [f"names: {', '.join(names[:taken])}{more}"] if taken else []
-
-
-def _taken(lines: Sequence[str], rows: Iterable[int], kept: set[int], budget: int) -> int:
-    """What the next rows weigh, as many as fit; they are added to those kept."""
-    used = 0
-    for n in rows:
-        if n in kept:
-            continue
-        cost = weight(lines[n])
-        if used + cost > budget:
-            break
-        used += cost
-        kept.add(n)
-    return used
+    share = ALL_NAMES if sum(costs) <= budget * ALL_NAMES else NAMES
+    text, taken = first_names(names, costs, int(budget * share))
+    return [f"names: {text}"] if taken else []

@@ -27,7 +27,7 @@ FEWEST: Final = 5  # line breaks in a string that is a text
 _ESCAPE: Final = re.compile(r"\\(?:(n|u000[aA])|.)", re.DOTALL)
 
 
-class Inner:
+class InnerText:
     """A string of the JSON: its path, its text, and where it stands."""
 
     def __init__(self, source: str, path: str, start: int, stop: int) -> None:
@@ -43,58 +43,47 @@ class Inner:
         return self.text.split("\n")
 
     @cached_property
-    def _starts(self) -> Sequence[int]:
-        """Where each of its lines begins in the JSON."""
-        literal = self._source[self.start : self.stop]
-        return [self.start + 1, *(self.start + found.end() for found in _ESCAPE.finditer(literal) if found[1])]
-
-    @cached_property
-    def _breaks(self) -> Sequence[int]:
-        """Where each line of the JSON begins."""
-        return list(accumulate((len(line) + 1 for line in self._source.split("\n")), initial=0))
+    def _starts(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Where each of its lines begins in the JSON, and where each line of the JSON begins."""
+        breaks = (self.start + match.end() for match in _ESCAPE.finditer(self._source[self.start : self.stop]) if match[1])
+        return [self.start + 1, *breaks], list(accumulate((len(line) + 1 for line in self._source.split("\n")), initial=0))
 
     def place(self, start: int, stop: int) -> str:  # noqa: ARG002 - a recall begins at a character and ends with a line
         """Lines of the text as `recall` takes them: from a character of the JSON's line on."""
-        at = self._starts[start]
-        line = bisect_right(self._breaks, at)
-        return f"{line}@{at - self._breaks[line - 1] + 1}-{line}"
+        starts, source_lines = self._starts
+        line = bisect_right(source_lines, starts[start])
+        return f"{line}@{starts[start] - source_lines[line - 1] + 1}-{line}"
 
 
-def inner_texts(text: str) -> tuple[Inner, ...]:
+def inner_texts(text: str) -> tuple[InnerText, ...]:
     """The texts inside a text that is one JSON document; none when it is none, or mostly something else."""
     start = len(text) - len(text.lstrip())
     if text[start : start + 1] not in ("{", "[") or text.count("\\n") < FEWEST:
         return ()
     try:
         msgspec.json.decode(text.encode(), type=msgspec.Raw)
-        found = tuple(_found(text, start, len(text.rstrip()), "", "", 0))
+        inner = tuple(_strings(text, start, len(text.rstrip()), "", "", 0))
     except (msgspec.DecodeError, ValueError, RecursionError):
         return ()
-    return found if sum(each.stop - each.start for each in found) >= MOST * len(text) else ()
+    return inner if sum(each.stop - each.start for each in inner) >= MOST * len(text) else ()
 
 
-def outside(text: str, inner: Sequence[Inner]) -> str:
+def outside(text: str, inner: Sequence[InnerText]) -> str:
     """The JSON without the texts."""
-    parts: list[str] = []
-    at = 0
-    for each in inner:
-        parts.append(text[at : each.start])
-        at = each.stop
-    return '"…"'.join((*parts, text[at:]))
+    starts = (0, *(each.stop for each in inner))
+    stops = (*(each.start for each in inner), len(text))
+    return '"…"'.join(text[start:stop] for start, stop in zip(starts, stops, strict=True))
 
 
-def _found(text: str, at: int, stop: int, path: str, key: str, depth: int) -> Iterator[Inner]:
+def _strings(text: str, at: int, stop: int, path: str, key: str, depth: int) -> Iterator[InnerText]:
     if stop - at < SHARE * len(text) or depth > DEPTH:
         return
     if text[at] == '"':
-        if key in KEYS and _breaks(text, at, stop) >= FEWEST:
-            yield Inner(text, path or ".", at, stop)
+        known = key in KEYS and text.count("\\n", at, stop) >= FEWEST
+        if known and sum(1 for match in _ESCAPE.finditer(text, at, stop) if match[1]) >= FEWEST:
+            yield InnerText(text, path or ".", at, stop)
     elif text[at] in "{[":
         items = items_of(text, at, stop, path)
         for item in range(len(items) if len(items) <= WIDTH else 0):
             name = items.keys[item] if items.kind == "object" else key
-            yield from _found(text, items.values_at[item], items.ends[item], items.path_of(item), name.lower(), depth + 1)
-
-
-def _breaks(text: str, at: int, stop: int) -> int:
-    return sum(1 for found in _ESCAPE.finditer(text, at, stop) if found[1]) if text.count("\\n", at, stop) >= FEWEST else 0
+            yield from _strings(text, items.values_at[item], items.ends[item], items.path_of(item), name.lower(), depth + 1)

@@ -10,9 +10,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tenure.engine.clip import diff, table
 from tenure.engine.clip.cut import cut as cut_text
-from tenure.engine.clip.diff import Diff
-from tenure.engine.clip.table import Table
 from tenure.engine.lifecycle.decision import Decision, Stay
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.planners.handoff import request as handoff
@@ -34,7 +33,7 @@ from tenure.engine.view.edit import Insert, Moment
 MASK_HEAD: Final = 200  # o200k tokens kept of a masked result's beginning
 MASK_TAIL: Final = 300
 _ASSUMED: Final = " whose price is assumed"
-_EXACT: Final = (Diff(), Table())  # shapes whose middle is not repetitive, however it looks
+_EXACT: Final = (diff.fits, table.fits)  # shapes whose middle is not repetitive, however it looks
 _TRACE: Final = re.compile(  # how stacks look in Python, on the JVM and in JavaScript, in Go, Rust and C#
     r"Traceback \(most recent call last\)|^[ \t]+at [^\n]{1,300}:\d+\)?[ \t]*$|^goroutine \d+ \[|panicked at |^Caused by: |^[ \t]+at [^\n]{1,300} in [^\n]{1,300}:line \d+",
     re.MULTILINE,
@@ -233,7 +232,7 @@ def _masked(situation: Situation, mask: Mask) -> Shorten | str:
     handle = mask.object.handle
     seen = "; ".join(map(described, media_in(block)))
     beside = f"[left out: {seen}; recall {handle} says how it comes back]" if seen else ""
-    is_exact = _TRACE.search(text) is not None or any(shape.fits(text.split("\n")) for shape in _EXACT)
+    is_exact = _TRACE.search(text) is not None or any(fits(text.split("\n")) for fits in _EXACT)
     start, end, left_out = cut_text(text, MASK_HEAD, MASK_TAIL, situation.count)
     if is_exact and not beside:
         return "its middle is a table, a trace or a diff, which is not repetitive"
