@@ -28,7 +28,6 @@ class Below(Struct, frozen=True, kw_only=True):
 
 _IGNORES: Final = frozenset({".gitignore", ".ignore", ".rgignore"})  # of rg
 _BYTES: Final = 2**18  # of such a file
-_CLASS: Final = re.compile(r"\[[^]]*\]+")
 _ENDS: Final = re.compile(r"(?<=\w)(?!\w)")
 _SYSTEM: Final = re.compile(r"/(?:etc|proc|dev|run|var)/")
 
@@ -72,7 +71,14 @@ def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequ
             if entry.name not in _NOT_ENTERED and entry.is_dir(follow_symlinks=False):
                 stack.append(entry.path)
     if secret is None and again:
-        secret = next((path for path in passed_over if _fits(path.name, again) and _has_secret(path, workspace)), None)
+        secret = next(
+            (
+                path
+                for path in passed_over
+                if any(fnmatchcase(path.name, widened(pattern)) for pattern in again) and _has_secret(path, workspace)
+            ),
+            None,
+        )
     return Below(secret=secret, odd=odd, leaves=leaves)
 
 
@@ -87,11 +93,11 @@ def _again(ignores: Path) -> Iterator[str]:
             yield from line[1:].strip().strip("/").replace("\\", "").split("/")
 
 
-def _fits(name: str, patterns: set[str]) -> bool:
-    return any(fnmatchcase(name, _loose(pattern)) for pattern in patterns)
+_CLASS: Final = re.compile(r"\[[!^]?\]?(?:\[([:.=])[^\]]{0,64}\1\]|[^\]])*\]")
 
 
-def _loose(pattern: str) -> str:
+def widened(pattern: str) -> str:
+    """A pattern in which a class of characters is any character: shells have classes (`[^a]`, `[[:alpha:]]`) that Python's patterns have not."""
     closed, bracket, rest = pattern.rpartition("]")  # so that each class has an end, and is read once
     return _CLASS.sub("?", closed + bracket) + rest.replace("[", "?")
 

@@ -3,55 +3,41 @@
 A command without an effect that changes something is free: it only looks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from msgspec import Struct
 
+from tenure.agent.approval import Act
 from tenure.agent.tools.shell.script import Word
 
 
 class Asks(Struct, frozen=True, kw_only=True, gc=False):
-    """It may change something. `key` is what a person can allow for the likes of it; empty: nothing."""
+    """It may change something; `act` says how bad that is. `key` is what a person can allow for the likes of it; empty: nothing."""
 
     reason: str
     key: str = ""
+    act: Act = Act.COMMAND
 
 
-class Reaches(Struct, frozen=True, kw_only=True, gc=False):
-    """It acts beyond the workspace."""
-
-    reason: str
-
-
-class Destroys(Struct, frozen=True, kw_only=True, gc=False):
-    """It cannot be undone, or it cannot be told beforehand what it does."""
-
-    reason: str
-
-
-class Writes(Struct, frozen=True, kw_only=True, gc=False):
-    """It changes what this word names."""
+class Writes(Struct, frozen=True, kw_only=True):
+    """It changes what this word names. `ends`: what was there is gone, or the files of the names of `by` in that folder; perhaps for good."""
 
     target: Word
-
-
-class Overwrites(Struct, frozen=True, kw_only=True):
-    """It puts an end to what this word names, or to the files of the names of `by` in that folder. It may be that it cannot be brought back."""
-
-    target: Word
+    ends: bool = False
     by: tuple[Word, ...] = ()
-
-
-class RunsFile(Struct, frozen=True, kw_only=True, gc=False):
-    """It runs what stands in a file."""
-
-    file: Word
 
 
 class Runs(Struct, frozen=True, kw_only=True):
     """It runs another command."""
 
     words: tuple[Word, ...]
+
+
+class RunsFile(Struct, frozen=True, kw_only=True, gc=False):
+    """It runs what stands in a file."""
+
+    file: Word
 
 
 class RunsText(Struct, frozen=True, kw_only=True, gc=False):
@@ -67,9 +53,9 @@ class RunsInput(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Moves(Struct, frozen=True, kw_only=True, gc=False):
-    """It goes to another folder; None: to one that cannot be told."""
+    """It goes to another folder."""
 
-    folder: Word | None
+    folder: Word
 
 
 class Reads(Struct, frozen=True, kw_only=True, gc=False):
@@ -86,10 +72,10 @@ class Reads(Struct, frozen=True, kw_only=True, gc=False):
 class Expects(Struct, frozen=True, kw_only=True, gc=False):
     """It only looks as long as this word, which is known when it runs, is one operand and no option."""
 
-    word: Word
+    target: Word
 
 
-class Repository(Struct, frozen=True, kw_only=True, gc=False):
+class GitSettings(Struct, frozen=True, kw_only=True, gc=False):
     """It does as the settings of the git repository say that is around a folder, this one or the current one."""
 
     folder: Word | None = None
@@ -101,27 +87,25 @@ class Prints(Struct, frozen=True, kw_only=True, gc=False):
     names: bool = False  # of files below the folders it looks at
 
 
-Effect = (
-    Asks
-    | Reaches
-    | Destroys
-    | Writes
-    | Overwrites
-    | Runs
-    | RunsFile
-    | RunsText
-    | RunsInput
-    | Moves
-    | Reads
-    | Expects
-    | Repository
-    | Prints
-)  # match on it, and close with assert_never
+Effect = Asks | Writes | Runs | RunsFile | RunsText | RunsInput | Moves | Reads | Expects | GitSettings | Prints
 Effects = tuple[Effect, ...]
+Rule = Callable[[Sequence[Word]], Effects]  # of the words behind the program's name
 
-FREE: Effects = ()
-QUIET: Effects = (Prints(),)  # it only looks, and prints nothing of its own
-OPAQUE = Destroys(reason="what it runs can only be told when it runs")
+FREE: Final[Effects] = ()
+QUIET: Final[Effects] = (Prints(),)  # it only looks, and prints nothing of its own
+
+
+def reaches(reason: str) -> Asks:
+    """It acts beyond the workspace."""
+    return Asks(reason=reason, act=Act.OUTSIDE)
+
+
+def destroys(reason: str) -> Asks:
+    """It cannot be undone, or it cannot be told beforehand what it does."""
+    return Asks(reason=reason, act=Act.DESTROY)
+
+
+OPAQUE: Final = destroys("what it runs can only be told when it runs")
 
 
 def texts(words: Sequence[Word]) -> list[str]:
@@ -131,21 +115,21 @@ def texts(words: Sequence[Word]) -> list[str]:
 
 def positional(words: Sequence[Word], with_value: str = "") -> list[Word]:
     """The words that are no options; `with_value` are the letters of options that take the next word."""
-    found: list[Word] = []
+    named: list[Word] = []
     skip = options_over = False
     for word in words:
         if skip:
             skip = False
         elif options_over or not word.text.startswith("-") or word.text == "-":
-            found.append(word)
+            named.append(word)
         elif word.text == "--":
             options_over = True
         else:
             skip = not word.text.startswith("--") and word.text[-1] in with_value
-    return found
+    return named
 
 
-def has_option(words: Sequence[Word], letters: str = "", names: Sequence[str] = ()) -> bool:
+def has_option(words: Sequence[Word], letters: str = "", names: str = "") -> bool:
     """Whether one of these options is given: a letter alone or among others, a name in full, shortened or with a value."""
     for word in words:
         text = word.text
@@ -153,7 +137,7 @@ def has_option(words: Sequence[Word], letters: str = "", names: Sequence[str] = 
             return False
         if text.startswith("--"):
             given = text[2:].partition("=")[0]
-            if any(name.startswith(given) for name in names):
+            if any(name.startswith(given) for name in names.split()):
                 return True
         elif text.startswith("-") and any(letter in text for letter in letters):
             return True

@@ -4,136 +4,58 @@ Which options leave a subcommand a look stands in `looks.GIT`. Even these do wha
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import structs
 
+from tenure.agent.approval import Act
 from tenure.agent.tools.shell.effects import (
     QUIET,
     Asks,
-    Destroys,
     Effect,
     Effects,
-    Reaches,
+    GitSettings,
     Reads,
-    Repository,
+    Rule,
     Writes,
+    destroys,
     has_option,
     positional,
+    reaches,
     texts,
 )
 from tenure.agent.tools.shell.looks import GIT
 from tenure.agent.tools.shell.script import Word
 
 _GLOBAL_PLAIN: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})
-_GLOBAL_VALUE: Final = frozenset({"--git-dir", "--work-tree", "--namespace"})
-_LISTING: Final = ("list", "contains", "no-contains", "merged", "no-merged", "points-at")  # of branch and tag, with names behind
+_GLOBAL_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_LISTING: Final = "list contains no-contains merged no-merged points-at"  # of branch and tag, with names behind
 _DRY: Final = re.compile(r"-[dxXq]*n[dxXqn]*")  # of clean
 _SUBCOMMAND: Final = re.compile(r"[a-z][a-z-]*")
 
-
-def _branch(words: Sequence[Word]) -> Effects:
-    if has_option(words, "D", ("delete-force",)) or (has_option(words, "d", ("delete",)) and has_option(words, "f", ("force",))):
-        return (Destroys(reason="it deletes a branch with what is only on it"),)
-    return (_asks("branch"),)
-
-
-def _stash(words: Sequence[Word]) -> Effects:
-    action = words[0].text if words else ""
-    return (Destroys(reason="it throws stashed work away"),) if action in ("drop", "clear") else (_asks("stash"),)
-
-
-def _push(words: Sequence[Word]) -> Effects:
-    forced = has_option(words, "fd", ("force", "force-with-lease", "force-if-includes", "mirror", "delete", "prune"))
-    if forced or any(word.text.startswith(("+", ":")) or not word.plain for word in words):
-        return (Destroys(reason="it may overwrite or delete what others have"),)
-    return (Asks(reason="it publishes commits", key="git push"),)
-
-
-def _reset(words: Sequence[Word]) -> Effects:
-    lost = has_option(words, "", ("hard", "merge", "keep"))
-    return (Destroys(reason="it throws away changes that are not committed"),) if lost else (_asks("reset"),)
-
-
-def _checkout(words: Sequence[Word]) -> Effects:
-    said = texts(words)
-    new = has_option(words, "bB", ("orphan",))
-    paths = "--" in said or has_option(words, "fp", ("force", "patch", "pathspec-from-file", "ours", "theirs")) or "." in said
-    named = positional(words)
-    files = len(named) > 1 or any(re.search(r"[/.*]", word.text) and not word.text.startswith("origin/") for word in named)
-    if paths or (files and not new) or has_option(words, "B"):
-        return (Destroys(reason="it may throw away changes that are not committed"),)
-    return (_asks("checkout"),)
-
-
-def _switch(words: Sequence[Word]) -> Effects:
-    lost = has_option(words, "fC", ("force", "discard-changes", "force-create"))
-    return (Destroys(reason="it may throw away changes that are not committed"),) if lost else (_asks("switch"),)
-
-
-def _restore(words: Sequence[Word]) -> Effects:
-    staged = has_option(words, "S", ("staged",)) and not has_option(words, "W", ("worktree",))
-    return (_asks("restore --staged"),) if staged else (Destroys(reason="it throws away changes that are not committed"),)
-
-
-def _config(words: Sequence[Word]) -> Effects:
-    if has_option(words, "", ("global", "system", "file")):
-        return (Reaches(reason="it changes git's settings outside this repository"),)
-    return (Asks(reason="it changes git's settings, which can run programs"),)
-
-
-def _new(words: Sequence[Word]) -> Effects:
-    """Of clone and init: it writes where it is told to."""
-    named = positional(words, "bjocu")
-    elsewhere = named[-1:] if named and not re.search(r"^\w[\w+.-]*:|@.*:", named[-1].text) else []
-    return (Asks(reason="it makes a repository"), *(Writes(target=word) for word in elsewhere))
-
-
-def _worktree(words: Sequence[Word]) -> Effects:
-    action = words[0].text if words else ""
-    if action in ("remove", "move") and has_option(words, "f", ("force",)):
-        return (Destroys(reason="it throws away changes that are not committed"),)
-    named = positional(words[1:], "bB")
-    return (_asks("worktree"), *(Writes(target=word) for word in (named[:1] if action == "add" else named[1:2])))
-
-
-def _kept(words: Sequence[Word]) -> Effects:
-    """Of what has subcommands, some of which throw away."""
-    action = words[0].text if words else ""
-    forced = has_option(words, "f", ("force", "expire", "all"))
-    lost = action in ("expire", "delete") or (action in ("prune", "remove", "deinit", "drop") and forced)
-    return (Destroys(reason="it deletes what git could bring back"),) if lost else (Asks(reason="it changes the repository"),)
-
-
-def _destroys(reason: str) -> Callable[[Sequence[Word]], Effects]:
-    return lambda _: (Destroys(reason=reason),)
-
-
-_RULES: Final[Mapping[str, Callable[[Sequence[Word]], Effects]]] = {
-    "branch": _branch,
-    "stash": _stash,
-    "push": _push,
-    "reset": _reset,
-    "clean": _destroys("it deletes files that git does not know"),
-    "checkout": _checkout,
-    "switch": _switch,
-    "restore": _restore,
-    "config": _config,
-    "clone": _new,
-    "init": _new,
-    "worktree": _worktree,
-    "submodule": _kept,
-    "reflog": _kept,
-    "notes": _kept,
-    "bisect": _kept,
-    "filter-branch": _destroys("it rewrites history"),
-    "filter-repo": _destroys("it rewrites history"),
-    "update-ref": _destroys("it moves or deletes references"),
-    "prune": _destroys("it deletes what git could bring back"),
-    "gc": _destroys("it may delete what git could bring back"),
-    "checkout-index": _destroys("it may overwrite files"),
-    "read-tree": _destroys("it may overwrite files"),
+_LOSES: Final = "it throws away changes that are not committed"
+_MAY_LOSE: Final = "it may throw away changes that are not committed"
+_ENDS: Final = "it deletes what git could bring back"
+# Subcommands that destroy whatever they are told.
+_ALWAYS: Final[Mapping[str, str]] = {
+    "clean": "it deletes files that git does not know",
+    "filter-branch": "it rewrites history",
+    "filter-repo": "it rewrites history",
+    "update-ref": "it moves or deletes references",
+    "prune": _ENDS,
+    "gc": "it may delete what git could bring back",
+    "checkout-index": "it may overwrite files",
+    "read-tree": "it may overwrite files",
+}
+# Subcommands that destroy with one of these letters or names of options.
+_WITH: Final[Mapping[str, tuple[str, str, str]]] = {
+    "reset": ("", "hard merge keep", _LOSES),
+    "switch": ("fC", "force discard-changes force-create", _MAY_LOSE),
+    "rm": ("f", "force", "it deletes files with changes that are not committed"),
+    "branch": ("D", "delete-force", "it deletes a branch with what is only on it"),
+    "push": ("fd", "force force-with-lease force-if-includes mirror delete prune", "it may overwrite or delete what others have"),
+    "checkout": ("fpB", "force patch pathspec-from-file ours theirs", _MAY_LOSE),
 }
 
 
@@ -141,7 +63,7 @@ def git(words: Sequence[Word]) -> Effects:
     """What `git WORDS` does."""
     rest = list(words)
     folder: Word | None = None
-    found: list[Effect] = []
+    effects: list[Effect] = []
     while rest and rest[0].text.startswith("-"):
         option = rest[0]
         if option.text == "-C" and len(rest) > 1 and folder is None and rest[1].plain:
@@ -149,28 +71,29 @@ def git(words: Sequence[Word]) -> Effects:
         elif option.plain and option.text in _GLOBAL_PLAIN:
             rest = rest[1:]
         else:  # -c and --config-env can make git run anything, --work-tree can be anywhere
-            found.append(Asks(reason=f"git {option.text} may make git act elsewhere or run other programs"))
-            rest = rest[2 if option.text in ("-C", "-c") or option.text in _GLOBAL_VALUE else 1 :]
-    found += _subcommand(rest, folder)
-    if folder is not None and any(isinstance(effect, Asks) for effect in found):
-        found.append(Writes(target=folder))
-    return tuple(found)
+            effects.append(Asks(reason=f"git {option.text} may make git act elsewhere or run other programs"))
+            rest = rest[2 if option.text in _GLOBAL_VALUE else 1 :]
+    effects += _subcommand(rest, folder)
+    if folder is not None and any(isinstance(effect, Asks) and effect.act is Act.COMMAND for effect in effects):
+        effects.append(Writes(target=folder))
+    return tuple(effects)
 
 
 def _subcommand(words: Sequence[Word], folder: Word | None) -> Effects:
     if not words:
         return QUIET
-    name, rest = words[0], words[1:]
-    if not name.plain or not _SUBCOMMAND.fullmatch(name.text):
+    name, rest = words[0].text, words[1:]
+    if not words[0].plain or not _SUBCOMMAND.fullmatch(name):
         return (Asks(reason="which git command it is can only be told when it runs"),)
-    looks = _looks(name.text, rest)
+    looks = _looks(name, rest)
     if looks is not None and not any(isinstance(effect, Asks) for effect in looks):
-        return (*(_below(effect, folder) for effect in looks), Repository(folder=folder))
-    if name.text in _RULES:
-        return _RULES[name.text](rest)
-    if name.text == "rm" and has_option(rest, "f", ("force",)):
-        return (Destroys(reason="it deletes files with changes that are not committed"),)
-    return looks or (_asks(name.text),)
+        return (*(_below(effect, folder) for effect in looks), GitSettings(folder=folder))
+    if name in _ALWAYS:
+        return (destroys(_ALWAYS[name]),)
+    letters, names, reason = _WITH.get(name, ("", "", ""))
+    if has_option(rest, letters, names):
+        return (destroys(reason),)
+    return _RULES[name](rest) if name in _RULES else looks or (_asks(name),)
 
 
 def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
@@ -186,13 +109,12 @@ def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
         return None
     if any("%G" in word.text or "signature" in word.text for word in rest):
         return (Asks(reason="it may run the program that checks signatures"),)
-    found = GIT[name].effects(f"git {name}", rest)
-    files = [effect for effect in found if isinstance(effect, Reads)]
-    if name == "diff" and (
-        len(files) > 1 or any(effect.target.loose for effect in files)
-    ):  # of two folders all that is below, git's or not
-        return tuple(structs.replace(effect, deep=True) if isinstance(effect, Reads) else effect for effect in found)
-    return found
+    effects = GIT[name].effects(f"git {name}", rest)
+    files = [effect for effect in effects if isinstance(effect, Reads)]
+    if name != "diff" or not (len(files) > 1 or any(effect.target.loose for effect in files)):
+        return effects
+    # A diff of two folders shows all that is below, git's or not.
+    return tuple(structs.replace(effect, deep=True) if isinstance(effect, Reads) else effect for effect in effects)
 
 
 def _below(effect: Effect, folder: Word | None) -> Effect:
@@ -202,9 +124,8 @@ def _below(effect: Effect, folder: Word | None) -> Effect:
     target = effect.target
     path = target.text.rpartition(":")[2] if target.plain else target.text
     if folder is not None and not path.startswith("/"):
-        target = structs.replace(
-            target, text=f"{folder.text}/{path}", template=target.template and f"{folder.text}/{target.template}"
-        )
+        template = target.template and f"{folder.text}/{target.template}"
+        target = structs.replace(target, text=f"{folder.text}/{path}", template=template)
     elif target.plain:
         target = structs.replace(target, text=path)
     return structs.replace(effect, target=target)
@@ -212,3 +133,73 @@ def _below(effect: Effect, folder: Word | None) -> Effect:
 
 def _asks(subcommand: str) -> Asks:
     return Asks(reason="it changes the repository", key=f"git {subcommand}")
+
+
+def _branch(words: Sequence[Word]) -> Effects:
+    lost = has_option(words, "d", "delete") and has_option(words, "f", "force")
+    return (destroys(_WITH["branch"][2]) if lost else _asks("branch"),)
+
+
+def _stash(words: Sequence[Word]) -> Effects:
+    lost = words and words[0].text in ("drop", "clear")
+    return (destroys("it throws stashed work away") if lost else _asks("stash"),)
+
+
+def _push(words: Sequence[Word]) -> Effects:
+    if any(word.text.startswith(("+", ":")) or not word.plain for word in words):
+        return (destroys(_WITH["push"][2]),)
+    return (Asks(reason="it publishes commits", key="git push"),)
+
+
+def _checkout(words: Sequence[Word]) -> Effects:
+    named = positional(words)
+    files = len(named) > 1 or any(re.search(r"[/.*]", word.text) and not word.text.startswith("origin/") for word in named)
+    lost = {"--", "."} & set(texts(words)) or (files and not has_option(words, "b", "orphan"))
+    return (destroys(_WITH["checkout"][2]) if lost else _asks("checkout"),)
+
+
+def _restore(words: Sequence[Word]) -> Effects:
+    staged = has_option(words, "S", "staged") and not has_option(words, "W", "worktree")
+    return (_asks("restore --staged") if staged else destroys(_LOSES),)
+
+
+def _config(words: Sequence[Word]) -> Effects:
+    if has_option(words, "", "global system file"):
+        return (reaches("it changes git's settings outside this repository"),)
+    return (Asks(reason="it changes git's settings, which can run programs"),)
+
+
+def _new(words: Sequence[Word]) -> Effects:
+    """Of clone and init: it writes where it is told to."""
+    named = positional(words, "bjocu")
+    elsewhere = named[-1:] if named and not re.search(r"^\w[\w+.-]*:|@.*:", named[-1].text) else []
+    return (Asks(reason="it makes a repository"), *(Writes(target=word) for word in elsewhere))
+
+
+def _worktree(words: Sequence[Word]) -> Effects:
+    action = words[0].text if words else ""
+    if action in ("remove", "move") and has_option(words, "f", "force"):
+        return (destroys(_LOSES),)
+    named = positional(words[1:], "bB")
+    return (_asks("worktree"), *(Writes(target=word) for word in (named[:1] if action == "add" else named[1:2])))
+
+
+def _kept(words: Sequence[Word]) -> Effects:
+    """Of what has subcommands, some of which throw away."""
+    action = words[0].text if words else ""
+    forced = has_option(words, "f", "force expire all")
+    lost = action in ("expire", "delete") or (action in ("prune", "remove", "deinit", "drop") and forced)
+    return (destroys(_ENDS) if lost else Asks(reason="it changes the repository"),)
+
+
+_RULES: Final[Mapping[str, Rule]] = {
+    "branch": _branch,
+    "stash": _stash,
+    "push": _push,
+    "checkout": _checkout,
+    "restore": _restore,
+    "config": _config,
+    "worktree": _worktree,
+    **dict.fromkeys(("clone", "init"), _new),
+    **dict.fromkeys(("submodule", "reflog", "notes", "bisect"), _kept),
+}

@@ -27,12 +27,11 @@ from msgspec import Struct, structs
 from tenure.agent.tools.shell.effects import Asks, Effect, Effects, Expects, Prints, Reads
 from tenure.agent.tools.shell.script import Word
 
-_OPTION: Final = re.compile(r"(-[\w#.]+|--[\w-]+)(=[@?]?|[:@?])?(!)?")
+_OPTION: Final = re.compile(r"(-[\w#.]+|--[\w-]+)(?:=([@?])?|([:@?]))?(!)?")
+_MARKS: Final = frozenset({"READ", "NAME", "TEXT", "PATTERN", "ANY", "LISTS", "PASSES", "LAST", "ALONE", "RESPONSES"})
 _NUMBER: Final = re.compile(r"-\d+")
 _SIMPLE: Final = re.compile(r"[\w.*?-]+")  # a pattern that means the same to every program
-_WIDENS: Final = frozenset(
-    {"--iglob", "--type-add", "--glob-case-insensitive"}
-)  # options of rg by which other files are searched than by `--glob`
+_WIDENS: Final = {"--iglob", "--type-add", "--glob-case-insensitive"}  # with these rg searches other files than with `--glob`
 _OPTION_LIKE: Final = re.compile(r"-\D.*", re.DOTALL)
 _HERE: Final = Word(text=".")
 
@@ -41,146 +40,111 @@ class Grammar(Struct, frozen=True, kw_only=True):
     """The options and operands with which a program only looks. Of options: "" has no value, ":" a text, "@" a file, "?" one in the same word."""
 
     options: Mapping[str, str]
+    marks: frozenset[str]
     instead: frozenset[str] = frozenset()  # options that stand for the pattern
-    operands: str = ""  # READ, NAME or TEXT
-    most: int | None = None
-    pattern: bool = False
-    any_option: bool = False
+    most: int | None = None  # operands
     deep: frozenset[str] = frozenset()  # options that read folders; "" when it always does
-    prints: str = ""
     tells: frozenset[str] = frozenset()  # options with which it prints other text
-    letters: str = ""  # LAST or ALONE
-    responses: bool = False
 
     def effects(self, program: str, words: Sequence[Word]) -> Effects:
         """What the program does with these words: `Asks` when they are not known to be only a look."""
-        line = read(self, words)
-        if self.responses and any(word.text[:1] == "@" or (not word.plain and word.text[:1] in "*?[") for word in words):
+        line, marks = CommandLine(self, words), self.marks
+        given = line.given.keys()
+        if "RESPONSES" in marks and any(word.text[:1] == "@" or (not word.plain and word.text[:1] in "*?[") for word in words):
             return (Asks(reason=f"`{program}` may read options from a file"),)
         if line.unknown:
             return (Asks(reason=f"`{program}` is not known to only look with {line.unknown}"),)
-        found: list[Effect] = [] if self.any_option else [Expects(word=word) for word in line.doubtful]
-        operands = list(line.operands)
-        if self.pattern and operands and not self.instead & line.given.keys():
-            first = operands.pop(0)
-            operands += [first] if first.loose else []
+        operands = line.operands
+        if "PATTERN" in marks and operands and not self.instead & given:
+            operands = [*operands[1:], *([operands[0]] if operands[0].loose else [])]
         if self.most is not None and (len(operands) > self.most or any(word.loose or word.glob for word in operands)):
             return (Asks(reason=f"`{program}` is not known to only look with so many words"),)
-        deep = "" in self.deep or bool(self.deep & line.given.keys())
-        if deep and not operands and self.operands == "READ":
-            operands = [_HERE]
-        if self.operands != "TEXT":
-            found += [self._reads(word, line, deep=deep) for word in operands]
-        found += [Reads(target=word) for word in line.files]
-        passes = self.prints == "PASSES" and not any(isinstance(effect, Reads) for effect in found)
-        if self.operands == "TEXT" and any("/" in word.text for word in operands):
+        deep = "" in self.deep or bool(self.deep & given)
+        effects: list[Effect] = [] if "ANY" in marks else [Expects(target=word) for word in line.doubtful]
+        if "TEXT" not in marks:
+            named = operands or ([_HERE] if deep and "READ" in marks else [])
+            effects += [self._reads(word, line, deep=deep) for word in named]
+        effects += [Reads(target=word) for word in line.files]
+        passes = "PASSES" in marks and not any(isinstance(effect, Reads) for effect in effects)
+        if "TEXT" in marks and any("/" in word.text for word in operands):
             passes = False  # it may print a path that stands here
-        lists = self.prints == "LISTS"
-        tells = bool(self.tells & line.given.keys())
-        return (*found, *([Prints(names=lists)] if (lists or passes) and not tells else []))
+        lists = "LISTS" in marks
+        return (*effects, Prints(names=lists)) if (lists or passes) and not self.tells & given else tuple(effects)
 
-    def _reads(self, word: Word, line: "Line", *, deep: bool) -> Reads:
-        globs = [value for name in ("--include", "-g", "--glob") for value in line.given.get(name, ())]
-        simple = all(value.plain and _SIMPLE.fullmatch(value.text) for value in globs) and not _WIDENS & line.given.keys()
-        only = tuple(value.text for value in globs) if simple else ()
-        hidden = not deep or "" not in self.deep or bool(globs or ({"--hidden", "-u", "-."} | _WIDENS) & line.given.keys())
-        follow = bool(
-            {"-R", "--dereference-recursive", "--follow"} & line.given.keys() or ("" in self.deep and "-L" in line.given)
+    def _reads(self, word: Word, line: "CommandLine", *, deep: bool) -> Reads:
+        given = line.given.keys()
+        globs = line.values("--include", "-g", "--glob")
+        simple = deep and all(value.plain and _SIMPLE.fullmatch(value.text) for value in globs) and not _WIDENS & given
+        return Reads(
+            target=word,
+            shows="READ" in self.marks,
+            deep=deep,
+            hidden=not deep or "" not in self.deep or bool(globs or ({"--hidden", "-u", "-."} | _WIDENS) & given),
+            follow=bool({"-R", "--dereference-recursive", "--follow"} & given or ("" in self.deep and "-L" in given)),
+            only=tuple(value.text for value in globs) if simple else (),
         )
-        shows = self.operands == "READ"
-        return Reads(target=word, shows=shows, deep=deep, hidden=hidden, follow=follow, only=only if deep else ())
-
-
-class Line(Struct, frozen=True, kw_only=True):
-    """Words as a grammar reads them. `unknown` is the first that it does not know."""
-
-    operands: tuple[Word, ...] = ()
-    given: Mapping[str, tuple[Word, ...]] = {}
-    files: tuple[Word, ...] = ()  # values that are read
-    doubtful: tuple[Word, ...] = ()  # which may turn out to be options
-    unknown: str = ""
 
 
 def grammar(table: str) -> Grammar:
     """A grammar as it is written in a table."""
     options: dict[str, str] = {}
-    instead: set[str] = set()
-    operands, most, prints, letters = "", None, "", ""
-    deep = tells = frozenset[str]()
+    instead, marks = set[str](), set[str]()
+    sets = {"DEEP": frozenset[str](), "TELLS": frozenset[str]()}
+    most: int | None = None
     for entry in table.split():
-        if entry.startswith("-"):
-            found = _OPTION.fullmatch(entry)
-            assert found, entry
-            kind = {"=": ":", "=@": "@", "=?": "?"}.get(found[2] or "", found[2] or "")
+        mark, _, names = entry.partition("=")
+        if found := _OPTION.fullmatch(entry):
+            kind = found[2] or found[3] or ":" * ("=" in entry)
             for name in [found[1]] if found[1].startswith("--") else [f"-{letter}" for letter in found[1][1:]]:
                 options[name] = kind
-                instead |= {name} if found[3] else set()
+                instead |= {name} if found[4] else set()
         elif entry.isdigit():
             most = int(entry)
-        elif entry in ("READ", "NAME", "TEXT"):
-            operands = entry
-        elif entry.startswith("DEEP"):
-            deep = frozenset(entry.partition("=")[2].split(","))
-        elif entry.startswith("TELLS"):
-            tells = frozenset(entry.partition("=")[2].split(","))
-        elif entry in ("LISTS", "PASSES"):
-            prints = entry
-        elif entry in ("LAST", "ALONE"):
-            letters = entry
+        elif mark in sets:
+            sets[mark] = frozenset(names.split(","))
         else:
-            assert entry in ("ANY", "PATTERN", "RESPONSES"), entry
+            assert entry in _MARKS, entry
+            marks.add(entry)
     return Grammar(
         options=options,
+        marks=frozenset(marks),
         instead=frozenset(instead),
-        operands=operands,
-        most=most if operands else 0,
-        pattern="PATTERN" in table.split(),
-        any_option="ANY" in table.split(),
-        deep=deep,
-        prints=prints,
-        tells=tells,
-        letters=letters,
-        responses="RESPONSES" in table.split(),
+        most=most if marks & {"READ", "NAME", "TEXT"} else 0,
+        deep=sets["DEEP"],
+        tells=sets["TELLS"],
     )
 
 
-def read(known: Grammar, words: Sequence[Word]) -> Line:
-    """A command's words behind its name."""
-    reader = _Reader(known)
-    for word in words:
-        reader.word(word)
-    return Line(
-        operands=tuple(reader.operands),
-        given={name: tuple(values) for name, values in reader.given.items()},
-        files=tuple(reader.files),
-        doubtful=tuple(reader.doubtful),
-        unknown=reader.unknown,
-    )
+class CommandLine:
+    """The words behind a program's name as a grammar reads them. Mutable while it reads."""
 
-
-class _Reader:
-    """Goes through a command's words once. Mutable."""
-
-    def __init__(self, known: Grammar) -> None:
+    def __init__(self, known: Grammar, words: Sequence[Word]) -> None:
         self.operands: list[Word] = []
         self.given: dict[str, list[Word]] = {}
-        self.files: list[Word] = []
-        self.doubtful: list[Word] = []
-        self.unknown = ""
-        self._options, self._form, self._instead = known.options, known.letters, known.instead
+        self.files: list[Word] = []  # values that are read
+        self.doubtful: list[Word] = []  # words that may turn out to be options
+        self.unknown = ""  # the first that the grammar does not know
+        self._known, self._options = known, known.options
         self._waits = ""  # the option whose value comes next
-        self._over = False
+        self._over = False  # no more options come
+        for word in words:
+            self._take(word)
 
-    def word(self, word: Word) -> None:
-        """Take the next word."""
+    def values(self, *names: str) -> list[Word]:
+        """What was given to options."""
+        return [value for name in names for value in self.given.get(name, ())]
+
+    def _take(self, word: Word) -> None:
         text = word.text
         starts = text[:1] in ("*", "?", "[") and not self._waits
         if not word.plain and not word.number and not self._over and (word.loose or starts):
             self.doubtful.append(word)
         if self._waits:
             name, self._waits = self._waits, ""
-            if _OPTION_LIKE.fullmatch(text) and name not in self._instead:  # where the value is not taken so, it would be one
-                self._unknown(word)
+            if (
+                _OPTION_LIKE.fullmatch(text) and name not in self._known.instead
+            ):  # where the value is not taken so, it would be one
+                self._refuse(word)
             self._value(name, word)
         elif self._over or text in ("-", "") or not text.startswith("-"):
             self.operands.append(word)
@@ -195,22 +159,20 @@ class _Reader:
         name, equals, value = word.text.partition("=")
         kind = self._options.get(name)
         if kind is None or (kind == "" and equals) or (not word.plain and not equals):
-            self._unknown(word)
+            self._refuse(word)
         elif equals:
             self._value(name, _rest(word, value))
-        elif kind in (":", "@"):
-            self.given.setdefault(name, [])
-            self._waits = name
         else:
             self.given.setdefault(name, [])
+            self._waits = name if kind in (":", "@") else ""
 
     def _letters(self, word: Word) -> None:
         for at, letter in enumerate(word.text[1:], 2):
-            name = f"-{letter}"
+            name, rest = f"-{letter}", word.text[at:]
             kind = self._options.get(name)
-            rest = word.text[at:]
-            if kind is None or (rest and ((self._form == "ALONE" and kind == "") or (self._form == "LAST" and kind == ":"))):
-                self._unknown(word)
+            apart = {"": "ALONE", ":": "LAST"}.get(kind or "")
+            if kind is None or (rest and apart in self._known.marks):
+                self._refuse(word)
                 return
             self.given.setdefault(name, [])
             if kind == "":
@@ -226,7 +188,7 @@ class _Reader:
         if self._options[name] == "@":
             self.files.append(word)
 
-    def _unknown(self, word: Word) -> None:
+    def _refuse(self, word: Word) -> None:
         self.unknown = self.unknown or word.text[:40]
 
 

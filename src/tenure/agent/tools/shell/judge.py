@@ -12,24 +12,20 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, assert_never
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from tenure.agent.approval import Act, Approval
 from tenure.agent.secrets import may_be_secret
-from tenure.agent.tools.shell.below import Below, below
-from tenure.agent.tools.shell.bindings import Bindings
+from tenure.agent.tools.shell.below import Below, below, widened
 from tenure.agent.tools.shell.effects import (
     OPAQUE,
     Asks,
-    Destroys,
     Effect,
     Expects,
+    GitSettings,
     Moves,
-    Overwrites,
     Prints,
-    Reaches,
     Reads,
-    Repository,
     Runs,
     RunsFile,
     RunsInput,
@@ -40,7 +36,7 @@ from tenure.agent.tools.shell.programs import effects
 from tenure.agent.tools.shell.reader import parsed
 from tenure.agent.tools.shell.repository import unsafe_setting
 from tenure.agent.tools.shell.script import PROCESS, Command, Redirect, Word
-from tenure.agent.tools.shell.tables import PROSE, destructive, is_harmless, is_public, sounds_secret
+from tenure.agent.tools.shell.variables import Bindings, is_harmless, is_public, sounds_secret
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
@@ -55,14 +51,12 @@ _ORDER: Final = tuple(Act)  # the worst is last
 _NOWHERE: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", PROCESS})
 _WRITING: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _MATCHES: Final = 2_000  # files that a pattern is tried on
+_KEPT: Final = "where keys or passwords are kept"
 
-
-class Finding(Struct, frozen=True, kw_only=True, gc=False):
-    """Something that a command may change."""
-
-    act: Act
-    reason: str
-    key: str = ""
+# Subcommands whose words are for people to read, and may speak of anything.
+_PROSE: Final = frozenset(
+    {("git", "commit"), ("git", "tag"), ("git", "stash"), ("git", "notes"), ("git", "add"), ("gh", "pr"), ("gh", "issue")}
+)
 
 
 def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = True) -> Approval | None:
@@ -73,50 +67,31 @@ def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = T
     judge = _Judge(workspace, path, disk=disk)
     judge.text(command, 0)
     judge.end()
-    if not judge.found:
+    if not judge.asks:
         return None
-    worst = max(judge.found, key=lambda found: _ORDER.index(found.act))
-    keys = [found.key for found in judge.found]
+    worst = max(judge.asks, key=lambda each: _ORDER.index(each.act))
+    keys = [each.key for each in judge.asks]
     shown = visible(command.strip())
     first, more, _ = shown.partition("\n")
-    summary = first[:SUMMARY] + "…" * (bool(more) or len(first) > SUMMARY)
-    remembered = worst.act is not Act.DESTROY
     return Approval(
         tool="bash",
         act=worst.act,
-        summary=summary,
+        summary=first[:SUMMARY] + "…" * (bool(more) or len(first) > SUMMARY),
         reason=worst.reason,
         detail=shown[:DETAIL] + (f"\n[{len(shown) - DETAIL:,} more characters]" if len(shown) > DETAIL else ""),
-        exact=f"bash {command}" if remembered else "",
+        exact=f"bash {command}" if worst.act is not Act.DESTROY else "",
         broad=tuple(dict.fromkeys(keys)) if worst.act is Act.COMMAND and all(keys) else (),
     )
 
 
-def is_plain(words: Sequence[Word]) -> bool:
-    """Whether a command's words need no second look: rm is judged by its own rule, and a commit's message is said to people."""
-    return (
-        words[0].text == "rm"
-        or (words[0].text, next((word.text for word in words[1:] if not word.text.startswith("-")), "")) in PROSE
-    )
-
-
-_CLASS: Final = re.compile(r"\[[!^]?\]?(?:\[([:.=])[^\]]{0,64}\1\]|[^\]])*\]")
-
-
-def _loose(pattern: str) -> str:
-    """A pattern in which a class of characters is any character: shells have classes (`[^a]`, `[[:alpha:]]`) that Python's patterns have not."""
-    closed, bracket, rest = pattern.rpartition("]")  # so that each class has an end, and is read once
-    return _CLASS.sub("?", closed + bracket) + rest.replace("[", "?")
-
-
 class _Judge:
-    """Collects what it finds. Mutable."""
+    """Collects what a command may change. Mutable."""
 
     def __init__(self, workspace: Workspace, path: str, *, disk: bool) -> None:
-        self.found: list[Finding] = []
+        self.asks: list[Asks] = []
         self._left = WORDS
         self._workspace, self._disk = workspace, disk
-        self._folders: list[Path] | None = [workspace.root]  # None: it cannot be told
+        self._folders: list[Path] | None = [workspace.root]  # that it may be in; None: it cannot be told
         self._bindings = Bindings({})
         self._own = [
             folder for folder in path.split(os.pathsep) if path and (not folder.startswith("/") or workspace.holds(Path(folder)))
@@ -129,15 +104,17 @@ class _Judge:
         self._written: set[Path] = set()
         self._looked: dict[tuple[Path, bool, tuple[str, ...]], Below] = {}
 
+    @property
+    def _starts(self) -> list[Path]:
+        return self._folders or [self._workspace.root]
+
     def end(self) -> None:
         """Judge what depends on the whole."""
-        if self.found or not self._later:
+        if self.asks or not self._later:
             return
         for number, effect, bindings in self._later:
-            word = effect.word if isinstance(effect, Expects) else effect.target
-            if self._tellers - {number} or not bindings.is_output(word):
-                shown = visible(word.text)[:40]
-                self._add(Act.COMMAND, f"what {shown!r} is can only be told when it runs")
+            if self._tellers - {number} or not bindings.is_output(effect.target):
+                self._add(Act.COMMAND, f"what {visible(effect.target.text)[:40]!r} is can only be told when it runs")
                 return
         if self._folders is None:
             self._add(Act.COMMAND, "which files it reads can only be told when it runs")
@@ -197,56 +174,52 @@ class _Judge:
         self._left -= len(words)
         if self._left < 0:
             return
-        found = effects(words)
-        self._program(words[0])
-        if any(isinstance(effect, Asks | Reaches | Destroys | Runs | RunsText | RunsInput) for effect in found):
+        does = effects(words)
+        runs = any(isinstance(effect, Runs) for effect in does)
+        prints = next((effect for effect in does if isinstance(effect, Prints)), None)
+        if words[0].plain and "/" not in words[0].text:
+            self._program(words[0].text)
+        if runs or any(isinstance(effect, Asks | RunsText | RunsInput) for effect in does):
             for word in words:
                 self._secret(word)
-        prints = next((effect for effect in found if isinstance(effect, Prints)), None)
-        if prints is None and not any(isinstance(effect, Runs | RunsText) for effect in found):
-            self._tell(self._count)
-        for effect in found:
+        if prints is None and not runs and not any(isinstance(effect, RunsText) for effect in does):
+            self._tell()
+        for effect in does:
             self._effect(effect, redirects, depth)
-            if isinstance(effect, Reads) and (
-                (prints is not None and prints.names) or any(isinstance(each, Runs) for each in found)
-            ):
+            if isinstance(effect, Reads) and (runs or (prints is not None and prints.names)):
                 self._hand_on(effect.target)
-        if any(isinstance(effect, Asks | Reaches) for effect in found) and not is_plain(words):
-            self._phrases(
-                "\n".join(
-                    [" ".join(word.text for word in words), *(redirect.body or redirect.target.text for redirect in redirects)]
-                )
-            )
+        if any(isinstance(effect, Asks) and effect.act is not Act.DESTROY for effect in does) and not _is_known(words):
+            given = [redirect.body or redirect.target.text for redirect in redirects]
+            self._phrases("\n".join([" ".join(word.text for word in words), *given]))
 
     def _effect(self, effect: Effect, redirects: Sequence[Redirect], depth: int) -> None:
         match effect:
-            case Asks(reason=reason, key=key):
-                self._add(Act.COMMAND, reason, key)
-            case Reaches(reason=reason):
-                self._add(Act.OUTSIDE, reason)
-            case Destroys(reason=reason):
-                self._add(Act.DESTROY, reason)
-            case Writes(target=target):
+            case Asks():
+                self.asks.append(effect)
+            case Writes(target=target, ends=ends, by=by):
                 self._write(target)
-            case Overwrites(target=target, by=by):
-                self._write(target)
-                self._lose(target, by)
+                if ends:
+                    self._lose(target, by)
             case RunsFile(file=word):
                 self._script(word)
             case Reads():
                 self._read(effect)
-            case Expects(word=word):
-                self._expect(word)
-            case Repository(folder=folder):
+            case Expects():
+                self._expect(effect)
+            case GitSettings(folder=folder):
                 self._repository(folder)
             case Prints():
                 pass
             case Runs(words=words):
-                self._nested(words, redirects, depth)
-            case RunsText(text=word) if word.plain:
-                self.text(word.text, depth + 1, feeds=self._feeds)
-            case RunsText():
-                self._add(Act.DESTROY, OPAQUE.reason)
+                if depth > DEEPEST:
+                    self._add(Act.DESTROY, "it has too many commands within commands")
+                else:
+                    self._words(words, redirects, depth + 1)
+            case RunsText(text=word):
+                if word.plain:
+                    self.text(word.text, depth + 1, feeds=self._feeds)
+                else:
+                    self.asks.append(OPAQUE)
             case RunsInput(script=script):
                 self._input(redirects, depth, script=script)
             case Moves(folder=folder):
@@ -254,24 +227,12 @@ class _Judge:
             case _:
                 assert_never(effect)
 
-    def _nested(self, words: Sequence[Word], redirects: Sequence[Redirect], depth: int) -> None:
-        if depth > DEEPEST:
-            self._add(Act.DESTROY, "it has too many commands within commands")
-        else:
-            self._words(words, redirects, depth + 1)
-
     def _input(self, redirects: Sequence[Redirect], depth: int, *, script: bool) -> None:
         """A program that reads its script: from a here-document it can be judged, from a pipe it cannot."""
         given = next((each for each in reversed(redirects) if each.sign.startswith("<")), None)
-        text = (
-            None
-            if given is None
-            else given.body
-            if given.sign in ("<<", "<<-")
-            else given.target.text
-            if given.target.plain
-            else None
-        )
+        text = None
+        if given is not None:
+            text = given.body if given.sign in ("<<", "<<-") else given.target.text if given.target.plain else None
         if given is None or text is None:
             self._add(Act.DESTROY, "it runs what comes through its input, which cannot be seen beforehand")
         elif given.sign not in ("<<", "<<-", "<<<"):
@@ -283,8 +244,8 @@ class _Judge:
             self._phrases(text)
 
     def _phrases(self, text: str) -> None:
-        if found := destructive(text):
-            self._add(Act.DESTROY, f"it speaks of `{visible(found)[:40].strip()}`")
+        if phrase := destructive(text):
+            self._add(Act.DESTROY, f"it speaks of `{visible(phrase)[:40].strip()}`")
 
     def _redirect(self, redirect: Redirect) -> None:
         target = redirect.target
@@ -298,21 +259,26 @@ class _Judge:
                     self._lose(target, ())
                 self._add(Act.COMMAND, f"it writes {target.text}", f"write {target.text}" if target.plain else "")
         elif redirect.sign == "<":
-            self._tell(0)
+            self._tellers.add(0)
             self._read(Reads(target=target))
         elif target.text != PROCESS:
-            self._tell(0)
+            self._tellers.add(0)
+
+    def _tell(self) -> None:
+        """The command at hand prints a text of its own."""
+        if self._feeds:
+            self._tellers.add(self._count)
 
     def _write(self, target: Word) -> None:
         """Judge a change of what a word names."""
-        if target.plain and target.text in _NOWHERE:
-            return
-        if target.text.startswith("/dev/"):
-            self._add(Act.DESTROY, f"it writes to the device {target.text}")
-            return
         literal = target.text
+        if target.plain and literal in _NOWHERE:
+            return
+        if literal.startswith("/dev/"):
+            self._add(Act.DESTROY, f"it writes to the device {literal}")
+            return
         if not target.plain:
-            literal, _, rest = literal.partition("*") if target.glob else ("", "", literal)
+            literal, _, rest = literal.partition("*")
             if not target.glob or ".." in rest:
                 self._add(Act.OUTSIDE, "where it writes can only be told when it runs")
                 return
@@ -320,7 +286,7 @@ class _Judge:
         for path in self._paths(literal):
             shown = self._workspace.shown(path)
             if self._workspace.is_secret(path):
-                self._add(Act.OUTSIDE, f"it changes {shown}, where keys or passwords are kept")
+                self._add(Act.OUTSIDE, f"it changes {shown}, {_KEPT}")
             elif not self._workspace.holds(path):
                 self._add(Act.OUTSIDE, f"it changes {shown}, outside the workspace")
             elif self._workspace.is_git(path):
@@ -346,62 +312,71 @@ class _Judge:
 
     def _expanded(self, name: str) -> Iterator[Path]:
         """What a path or a pattern of file names stands for, for every folder the script may be in."""
-        for start in self._folders or [self._workspace.root]:
+        for start in self._starts:
             whole = os.path.join(start, name)  # noqa: PTH118 - a pattern of file names
             yield Path(whole)
             if self._disk and set("*?[") & set(name):
-                yield from map(Path, islice(iglob(_loose(whole)), _MATCHES))  # noqa: PTH207 - as bash does it
+                yield from map(Path, islice(iglob(widened(whole)), _MATCHES))  # noqa: PTH207 - as bash does it
 
     def _script(self, word: Word) -> None:
         """Judge the run of a file: what the agent has just written itself, nobody has looked at."""
         for path in self._paths(word.text) if word.plain else []:
             if self._workspace.is_written(path) or path in self._written:
-                self._add(
-                    Act.DESTROY, f"it runs {self._workspace.shown(path)}, which was written here: what that does cannot be judged"
-                )
+                shown = self._workspace.shown(path)
+                self._add(Act.DESTROY, f"it runs {shown}, which was written here: what that does cannot be judged")
 
-    def _tell(self, number: int) -> None:
-        """A command prints a text of its own; 0: one gets what is no output of a command."""
-        if self._feeds or not number:
-            self._tellers.add(number)
-
-    def _program(self, word: Word) -> None:
+    def _program(self, name: str) -> None:
         """A program that lies in the workspace may be another one than its name says."""
-        for folder in self._own if word.plain and "/" not in word.text else []:
-            if Path(self._workspace.root, folder, word.text).exists():
-                self._add(Act.COMMAND, f"`{word.text}` is a program of the workspace: {Path(folder, word.text)}")
+        for folder in self._own:
+            if Path(self._workspace.root, folder, name).exists():
+                self._add(Act.COMMAND, f"`{name}` is a program of the workspace: {Path(folder, name)}")
 
-    def _paths(self, text: str) -> list[Path]:
-        """What a path may lead to, for every folder the script may be in: links are followed before `..` is."""
-        absolute = text.startswith(("/", "~"))
-        if self._folders is None and not absolute:
-            self._add(Act.OUTSIDE, "in which folder it works can only be told when it runs")
-            return []
-        try:
-            return [self._place(text, folder) for folder in (self._folders or [self._workspace.root])]
-        except InputError:
-            self._add(Act.OUTSIDE, "where it writes cannot be told")
-            return []
+    def _leads(self, text: str) -> list[Path]:
+        """Where a path leads, for every folder the script may be in. Raises InputError for what can be no path."""
+        return [self._place(text, folder) for folder in self._starts]
 
     def _place(self, text: str, folder: Path) -> Path:
-        """Where a path leads from a folder. Raises InputError for what can be no path."""
+        """Where a path leads from a folder: links are followed before `..` is. Raises InputError for what can be no path."""
         path = self._workspace.path(text, folder)
         if ".." not in text:
             return path
         written = self._workspace.home / text[2:] if text.startswith("~/") else folder / text
         return Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
 
+    def _paths(self, text: str) -> list[Path]:
+        """What a path that is written may lead to."""
+        if self._folders is None and not text.startswith(("/", "~")):
+            self._add(Act.OUTSIDE, "in which folder it works can only be told when it runs")
+            return []
+        try:
+            return self._leads(text)
+        except InputError:
+            self._add(Act.OUTSIDE, "where it writes cannot be told")
+            return []
+
+    def _places(self, text: str) -> list[Path]:
+        """What a path that is read may lead to. One that could only be told when it runs asks."""
+        if self._folders is None and not text.startswith(("/", "~")):
+            self._add(Act.COMMAND, "in which folder it looks can only be told when it runs")
+        try:
+            return self._leads(text) if text else []
+        except InputError:
+            return []
+
+    def _texts(self, effect: Reads | Expects) -> Sequence[str] | None:
+        """What the word of an effect may be; None when that depends on what commands print."""
+        texts = self._bindings.texts(effect.target)
+        return [effect.target.text] if texts is None and effect.target.glob else texts
+
     def _read(self, effect: Reads) -> None:
         """Judge a look: at keys it is none that is free."""
-        word = effect.target
-        texts = self._bindings.texts(word)
-        if texts is None and not word.glob:
+        word, texts = effect.target, self._texts(effect)
+        if texts is None:
             self._secret(word)
             if effect.shows:
                 self._later.append((self._count, effect, self._bindings))
-            return
-        for text in texts if texts is not None else [word.text]:
-            if any(sign in text for sign in "*?[") and not word.plain:
+        for text in texts or ():
+            if set("*?[") & set(text) and not word.plain:
                 self._pattern(text)
             for path in self._places(text):
                 self._look(path)
@@ -410,26 +385,17 @@ class _Judge:
 
     def _look(self, path: Path) -> None:
         if self._workspace.is_secret(path):
-            self._add(Act.OUTSIDE, f"it looks at {visible(self._workspace.shown(path))[:80]}, where keys or passwords are kept")
+            self._add(Act.OUTSIDE, f"it looks at {visible(self._workspace.shown(path))[:80]}, {_KEPT}")
         elif str(path).startswith("/dev/") and str(path) not in _NOWHERE and not str(path).startswith("/dev/fd/"):
             self._add(Act.COMMAND, f"it reads the device {path}")
 
-    def _places(self, text: str) -> list[Path]:
-        """What a path that is read may lead to. One that could only be told when it runs asks."""
-        if self._folders is None and not text.startswith(("/", "~")):
-            self._add(Act.COMMAND, "in which folder it looks can only be told when it runs")
-        try:
-            return [self._place(text, folder) for folder in (self._folders or [self._workspace.root])] if text else []
-        except InputError:
-            return []
-
     def _pattern(self, text: str) -> None:
         """Judge a pattern of file names by the usual places of keys, and by the files that there are."""
-        text = _loose(text)
+        text = widened(text)
         if text not in ("*", "./*") and may_be_secret(text, str(self._workspace.home)):
-            self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
+            self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
             return
-        for folder in (self._folders or [self._workspace.root]) if self._disk else []:
+        for folder in self._starts if self._disk else []:
             matches = list(islice(iglob(os.path.join(folder, text)), _MATCHES))  # noqa: PTH207, PTH118 - as bash does it
             secret = next((match for match in matches if self._workspace.is_secret(Path(match))), None)
             if secret is not None or len(matches) == _MATCHES:
@@ -446,43 +412,31 @@ class _Judge:
         key = (folder, effect.hidden, effect.only)
         if key not in self._looked:
             self._looked[key] = below(folder, self._workspace, hidden=effect.hidden, only=effect.only)
-        found, shown = self._looked[key], visible(self._workspace.shown(folder))
-        if found.secret is not None:
-            self._add(
-                Act.OUTSIDE,
-                f"below {shown} it would look at {visible(str(found.secret))[-80:]}, where keys or passwords are kept",
-            )
-        elif not found.whole:
+        has, shown = self._looked[key], visible(self._workspace.shown(folder))
+        if has.secret is not None:
+            self._add(Act.OUTSIDE, f"below {shown} it would look at {visible(str(has.secret))[-80:]}, {_KEPT}")
+        elif not has.whole:
             self._add(Act.COMMAND, f"{shown} is too large to be looked through for keys")
-        elif names and found.odd is not None:
-            self._add(
-                Act.COMMAND, f"a name below {shown} may be taken for several words or an option: {visible(found.odd.name)!r}"
-            )
-        elif effect.follow and found.leaves is not None:
-            self._add(Act.COMMAND, f"a link below {shown} leads elsewhere: {visible(found.leaves.name)!r}")
+        elif names and has.odd is not None:
+            name = visible(has.odd.name)
+            self._add(Act.COMMAND, f"a name below {shown} may be taken for several words or an option: {name!r}")
+        elif effect.follow and has.leaves is not None:
+            self._add(Act.COMMAND, f"a link below {shown} leads elsewhere: {visible(has.leaves.name)!r}")
 
-    def _expect(self, word: Word) -> None:
+    def _expect(self, effect: Expects) -> None:
         """Judge a word that must not become an option, or several words."""
-        texts = self._bindings.texts(word)
-        if texts is None and not word.glob:
-            self._later.append((self._count, Expects(word=word), self._bindings))
-            return
-        for text in texts if texts is not None else [word.text]:
-            pattern = any(sign in text for sign in "*?[")
+        texts, shown = self._texts(effect), visible(effect.target.text)[:40]
+        if texts is None:
+            self._later.append((self._count, effect, self._bindings))
+        for text in texts or ():
             if text.startswith("-") or any(sign.isspace() for sign in text):
-                self._add(Act.COMMAND, f"{visible(word.text)[:40]!r} may become an option")
-            elif pattern and text[0] in "*?[" and "/" not in text.rstrip("/") and self._has_dashes():
-                self._add(
-                    Act.COMMAND,
-                    f"{visible(word.text)[:40]!r} may become an option: there is a file whose name begins with a dash",
-                )
+                self._add(Act.COMMAND, f"{shown!r} may become an option")
+            elif text[:1] in ("*", "?", "[") and "/" not in text.rstrip("/") and self._has_dashes():
+                self._add(Act.COMMAND, f"{shown!r} may become an option: there is a file whose name begins with a dash")
 
     def _has_dashes(self) -> bool:
         return self._folders is None or any(
-            self._disk and name.startswith("-")
-            for folder in self._folders
-            if folder.is_dir()
-            for name in map(os.path.basename, folder.iterdir())
+            self._disk and path.name.startswith("-") for folder in self._folders if folder.is_dir() for path in folder.iterdir()
         )
 
     def _repository(self, folder: Word | None) -> None:
@@ -494,9 +448,9 @@ class _Judge:
             if setting := unsafe_setting(place):
                 self._add(Act.COMMAND, f"the repository's settings may make git run other programs: {visible(setting)[:60]}")
 
-    def _move(self, folder: Word | None) -> None:
+    def _move(self, folder: Word) -> None:
         """Go to another folder: as the shell does, by its name, and as the system does, where links lead before `..`."""
-        texts = None if folder is None else self._bindings.texts(folder)
+        texts = self._bindings.texts(folder)
         if self._folders is None or texts is None or any(sign in text for text in texts for sign in "*?["):
             self._folders = None
             return
@@ -513,16 +467,54 @@ class _Judge:
         for full in given if given is not None else [word.text.replace("*", "x")]:
             for text in {full, full.rpartition("=")[2].removeprefix("@"), full.rpartition(":")[2]} - {""}:
                 try:
-                    paths = [self._place(text, folder) for folder in (self._folders or [self._workspace.root])]
+                    paths = self._leads(text)
                 except InputError:
                     continue
-                if any(self._workspace.is_secret(path) for path in paths):
-                    self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, where keys or passwords are kept")
+                if any(map(self._workspace.is_secret, paths)):
+                    self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
                     return
-        pattern = _loose(word.text)
+        pattern = widened(word.text)
         home = str(self._workspace.home)
         if not word.plain and pattern.startswith(("/", ".")) and not pattern.startswith("./*") and may_be_secret(pattern, home):
-            self._add(Act.OUTSIDE, f"it may look at {visible(pattern)[:80]}, where keys or passwords are kept")
+            self._add(Act.OUTSIDE, f"it may look at {visible(pattern)[:80]}, {_KEPT}")
 
     def _add(self, act: Act, reason: str, key: str = "") -> None:
-        self.found.append(Finding(act=act, reason=reason, key=key))
+        self.asks.append(Asks(act=act, reason=reason, key=key))
+
+
+def _is_known(words: Sequence[Word]) -> bool:
+    """Whether a command's words need no second look: rm is judged by its own rule, and a commit's message is said to people."""
+    subcommand = next((word.text for word in words[1:] if not word.text.startswith("-")), "")
+    return words[0].text == "rm" or (words[0].text, subcommand) in _PROSE
+
+
+# Words that are enough.
+_ALONE: Final = re.compile(
+    r"\brm\s+(?:-\S{1,20}\s+){0,5}(?:-\w{0,10}[rRf]|--recursive|--force)|\bmkfs|\bshred\s|\bwipefs\b"
+    r"|\bch(?:mod|own|grp)\s+(?:-\S{1,20}\s+){0,5}(?:-\w{0,10}R|--recursive)"
+    r"|\b(?:drop|truncate)\s+(?:table|database|schema|index|view|user)\b|\bdelete\s+from\b|\bdropDatabase\b|\bflush(?:all|db)\b"
+    r"|\brmtree\b|\bremovedirs\b|\brm_rf?\b|\brmSync\b|\brimraf\b|\bremoveSync\b|\bunlink(?:Sync)?\b|\bos\.remove\b|\bfs\.rm\b|\bremove_dir_all\b"
+    r"|:\(\)\s{0,5}\{|>\s{0,5}/dev/(?:sd|nvme|hd|vd|disk|mapper)",
+    re.IGNORECASE,
+)
+
+# What a program must be told in the same line for it to destroy.
+_DESTROYING: Final[Mapping[str, re.Pattern[str]]] = {
+    "git": re.compile(
+        r"push\b.*(?:\s-\w*f|--force|--delete|--mirror|\s\+)|reset\b.*--hard|clean\b.*\s-\w*[fxd]|branch\b.*\s-D\b|stash\s+(?:drop|clear)"
+    ),
+    "find": re.compile(r"\s-delete\b|-exec\s+rm\b"),
+    "dd": re.compile(r"\bof="),
+    "curl": re.compile(r"\|\s*(?:sudo\s+)?(?:\w*sh|python\d?|perl|ruby|node)\b"),
+}
+_PROGRAMS: Final = re.compile(r"\b(git|find|dd|curl|wget)\s[^\n]{0,300}")
+
+
+def destructive(text: str) -> str:
+    """The first words of a text that speak of destroying; empty when none do."""
+    if found := _ALONE.search(text):
+        return found[0]
+    for found in _PROGRAMS.finditer(text):
+        if _DESTROYING["curl" if found[1] == "wget" else found[1]].search(found[0]):
+            return found[0]
+    return ""

@@ -27,6 +27,9 @@ class Word(Struct, frozen=True, kw_only=True, gc=False):
     template: str = ""
 
 
+PRINTED: Final = Word(text="*", plain=False, loose=True, template=f"{OPEN}{OUTPUT}{CLOSE}")  # what a command prints
+
+
 class Redirect(Struct, frozen=True, kw_only=True, gc=False):
     """Where a command reads from or writes to."""
 
