@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.agent.tools.files import Encoding
-from tenure.agent.tools.window import Frame, Window, window
+from tenure.agent.tools.window import Frame, LineWindow, window
 
 TEXTS = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r\n", b"x" * 30, "é".encode()]), max_size=60).map(b"".join)
 
@@ -42,7 +42,7 @@ def test_a_frame_never_takes_more_than_its_room(data: bytes, first: int, room: i
     assert all(line.cut == (len(whole) > 10) for line, whole in zip(frame.lines, lines_of(data)[first - 1 :], strict=False))
 
 
-def seen(data: bytes, first: int, folder: Path, encoding: Encoding | None = None, most: int = 3) -> Window:
+def seen(data: bytes, first: int, folder: Path, encoding: Encoding | None = None, most: int = 3) -> LineWindow:
     path = folder / "file"
     path.write_bytes(data)
     with path.open("rb") as file:

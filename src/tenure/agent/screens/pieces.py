@@ -208,10 +208,10 @@ def _diff(started: CallStarted) -> list[str]:
     """What an edit changed, by its own arguments, without heads: these would count lines of the arguments. Empty for another tool."""
     if started.tool != "edit":
         return []
-    from tenure.agent.tools.edit import Asked
+    from tenure.agent.tools.edit import EditArguments
 
     try:
-        asked = msgspec.json.decode(started.arguments, type=Asked)
+        asked = msgspec.json.decode(started.arguments, type=EditArguments)
         found = (difference(each.old, each.new, asked.path) for each in asked.replacements)
         changes = [hunk.split("\n")[3:] for hunk in islice((hunk for hunk in found if hunk), 20)]
         return [line for n, lines in enumerate(changes) for line in (["⋯"] if n else []) + lines]

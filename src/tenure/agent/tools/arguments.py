@@ -35,9 +35,9 @@ T = TypeVar("T", bound=Struct)
 def parsed(kind: type[T], arguments: str, tool: str) -> T | Outcome:
     """The arguments of a call of `tool`, or the error that names what was expected. Never raises."""
     try:
-        return read(kind, arguments)
+        return _read(kind, arguments)
     except InputError as error:
-        return Outcome(text=f"{tool}: {error}. It takes {signature(kind)}.", error=True)
+        return Outcome(text=f"{tool}: {error}. It takes {_signature(kind)}.", error=True)
 
 
 class ArgumentTool(ABC, Generic[T]):
@@ -66,20 +66,20 @@ class ArgumentTool(ABC, Generic[T]):
         except InputError as error:
             return Outcome(text=f"{self.name}: {error}{self._hint(given, here)}", error=True)
 
-    @abstractmethod
-    def _needs(self, asked: T, workspace: Workspace, /) -> Approval | None:
+    def _needs(self, given: T, workspace: Workspace, /) -> Approval | None:  # noqa: ARG002 - for tools that change something
         """As `needs`."""
+        return None
 
     @abstractmethod
-    async def _run(self, asked: T, here: Here, /) -> Outcome:
+    async def _run(self, given: T, here: Here, /) -> Outcome:
         """As `run`. Raises InputError for what cannot be done."""
 
-    def _hint(self, asked: T, here: Here, /) -> str:  # noqa: ARG002 - for tools that have one
+    def _hint(self, given: T, here: Here, /) -> str:  # noqa: ARG002 - for tools that have one
         """What follows an error."""
         return ""
 
 
-def read(kind: type[T], arguments: str) -> T:
+def _read(kind: type[T], arguments: str) -> T:
     """The arguments of a call; null is as good as left out. Raises InputError."""
     text = arguments.strip() or "{}"
     value = load(text, "arguments")
@@ -93,7 +93,7 @@ def read(kind: type[T], arguments: str) -> T:
         raise InputError("arguments", _in_words(str(error))) from error
 
 
-def signature(kind: type[Struct]) -> str:
+def _signature(kind: type[Struct]) -> str:
     """The fields of some arguments in a line: `path (string), offset (integer, optional)`."""
     schema = schema_of(kind)
     required = cast(tuple[str, ...], schema.get("required", ()))
@@ -144,15 +144,12 @@ def _plain(value: Any, parts: Mapping[str, Any]) -> Any:
                 schema = dict[str, Any](schema, type="string")
             given = [key for key, inner in schema.items() if inner not in (None, []) and key not in _DROPPED]
             keys = sorted(given, key=lambda key: _ORDER.index(key) if key in _ORDER else len(_ORDER))
-            return {key: _fields(schema[key], parts) if key == "properties" else _plain(schema[key], parts) for key in keys}
+            fields = {name: _plain(field, parts) for name, field in schema.get("properties", {}).items()}
+            return {key: fields if key == "properties" else _plain(schema[key], parts) for key in keys}
         case list():
             return [_plain(inner, parts) for inner in cast(list[Any], value)]
         case _:
             return value
-
-
-def _fields(properties: Mapping[str, Any], parts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _plain(field, parts) for name, field in properties.items()}
 
 
 def _is_unicode(value: Json) -> bool:

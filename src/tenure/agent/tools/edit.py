@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct, structs
@@ -30,7 +29,7 @@ class Replacement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     replace_all: Annotated[bool, Meta(description="wherever it stands, rather than once")] = False
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EditArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `edit`."""
 
     path: Annotated[str, Meta(description="the file")]
@@ -42,10 +41,9 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def replacements(self) -> tuple[Replacement, ...]:
         """What is to be replaced, in order. Raises InputError when that is not clear."""
-        alone = self.old is not None or self.new is not None
-        if alone and self.edits:
-            raise InputError("edit", "both old and new and edits", "one of the two")
         if self.edits:
+            if self.old is not None or self.new is not None:
+                raise InputError("edit", "both old and new and edits", "one of the two")
             if len(self.edits) > MOST:
                 raise InputError("edits", f"{len(self.edits)} of them", f"at most {MOST}")
             return self.edits
@@ -54,50 +52,55 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (Replacement(old=self.old, new=self.new, replace_all=self.replace_all),)
 
 
-class Edit(ArgumentTool[Asked]):
+class Edit(ArgumentTool[EditArguments]):
     """Replaces text in a file."""
 
     name = "edit"
-    takes = Asked
+    takes = EditArguments
     kind = ToolKind.DURABLE
     description = (
         "Replace text in a file: old, which must stand there exactly and only once, by new; or several with edits, all or none. Copy old from"
         " what you read, without line numbers, and only as much as makes it unique."
     )
 
-    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
+    def _needs(self, given: EditArguments, workspace: Workspace) -> Approval | None:
         """Agreement, with the differences to look at; also where it cannot be done now, for by then it may be."""
         try:
-            path, replacements = workspace.path(asked.path), asked.replacements
+            path, replacements = workspace.path(given.path), given.replacements
         except InputError:
             return None
-        return approval(self.name, path, workspace, _preview(path, replacements, workspace.shown(path)))
+        shown, hunks = workspace.shown(path), list[str]()
+        try:
+            file = loaded(path, shown)
+            text = file.text
+            for replacement in replacements:
+                after, _ = replaced(text, _in_style(replacement, file), shown)
+                hunks.append(difference(text, after, shown))
+                text = after
+        except InputError as error:
+            hunks.append(f"It cannot be done as things are: {error}")
+        return approval(self.name, path, workspace, "\n".join(hunks))
 
-    async def _run(self, asked: Asked, here: Here) -> Outcome:
-        """Where it was replaced."""
-        return _edited(here.workspace.path(asked.path), asked.replacements, here)
+    async def _run(self, given: EditArguments, here: Here) -> Outcome:
+        workspace = here.workspace
+        path, replacements = workspace.path(given.path), given.replacements
+        shown = workspace.shown(path)
+        file = loaded(path, shown)
+        unseen = workspace.unseen(path)
+        text, places = file.text, list[str]()
+        for n, replacement in enumerate(replacements, 1):
+            where = f"{shown}, edit {n} of {len(replacements)}" if len(replacements) > 1 else shown
+            text, place = replaced(text, _in_style(replacement, file), where)
+            places.append(place)
+        stored(path, structs.replace(file, text=text).written(shown), shown)
+        workspace.wrote(path)
+        if not unseen and (sight := sighted(path)) is not None:
+            workspace.see(path, sight)
+        note = " It had changed since you read it: other parts of it may be new to you." if unseen == "changed" else ""
+        return Outcome(text=f"Edited {shown}: {'; '.join(places)}.{note}")
 
-    def _hint(self, asked: Asked, here: Here) -> str:
-        return suggestion(asked.path, here.workspace)
-
-
-def _edited(path: Path, replacements: Sequence[Replacement], here: Here) -> Outcome:
-    workspace = here.workspace
-    shown = workspace.shown(path)
-    file = loaded(path, shown)
-    unseen = workspace.unseen(path)
-    text, places = file.text, list[str]()
-    for n, replacement in enumerate(replacements, 1):
-        where = f"{shown}, edit {n} of {len(replacements)}" if len(replacements) > 1 else shown
-        text, place = replaced(text, _in_style(replacement, file), where)
-        places.append(place)
-    data = structs.replace(file, text=text).written(shown)
-    stored(path, data, shown)
-    workspace.wrote(path)
-    if not unseen and (sight := sighted(path)) is not None:
-        workspace.see(path, sight)
-    note = " It had changed since you read it: other parts of it may be new to you." if unseen == "changed" else ""
-    return Outcome(text=f"Edited {shown}: {'; '.join(places)}.{note}")
+    def _hint(self, given: EditArguments, here: Here) -> str:
+        return suggestion(given.path, here.workspace)
 
 
 def replaced(text: str, replacement: Replacement, where: str) -> tuple[str, str]:
@@ -123,23 +126,6 @@ def _in_style(replacement: Replacement, file: TextFile) -> Replacement:
     if not file.crlf or ("\r" not in replacement.old and "\r" not in replacement.new):
         return replacement
     return structs.replace(replacement, old=replacement.old.replace("\r\n", "\n"), new=replacement.new.replace("\r\n", "\n"))
-
-
-def _preview(path: Path, replacements: Sequence[Replacement], shown: str) -> str:
-    """The differences that it would make; what cannot be made is shown as it was asked for."""
-    try:
-        file = loaded(path, shown)
-    except InputError as error:
-        return f"It cannot be done as things are: {error}"
-    text, hunks = file.text, list[str]()
-    for replacement in replacements:
-        try:
-            after, _ = replaced(text, _in_style(replacement, file), shown)
-        except InputError as error:
-            return "\n".join([*hunks, f"It cannot be done as things are: {error}"])
-        hunks.append(difference(text, after, shown))
-        text = after
-    return "\n".join(hunks)
 
 
 _SHOWN: Final = 12  # lines of the file

@@ -81,8 +81,13 @@ def opened(path: Path, shown: str) -> BinaryIO:
     except FileNotFoundError:
         raise InputError(shown, "there is no such file" + _dangling(path)) from None
     except OSError as error:
-        raise InputError(shown, (error.strerror or str(error)).lower()) from error
+        raise InputError(shown, reason(error)) from error
     raise InputError(shown, f"this is {kind}", "a file")
+
+
+def reason(error: OSError | RuntimeError) -> str:
+    """What the system has against something."""
+    return (getattr(error, "strerror", "") or str(error)).lower()
 
 
 def _unhindered(path: str, flags: int) -> int:
@@ -228,7 +233,7 @@ def stored(path: Path, data: bytes, shown: str) -> None:
             raise InputError(shown, "this is no file", "a file, or a new path")
         _exchange(target, data, mode)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-        raise InputError(shown, f"cannot be written ({(getattr(error, 'strerror', '') or str(error)).lower()})") from error
+        raise InputError(shown, f"cannot be written ({reason(error)})") from error
 
 
 def _exchange(target: Path, data: bytes, mode: int | None) -> None:

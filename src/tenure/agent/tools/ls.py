@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import ArgumentTool
-from tenure.agent.tools.files import kind_of, suggestion
+from tenure.agent.tools.files import kind_of, reason, suggestion
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
@@ -19,40 +19,36 @@ from tenure.errors import InputError
 MOST: Final = 1_000  # entries shown
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LsArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `ls`."""
 
     path: Annotated[str, Meta(description="the folder; the workspace when left out")] = "."
 
 
-class Ls(ArgumentTool[Asked]):
+class Ls(ArgumentTool[LsArguments]):
     """Lists a folder."""
 
     name = "ls"
-    takes = Asked
+    takes = LsArguments
     kind = ToolKind.BULK
     description = (
         "List one folder: its folders, then its files with their sizes in bytes, hidden ones too. To find files by name use glob."
     )
 
-    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
-        """Nothing, unless keys are kept there."""
-        return looks(self.name, asked.path, workspace)
+    def _needs(self, given: LsArguments, workspace: Workspace) -> Approval | None:
+        return looks(self.name, given.path, workspace)
 
-    async def _run(self, asked: Asked, here: Here) -> Outcome:
-        """The entries, folders first."""
+    async def _run(self, given: LsArguments, here: Here) -> Outcome:
         try:
-            path = here.workspace.path(asked.path)
-            if path.exists() and not path.is_dir():
-                return Outcome(
-                    text=f"ls: {here.workspace.shown(path)} is {kind_of(path.stat().st_mode) or 'a file'}, not a folder",
-                    error=True,
-                )
-            return Outcome(text=listing(path, here))
+            path = here.workspace.path(given.path)
+            if path.is_dir() or not path.exists():
+                return Outcome(text=listing(path, here))
+            why = f"{here.workspace.shown(path)} is {kind_of(path.stat().st_mode) or 'a file'}, not a folder"
         except FileNotFoundError:
-            return Outcome(text=f"ls: there is no folder {asked.path}{suggestion(asked.path, here.workspace)}", error=True)
+            why = f"there is no folder {given.path}{suggestion(given.path, here.workspace)}"
         except OSError as error:
-            return Outcome(text=f"ls: {asked.path}: {(error.strerror or str(error)).lower()}", error=True)
+            why = f"{given.path}: {reason(error)}"
+        return Outcome(text=f"ls: {why}", error=True)
 
 
 def looks(tool: str, path: str, workspace: Workspace) -> Approval | None:
@@ -70,10 +66,10 @@ def looks(tool: str, path: str, workspace: Workspace) -> Approval | None:
 def listing(path: Path, here: Here) -> str:
     """The entries of a folder as lines. Raises OSError."""
     with os.scandir(path) as entries:
-        found = sorted((not _is_folder(entry), entry.name) for entry in entries)
+        names = sorted((not _is_folder(entry), entry.name) for entry in entries)
     bounds = here.workspace if here.workspace.holds(path) else None
-    lines = [_line(path / name, is_folder=not last, bounds=bounds) for last, name in found[:MOST]]
-    rest = [f"[{len(found) - MOST:,} more of {len(found):,}; glob finds by name]"] if len(found) > MOST else []
+    lines = [_line(path / name, is_folder=not last, bounds=bounds) for last, name in names[:MOST]]
+    rest = [f"[{len(names) - MOST:,} more of {len(names):,}; glob finds by name]"] if len(names) > MOST else []
     return "\n".join([*lines, *rest]) or "[empty folder]"
 
 

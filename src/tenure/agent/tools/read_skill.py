@@ -6,40 +6,35 @@ from typing import Any
 from msgspec import Struct
 
 from tenure.agent.admission.skills import READ_SKILL, READ_SKILL_DESCRIPTION, READ_SKILL_SCHEMA
-from tenure.agent.approval import Approval
-from tenure.agent.tools.arguments import frozen, parsed
+from tenure.agent.tools.arguments import ArgumentTool, frozen
 from tenure.agent.tools.tool import Here, Outcome
-from tenure.agent.workspace import Workspace
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.tools import ToolKind
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReadSkillArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `read_skill`."""
 
     name: str
 
 
-class ReadSkill:
+class ReadSkill(ArgumentTool[ReadSkillArguments]):
     """Shows a skill."""
 
     name = READ_SKILL
+    takes = ReadSkillArguments
     kind = ToolKind.INTERMEDIATE
     description = READ_SKILL_DESCRIPTION
 
     def __init__(self, read: Callable[[str], Answer]) -> None:
         """`read` gives the body of a skill by its name."""
-        self.schema: Mapping[str, Any] = frozen(READ_SKILL_SCHEMA)
         self._read = read
 
-    def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - skills are there to be read
-        """Nothing."""
-        return None
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The same as the library's own."""
+        return frozen(READ_SKILL_SCHEMA)
 
-    async def run(self, arguments: str, here: Here) -> Outcome:  # noqa: ARG002 - admission knows the place
-        """The skill's body."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
-            return asked
-        told = self._read(asked.name)
-        return Outcome(text=told.text, error=told.error)
+    async def _run(self, given: ReadSkillArguments, here: Here) -> Outcome:  # noqa: ARG002 - admission knows the place
+        skill = self._read(given.name)
+        return Outcome(text=skill.text, error=skill.error)

@@ -17,28 +17,30 @@ from tenure.agent.tools.environment import scrubbed
 from tenure.agent.tools.tool import End, Here, ended
 from tenure.extras import NotInstalled
 
-ALWAYS: Final = ("--no-config", "--no-messages", "--color=never", "--no-require-git")
+ALWAYS: Final = ("--no-config", "--no-messages", "--color=never", "--no-require-git", "--glob=!.git")
 _ERROR_BYTES: Final = 2_000
 
 
-class Search(Struct, frozen=True, kw_only=True):
+class SearchEnd(Struct, frozen=True, kw_only=True):
     """How a search ended."""
 
-    end: End
     errors: str = ""  # what ripgrep said was wrong
     enough: bool = False  # it was stopped, since more would not have been shown
+    cut_short: str = ""  # why it did not come to its end, if it did not
 
 
 def program() -> str:
     """Where ripgrep is: in this environment, or on the path. Raises NotInstalled."""
     own = Path(sysconfig.get_path("scripts")) / "rg"
-    found = str(own) if own.is_file() else shutil.which("rg")
-    if found is None:
+    program = str(own) if own.is_file() else shutil.which("rg")
+    if program is None:
         raise NotInstalled("ripgrep")
-    return found
+    return program
 
 
-async def searched(arguments: Sequence[str], folder: Path, here: Here, heard: Callable[[bytes], bool], *, hidden: bool) -> Search:
+async def searched(
+    arguments: Sequence[str], folder: Path, here: Here, heard: Callable[[bytes], bool], *, hidden: bool
+) -> SearchEnd:
     """Run ripgrep in a folder; `heard` takes what it prints, and says whether that is enough. Raises InputError when it cannot run."""
     done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
     errors = bytearray()
@@ -50,7 +52,7 @@ async def searched(arguments: Sequence[str], folder: Path, here: Here, heard: Ca
     def complain(chunk: bytes) -> None:
         errors.extend(chunk[: _ERROR_BYTES - len(errors)])
 
-    command = [program(), *ALWAYS, *(("--hidden",) if hidden else ()), "--glob=!.git", *arguments]
+    command = [program(), *ALWAYS, *(("--hidden",) if hidden else ()), *arguments]
     child = Child(command, folder=folder, environment=scrubbed(here.environment), heard=take, complained=complain)
     child.exit.add_done_callback(lambda _: done.done() or done.set_result(False))
     try:
@@ -59,15 +61,9 @@ async def searched(arguments: Sequence[str], folder: Path, here: Here, heard: Ca
             await child.rest()
     finally:
         child.kill(strays=False)
-    return Search(end=end, errors=errors.decode("utf-8", "replace").strip(), enough=done.done() and done.result())
-
-
-def cut_short(search: Search, here: Here) -> str:
-    """What is to be said of a search that did not come to its end; empty of one that did."""
-    match search.end:
-        case End.LATE:
-            return f"stopped after {here.limits.search_s:g} s: narrow it by path or glob"
-        case End.CANCELLED:
-            return "stopped by the user"
-        case End.DONE:
-            return ""
+    late = f"stopped after {here.limits.search_s:g} s: narrow it by path or glob" if end is End.LATE else ""
+    return SearchEnd(
+        errors=errors.decode("utf-8", "replace").strip(),
+        enough=done.done() and done.result(),
+        cut_short="stopped by the user" if end is End.CANCELLED else late,
+    )

@@ -17,12 +17,10 @@ CHUNK: Final = 2**20  # bytes
 COUNTED_BYTES: Final = 2**28  # behind the window, to tell how many lines there are
 _BYTES: Final = 4  # of a character, at most
 _REPLACEMENT: Final = "\ufffd"
-_NARROW: Final = frozenset(
-    {"utf-8", "latin-1", "cp1252"}
-)  # in which a line feed is one byte; the others are walked through as UTF-8
+_NARROW: Final = frozenset({"utf-8", "latin-1", "cp1252"})  # in these a line feed is one byte; others are walked through as UTF-8
 
 
-class Line(Struct, frozen=True, kw_only=True, gc=False):
+class FileLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line of a window; `size` is its length in bytes, of which `text` may be the start."""
 
     n: int
@@ -32,10 +30,10 @@ class Line(Struct, frozen=True, kw_only=True, gc=False):
     damaged: bool = False  # it has bytes that its encoding has not
 
 
-class Window(Struct, frozen=True, kw_only=True):
+class LineWindow(Struct, frozen=True, kw_only=True):
     """What was found: the lines, and how many the file has; None when there are more than were counted."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[FileLine, ...]
     total: int | None
     stopped: bool = False  # before the lines were reached: time ran out
 
@@ -45,7 +43,7 @@ class Frame:
 
     def __init__(self, first: int, most: int, room: int, longest: int, codec: str = "utf-8") -> None:
         """At most `most` lines and `room` characters in all; each line is cut at `longest`."""
-        self.lines: list[Line] = []
+        self.lines: list[FileLine] = []
         self.full = False
         self._next, self._first, self._most = 1, first, most
         self._room, self._longest, self._codec = room, longest, codec
@@ -104,32 +102,30 @@ class Frame:
         self._room -= len(shown) + 1
         if self._room >= 0 or not self.lines:
             damaged = _REPLACEMENT in shown and self._codec == "utf-8"
-            self.lines.append(Line(n=self._next, text=shown, size=self._size, cut=cut, damaged=damaged))
+            self.lines.append(FileLine(n=self._next, text=shown, size=self._size, cut=cut, damaged=damaged))
         self.full = self._room < 0 or len(self.lines) >= self._most
         self._next, self._start, self._size = self._next + 1, b"", 0
 
 
-async def window(file: BinaryIO, encoding: Encoding, first: int, most: int, here: Here) -> Window:
+async def window(file: BinaryIO, encoding: Encoding, first: int, most: int, here: Here) -> LineWindow:
     """At most `most` lines from line `first` on, or of the last `-first` lines. In a huge file the latter are numbered from the end, as -3."""
-    limits = here.limits
+    limits, is_narrow = here.limits, encoding.codec in _NARROW
     with Patience(here, limits.search_s) as patience:
         offset, shift = len(encoding.bom), 0
-        if first < 0:
-            size = os.fstat(file.fileno()).st_size
-            if size > COUNTED_BYTES and encoding.codec in _NARROW:
-                offset, found = await _from_end(file, -first, offset, size, patience)
-                first, shift = 1, -found - 1
-            else:
-                counted = Frame(0, 0, 0, 0)
-                counted.full = True
-                await _fill(counted, file, encoding, offset, patience)
-                first = max(1, counted.count + 1 + first)
-        frame = Frame(
-            first, most, limits.output_bytes, limits.line_chars, encoding.codec if encoding.codec in _NARROW else "utf-8"
-        )
+        if first < 0 and is_narrow and (size := os.fstat(file.fileno()).st_size) > COUNTED_BYTES:
+            offset, count = await _from_end(file, -first, offset, size, patience)
+            first, shift = 1, -count - 1
+        elif first < 0:
+            counted = Frame(0, 0, 0, 0)
+            counted.full = True
+            await _fill(counted, file, encoding, offset, patience)
+            first = max(1, counted.count + 1 + first)
+        frame = Frame(first, most, limits.output_bytes, limits.line_chars, encoding.codec if is_narrow else "utf-8")
         whole = await _fill(frame, file, encoding, offset, patience)
-        lines = tuple(structs.replace(line, n=line.n + shift) for line in frame.lines) if shift else tuple(frame.lines)
-        return Window(lines=lines, total=frame.count if whole and not shift else None, stopped=not whole and not frame.full)
+    lines = [structs.replace(line, n=line.n + shift) for line in frame.lines] if shift else frame.lines
+    return LineWindow(
+        lines=tuple(lines), total=frame.count if whole and not shift else None, stopped=not whole and not frame.full
+    )
 
 
 async def _fill(frame: Frame, file: BinaryIO, encoding: Encoding, offset: int, patience: Patience) -> bool:
@@ -150,17 +146,15 @@ async def _fill(frame: Frame, file: BinaryIO, encoding: Encoding, offset: int, p
 
 async def _from_end(file: BinaryIO, lines: int, start: int, size: int, patience: Patience) -> tuple[int, int]:
     """Where the last `lines` lines begin, and how many they are: fewer when there are no more or time is up."""
-    at, found = size, 0
-    last = True
+    at, count = size, 0
     while at > start and not await patience.ends():
         length = min(CHUNK, at - start)
         file.seek(at - length)
         chunk = file.read(length)
-        end = len(chunk) - (last and chunk.endswith(b"\n"))
-        last = False
+        end = len(chunk) - (at == size and chunk.endswith(b"\n"))
         while (end := chunk.rfind(b"\n", 0, end)) >= 0:
-            found += 1
-            if found == lines:
-                return at - length + end + 1, found
+            count += 1
+            if count == lines:
+                return at - length + end + 1, count
         at -= length
-    return at, found + 1
+    return at, count + 1

@@ -15,28 +15,28 @@ from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WriteArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `write`."""
 
     path: Annotated[str, Meta(description="the file; folders on the way are made")]
     content: Annotated[str, Meta(description="all that it will hold")]
 
 
-class Write(ArgumentTool[Asked]):
+class Write(ArgumentTool[WriteArguments]):
     """Writes a file."""
 
     name = "write"
-    takes = Asked
+    takes = WriteArguments
     kind = ToolKind.DURABLE
     description = (
         "Write a whole file: a new one, or one that you have read and that has not changed since. To change a part of a file use edit."
         " Encoding, line ends and mode of a file that is there stay as they are."
     )
 
-    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
+    def _needs(self, given: WriteArguments, workspace: Workspace) -> Approval | None:
         """Agreement, with the difference to look at; also where it cannot be done now, for by then it may be."""
         try:
-            path = workspace.path(asked.path)
+            path = workspace.path(given.path)
         except InputError:
             return None
         shown = workspace.shown(path)
@@ -44,28 +44,23 @@ class Write(ArgumentTool[Asked]):
             before = loaded(path, shown).text
         except InputError:
             before = ""
-        return approval(self.name, path, workspace, difference(before, asked.content, shown))
+        return approval(self.name, path, workspace, difference(before, given.content, shown))
 
-    async def _run(self, asked: Asked, here: Here) -> Outcome:
-        """What was written."""
-        return _written(asked, here)
-
-
-def _written(asked: Asked, here: Here) -> Outcome:
-    workspace = here.workspace
-    path = workspace.path(asked.path)
-    shown = workspace.shown(path)
-    if len(asked.content) > here.limits.write_chars:
-        raise InputError(shown, f"{len(asked.content):,} characters", f"at most {here.limits.write_chars:,}")
-    before = _before(path, workspace)
-    data, note = _data(asked.content, before, shown)
-    stored(path, data, shown)
-    workspace.wrote(path)
-    if (sight := sighted(path)) is not None:
-        workspace.see(path, sight)
-    lines = asked.content.count("\n") + (not asked.content.endswith("\n") and bool(asked.content))
-    verb = "Overwrote" if before else "Wrote"
-    return Outcome(text=f"{verb} {shown}: {lines:,} line{'s' * (lines != 1)}, {len(data):,} bytes{note}.")
+    async def _run(self, given: WriteArguments, here: Here) -> Outcome:
+        workspace, content = here.workspace, given.content
+        path = workspace.path(given.path)
+        shown = workspace.shown(path)
+        if len(content) > here.limits.write_chars:
+            raise InputError(shown, f"{len(content):,} characters", f"at most {here.limits.write_chars:,}")
+        before = _before(path, workspace)
+        data, note = _data(content, before, shown)
+        stored(path, data, shown)
+        workspace.wrote(path)
+        if (sight := sighted(path)) is not None:
+            workspace.see(path, sight)
+        lines = content.count("\n") + (not content.endswith("\n") and bool(content))
+        verb = "Overwrote" if before else "Wrote"
+        return Outcome(text=f"{verb} {shown}: {lines:,} line{'s' * (lines != 1)}, {len(data):,} bytes{note}.")
 
 
 def _before(path: Path, workspace: Workspace) -> TextFile | None:

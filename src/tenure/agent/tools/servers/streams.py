@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, Self, TextIO, cast
 
 if TYPE_CHECKING:
     from httpx2 import Response
-    from mcp.client import Transport
     from mcp.client._transport import TransportStreams
     from mcp.client.stdio import StdioServerParameters
-    from mcp.shared._stream_protocols import ReadStream
     from mcp.shared.message import SessionMessage
 
 MESSAGE_BYTES: Final = 2**26
 CHUNK: Final = 2**16
 KEPT: Final = 4_096  # bytes of the start and the end of a message that is passed over
 NAMED: Final = 5  # tools that are named when they are left out
+_POLL_S: Final = 0.01
 EXIT_S: Final = 2.0  # for a server to end by itself, and to end when it is asked to
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,80}")')
 _LAST_ID: Final = re.compile(rb'"id"\s*:\s*(\d+|"[^"\\]{1,80}")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -34,63 +33,44 @@ def too_large(most: int) -> str:
     return f"its answer is larger than {most // 2**20:,} MB, and was left where it was"
 
 
-class Lines:
-    """The messages of a program, one a line. Mutable: it holds the line that is not complete."""
+async def _messages(stdout: asyncio.StreamReader, most: int) -> "AsyncGenerator[SessionMessage | Exception, None]":
+    """What a program says, one message a line; an exception for a line that is none, as the SDK has it."""
+    from mcp.shared.message import SessionMessage
+    from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-    def __init__(self, stdout: asyncio.StreamReader, most: int) -> None:
-        self._stdout, self._most = stdout, most
-        self._held: bytearray = bytearray()
-        self._lines: list[bytes] = []
-        self._passed_over = 0  # bytes of the line that is too long
-        self._start = self._end = b""
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> "SessionMessage | Exception":
-        """The next message; an exception for a line that is none, as the SDK has it."""
-        from mcp.shared.message import SessionMessage
-        from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-
-        while True:
-            if self._lines:
-                try:
-                    return SessionMessage(jsonrpc_message_adapter.validate_json(self._lines.pop(0), by_name=False))
-                except ValueError as error:
-                    return error
+    held, start, size = bytearray(), b"", 0  # of the line that is not complete
+    while True:
+        try:
+            piece = await stdout.readuntil(b"\n")
+        except asyncio.LimitOverrunError as over:
+            piece = await stdout.readexactly(over.consumed)
+        except (asyncio.IncompleteReadError, OSError):
+            return
+        held += piece
+        size += len(piece)
+        if size > most:
+            start = start or bytes(held[:KEPT])
+            del held[:-KEPT]
+        if not piece.endswith(b"\n"):
+            continue
+        if size <= most:
             try:
-                chunk = await self._stdout.read(CHUNK)
-            except OSError:
-                chunk = b""
-            if not chunk:
-                raise StopAsyncIteration
-            found = self._take(chunk)
-            if found is not None:
-                error = ErrorData(code=INTERNAL_ERROR, message=too_large(self._most))
-                return SessionMessage(JSONRPCError(jsonrpc="2.0", id=found, error=error))
+                yield SessionMessage(jsonrpc_message_adapter.validate_json(bytes(held), by_name=False))
+            except ValueError as error:
+                yield error
+        elif (call := _id(start, bytes(held))) is not None:
+            error = ErrorData(code=INTERNAL_ERROR, message=too_large(most))
+            yield SessionMessage(JSONRPCError(jsonrpc="2.0", id=call, error=error))
+        held, start, size = bytearray(), b"", 0
 
-    async def aclose(self) -> None:
-        """Nothing is held."""
 
-    def _take(self, chunk: bytes) -> int | str | None:
-        """Hold what came; the id of a message that was too long, once it is over."""
-        if self._passed_over:
-            rest, newline, after = chunk.partition(b"\n")
-            self._end = (self._end + rest)[-KEPT:]
-            if not newline:
-                return None
-            found, self._passed_over, chunk = _id(self._start, self._end), 0, after
-        else:
-            found = None
-        *lines, rest = chunk.split(b"\n")
-        if lines:
-            self._lines += [bytes(self._held) + lines[0], *lines[1:]]
-            self._held.clear()
-        self._held += rest
-        if len(self._held) > self._most:
-            self._passed_over, self._start, self._end = len(self._held), bytes(self._held[:KEPT]), bytes(self._held[-KEPT:])
-            self._held.clear()
-        return found
+def _id(start: bytes, end: bytes) -> int | str | None:
+    """The id of a message from its start, or its end: what lies between is not known."""
+    named = _LAST_ID.search(end) or _ID.search(start.partition(b'"result"')[0])
+    if named is None:
+        return None
+    word = named[1].decode("utf-8", "replace")
+    return word.strip('"') if word.startswith('"') else int(word)
 
 
 class Stdin:
@@ -124,7 +104,7 @@ class Stdin:
 @asynccontextmanager
 async def piped(
     parameters: "StdioServerParameters", errors: TextIO, most: int = MESSAGE_BYTES
-) -> AsyncGenerator[tuple[Lines, Stdin], None]:
+) -> "AsyncGenerator[tuple[AsyncGenerator[SessionMessage | Exception, None], Stdin], None]":
     """A server that is a program. It is asked to end in the end, as the protocol has it, and ended with all that it started if it does not."""
     from mcp.client.stdio import get_default_environment
 
@@ -143,7 +123,7 @@ async def piped(
     assert process.stdout is not None
     stdin = Stdin(process.stdin)
     try:
-        yield Lines(process.stdout, most), stdin
+        yield _messages(process.stdout, most), stdin
     finally:
         await stdin.aclose()
         await _ended(process)
@@ -169,20 +149,13 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
 
 
 async def _drained(process: asyncio.subprocess.Process) -> None:
-    """Read to a program's end what it still prints, so that it is not held up by it."""
+    """Wait for a program's end, and read away what it still prints, so that it is not held up by it."""
     assert process.stdout is not None
-    reading = asyncio.ensure_future(_read_away(process.stdout))
-    try:
-        while process.returncode is None:
-            await asyncio.sleep(0.01)
-    finally:
-        reading.cancel()
-
-
-async def _read_away(stdout: asyncio.StreamReader) -> None:
-    with suppress(OSError):
-        while await stdout.read(CHUNK):
-            pass
+    while process.returncode is None:
+        with suppress(TimeoutError, OSError):
+            async with asyncio.timeout(_POLL_S):
+                if not await process.stdout.read(CHUNK):
+                    await asyncio.sleep(_POLL_S)
 
 
 def _signal(process: asyncio.subprocess.Process, number: int) -> None:
@@ -190,28 +163,19 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _id(start: bytes, end: bytes) -> int | str | None:
-    """The id of a message from its start, or its end: what lies between is not known."""
-    found = _LAST_ID.search(end) or _ID.search(start.partition(b'"result"')[0])
-    if found is None:
-        return None
-    word = found[1].decode("utf-8", "replace")
-    return word.strip('"') if word.startswith('"') else int(word)
-
-
 @asynccontextmanager
 async def sieved(
-    inner: "Transport | AbstractAsyncContextManager[tuple[Lines, Stdin]]", left_out: Callable[[str, str], None]
-) -> AsyncGenerator["TransportStreams", None]:
+    inner: "AbstractAsyncContextManager[Any]", left_out: Callable[[str, str], None]
+) -> "AsyncGenerator[TransportStreams, None]":
     """A transport whose lists of tools have only what are tools; the others are named to `left_out`."""
     async with inner as (read, write):
-        yield _Messages(read, left_out), write
+        yield _Sieve(read, left_out), write
 
 
-class _Messages:
+class _Sieve:
     """Messages as they come, lists of tools sieved: what the SDK takes for one of its own streams."""
 
-    def __init__(self, inner: "ReadStream[SessionMessage | Exception] | Lines", left_out: Callable[[str, str], None]) -> None:
+    def __init__(self, inner: "AsyncGenerator[SessionMessage | Exception, None]", left_out: Callable[[str, str], None]) -> None:
         self._inner, self._left_out = inner, left_out
 
     @property
@@ -259,10 +223,11 @@ class _Messages:
             Tool.model_validate(offered, by_name=False)
         except (ValidationError, RecursionError) as error:
             name = str(cast(dict[str, Any], offered).get("name", "")) if isinstance(offered, dict) else ""
-            wrong = (
-                error.errors()[0] if isinstance(error, ValidationError) else {"loc": ("inputSchema",), "msg": "nested too deep"}
-            )
-            self._left_out(name[:80] or "one without a name", f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"[:160])
+            why = "inputSchema: nested too deep"
+            if isinstance(error, ValidationError):
+                wrong = error.errors()[0]
+                why = f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}"
+            self._left_out(name[:80] or "one without a name", why[:160])
             return False
         return True
 
