@@ -4,13 +4,15 @@ import asyncio
 import os
 import shutil
 import signal
+from collections.abc import Mapping
+from contextlib import closing
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
-from tenure.agent.tools.child import Child, Left
+from tenure.agent.tools.child import Child, Remainder
 from tenure.agent.tools.environment import for_command
 from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
 from tenure.agent.tools.shell.judge import judged
@@ -30,18 +32,18 @@ _BOUNDED: Final = (
 _NO_NETWORK: Final = ", and reach no network"
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BashArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `bash`."""
 
     command: Annotated[str, Meta(description="a bash command line or script")]
     timeout_s: Annotated[float, Meta(description="seconds, when the usual is not right", gt=0)] | None = None
 
 
-class Bash(ArgumentTool[Asked]):
+class Bash(ArgumentTool[BashArguments]):
     """Runs a command in the workspace."""
 
     name = "bash"
-    takes = Asked
+    takes = BashArguments
     kind = ToolKind.INTERMEDIATE
 
     def __init__(self, *, walls: Walls | None = None, keys: frozenset[str] = frozenset(), limits: Limits | None = None) -> None:
@@ -61,102 +63,77 @@ class Bash(ArgumentTool[Asked]):
         """Whether a command that was allowed is kept in the workspace, unless the person says otherwise."""
         return self._walls.means is not Means.NONE and self._walls.sandbox is None
 
-    def _needs(self, asked: Asked, workspace: Workspace) -> Approval | None:
-        """What the command may change, as far as it can be told from its words."""
-        return judged(asked.command, workspace, path=os.environ.get("PATH", ""))
+    def _needs(self, given: BashArguments, workspace: Workspace) -> Approval | None:
+        """Agreement, unless the command only looks."""
+        return judged(given.command, workspace, path=os.environ.get("PATH", ""))
 
-    async def _run(self, asked: Asked, here: Here) -> Outcome:
+    async def _run(self, given: BashArguments, here: Here) -> Outcome:
         """The command's output, how it ended and how long it took."""
-        wall = self._walls.around(here.reach, here.workspace, here.environment)
-        return await _Run(asked, here, wall, self._keys).outcome()
+        workspace, command = here.workspace, given.command
+        wall = self._walls.around(here.reach, workspace, here.environment)
+        if "\0" in command or not command.strip():
+            raise InputError("command", "a NUL" if "\0" in command else "nothing", "a bash command")
+        shell = (shutil.which("bash") or "/bin/sh", "-c", command)
+        looks = judged(command, workspace, path=here.environment.get("PATH", "")) is None
+        environment = for_command(here.environment, self._keys, str(workspace.scratch or ""), looks=looks)
+        with closing(start(shell, wall, here.environment) if wall else Start(command=shell)) as begun:
+            limit_s = min(given.timeout_s or here.limits.command_s, here.limits.command_most_s)
+            return await _ran(begun, wall, environment, here, limit_s)
 
 
-class _Run:
-    """One command, from its start to its end."""
+async def _ran(begun: Start, wall: Wall | None, environment: Mapping[str, str], here: Here, limit_s: float) -> Outcome:
+    began, output = here.now(), here.output()
+    due: asyncio.TimerHandle | None = None
 
-    def __init__(self, asked: Asked, here: Here, wall: Wall | None, keys: frozenset[str]) -> None:
-        if "\0" in asked.command or not asked.command.strip():
-            raise InputError("command", "a NUL" if "\0" in asked.command else "nothing", "a bash command")
-        self._here, limits, workspace = here, here.limits, here.workspace
-        self._limit_s = min(asked.timeout_s or limits.command_s, limits.command_most_s)
-        scratch = workspace.scratch
-        self._output = here.output()
-        self._due: asyncio.TimerHandle | None = None
-        self._command, self._wall = (shutil.which("bash") or "/bin/sh", "-c", asked.command), wall
-        looks = judged(asked.command, workspace, path=here.environment.get("PATH", "")) is None
-        self._environment = for_command(here.environment, keys, str(scratch) if scratch else "", looks=looks)
+    def tell() -> None:
+        nonlocal due
+        due = None
+        if news := output.news():
+            here.say(news)
 
-    async def outcome(self) -> Outcome:
-        """Run it."""
-        if self._wall is None:
-            return await self._ran(Start(command=self._command))
-        begun = start(self._command, self._wall, self._here.environment)
-        try:
-            return await self._ran(begun)
-        finally:
-            begun.close()
+    def heard(chunk: bytes) -> None:
+        nonlocal due
+        output.feed(chunk)
+        due = due or asyncio.get_running_loop().call_later(TICK_S, tell)
 
-    async def _ran(self, begun: Start) -> Outcome:
-        began = self._here.now()
-        child = Child(
-            begun.command,
-            folder=self._here.workspace.root,
-            environment=self._environment,
-            heard=self._heard,
-            descriptors=begun.descriptors,
-        )
-        left, strays = Left.NOTHING, True
-        try:
-            end = await ended(child.exit, self._here, self._limit_s)
-            if end is End.DONE:
-                left = await child.rest()
-                strays = False
-            else:
-                await child.end()
-        finally:
-            child.kill(strays=strays)
-            if self._due is not None:
-                self._due.cancel()
-            text = self._output.text()
-        self._tell()
-        if end is End.DONE and self._wall is not None and not begun.stands():
-            raise InputError(
-                "bash", f"no wall could be built by {self._wall.means} ({' '.join(text.split())[:_SAID]})", "one; nothing was run"
-            )
-        code = child.exit.result() if child.exit.done() else -signal.SIGKILL  # asleep in the kernel, it ends when it wakes
-        status = self._status(end, code, self._here.now() - began)
-        body = text if text.endswith("\n") or not text else text + "\n"
-        failed = end is not End.DONE or code != 0
-        return Outcome(
-            text=f"{body}[{status}{left.value}{self._bounds(text) if failed else ''}]", error=failed, spill=self._output.spill
-        )
+    folder = here.workspace.root
+    child = Child(begun.command, folder=folder, environment=environment, heard=heard, descriptors=begun.descriptors)
+    left, strays = Remainder.NOTHING, True
+    try:
+        end = await ended(child.exit, here, limit_s)
+        if end is End.DONE:
+            left = await child.rest()
+            strays = False
+        else:
+            await child.end()
+    finally:
+        child.kill(strays=strays)
+        if due is not None:
+            due.cancel()
+        text = output.text()
+    tell()
+    if end is End.DONE and wall is not None and not begun.stands():
+        why = f"no wall could be built by {wall.means} ({' '.join(text.split())[:_SAID]})"
+        raise InputError("bash", why, "one; nothing was run")
+    code = child.exit.result() if child.exit.done() else -signal.SIGKILL  # asleep in the kernel, it ends when it wakes
+    took_s = here.now() - began
+    match end:
+        case End.DONE:
+            how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+            status = f"{how}, {took_s:.1f} s"
+        case End.LATE:
+            most = here.limits.command_most_s
+            status = f"stopped after {limit_s:g} s, with all that it had started; timeout_s can be up to {most:g}"
+        case End.CANCELLED:
+            status = f"stopped by the user after {took_s:.1f} s"
+    failed = end is not End.DONE or code != 0
+    body = text if text.endswith("\n") or not text else text + "\n"
+    bounds = _bounds(wall, text) if failed else ""
+    return Outcome(text=f"{body}[{status}{left.value}{bounds}]", error=failed, spill=output.spill)
 
-    def _bounds(self, text: str) -> str:
-        """What the wall kept a command from, where that may be why it failed."""
-        if self._wall is None or not any(sign in text[-_LOOKED_AT:] for sign in _KEPT_OUT):
-            return ""
-        if self._wall.looking:
-            return _LOOKING
-        return _BOUNDED if self._wall.network else _BOUNDED + _NO_NETWORK
 
-    def _status(self, end: End, code: int, took_s: float) -> str:
-        match end:
-            case End.DONE if code >= 0:
-                return f"exit code {code}, {took_s:.1f} s"
-            case End.DONE:
-                return f"killed by {signal.Signals(-code).name}, {took_s:.1f} s"
-            case End.LATE:
-                most = self._here.limits.command_most_s
-                return f"stopped after {self._limit_s:g} s, with all that it had started; timeout_s can be up to {most:g}"
-            case End.CANCELLED:
-                return f"stopped by the user after {took_s:.1f} s"
-
-    def _heard(self, chunk: bytes) -> None:
-        self._output.feed(chunk)
-        if self._due is None:
-            self._due = asyncio.get_running_loop().call_later(TICK_S, self._tell)
-
-    def _tell(self) -> None:
-        self._due = None
-        if news := self._output.news():
-            self._here.say(news)
+def _bounds(wall: Wall | None, text: str) -> str:
+    """What the wall kept a command from, where that may be why it failed."""
+    if wall is None or not any(sign in text[-_LOOKED_AT:] for sign in _KEPT_OUT):
+        return ""
+    return _LOOKING if wall.looking else _BOUNDED if wall.network else _BOUNDED + _NO_NETWORK

@@ -27,7 +27,7 @@ _ROUNDS: Final = 5  # of looking for what left the group
 Heard = Callable[[bytes], None]
 
 
-class Left(Enum):
+class Remainder(Enum):
     """What is left of a program when the process that was started has ended, as far as its output tells."""
 
     NOTHING = ""
@@ -81,12 +81,12 @@ class Child:
             self._listen(error, complained)
         self._watch()
 
-    async def rest(self) -> Left:
+    async def rest(self) -> Remainder:
         """What it still had to say once it has ended, and what was left of it then, which is ended as far as it is in its group."""
         if await self._closed():
-            return Left.NOTHING
+            return Remainder.NOTHING
         self._signal(signal.SIGKILL)
-        return Left.ENDED if await self._closed() else Left.AWAY
+        return Remainder.ENDED if await self._closed() else Remainder.AWAY
 
     async def _closed(self) -> bool:
         open_ = [closed for closed in self._pipes.values() if not closed.done()]

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -40,15 +40,7 @@ CACHES: Final = (
     ".ivy2", ".sbt", ".nuget/packages", ".pub-cache", ".hex", ".mix", ".stack", ".cabal/packages", ".conda/pkgs", ".node-gyp", ".ccache",
     ".local/share/pnpm/store", ".local/share/virtualenvs", ".local/share/uv", "Library/Caches",
 )  # fmt: skip
-_CACHE_VARIABLES: Final = (
-    "XDG_CACHE_HOME",
-    "GOCACHE",
-    "GOMODCACHE",
-    "PIP_CACHE_DIR",
-    "UV_CACHE_DIR",
-    "CCACHE_DIR",
-    "npm_config_cache",
-)
+_FOLDERS: Final = "TMPDIR XDG_CACHE_HOME GOCACHE GOMODCACHE PIP_CACHE_DIR UV_CACHE_DIR CCACHE_DIR npm_config_cache".split()
 _TEMPORARY: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - everybody's
 _DEVICES: Final = ("/dev/shm", "/dev/dri", "/dev/kvm", "/dev/fuse", "/dev/net")  # noqa: S108 - as above
 _MOST_WORDS: Final = 4_096  # bytes of a file that names a folder
@@ -101,36 +93,26 @@ class Walls(Struct, frozen=True, kw_only=True):
 
     def around(self, reach: Reach, workspace: Workspace, environment: Mapping[str, str]) -> Wall | None:
         """The wall for a command; None for none. Raises InputError where one was asked for and cannot be had: nothing may run then."""
-        own = (workspace.root, *([workspace.scratch] if workspace.scratch else []))
-        if self.sandbox is not None and self.means is Means.NONE:
-            raise InputError(
-                "sandbox", "neither bubblewrap (`bwrap`) nor Landlock works here", "one of them, or no --sandbox; nothing was run"
-            )
+        scratch = (workspace.scratch,) if workspace.scratch else ()
+        own, sandbox = (workspace.root, *scratch), self.sandbox
+
+        def wall(writable: Iterable[Path], hidden: Iterable[Path] = (), **how: bool) -> Wall:
+            unseen = (*self.hidden, *hidden)
+            return Wall(means=self.means, folder=workspace.root, writable=_real(writable), hidden=_real(unseen), **how)
+
+        if self.means is Means.NONE and sandbox is not None:
+            lacking = "neither bubblewrap (`bwrap`) nor Landlock works here"
+            raise InputError("sandbox", lacking, "one of them, or no --sandbox; nothing was run")
         if self.means is Means.NONE:
             return None
         if reach is Reach.LOOK:
-            hidden = (
-                *self.hidden,
-                *(self.sandbox.hidden if self.sandbox else ()),
-                *in_home(workspace.home),
-                *_untracked(workspace.root),
-            )
-            return Wall(means=self.means, folder=workspace.root, writable=_real(own[1:]), hidden=_real(hidden), looking=True)
-        if self.sandbox is not None:
-            hidden, writable = (*self.hidden, *self.sandbox.hidden), (*own, *self.sandbox.writable)
-            return Wall(
-                means=self.means,
-                folder=workspace.root,
-                writable=_real(writable),
-                hidden=_real(hidden),
-                network=self.sandbox.network,
-                temporary=True,
-            )
+            keys = (*(sandbox.hidden if sandbox else ()), *in_home(workspace.home), *_untracked(workspace.root))
+            return wall(scratch, keys, looking=True)
+        if sandbox is not None:
+            return wall((*own, *sandbox.writable), sandbox.hidden, network=sandbox.network, temporary=True)
         if reach is Reach.ANYWHERE:
             return None
-        writable = (*own, *_git_folders(workspace.root), *_kept(workspace.home, environment))
-        hidden = _real(self.hidden)
-        return Wall(means=self.means, folder=workspace.root, writable=_real(writable), hidden=hidden, network=True, apart=False)
+        return wall((*own, *_git_folders(workspace.root), *_kept(workspace.home, environment)), network=True, apart=False)
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -144,8 +126,8 @@ class Start(Struct, frozen=True, kw_only=True):
         """Whether the command was begun behind its wall; to be asked once it has ended."""
         with suppress(OSError):
             os.set_blocking(self.status, False)
-            told = os.read(self.status, _STATUS)
-            return landlock.MADE in told or b'"exit-code"' in told
+            status = os.read(self.status, _STATUS)
+            return landlock.MADE in status or b'"exit-code"' in status
         return False
 
     def close(self) -> None:
@@ -221,23 +203,20 @@ def _by_landlock(inner: Sequence[str], wall: Wall, status: int) -> Iterator[str]
 def _works(bwrap: str) -> bool:
     """Whether a wall for a look can be built."""
     means = Means.BUBBLEWRAP if bwrap else Means.LANDLOCK
-    here = Path("/")
-    wall = Wall(means=means, folder=here, writable=(), hidden=(), looking=True)
-    begun = start(["/bin/sh", "-c", ":"], wall, {"PATH": str(Path(bwrap).parent)} if bwrap else {})
-    try:
-        program = subprocess.run(  # noqa: S603 - a program of our own choice
-            begun.command,
-            pass_fds=begun.descriptors,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBE_S,
-            check=False,
-        )
+    wall = Wall(means=means, folder=Path("/"), writable=(), hidden=(), looking=True)
+    with closing(start(["/bin/sh", "-c", ":"], wall, {"PATH": str(Path(bwrap).parent)} if bwrap else {})) as begun:
+        try:
+            program = subprocess.run(  # noqa: S603 - a program of our own choice
+                begun.command,
+                pass_fds=begun.descriptors,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=PROBE_S,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return False
         return program.returncode == 0 and begun.stands()
-    except (OSError, subprocess.SubprocessError):
-        return False
-    finally:
-        begun.close()
 
 
 def _real(paths: Iterable[Path]) -> tuple[Path, ...]:
@@ -270,7 +249,7 @@ def _kept(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     """Folders for temporary files, and caches."""
     yield from map(Path, _TEMPORARY)
     yield from (home / place for place in CACHES)
-    for name in ("TMPDIR", *_CACHE_VARIABLES):
+    for name in _FOLDERS:
         if (value := environment.get(name, "")).strip("/.") and value.startswith("/"):
             yield Path(value)
 
