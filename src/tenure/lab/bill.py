@@ -255,9 +255,9 @@ def bill_of(lines: Iterable[Watched]) -> Bill:
     return billing.bill
 
 
-def accounted(lines: Iterable[Line]) -> Iterator[Watched]:
+def accounted(lines: Iterable[Line], watch: Watch | None = None, billing: Billing | None = None) -> Iterator[Watched]:
     """A replay's lines, each assistant's message followed by what it missed and the recalls that this takes; the summary counts them."""
-    watch, billing = Watch(), Billing()
+    watch, billing = watch or Watch(), billing or Billing()
     needs = {"visible": 0, "routed": 0, "lost": 0}
     for line in lines:
         for _ in billing.take(line):

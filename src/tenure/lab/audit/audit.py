@@ -5,6 +5,7 @@ A session is read once. It is played as it was recorded, then once for each poli
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
+from itertools import chain
 from typing import IO, Final
 
 from msgspec import Struct, structs
@@ -19,21 +20,10 @@ from tenure.errors import InputError
 from tenure.lab.audit.kept import Kept
 from tenure.lab.audit.recorded import Recording
 from tenure.lab.audit.report import VERSION, Audit, AuditLine, AuditOutput, Run, RunLine, Unread
-from tenure.lab.audit.runs import Judging, Places, Watching
-from tenure.lab.bill import Billing
-from tenure.lab.events import (
-    BudgetLine,
-    EntryLine,
-    HarmLine,
-    Head,
-    Line,
-    RecallLine,
-    ReplayLine,
-    SkippedLine,
-    SourceFile,
-    SummaryLine,
-    spelled,
-)
+from tenure.lab.audit.runs import Playback
+from tenure.lab.bill import Billing, accounted
+from tenure.lab.events import BudgetLine, EntryLine, Head, ReplayLine, SkippedLine, SourceFile, spelled
+from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, Source, replay
 from tenure.logs.reader import Event
@@ -59,30 +49,36 @@ def audit(source: Source, asked: Asked, tokenizer: Tokenizer, sha256: str | None
     """The lines of a session's audit, the last of which is its report. Raises InputError when the session cannot be read."""
     held = Held(source)
     digest = source.sha256() if sha256 is None else sha256
-    lines = replay([held.source(digest)], asked.options(UNBOUNDED, asked.head_tokens), tokenizer)
-    header = next(lines)
-    assert isinstance(header, ReplayLine)
-    yield _header(held, asked, header, digest)
-    recording, first = Recording(header), _Playing(header, None)
-    rest: list[AuditOutput] = [RunLine(**structs.asdict(header))]  # entries come first, once for all runs; the rest is little
-    for line in lines:
-        recording.take(line)
-        if isinstance(line, EntryLine | SkippedLine):
-            yield line
-        rest += first.take(line)
-    yield from rest
-    places = recording.places()
-    runs = [first.run(places)]
-    judging = Judging(places.uses)
-    for policy in asked.policies:
-        lines = replay([held.source(digest)], asked.options(policy, header.head), tokenizer)
+    file = SourceFile(path=held.path, format=held.format, sha256=digest)
+    recording: Recording | None = None
+    runs: list[Run] = []
+    for policy in (UNBOUNDED, *asked.policies):
+        known = recording.head if recording is not None else asked.head_tokens
+        lines = replay([held.source(digest)], asked.options(policy, known), tokenizer)
         header = next(lines)
         assert isinstance(header, ReplayLine)
-        yield RunLine(**structs.asdict(header))
-        playing = _Playing(header, judging.again())
+        later: list[AuditOutput] = [RunLine(**structs.asdict(header))]
+        if recording is None:
+            yield _header(asked, header, file)
+            recording = Recording(header)
+        else:
+            yield later.pop()
+        # Entries come first, once for all runs, so that the little that the first run has besides waits. No uses are known in it: nobody needs
+        # what the recorded agent took away itself.
+        playback, billing = Playback(header), Billing()
+        lines = accounted(chain((header,), lines), Watch(recording.places.uses), billing)
+        next(lines)
         for line in lines:
-            yield from playing.take(line)
-        runs.append(playing.run(places))
+            playback.take(line)
+            if not runs:
+                recording.take(line)
+            if isinstance(line, EntryLine | SkippedLine) is not bool(runs):
+                yield line
+            elif not runs:
+                later.append(line)
+        yield from later
+        runs.append(playback.run(billing.bill, recording.places))
+    assert recording is not None
     yield Audit(session=recording.session, window=recording.window(runs[0].series), runs=tuple(runs))
 
 
@@ -103,44 +99,14 @@ class Held:
         return Source(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
 
 
-class _Playing:
-    """One run as its lines come: watched, judged and billed. Mutable. Nobody needs what the recorded agent took away itself."""
-
-    def __init__(self, header: ReplayLine, judging: Judging | None) -> None:
-        self._judging = judging
-        self._billing, self._watching = Billing(), Watching(header)
-        self._took(header)
-
-    def take(self, line: Line) -> Iterator[AuditOutput]:
-        """The line, with what the steps missed and the recalls that this takes, as `bill.accounted` has them; without entries."""
-        self._took(line)
-        if isinstance(line, SummaryLine):
-            bill, needs = self._billing.bill, self._watching.needs.counts
-            verdicts = {verdict: needs[verdict] for verdict in ("visible", "routed", "lost")}
-            line = structs.replace(line, needs=verdicts, recalls=bill.recalls, recalls_usd=bill.recall.usd)
-        if not isinstance(line, EntryLine | SkippedLine):
-            yield line
-        for harm in self._judging.take(line) if self._judging is not None else ():
-            yield harm
-            yield from self._took(harm)
-
-    def run(self, places: Places) -> Run:
-        """What came of it."""
-        return self._watching.run(self._billing.bill, places)
-
-    def _took(self, line: Line | HarmLine) -> list[RecallLine]:
-        self._watching.take(line)
-        return list(self._billing.take(line))
-
-
 def budget_line(budget: Budget) -> BudgetLine:
     """A budget as lines have it."""
     return BudgetLine(target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window)
 
 
-def _header(held: Held, asked: Asked, header: ReplayLine, digest: str) -> AuditLine:
+def _header(asked: Asked, header: ReplayLine, file: SourceFile) -> AuditLine:
     return AuditLine(
-        source=SourceFile(path=held.path, format=held.format, sha256=digest),
+        source=file,
         policies=(UNBOUNDED, *asked.policies),
         budget=budget_line(asked.budget),
         model=asked.model,

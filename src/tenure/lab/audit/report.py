@@ -69,6 +69,11 @@ class Wasted(Struct, frozen=True, kw_only=True):
     paid: int
     usd: float
 
+    def __add__(self, other: "Wasted") -> "Wasted":
+        """Both together, as this sort."""
+        sums = {name: getattr(self, name) + getattr(other, name) for name in ("objects", "tokens", "paid", "usd")}
+        return Wasted(how=self.how, **sums)
+
 
 class Point(Struct, frozen=True, kw_only=True):
     """The window at one call."""

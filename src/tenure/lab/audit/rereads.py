@@ -13,8 +13,9 @@ from tenure.engine.meter.figures import first_line
 from tenure.engine.record.objects import HASH_CHARS
 from tenure.engine.record.tools import cue_of
 from tenure.lab.audit.files import Deed, deed_of, lines_shown
-from tenure.lab.audit.lifetimes import Change, Lifetimes
+from tenure.lab.audit.lifetimes import Lifetimes
 from tenure.lab.audit.report import REREADS, Reread, Waste, Wasted
+from tenure.lab.audit.runs import Change
 from tenure.lab.events import At, BlockLine, EntryLine
 
 LEAST: Final = 50  # tokens of a result that is counted as a duplicate: "ok" is said often
@@ -78,10 +79,10 @@ class Rereads:
 
     def changed(self, change: Change) -> None:
         """A result that shows less than it did is not carried needlessly any more."""
-        if isinstance(change.key, str) or change.after >= change.before:
-            return
-        self._forget(change.key)
-        self._close(change.key)
+        key, before, after = change
+        if not isinstance(key, str) and after < before:
+            self._forget(key)
+            self._close(key)
 
     def finish(self) -> tuple[tuple[Reread, ...], tuple[Wasted, ...]]:
         """All of them, the dearest first, as many as a report lists; and what they come to."""

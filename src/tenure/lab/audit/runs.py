@@ -1,13 +1,13 @@
-"""One policy over a session, told from the lines of its replay: its commits, the window by kind and call, and the needs that it left unmet."""
+"""One policy over a session, from the lines of its replay: its commits, the window by kind and call, and the needs that it left unmet."""
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.engine.record.objects import HASH_CHARS
-from tenure.engine.view.edit import Act, Drop, Replace, Restore
-from tenure.lab.audit.lifetimes import Change, Standing
+from tenure.engine.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, Gone, Harm, Harms, Point, Removal, Run, Series
+from tenure.lab.bill import Watched
 from tenure.lab.events import (
     At,
     Bill,
@@ -15,15 +15,13 @@ from tenure.lab.events import (
     CommitLine,
     EntryLine,
     HarmLine,
-    Line,
-    RecallLine,
     ReplayLine,
     SummaryLine,
     UnmetLine,
     Verdict,
 )
-from tenure.lab.harm.judge import Window, judge
-from tenure.lab.harm.use import Use
+from tenure.lab.harm.holdings import Holdings
+from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.watch import Uses
 from tenure.lab.kinds import RESIDUES, kind_of_line
 
@@ -35,13 +33,50 @@ PIECES: Final = "entry:"  # an action on such an object takes pieces of several
 AROUND: Final = 200  # characters before and after what is shown in its place
 WORST_FIRST: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")
 
+Key = At | str  # a block of the record, or the key of an inserted entry
+Change = tuple[Key, int, int]  # what weighs more or less than before, in o200k tokens, and the weights; 0 is what is not shown
 
-class Watching:
-    """A run in the making. Mutable; of the lines it keeps no more than a report lists."""
+
+class Standing:
+    """What every block weighs in the view. Mutable; each line costs what it changes."""
+
+    def __init__(self) -> None:
+        self._weights: dict[Key, int] = {}  # of what is shown
+        self._record: list[tuple[int, ...]] = []
+
+    def entry(self, line: EntryLine) -> list[Change]:
+        """A message of the record."""
+        self._record.append(tuple([block.tokens or 0 for block in line.blocks]))
+        return [self._set((line.entry, number), tokens) for number, tokens in enumerate(self._record[-1])]
+
+    def commit(self, line: CommitLine) -> Iterator[tuple[Edit, Change]]:
+        """What a commit changed, edit by edit."""
+        for edit in line.edits:
+            match edit:
+                case Drop():
+                    yield edit, self._set((edit.entry, edit.block), None)
+                case Replace():
+                    yield edit, self._set((edit.entry, edit.block), edit.tokens)
+                case Restore():
+                    yield edit, self._set((edit.entry, edit.block), self._record[edit.entry][edit.block])
+                case Insert():
+                    yield edit, self._set(edit.key, edit.tokens)
+                case Remove():
+                    yield edit, self._set(edit.key, None)
+
+    def _set(self, key: Key, tokens: int | None) -> Change:
+        before = self._weights.pop(key, 0)
+        if tokens is not None:
+            self._weights[key] = tokens
+        return key, before, tokens or 0
+
+
+class Playback:
+    """A run as its lines come. Mutable; of the lines it keeps no more than a report lists."""
 
     def __init__(self, header: ReplayLine) -> None:
         self._header = header
-        self._standing, self._thinned = Standing(), _Thinned()
+        self._standing, self._series = Standing(), _Thinned()
         self._tokens: Counter[str] = Counter()  # of the view by kind
         self._kinds: dict[At, str] = {}
         self._objects: list[tuple[tuple[str, ...], ...]] = []  # of the blocks of each entry
@@ -51,10 +86,11 @@ class Watching:
         self._evicted: Counter[str] = Counter()
         self._held_by: dict[str, int] = {}
         self._violations: tuple[str, ...] = ()
-        self.needs = Needs()
+        self._needs: Counter[tuple[str, str, Verdict]] = Counter()  # by kind and category
+        self._harms: dict[Verdict, list[HarmLine]] = {verdict: [] for verdict in WORST_FIRST}  # as many as are listed
 
-    def take(self, line: Line | HarmLine | RecallLine) -> None:
-        """The next line of the replay, or of what was missed."""
+    def take(self, line: Watched) -> None:
+        """The next line of the replay, or of what was missed. What is only thought is not counted: docs/audit.md."""
         match line:
             case EntryLine():
                 self._objects.append(tuple([block.objects or () for block in line.blocks]))
@@ -64,13 +100,15 @@ class Watching:
             case CommitLine():
                 self._commit(line)
             case CallLine():
-                self._thinned.call(line, self._tokens)
+                self._series.call(line, self._tokens)
                 self._peak = max(self._peak, line.uncached + line.cache_write + line.cache_read)
             case UnmetLine():
                 self._held_by = self._held_by or {name: tokens for name, tokens in line.held_by.items() if tokens}
                 self._unmet += 1
-            case HarmLine():
-                self.needs.take(line)
+            case HarmLine() if line.part != "thinking":
+                self._needs[line.kind, line.category, line.verdict] += 1
+                if len(self._harms[line.verdict]) < HARMS:
+                    self._harms[line.verdict].append(line)
             case SummaryLine():
                 self._violations = line.violations
             case _:
@@ -79,9 +117,7 @@ class Watching:
     def run(self, bill: Bill, places: "Places") -> Run:
         """What came of it."""
         header = self._header
-        evicted = sorted(
-            ((kind, tokens) for kind, tokens in self._evicted.items() if tokens), key=lambda each: (-each[1], each[0])
-        )
+        evicted = [(kind, tokens) for kind, tokens in self._evicted.items() if tokens]
         return Run(
             policy=header.policy,
             settings=header.settings,
@@ -89,76 +125,86 @@ class Watching:
             bill=bill,
             commits=(*self._first, *self._last),
             commits_made=self._made,
-            series=self._thinned.series,
-            harms=places.harms(self.needs),
+            series=self._series.series,
+            harms=self._listed(places),
             peak=self._peak,
             left=self._left,
-            evicted=dict(evicted),
+            evicted=dict(sorted(evicted, key=lambda each: (-each[1], each[0]))),
             unmet=self._unmet,
             unmet_held_by=self._held_by,
             violations=self._violations,
         )
 
+    def _listed(self, places: "Places") -> Harms:
+        """The needs, counted, and the worst of them in the order of the calls."""
+        by_kind: dict[str, dict[str, int]] = {}
+        by_category: dict[str, dict[str, int]] = {}
+        for (kind, category, verdict), count in self._needs.items():
+            for table, name in ((by_kind, kind), (by_category, category)):
+                table.setdefault(str(name), dict.fromkeys(WORST_FIRST, 0))[verdict] += count
+        counts = {verdict: sum(each[verdict] for each in by_kind.values()) for verdict in WORST_FIRST}
+        worst = [line for verdict in WORST_FIRST for line in self._harms[verdict]][:HARMS]
+        return Harms(
+            **counts,
+            by_kind=dict(sorted(by_kind.items())),
+            by_category=dict(sorted(by_category.items())),
+            listed=tuple(places.harm(line) for line in sorted(worst, key=lambda line: (line.entry, line.block))),
+            more=sum(counts.values()) - len(worst),
+        )
+
     def _change(self, change: Change) -> str:
         """Something is shown, or not any more; what it is."""
-        kind = RESIDUES if isinstance(change.key, str) else self._kinds[change.key]
-        self._tokens[kind] += change.after - change.before
+        key, before, after = change
+        kind = RESIDUES if isinstance(key, str) else self._kinds[key]
+        self._tokens[kind] += after - before
         return kind
 
     def _commit(self, line: CommitLine) -> None:
         own = line.moment not in NOT_OWN
-        gone = _Attributed(line.actions)
+        gone: list[tuple[At, int]] = []
         for edit, change in self._standing.commit(line):
             kind = self._change(change)
             if isinstance(edit, Drop | Replace | Restore):
-                gone.take((edit.entry, edit.block), self._objects[edit.entry][edit.block], change.before - change.after)
-                self._evicted[kind] += own * (change.before - change.after)
+                tokens = change[1] - change[2]
+                gone.append(((edit.entry, edit.block), tokens))
+                self._evicted[kind] += own * tokens
         self._made += own
         self._left += own * (line.tokens_before - line.tokens_after)
-        (self._first if len(self._first) < COMMITS // 2 else self._last).append(gone.removal(line))
+        kept = self._first if len(self._first) < COMMITS // 2 else self._last
+        kept.append(_removal(line, ((at, self._objects[at[0]][at[1]], tokens) for at, tokens in gone)))
 
 
-class _Attributed:
-    """What left of each object in one commit. Mutable.
+def _removal(line: CommitLine, blocks: Iterable[tuple[At, tuple[str, ...], int]]) -> Removal:
+    """A commit and what left of each object; `blocks` have their objects and the tokens that left of them, less than none that came back.
 
     A block belongs to the object of the commit's actions that it is part of; where there is none (an action may take pieces of many objects
     under one pointer), to the object that it is part of itself.
     """
-
-    def __init__(self, actions: Sequence[Act]) -> None:
-        self._by_object = {act.object: act for act in actions}
-        named = next((act.kind for act in actions if act.object.startswith(PIECES)), "")
-        self._other = named or (actions[0].kind if actions else RECORDED)  # the action on what is named by none
-        self._tokens = dict.fromkeys(self._by_object, 0)
-
-    def take(self, at: At, objects: Iterable[str], tokens: int) -> None:
-        """So many tokens of a block left; less than none came back."""
+    acts = {act.object: act for act in line.actions}
+    named = next((act.kind for act in line.actions if act.object.startswith(PIECES)), "")
+    other = named or (line.actions[0].kind if line.actions else RECORDED)  # the action on what is named by none
+    sizes = dict.fromkeys(acts, 0)
+    for at, objects, tokens in blocks:
         names = (*objects, f"{PIECES}{at[0]}/{at[1]}", f"{PIECES}{at[0]}")
-        object_ = next((name for name in names if name in self._by_object), names[0])
-        self._tokens[object_] = self._tokens.get(object_, 0) + tokens
-
-    def removal(self, line: CommitLine) -> Removal:
-        """The commit as a report has it."""
-        acts = {object_: self._by_object.get(object_) or Act(kind=self._other, object=object_) for object_ in self._tokens}
-        gone = [
-            Gone(object=name, kind=acts[name].kind, level=acts[name].level, tokens=size) for name, size in self._tokens.items()
-        ]
-        gone.sort(key=lambda each: (-each.tokens, each.object))
-        return Removal(
-            commit=line.commit,
-            before_call=line.before_call,
-            entries=line.entries,
-            policy=line.policy,
-            moment=line.moment,
-            why=line.reason,
-            forced=line.forced,
-            ratio=line.ratio,
-            tokens_before=line.tokens_before,
-            tokens_after=line.tokens_after,
-            actions=dict(sorted(Counter(act.kind for act in line.actions).items())),
-            objects=tuple(gone[:OBJECTS]),
-            more=max(0, len(gone) - OBJECTS),
-        )
+        name = next((name for name in names if name in acts), names[0])
+        sizes[name] = sizes.get(name, 0) + tokens
+    ordered = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
+    found = [(acts.get(name) or Act(kind=other, object=name), size) for name, size in ordered[:OBJECTS]]
+    return Removal(
+        commit=line.commit,
+        before_call=line.before_call,
+        entries=line.entries,
+        policy=line.policy,
+        moment=line.moment,
+        why=line.reason,
+        forced=line.forced,
+        ratio=line.ratio,
+        tokens_before=line.tokens_before,
+        tokens_after=line.tokens_after,
+        actions=dict(sorted(Counter(act.kind for act in line.actions).items())),
+        objects=tuple(Gone(object=act.object, kind=act.kind, level=act.level, tokens=size) for act, size in found),
+        more=max(0, len(ordered) - OBJECTS),
+    )
 
 
 class _Thinned:
@@ -187,109 +233,42 @@ class _Thinned:
 
     @property
     def series(self) -> Series:
-        """What was taken so far."""
+        """The calls that are kept."""
         total: Counter[str] = Counter()
         for _, tokens in self._kept:
             total.update(tokens)
         kinds = tuple(sorted(total, key=lambda kind: (-total[kind], kind)))
-        points = tuple(
+        points = (
             Point(call=line.call, at=line.at, ratio=line.ratio, tokens=tuple(tokens.get(kind, 0) for kind in kinds))
             for line, tokens in self._kept
         )
-        return Series(kinds=kinds, every=self._every, points=points)
+        return Series(kinds=kinds, every=self._every, points=tuple(points))
 
 
 def _fuller(one: tuple[CallLine, dict[str, int]], other: tuple[CallLine, dict[str, int]]) -> tuple[CallLine, dict[str, int]]:
     return other if other[0].view_tokens > one[0].view_tokens else one
 
 
-class Judging:
-    """What a run left unmet, as `harm.live.Watch` finds it: but what the steps use does not depend on the run, and is found once for all. Mutable."""
-
-    def __init__(self, uses: Uses) -> None:
-        self._uses = uses
-        self._by_entry: dict[int, list[Use]] = {}
-        for use in uses.found:
-            self._by_entry.setdefault(use.entry, []).append(use)
-        self._window = Window()
-
-    def again(self) -> "Judging":
-        """One for another run."""
-        twin = Judging(Uses((), self._uses.calls, self._uses.holdings))
-        twin._by_entry = self._by_entry
-        return twin
-
-    def take(self, line: Line) -> Iterator[HarmLine]:
-        """What the line shows to have been needed."""
-        match line:
-            case CommitLine():
-                self._window.commit(line.commit, line.entries, line.edits, recorded=line.moment == RECORDED)
-            case EntryLine() if self._window.taken:
-                for use in self._by_entry.get(line.entry, ()):
-                    found = judge(use, self._window, self._uses.holdings, self._uses.calls[line.entry])
-                    if found is not None:
-                        yield found
-            case _:
-                return
-
-
-class Needs:
-    """The needs of one run, counted, and as many kept as are listed. Mutable. What is only thought is not counted: docs/audit.md."""
+class Places:
+    """Where things stand in the log, what they say, and what the steps used. Mutable while the messages come."""
 
     def __init__(self) -> None:
-        self.counts: Counter[Verdict] = Counter()
-        self.by_kind: dict[str, dict[str, int]] = {}
-        self.by_category: dict[str, dict[str, int]] = {}
-        self._kept: dict[Verdict, list[HarmLine]] = {verdict: [] for verdict in WORST_FIRST}
-
-    def take(self, line: HarmLine) -> None:
-        """One more."""
-        if line.part == "thinking":
-            return
-        self.counts[line.verdict] += 1
-        for table, name in ((self.by_kind, str(line.kind)), (self.by_category, str(line.category))):
-            table.setdefault(name, dict.fromkeys(WORST_FIRST, 0))[line.verdict] += 1
-        if len(self._kept[line.verdict]) < HARMS:
-            self._kept[line.verdict].append(line)
-
-    @property
-    def listed(self) -> list[HarmLine]:
-        """The worst, in the order of the calls."""
-        worst = [line for verdict in WORST_FIRST for line in self._kept[verdict]][:HARMS]
-        return sorted(worst, key=lambda line: (line.entry, line.block))
-
-
-class Places:
-    """Where things stand in the log, and what they say. Mutable while the messages come."""
-
-    def __init__(self, uses: Uses) -> None:
-        self.uses = uses
+        self.uses = Uses([], {}, Holdings())
         self._lines: list[int] = []  # of the log, by entry
         self._hashes: list[str] = []  # starts of the entries' ids
         self._starts: dict[str, int] = {}  # the entry in which a tool's call stands, by its object
 
     def entry(self, line: EntryLine) -> None:
-        """A message that was said."""
+        """A message of the record."""
         self._lines.append(line.line)
         self._hashes.append(line.id[:HASH_CHARS])
         for block in line.blocks:
             if block.kind == "tool_call" and block.objects:
                 self._starts.setdefault(block.objects[0], line.entry)
+        self.uses.take(of_line(line))
 
-    def harms(self, needs: Needs) -> Harms:
-        """The needs of a run as its report lists them."""
-        listed = needs.listed
-        return Harms(
-            visible=needs.counts["visible"],
-            routed=needs.counts["routed"],
-            lost=needs.counts["lost"],
-            by_kind=dict(sorted(needs.by_kind.items())),
-            by_category=dict(sorted(needs.by_category.items())),
-            listed=tuple(self._harm(line) for line in listed),
-            more=needs.counts.total() - len(listed),
-        )
-
-    def _harm(self, line: HarmLine) -> Harm:
+    def harm(self, line: HarmLine) -> Harm:
+        """A need as a report lists it."""
         at = line.held[-1]
         step, held = self.uses.holdings.at((line.entry, line.block)), self.uses.holdings.at(at)
         handle = f"entry:{at[0]}/{at[1]}@{self._hashes[at[0]]}"

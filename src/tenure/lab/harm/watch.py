@@ -15,13 +15,40 @@ from tenure.lab.harm.passage import Message, of_line
 from tenure.lab.harm.use import Use, uses
 
 
-class Watch:
-    """One session watched: it takes a replay's lines in order. Mutable."""
+class Uses(Struct, frozen=True):
+    """A session as every cut of it needs it: what its steps used, in order, and what holds what. Grown with its messages."""
 
-    def __init__(self) -> None:
-        self._holdings = Holdings()
+    found: list[Use]
+    calls: dict[int, int]  # number of the call by the entry that answers it
+    holdings: Holdings
+
+    def take(self, message: Message) -> None:
+        """The next message."""
+        if message.role == "assistant":
+            self.calls[message.entry] = len(self.calls)
+            self.found.extend(uses(message, self.holdings))
+        self.holdings.take(message)
+
+
+def uses_of(messages: Iterable[Message]) -> Uses:
+    """The uses of a whole session. One pass."""
+    found = Uses([], {}, Holdings())
+    for message in messages:
+        found.take(message)
+    return found
+
+
+class Watch:
+    """One session watched: it takes a replay's lines in order. Mutable. With `known` uses they are not looked for again."""
+
+    def __init__(self, known: Uses | None = None) -> None:
+        self._holdings = known.holdings if known is not None else Holdings()
         self._window = Window()
         self._call = -1
+        self._known = known is not None
+        self._uses: dict[int, list[Use]] = {}  # that are known, by entry
+        for use in known.found if known is not None else ():
+            self._uses.setdefault(use.entry, []).append(use)
 
     def take(self, line: Line) -> Iterator[HarmLine]:
         """What the line shows to have been needed. O(new blocks), and O(needs) for an assistant's message."""
@@ -30,16 +57,20 @@ class Watch:
                 self._call = line.call
             case CommitLine():
                 self._window.commit(line.commit, line.entries, line.edits, recorded=line.moment == "recorded")
+            case EntryLine() if self._known:
+                yield from self._judged(self._uses.get(line.entry, ()))
             case EntryLine():
                 message = of_line(line)
-                if self._window.taken:
-                    for use in uses(message, self._holdings):
-                        found = judge(use, self._window, self._holdings, self._call)
-                        if found is not None:
-                            yield found
+                yield from self._judged(uses(message, self._holdings))
                 self._holdings.take(message)
             case _:
                 return
+
+    def _judged(self, found: Iterable[Use]) -> Iterator[HarmLine]:
+        for use in found if self._window.taken else ():
+            line = judge(use, self._window, self._holdings, self._call)
+            if line is not None:
+                yield line
 
 
 def watched(lines: Iterable[Line]) -> Iterator[Line | HarmLine]:
@@ -48,27 +79,6 @@ def watched(lines: Iterable[Line]) -> Iterator[Line | HarmLine]:
     for line in lines:
         yield line
         yield from watch.take(line)
-
-
-class Uses(Struct, frozen=True):
-    """A session as every cut of it needs it: what its steps used, in order, and what holds what."""
-
-    found: tuple[Use, ...]
-    calls: dict[int, int]  # number of the call by the entry that answers it
-    holdings: Holdings
-
-
-def uses_of(messages: Iterable[Message]) -> Uses:
-    """The uses of a whole session. One pass."""
-    holdings = Holdings()
-    found: list[Use] = []
-    calls: dict[int, int] = {}
-    for message in messages:
-        if message.role == "assistant":
-            calls[message.entry] = len(calls)
-            found += uses(message, holdings)
-        holdings.take(message)
-    return Uses(tuple(found), calls, holdings)
 
 
 def after_cut(
@@ -82,6 +92,6 @@ def after_cut(
     window.commit(0, entries, (*(Drop(entry=entry, block=block) for entry, block in removed), *residues))
     for use in session.found:
         if entries <= use.entry and (until is None or use.entry < until):
-            found = judge(use, window, session.holdings, session.calls[use.entry])
-            if found is not None:
-                yield found
+            line = judge(use, window, session.holdings, session.calls[use.entry])
+            if line is not None:
+                yield line
