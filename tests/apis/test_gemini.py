@@ -185,7 +185,7 @@ def test_a_flat_config_is_the_body_and_back() -> None:
         "generationConfig": {"temperature": 0.5},
         "contents": [],
     }
-    assert GEMINI.arguments(fields, [b'{"parts":[]}']) == {
+    assert GEMINI.arguments(fields, [{"parts": []}]) == {
         "model": "m",
         "contents": [{"parts": []}],
         "config": {**config, "system_instruction": {"parts": [{"text": "Be brief."}]}},

@@ -4,7 +4,7 @@ import gc
 from pathlib import Path
 
 from tenure.context import Context
-from tenure.context.stored import MOST, Lately
+from tenure.context.stored import AHEAD, MOST, Lately
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.piece import Piece
 
@@ -39,16 +39,30 @@ def entry(n: int, size: int) -> Entry:
     return Entry(n=n, id="", parent="", sha256="", role=Role.USER, blocks=(), tokens=(), dialect="anthropic", payload=b"x" * size)
 
 
+def lately(read: list[tuple[int, int]], most: int) -> Lately:
+    """What reads entries of 40 bytes, of which the ninth is not shown; the ranges that it reads are noted."""
+
+    def reads(start: int, stop: int) -> list[Entry]:
+        read.append((start, stop))
+        return [entry(n, 40) for n in range(start, min(stop, 1_000))]
+
+    return Lately(reads, lambda n: n != 9, most=most)
+
+
 def test_entries_asked_for_lately_are_read_once_as_long_as_there_is_room() -> None:
-    read: list[int] = []
+    read: list[tuple[int, int]] = []
+    held = lately(read, most=100)
+    for n in (301, 202, 301, 103, 301, 202):
+        assert held.entry(n).n == n
+    assert [start for start, _ in read] == [301, 202, 103, 202]  # 202 made room for 103, 301 was asked for since
+    assert held.bytes <= 100
+    assert [held.entry(9).n, held.entry(9).n, [start for start, _ in read[-2:]]] == [9, 9, [9, 9]]  # not shown: not held
 
-    def reads(n: int) -> Entry:
-        read.append(n)
-        return entry(n, 40)
 
-    lately = Lately(reads, lambda n: n != 9, most=100)
-    for n in (1, 2, 1, 3, 1, 2):
-        assert lately.entry(n).n == n
-    assert read == [1, 2, 3, 2]  # 2 made room for 3, 1 was asked for since
-    assert lately.bytes <= 100
-    assert [lately.entry(9).n, lately.entry(9).n, read[-2:]] == [9, 9, [9, 9]]  # not shown: not held
+def test_a_view_larger_than_what_is_held_is_read_many_entries_at_a_time() -> None:
+    read: list[tuple[int, int]] = []
+    held = lately(read, most=40 * AHEAD)
+    for _ in range(2):
+        assert [held.entry(n).n for n in range(1_000) if n != 9] == [n for n in range(1_000) if n != 9]
+    assert len(read) < 3 * 1_000 / AHEAD
+    assert held.bytes <= 40 * AHEAD

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context
+from tenure.apis.request import LARGE
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.testing.store import MemoryStore
 
@@ -44,6 +45,20 @@ def test_the_bytes_say_what_the_dictionary_says(dialect: str) -> None:
     one, other = opened(dialect), opened(dialect)
     asked = {**other.request(tools=TOOLS, model="m")}
     assert bare(sent(one)) == bare(json.loads(json.dumps(asked)))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("size", [1, LARGE])
+def test_what_a_caller_does_to_a_request_is_in_no_later_one(dialect: str, size: int) -> None:
+    context = opened(
+        dialect, {"role": "assistant", "content": [{"type": "text", "text": "x" * size}]}, {"role": "user", "content": "On."}
+    )
+    before = json.dumps(context.request(model="m"))
+    for message in context.request(model="m")["input" if dialect == "openai-responses" else "messages"]:
+        if isinstance(message["content"], list):
+            message["content"][0]["text"] = "changed"
+        message.clear()
+    assert json.dumps(context.request(model="m")) == before
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

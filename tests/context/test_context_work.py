@@ -28,8 +28,14 @@ def said(content: object) -> Message:
     return {"role": "assistant", "content": content}
 
 
-def opened(dialect: str = "anthropic", ceiling: int = 400) -> Context:
-    return Context(dialect=dialect, budget=Budget(ceiling=ceiling), store="sqlite:///:memory:")
+def opened(dialect: str = "anthropic", ceiling: int = 400, policy: str = "provenance") -> Context:
+    return Context(dialect=dialect, budget=Budget(ceiling=ceiling), store="sqlite:///:memory:", policy=policy)
+
+
+def reads(number: int) -> list[Message]:
+    """So many calls, each with its result."""
+    pairs = [[said([use(n)]), user([answer(n, f"text {n} " * 30)])] for n in range(number)]
+    return [user("go"), *(message for pair in pairs for message in pair)]
 
 
 def request(context: Context) -> None:
@@ -82,3 +88,55 @@ def one_more_request(messages: int) -> Callable[[], object]:
 
 def test_a_request_takes_no_more_steps_after_a_long_session_than_after_a_short_one() -> None:
     assert growth(one_more_request, 300) < 1.2
+
+
+def many_reads(number: int) -> Context:
+    """A context of so many results, of which all but the newest were folded or cleared."""
+    context = opened(ceiling=2_000, policy="tiered")
+    context.extend(reads(number + 20))
+    request(context)
+    return context
+
+
+def restores(number: int) -> Callable[[], object]:
+    """One restore after the other, of that many objects."""
+    contexts = [many_reads(number), many_reads(number)]
+
+    def play() -> None:
+        context = contexts.pop()
+        assert all(context.restore(f"read:{n + 1}") for n in range(number))
+
+    return play
+
+
+def undoes(number: int) -> Callable[[], object]:
+    """The newest ten of that many restores undone."""
+    contexts = [many_reads(number), many_reads(number)]
+    for context in contexts:
+        for n in range(number):
+            context.restore(f"read:{n + 1}")
+
+    def play() -> None:
+        context = contexts.pop()
+        for n in range(10):
+            assert context.undo(len(context.session.commits) - 1 - 2 * n).edits
+
+    return play
+
+
+@pytest.mark.parametrize("play", [restores, undoes])
+def test_hundreds_of_restores_take_linear_steps_and_an_undo_as_many_as_the_log_is_long(
+    play: Callable[[int], Callable[[], object]],
+) -> None:
+    assert growth(play, 80) < 5.5
+
+
+@pytest.mark.parametrize("policy", ["provenance", "tiered", "cwl"])
+def test_the_first_request_after_very_many_messages_takes_linear_steps(policy: str) -> None:
+    def first(number: int) -> Callable[[], object]:
+        contexts = [opened(ceiling=2_000, policy=policy), opened(ceiling=2_000, policy=policy)]
+        for context in contexts:
+            context.extend(reads(number))
+        return lambda: request(contexts.pop())
+
+    assert growth(first, 200) < 5.0

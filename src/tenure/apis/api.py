@@ -173,9 +173,9 @@ class Api(Protocol):
         """The body of a request; system prompts stand where this API wants them, and the messages last."""
         ...
 
-    def arguments(self, head: Mapping[str, Any], messages: Sequence[bytes]) -> dict[str, Any]:
+    def arguments(self, head: Mapping[str, Any], messages: list[Any]) -> dict[str, Any]:
         """A request as the keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
-        return {**head, self.body_key: [decoded(message) for message in messages]}
+        return {**head, self.body_key: messages}
 
     def given(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the SDK's call as a body has them; what is no JSON stays as it is."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 from tenure.apis.api import Api, Head
 from tenure.apis.json_text import clean, encoded, load, source
 from tenure.apis.rendering import Rendering
-from tenure.apis.sdk import is_json, plain
+from tenure.apis.sdk import decoded, is_json, plain
 from tenure.engine.record.entry import Role
 from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
@@ -25,6 +25,7 @@ from tenure.errors import InputError
 
 _OPTIONS: Final = ("extra_body", "extra_headers", "extra_query", "timeout")  # of the SDK's call, and no fields of a body
 _END: Final = b"]}"
+LARGE: Final = 2**13  # bytes of a message that is faster copied than read
 _ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps half of a surrogate pair
 
 
@@ -35,10 +36,11 @@ class Request(Struct, frozen=True, kw_only=True):
     head: Mapping[str, Any]  # every field but the messages
     messages: Sequence[bytes]  # without the notes
     sent: Sequence[bytes]  # with them
+    values: "Values"
 
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
-        return self.api.arguments(self.head, self.sent)
+        return self.api.arguments(self.head, self.values.of(self.sent))
 
     def plain(self) -> bytes:
         """The body as the SDK writes it, without its notes and without fields that are no JSON: what a planner is asked behind."""
@@ -46,6 +48,22 @@ class Request(Struct, frozen=True, kw_only=True):
         head = {**self.head, **(cast(Mapping[str, Any], more) if isinstance(more, Mapping) else {})}
         head = {key: value for key, value in head.items() if key not in _OPTIONS and is_json(value)}
         return self.api.join(Head(fields=head), self.messages)
+
+
+class Values:
+    """Messages as dictionaries, new ones for each request: the caller may change them. Mutable: it keeps the large ones that were sent last.
+
+    A message of a few texts is read faster than it is copied; of a large one the copy shares the texts.
+    """
+
+    def __init__(self) -> None:
+        self._large: dict[bytes, Any] = {}
+
+    def of(self, messages: Sequence[bytes]) -> list[Any]:
+        """What the messages say, in order."""
+        known = self._large
+        self._large = {each: known[each] if each in known else decoded(each) for each in messages if len(each) >= LARGE}
+        return [_copy(self._large[each]) if len(each) >= LARGE else decoded(each) for each in messages]
 
 
 class Builder:
@@ -58,6 +76,7 @@ class Builder:
         self._shown: tuple[Piece, ...] = ()  # pieces of the request before,
         self._systems: list[int] = []  # and the places of those of a system
         self._rendering = Rendering(api)
+        self._values = Values()
         self._rendered: tuple[bytes, ...] = ()  # messages that went out last,
         self._fit: list[bytes] = []  # and as any provider takes them
         self._start: tuple[bytes, bytes] = (b"", b"")  # a head, and the start of its body up to its first message
@@ -74,7 +93,7 @@ class Builder:
         if self._markers:
             head, messages = api.marked(head, messages, rules, self._ttl)
         sent = api.noted(messages, notes, rules) if notes else messages
-        return Request(api=api, head=head, messages=messages, sent=sent)
+        return Request(api=api, head=head, messages=messages, sent=sent, values=self._values)
 
     def body(self, request: Request) -> bytes:
         """The bytes of a request, whose messages every API puts last. Raises InputError for a field that is no JSON."""
@@ -108,6 +127,12 @@ class Builder:
                 self._fit.append(fit)
         self._rendered = rendered
         return self._fit
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(each) for key, each in cast(dict[str, Any], value).items()}
+    return [_copy(each) for each in cast(list[Any], value)] if isinstance(value, list) else value
 
 
 def _json(value: object) -> object:

@@ -193,7 +193,7 @@ class Context:
         self.queued = False  # set while messages of a person wait: no surprises then
         self._clock = clock
         self._ratio = Ratio(head_counted=True)
-        self._lately = Lately(lambda n: self.store.entry(self.conversation, n), lambda n: self.session.view.row(n) is not None)
+        self._lately = Lately(partial(self.store.entries, self.conversation), lambda n: self.session.view.row(n) is not None)
         self._head = ("", 0)  # the head's JSON and its tokens
         self._sent = 0
         self._terms, self._asked = terms, False  # whether our tools were ever offered

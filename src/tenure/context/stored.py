@@ -8,14 +8,16 @@ from tenure.engine.view.edit import Commit
 from tenure.store.records import Records
 
 MOST: Final = 2**24  # bytes of payloads: more than a window of a million tokens shows
+AHEAD: Final = 64  # entries that are read at once where one after the other is asked for
 
 
 class Lately:
     """The newest entries that were asked for, as many as `most` bytes of payloads allow, and the last in any case. Mutable."""
 
-    def __init__(self, read: Callable[[int], Entry], is_shown: Callable[[int], bool], most: int = MOST) -> None:
+    def __init__(self, read: Callable[[int, int], Iterable[Entry]], is_shown: Callable[[int], bool], most: int = MOST) -> None:
+        """`read` gives the entries from one number up to another; there may be fewer."""
         self.bytes = 0
-        self._read, self._is_shown, self._most = read, is_shown, most
+        self._read, self._is_shown, self._most, self._next = read, is_shown, most, 0
         self._held: dict[int, Entry] = {}  # the last asked for at the end
 
     def take(self, entries: Iterable[Entry]) -> None:
@@ -33,9 +35,10 @@ class Lately:
         if entry is not None:
             self._held[n] = entry
             return entry
-        entry = self._read(n)
-        if self._is_shown(n):
-            self.take((entry,))
+        ahead = AHEAD if 0 <= n - self._next < AHEAD else 1  # a view larger than `most` is read in order, over and over
+        entry, *others = self._read(n, n + ahead)
+        self._next = n + ahead
+        self.take(each for each in (*others[::-1], entry) if self._is_shown(each.n))
         return entry
 
     def changed(self, entries: Iterable[int]) -> None:

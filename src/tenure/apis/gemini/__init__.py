@@ -243,9 +243,9 @@ class Gemini(Api):
         """The fields of a body, from the arguments of `generate_content`, whose `config` is flat."""
         return super().given(body_fields(fields))
 
-    def arguments(self, head: Mapping[str, Any], messages: Sequence[bytes]) -> dict[str, Any]:
+    def arguments(self, head: Mapping[str, Any], messages: list[Any]) -> dict[str, Any]:
         """The keyword arguments of `client.models.generate_content`: model, contents and config."""
-        return sdk_arguments(head, [decoded(message) for message in messages])
+        return sdk_arguments(head, messages)
 
     def fields(self, model: str, *, output: int, own: bool, session: str = "") -> dict[str, Any]:
         """The model, the output limit, and what the model thinks in a summary."""

@@ -4,7 +4,7 @@
 of each entry is shown. An entry of which nothing is shown is not in it at all, so its size is that of the view, not of the record.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -77,6 +77,7 @@ class Projection:
         self._weights = weights
         self._rows: dict[int, Row] = {}  # by entry, ascending unless `_unsorted`
         self._inserts: dict[str, Insert] = {}
+        self._standing: list[Insert] = []  # the same, in view order
         self._unsorted: bool = False
         self._before = 0, 0  # an entry that was asked about, and the tokens shown before it
 
@@ -85,6 +86,7 @@ class Projection:
         twin = Projection(self._weights)
         twin.tokens, twin.length, twin._unsorted = self.tokens, self.length, self._unsorted
         twin._rows, twin._inserts, twin._before = dict(self._rows), dict(self._inserts), self._before
+        twin._standing = list(self._standing)
         return twin
 
     def grow(self, entry: int) -> None:
@@ -115,11 +117,14 @@ class Projection:
                         if key in self._inserts or not 0 <= edit.before_entry <= self.length:
                             raise LawBroken(f"insert {key!r} before entry {edit.before_entry} of {self.length}")
                         self._inserts[key] = edit
+                        insort(self._standing, edit, key=_place)
                         self.tokens += edit.tokens
                     case Remove(key=key):
                         if key not in self._inserts:
                             raise LawBroken(f"remove {key!r}: no such inserted entry")
-                        self.tokens -= self._inserts.pop(key).tokens
+                        gone = self._inserts.pop(key)
+                        del self._standing[bisect_left(self._standing, _place(gone), key=_place)]
+                        self.tokens -= gone.tokens
                     case Drop() | Replace() | Restore():
                         raise AssertionError(edit)
                     case _:
@@ -178,7 +183,7 @@ class Projection:
     @property
     def inserts(self) -> tuple[Insert, ...]:
         """The inserted entries in view order."""
-        return tuple(sorted(self._inserts.values(), key=_place))
+        return tuple(self._standing)
 
     def rows(self) -> Iterator[Row]:
         """The shown record entries in order."""
@@ -210,7 +215,7 @@ class Projection:
         if not self._inserts:
             return View(tuple(self.rows()), self.tokens)
         lines: list[Line] = []
-        waiting = list(reversed(self.inserts))
+        waiting = self._standing[::-1]
         for row in self.rows():
             while waiting and waiting[-1].before_entry <= row.entry:
                 lines.append(waiting.pop())
