@@ -5,8 +5,7 @@ from msgspec.structs import replace
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Draft, ToolCall, Usage
 from tenure.engine.view.edit import Commit, Drop
-from tenure.lab.bench.calls import calls_of
-from tenure.lab.bench.measures import Measures, dependencies, episode_types, measure, overhead
+from tenure.lab.bench.measures import Measures, measure
 from tenure.testing.builders import (
     by_words,
     call,
@@ -41,7 +40,7 @@ def test_a_reply_that_does_nothing_but_mark_an_episode_is_a_call_made_for_annota
     )
     entries, index = placed(*drafts), indexed(*drafts)
     spent = {1: Spent(usage=Usage(uncached=100, output=10), usd=0.5), 3: Spent(usage=Usage(uncached=900), usd=9.0)}
-    found = overhead(index, entries.__getitem__, calls_of(index, entries.__getitem__), spent, by_words)
+    found = measure(index, entries.__getitem__, by_words, spent=spent).overhead
     assert (found.delimiters, found.refused, found.accepted) == (3, 1, 2)
     assert (found.replies, found.replies_tokens, found.replies_usd) == (1, 110, 0.5)
     weights = [entries[n].tokens[k] for n, k in ((1, 0), (2, 0), (3, 1), (4, 0), (5, 1), (6, 0))]
@@ -159,9 +158,7 @@ def test_one_symbol_alone_is_no_use() -> None:
     one = reply(call("bash", "g", command="echo check_tokens"))
     two = reply(call("bash", "g", command="echo check_tokens check_names"))
     for said, missing in ((one, 0), (two, 1)):
-        entries, index = placed(*drafts, said), indexed(*drafts, said)
-        made = calls_of(index, entries.__getitem__).made
-        assert len(dependencies(index, entries.__getitem__, made).missing) == missing
+        assert len(measures(*drafts, said).dependencies.missing) == missing
 
 
 def reading(*texts: tuple[str, dict[str, object], str], between: tuple[Draft, ...] = ()) -> tuple[Draft, ...]:
@@ -241,5 +238,4 @@ def test_hostile_arguments_are_measured_like_any_others() -> None:
         results(returned("x\x00", "b"), returned("\ufffd", "c")),
     )
     found = measures(*drafts)
-    assert found.calls == 3
-    assert episode_types(indexed(*drafts), calls_of(indexed(*drafts), placed(*drafts).__getitem__)).declared == 0
+    assert (found.calls, found.typing.declared) == (3, 0)

@@ -7,24 +7,29 @@
 - Repeated exploration: the same read or search again, of what was read before and has not changed since (sections 6.4 and 6.5).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal, cast
 
+import msgspec
 from msgspec import Struct
 
 from tenure.agent.admission.prompt import EPISODES
+from tenure.agent.tools.shell.judge import judged
+from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import dump
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.offer import delimiter_offer
-from tenure.engine.record.entry import At, Block, Origin, Text, ToolResult
+from tenure.engine.record.entry import At, Block, Origin, Read, Role, Text, ToolCall, ToolResult
 from tenure.engine.record.episodes import Episode, EpisodeType
-from tenure.engine.record.index import NONE, Index
-from tenure.engine.record.tools import is_delimiter
+from tenure.engine.record.index import NONE, Index, Span
+from tenure.engine.record.tools import ToolKind, is_delimiter, is_notes, is_recall
 from tenure.engine.view.edit import Commit, Drop, Replace, Restore
-from tenure.lab.audit.files import lines_shown
-from tenure.lab.bench.calls import Called, Calls, Read, calls_of, replies, says_anything
+from tenure.lab.audit.files import Deed, deed_of, lines_shown
 from tenure.lab.harm.names import KIND_OF, RARE, Anchor, Kind, names_of
 
 NAMED: Final = 5  # strings that a finding shows
@@ -32,9 +37,10 @@ NAMES: Final = 2  # symbols that make a use, where no place or id does
 SHARE: Final = 0.5  # of a read's lines: of fewer that were read before, it is a read of something else
 KEPT: Final = 256  # reads of one file that are watched at a time, the newest
 _FREE: Final = -2  # a home that needs no naming: human words, results outside any declared expl
+_COMMANDS: Final = ("command", "cmd")
 
-Reads: TypeAlias = dict[str, list[tuple[Called, range]]]  # of each file: the calls with the lines that they gave
-Searches: TypeAlias = dict[tuple[str, str], Called]  # the newest call of a tool with these arguments
+# Whether a call changed anything outside the conversation; "perhaps" of a command whose words do not tell.
+Changed = Literal["yes", "perhaps", "no"]
 
 
 class Overhead(Struct, frozen=True, kw_only=True):
@@ -130,6 +136,28 @@ class Measures(Struct, frozen=True, kw_only=True):
     explored: Exploration
 
 
+class JudgedCall(Struct, frozen=True, kw_only=True):
+    """One call with its result: what it was about, and whether it changed anything."""
+
+    span: Span
+    arguments: str
+    result: ToolResult | None
+    deed: Deed
+    changed: Changed
+    result_tokens: int
+    turn: int  # the human turn that it was made in
+
+    @property
+    def text(self) -> str:
+        """What it gave back; empty while there is nothing."""
+        return self.result.text if self.result is not None else ""
+
+    @property
+    def digest(self) -> bytes:
+        """Of what it gave back."""
+        return sha256(self.text.encode("utf-8", "surrogatepass")).digest()
+
+
 def measure(
     index: Index,
     read: Read,
@@ -142,123 +170,169 @@ def measure(
 ) -> Measures:
     """Measure a stretch. `commits` and `spent` (by the entry of the reply) are of the same record. O(the record up to its end)."""
     stop = len(index) if last is None else min(last, len(index))
-    whole = calls_of(index, read, 0, stop)
-    inside = calls_of(index, read, first, stop)
+    made = list(_made(index, read, stop))
+    inside = [call for call in made if call.span.call[0] >= first]
+    spans = list(index.spans_in(first, stop))
+    declared = [episode for episode in index.episodes if episode.declared and first <= episode.start[0] < stop]
     return Measures(
         first=first,
         last=stop,
         replies=sum(first <= step.entry < stop for step in index.steps),
-        calls=len(inside.made),
-        recalls=len(inside.recalls),
-        overhead=overhead(index, read, inside, spent or {}, count, first, stop),
-        typing=episode_types(index, inside, first, stop),
-        dependencies=dependencies(index, read, whole.made, first, stop),
-        explored=exploration(whole.made, commits, first),
+        calls=len(inside),
+        recalls=sum(is_recall(span.tool) for span in spans),
+        overhead=_overhead(index, read, [span for span in spans if is_delimiter(span.tool)], spent or {}, count, first, stop),
+        typing=_episode_types(declared, inside),
+        dependencies=_dependencies(index, read, made, declared, stop),
+        explored=_exploration(made, commits, first),
     )
 
 
-def overhead(
-    index: Index, read: Read, calls: Calls, spent: Mapping[int, Spent], count: Tokenizer, first: int = 0, last: int | None = None
+def _made(index: Index, read: Read, stop: int) -> Iterator[JudgedCall]:
+    """The calls in the entries up to `stop`, in order, all but delimiters, recalls and notes. O(what they and their results hold)."""
+    workspace = Workspace(Path("/"), home=Path("/"))  # where is of no matter: it is only asked whether
+
+    @cache
+    def only_looks(command: str) -> bool:
+        return judged(command, workspace, disk=False) is None
+
+    for span in index.spans_in(0, stop):
+        if is_delimiter(span.tool) or is_recall(span.tool) or is_notes(span.tool):
+            continue
+        call = read(span.call[0]).blocks[span.call[1]]
+        arguments = call.arguments if isinstance(call, ToolCall) else ""
+        result = read(span.result[0]).blocks[span.result[1]] if span.result is not None else None
+        deed = deed_of(span.tool, arguments)
+        yield JudgedCall(
+            span=span,
+            arguments=arguments,
+            result=result if isinstance(result, ToolResult) else None,
+            deed=deed,
+            changed=_changed(span.kind, arguments, deed, only_looks) if not span.error else "no",
+            result_tokens=index.block(span.result).tokens if span.result is not None else 0,
+            turn=index.block(span.call).turn,
+        )
+
+
+def _changed(kind: ToolKind, arguments: str, deed: Deed, only_looks: Callable[[str], bool]) -> Changed:
+    if deed.changes:
+        return "yes"
+    if deed.shows is not None or kind is ToolKind.BULK:
+        return "no"
+    if kind is ToolKind.DURABLE:
+        return "perhaps"
+    command = _command(arguments)
+    if command is None:
+        return "perhaps" if arguments.strip() else "no"
+    return "no" if only_looks(command) else "perhaps"
+
+
+def _command(arguments: str) -> str | None:
+    try:
+        fields = msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    given = cast(dict[str, Any], fields) if isinstance(fields, dict) else {}
+    return next((given[key] for key in _COMMANDS if isinstance(given.get(key), str)), None)
+
+
+def _overhead(
+    index: Index, read: Read, marks: Sequence[Span], spent: Mapping[int, Spent], count: Tokenizer, first: int, stop: int
 ) -> Overhead:
-    """What annotating took between two entries. `spent` has what was reported, by the entry of the reply."""
-    alone = [
-        spent.get(entry)
-        for entry, spans in replies(index, first, last)
-        if spans and all(is_delimiter(span.tool) for span in spans) and not says_anything(read(entry))
-    ]
+    """What the delimiters of a stretch took. `spent` has what was reported, by the entry of the reply."""
+    alone: list[Spent | None] = []
+    for entry in range(first, stop):
+        if index.entries[entry].role is Role.ASSISTANT:
+            spans = list(index.spans_in(entry, entry + 1))
+            if spans and all(is_delimiter(span.tool) for span in spans):
+                says_something = any(isinstance(block, Text) and block.text.strip() for block in read(entry).blocks)
+                alone += [] if says_something else [spent.get(entry)]
     reported = [each for each in alone if each is not None]
+    ends = [at for span in marks for at in (span.call, span.result) if at is not None]
     return Overhead(
-        delimiters=len(calls.delimiters),
-        refused=sum((answer := index.answers.get(call.span.call)) is not None and answer.error for call in calls.delimiters),
-        tokens=sum(call.tokens for call in calls.delimiters),
+        delimiters=len(marks),
+        refused=sum((answer := index.answers.get(span.call)) is not None and answer.error for span in marks),
+        tokens=sum(index.block(at).tokens for at in ends),
         replies=len(alone),
         replies_tokens=sum(each.usage.prompt + each.usage.output for each in reported),
         replies_usd=sum((each.usd or 0.0 for each in reported), 0.0),
-        standing_tokens=_standing(index, read, calls, count),
+        standing_tokens=_standing(index, read, count, marked=bool(marks)),
     )
 
 
-def episode_types(index: Index, calls: Calls, first: int = 0, last: int | None = None) -> EpisodeTypes:
-    """The declared episodes that began between two entries, and those of the wrong type.
-
-    An `expl` is wrong when a call in it plainly changed a file. An `act` is wrong when it has ended and every call in it only looked; what a command
-    may have done that its words do not tell counts for the act.
-    """
-    stop = len(index) if last is None else last
-    declared = [episode for episode in index.episodes if episode.declared and first <= episode.start[0] < stop]
-    inside: dict[int, list[Called]] = {episode.ordinal: [] for episode in declared}
-    for call in calls.made:
-        if call.span.episode in inside:
-            inside[call.span.episode].append(call)
-    found = [wrong for episode in declared if (wrong := _mistyped(episode, inside[episode.ordinal])) is not None]
-    return EpisodeTypes(
-        expl=sum(episode.type is EpisodeType.EXPL for episode in declared),
-        act=sum(episode.type is EpisodeType.ACT for episode in declared),
-        open=sum(not episode.closed for episode in declared),
-        mistyped=tuple(found),
-    )
-
-
-def _mistyped(episode: Episode, calls: Iterable[Called]) -> WrongType | None:
-    if episode.type is EpisodeType.EXPL:
-        wrote = next((call for call in calls if call.changed == "yes"), None)
-        why = f"{wrote.span.object} changed {wrote.deed.changes[0]}" if wrote is not None else ""
-    else:
-        looked = list(calls)
-        changed = not episode.closed or any(call.changed != "no" for call in looked)
-        why = "" if changed else f"none of its {len(looked)} calls changed anything" if looked else "it made no calls"
-    return WrongType(episode=episode.name, type=episode.type, why=why) if why else None
-
-
-def _standing(index: Index, read: Read, calls: Calls, count: Tokenizer) -> int:
+def _standing(index: Index, read: Read, count: Tokenizer, *, marked: bool) -> int:
     """Tokens that go with every request so that the agent can annotate, as `cwl` declares the tool; 0 where it was not told how."""
     told = any(EPISODES in block.text for entry in sorted(index.system)[:1] for block in read(entry).blocks)
-    if not told and not calls.delimiters:
+    if not told and not marked:
         return 0
     offer = delimiter_offer(Cwl())
     assert offer is not None
     return count(dump(offer._asdict())) + (count(EPISODES) if told else 0)
 
 
-def dependencies(index: Index, read: Read, made: Iterable[Called], first: int = 0, last: int | None = None) -> Dependencies:
-    """The dependencies of the acts that began between two entries. Strings are looked for in the whole record before them."""
-    stop = len(index) if last is None else last
-    by_call = {call.span.call: call for call in made}
-    shown = _Shown(index)
+def _episode_types(declared: Sequence[Episode], made: Iterable[JudgedCall]) -> EpisodeTypes:
+    """The episodes that began in a stretch, and those of the wrong type.
+
+    An `expl` is wrong when a call in it plainly changed a file. An `act` is wrong when it has ended and every call in it only looked; what a command
+    may have done that its words do not tell counts for the act.
+    """
+    inside: dict[int, list[JudgedCall]] = {episode.ordinal: [] for episode in declared}
+    for call in made:
+        if call.span.episode in inside:
+            inside[call.span.episode].append(call)
+    reasons = [(episode, _why_mistyped(episode, inside[episode.ordinal])) for episode in declared]
+    return EpisodeTypes(
+        expl=sum(episode.type is EpisodeType.EXPL for episode in declared),
+        act=sum(episode.type is EpisodeType.ACT for episode in declared),
+        open=sum(not episode.closed for episode in declared),
+        mistyped=tuple(WrongType(episode=episode.name, type=episode.type, why=why) for episode, why in reasons if why),
+    )
+
+
+def _why_mistyped(episode: Episode, calls: Sequence[JudgedCall]) -> str:
+    if episode.type is EpisodeType.EXPL:
+        return next((f"{call.span.object} changed {call.deed.changes[0]}" for call in calls if call.changed == "yes"), "")
+    if not episode.closed or any(call.changed != "no" for call in calls):
+        return ""
+    return f"none of its {len(calls)} calls changed anything" if calls else "it made no calls"
+
+
+def _dependencies(index: Index, read: Read, made: Iterable[JudgedCall], declared: Iterable[Episode], stop: int) -> Dependencies:
+    """The dependencies of the acts that began in a stretch. Strings are looked for in the whole record before them."""
+    acts = {episode.ordinal: episode for episode in declared if episode.type is EpisodeType.ACT}
+    by_call = {call.span.call: (call, acts[call.span.episode]) for call in made if call.span.episode in acts}
+    homes = _NameHomes(index)
     pairs: dict[tuple[int, int], dict[Anchor, None]] = {}  # act and expl -> what was used of it
     for entry in range(stop):
         for number, block in enumerate(read(entry).blocks):
             at = (entry, number)
-            call = by_call.get(at)
-            act = _act_of(index, call)
-            if call is not None and act is not None and act.start[0] >= first:
-                for anchor in _used(call):
-                    home = shown.home_of(anchor, act)
-                    if home is not None:
+            if at in by_call:
+                call, act = by_call[at]
+                places = names_of("path", call.deed.path) if call.deed.path else ()
+                for anchor in (*names_of("", call.arguments), *places):
+                    if (home := homes.home_of(anchor, act)) is not None:
                         pairs.setdefault((act.ordinal, home), {})[anchor] = None
-            shown.take(at, block)
+            homes.take(at, block)
     used = {  # beyond chance: a place or an id, or several names; one name alone can be anybody's word
         pair: anchors
         for pair, anchors in pairs.items()
         if len(anchors) >= NAMES or any(KIND_OF[anchor.form] is Kind.LOCATOR for anchor in anchors)
     }
-    acts = [each for each in index.episodes if each.declared and each.type is EpisodeType.ACT and first <= each.start[0] < stop]
     return Dependencies(
-        declared=sum(len(act.dependencies) for act in acts),
+        declared=sum(len(act.dependencies) for act in acts.values()),
         used=len(used),
         missing=tuple(
             MissingDependency(
-                act=index.episodes[act].name,
+                act=acts[act].name,
                 expl=index.episodes[expl].name,
                 anchors=tuple(dict.fromkeys(anchor.text for anchor in anchors))[:NAMED],
             )
             for (act, expl), anchors in used.items()
-            if expl not in index.episodes[act].dependencies
+            if expl not in acts[act].dependencies
         ),
     )
 
 
-class _Shown:
+class _NameHomes:
     """Which strings stood where so far. Mutable. A string that has stood in many objects is common talk, and tells nothing."""
 
     def __init__(self, index: Index) -> None:
@@ -293,60 +367,45 @@ class _Shown:
         return ordinal if episode is not None and episode.declared and episode.type is EpisodeType.EXPL else _FREE
 
 
-def _act_of(index: Index, call: Called | None) -> Episode | None:
-    if call is None or call.span.episode == NONE:
-        return None
-    episode = index.episodes[call.span.episode]
-    return episode if episode.declared and episode.type is EpisodeType.ACT else None
-
-
-def _used(call: Called) -> Iterator[Anchor]:
-    """What a call names: places as they stand in an argument, the rest from its text."""
-    yield from names_of("", call.arguments)
-    if call.deed.path:
-        yield from names_of("path", call.deed.path)
-
-
-def exploration(made: Iterable[Called], commits: Iterable[Commit] = (), first: int = 0) -> Exploration:
+def _exploration(made: Iterable[JudgedCall], commits: Iterable[Commit], first: int) -> Exploration:
     """What was looked at from entry `first` on, and again. `made` begins with the record: what was read before `first` was read before."""
     gone, clipped = _hidden(commits)
-    reads: Reads = {}
-    calls: Searches = {}
+    reads: dict[str, list[tuple[JudgedCall, range]]] = {}  # of each file: the calls with the lines that they gave
+    searches: dict[tuple[str, str], JudgedCall] = {}  # the newest call of a tool with these arguments
     looks = tokens = 0
-    found: list[Repetition] = []
+    again: list[Repetition] = []
     for call in made:
         for path in call.deed.changes:
             reads.pop(path, None)
-        if call.changed != "no" or not call.answered or call.span.error:
+        if call.changed != "no" or call.span.result is None or call.span.error:
             continue
         shown = lines_shown(call.text, call.deed.shows)
-        earlier = _earlier(call, shown, reads, calls)
+        before = reads.setdefault(call.deed.path, []) if call.deed.shows is not None else []
+        search = (call.span.tool, call.arguments)
+        earlier = next(
+            (
+                old
+                for old, lines in reversed(before)
+                if min(lines.stop, shown.stop) - max(lines.start, shown.start) >= SHARE * len(shown)
+            ),
+            None,
+        )
+        if call.deed.shows is None and search in searches and searches[search].digest == call.digest:
+            earlier = searches[search]
         if call.span.call[0] >= first:
             looks, tokens = looks + 1, tokens + call.result_tokens
-            if earlier is not None:
-                found.append(_repetition(call, earlier, gone))
-        if call.span.result not in clipped:  # what was never shown whole may be asked for
-            if call.deed.shows is None:
-                calls[call.span.tool, call.arguments] = call
-            else:
-                kept = reads.setdefault(call.deed.path, [])
-                kept.append((call, shown))
-                del kept[:-KEPT]
-    return Exploration(looks=looks, tokens=tokens, again=tuple(found))
+            again += [_repetition(call, earlier, gone)] if earlier is not None else []
+        if call.span.result in clipped:  # what was never shown whole may be asked for
+            continue
+        if call.deed.shows is None:
+            searches[search] = call
+        else:
+            before.append((call, shown))
+            del before[:-KEPT]
+    return Exploration(looks=looks, tokens=tokens, again=tuple(again))
 
 
-def _earlier(call: Called, shown: range, reads: Reads, calls: Searches) -> Called | None:
-    """The call that gave this before, the newest of several."""
-    if call.deed.shows is not None:
-        for old, lines in reversed(reads.get(call.deed.path, [])):
-            if min(lines.stop, shown.stop) - max(lines.start, shown.start) >= SHARE * len(shown):
-                return old
-        return None
-    old = calls.get((call.span.tool, call.arguments))
-    return old if old is not None and old.digest == call.digest else None
-
-
-def _repetition(call: Called, earlier: Called, gone: Mapping[At, int]) -> Repetition:
+def _repetition(call: JudgedCall, earlier: JudgedCall, gone: Mapping[At, int]) -> Repetition:
     since = gone.get(earlier.span.result) if earlier.span.result is not None else None
     return Repetition(
         object=call.span.object,
