@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("first", "second"):
         messages: list[dict[str, object]] = [{"role": "user", "content": f"Look through {name}."}]
-        for n in range(14):
+        for n in range(13):
             call = {
                 "id": f"c{n}",
                 "type": "function",

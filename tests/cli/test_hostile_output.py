@@ -32,6 +32,9 @@ REPLIES = [
 ]
 
 
+END = "-- the end of a command --"
+
+
 class Stage:
     """Hostile sessions, a hostile store and a folder of them, all under hostile names."""
 
@@ -182,14 +185,11 @@ def test_every_command_that_prints_a_session_is_called_with_one() -> None:
     assert CALLS.keys() <= EVERY.keys()
 
 
-@pytest.mark.parametrize(
-    "arguments", [["recall", "entry:2"], ["show"], ["sessions"], ["why", "step:1"]], ids=lambda each: each[0]
-)
-def test_a_terminal_gets_our_own_colours_and_nothing_else(arguments: list[str], stage: Stage) -> None:
-    name, *rest = arguments
-    text = on_a_terminal([name, *([stage.chat] if name != "sessions" else [stage.folder]), *rest])
-    assert "owned" in text
-    assert not acting(OWN_STYLE.sub("", text))
+def test_a_terminal_gets_our_own_colours_and_nothing_else(stage: Stage) -> None:
+    calls = (["recall", stage.chat, "entry:2"], ["show", stage.chat], ["sessions", stage.folder], ["why", stage.chat, "step:1"])
+    for text in on_a_terminal(*calls):
+        assert "owned" in text
+        assert not acting(OWN_STYLE.sub("", text))
 
 
 def test_markup_is_printed_as_it_is(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
@@ -197,32 +197,27 @@ def test_markup_is_printed_as_it_is(stage: Stage, capsys: pytest.CaptureFixture[
     assert "[bold]x[link=e]" in printed(capsys, ["show", stage.chat])
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_raw_bytes_are_exact_in_a_pipe_and_signs_on_a_terminal(kind: str, tmp_path: Path, stage: Stage) -> None:
-    text = CLASSES[kind]
-    made = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    messages = [
-        {"role": "user", "content": "Go."},
-        {"role": "assistant", "content": None, "tool_calls": [made]},
-        {"role": "tool", "tool_call_id": "c", "content": text},
-    ]
-    path = tmp_path / "s.json"
-    path.write_text(json.dumps(messages))
-    piped = subprocess.run(
-        [sys.executable, "-m", "tenure", "recall", str(path), "read:1", "--raw"], capture_output=True, check=True
-    )
-    assert piped.stdout == text.encode("utf-8", "replace" if kind != "surrogate" else "surrogatepass") or kind == "surrogate"
-    shown = on_a_terminal(["recall", str(path), "read:1", "--raw"])
-    assert not acting(OWN_STYLE.sub("", shown))
+def test_raw_bytes_are_exact_in_a_pipe_and_signs_on_a_terminal(stage: Stage, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    messages: list[dict[str, object]] = [{"role": "user", "content": "Go."}]
+    for kind, text in CLASSES.items():
+        read = {"id": kind, "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        messages += [{"role": "assistant", "content": None, "tool_calls": [read]}]
+        messages += [{"role": "tool", "tool_call_id": kind, "content": text}]
+    Path(stage.script).write_text(json.dumps(messages))
+    calls = [["recall", stage.script, f"read:{n}", "--raw"] for n in range(1, len(CLASSES) + 1)]
+    for (kind, text), arguments in zip(CLASSES.items(), calls, strict=True):
+        assert main(arguments) == 0
+        assert capfdbinary.readouterr().out == text.encode("utf-8", "replace") or kind == "surrogate"
+    for shown in on_a_terminal(*calls):
+        assert not acting(OWN_STYLE.sub("", shown))
 
 
-def on_a_terminal(arguments: list[str]) -> str:
-    """What a command writes to a terminal."""
+def on_a_terminal(*calls: list[str]) -> list[str]:
+    """What commands write to a terminal, one after another in one process."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "tenure", *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
-    ):
+    code = f"from tenure.cli.main import main\nfor each in {list(calls)!a}:\n    main(each)\n    print({END!r}, flush=True)"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)
         held = b""
         while True:
@@ -234,4 +229,6 @@ def on_a_terminal(arguments: list[str]) -> str:
                 break
             held += piece
     os.close(ours)
-    return held.decode("utf-8", "surrogateescape")
+    shown = held.decode("utf-8", "surrogateescape").split(END)
+    assert len(shown) == len(calls) + 1
+    return shown[:-1]

@@ -3,11 +3,10 @@
 import io
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TextIO, get_args
 
 import pytest
 
@@ -33,7 +32,7 @@ from tenure.agent.events import (
 )
 from tenure.cli.main import main
 from tenure.cli.options import WindowOptions
-from tenure.cli.run import EXIT
+from tenure.cli.run import EXIT, task_of
 from tenure.cli.run_screen import Teller
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.terms import Terms
@@ -169,19 +168,22 @@ def test_every_reason_has_an_exit_code_and_the_help_says_what_they_mean(capsys: 
         assert f"{code} " in said
 
 
-def test_text_that_is_piped_in_is_added_to_the_task(tmp_path: Path) -> None:
-    script = tmp_path / "script.json"
-    script.write_text('{"text": "Heard."}', encoding="utf-8")
-    command = [sys.executable, "-m", "tenure.cli.main", "run", "--json", "--model", f"scripted:{script}", "--cwd", str(tmp_path)]
-    home = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    for given, told in (
-        (["Sum up:"], "Sum up:\n\nline one\nline two"),
-        (["-"], "line one\nline two"),
-        ([], "line one\nline two"),
-    ):
-        done = subprocess.run([*command, *given], input=b"line one\nline two\n", capture_output=True, env=home, check=True)
-        events = [json.loads(line) for line in done.stdout.splitlines()]
-        assert next(event["text"] for event in events if event["event"] == "turn_started") == told
+def test_text_that_is_piped_in_is_added_to_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tmp_path / "piped.txt"
+    text.write_text("line one\nline two\n", encoding="utf-8")
+    for given, told in (("Sum up:", "Sum up:\n\nline one\nline two"), ("-", "line one\nline two"), ("", "line one\nline two")):
+        for opened in (text.open(), piped(text)):
+            with opened as file:
+                monkeypatch.setattr("sys.stdin", file)
+                assert task_of(given) == told
+
+
+def piped(path: Path) -> TextIO:
+    """A pipe that holds what a small file holds."""
+    ours, theirs = os.pipe()
+    os.write(theirs, path.read_bytes())
+    os.close(theirs)
+    return os.fdopen(ours, encoding="utf-8")
 
 
 def test_a_share_is_of_the_models_own_window() -> None:
