@@ -201,8 +201,8 @@ def test_raw_bytes_are_exact_in_a_pipe_and_signs_on_a_terminal(stage: Stage, cap
     messages: list[dict[str, object]] = [{"role": "user", "content": "Go."}]
     for kind, text in CLASSES.items():
         read = {"id": kind, "type": "function", "function": {"name": "read", "arguments": "{}"}}
-        messages += [{"role": "assistant", "content": None, "tool_calls": [read]}]
-        messages += [{"role": "tool", "tool_call_id": kind, "content": text}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": [read]})
+        messages.append({"role": "tool", "tool_call_id": kind, "content": text})
     Path(stage.script).write_text(json.dumps(messages))
     calls = [["recall", stage.script, f"read:{n}", "--raw"] for n in range(1, len(CLASSES) + 1)]
     for (kind, text), arguments in zip(CLASSES.items(), calls, strict=True):
