@@ -3,7 +3,7 @@
 import math
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordings import SMALL, audited, lines_of, made_up, worked
@@ -19,6 +19,7 @@ from tenure.testing.builders import by_words
 from tenure.testing.transcripts import transcripts
 
 POLICIES = ("cwl", "tiered", "oldest-turn")
+few = settings(max_examples=30)  # each is several replays
 
 
 @st.composite
@@ -38,6 +39,7 @@ def sums(table: Table) -> tuple[int, int, float]:
     return sum(row.tokens for row in rows), sum(row.paid for row in rows), sum(row.usd for row in rows)
 
 
+@few
 @given(recordings(), st.sampled_from([0, 3_000]))
 def test_every_table_sums_to_the_record_and_to_what_its_calls_paid(events: tuple[Event, ...], head: int) -> None:
     lines = lines_of(made_up(*events), head_tokens=head)
@@ -56,6 +58,7 @@ def test_every_table_sums_to_the_record_and_to_what_its_calls_paid(events: tuple
         assert math.isclose(usd + window.head.usd, prompts_usd, rel_tol=1e-9, abs_tol=1e-12)
 
 
+@few
 @given(recordings())
 def test_what_the_recorded_agent_took_away_itself_harms_nobody(events: tuple[Event, ...]) -> None:
     none = audited(*events).runs[0]
@@ -67,6 +70,7 @@ def test_what_the_recorded_agent_took_away_itself_harms_nobody(events: tuple[Eve
     assert {line.commit for line in watched if isinstance(line, HarmLine)} <= late
 
 
+@few
 @given(recordings())
 def test_each_run_is_the_replay_of_its_policy_watched_and_billed(events: tuple[Event, ...]) -> None:
     lines = lines_of(made_up(*events), *POLICIES)
@@ -86,6 +90,7 @@ def test_each_run_is_the_replay_of_its_policy_watched_and_billed(events: tuple[E
         assert len(harms.listed) + harms.more == sum(summary.needs.values())
 
 
+@few
 @given(recordings())
 def test_a_series_shows_the_request_of_each_call_by_kind(events: tuple[Event, ...]) -> None:
     lines = lines_of(made_up(*events), *POLICIES)
@@ -102,6 +107,7 @@ def test_a_series_shows_the_request_of_each_call_by_kind(events: tuple[Event, ..
         assert [(point.call, sum(point.tokens)) for point in run.series.points] == [(c.call, c.view_tokens) for c in calls]
 
 
+@few
 @given(recordings())
 def test_what_left_is_what_the_commits_took_and_is_told_by_kind_and_by_object(events: tuple[Event, ...]) -> None:
     lines = lines_of(made_up(*events), "tiered")
@@ -125,6 +131,7 @@ def test_what_left_is_what_the_commits_took_and_is_told_by_kind_and_by_object(ev
             assert sum(gone.tokens for gone in removal.objects) == net
 
 
+@few
 @given(recordings())
 def test_a_report_that_was_kept_is_the_same_to_the_byte(events: tuple[Event, ...]) -> None:
     report = audited(*events, policies=POLICIES)
