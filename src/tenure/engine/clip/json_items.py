@@ -7,8 +7,9 @@ What is parted in another way, or breaks off, is read one by one from there on.
 
 import json
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate, repeat
 from operator import itemgetter
 from typing import Final, Literal, cast
@@ -50,7 +51,7 @@ BROKEN_OFF: Final = -1
 _TRUNCATED: Final = "Input data was truncated"  # as msgspec says it; with other words the slower parser is asked
 _ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_OPENING: Final = frozenset("{[")
+_UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)  # ValueError: also lone surrogates and too many digits
 
 
 class Broken:
@@ -64,14 +65,11 @@ class Page:
         self.lines = lines
         self.text = "\n".join(lines)
         self.starts = list(accumulate(map((1).__add__, map(len, lines)), initial=0))
-        self._errors: list[int] | None = None
 
-    @property
+    @cached_property
     def errors(self) -> list[int]:
         """Where keys stand that tell of an error, ascending."""
-        if self._errors is None:
-            self._errors = [match.start() for match in _ERROR.finditer(self.text)]
-        return self._errors
+        return [match.start() for match in _ERROR.finditer(self.text)]
 
     def line(self, at: int) -> int:
         """The line that holds an offset."""
@@ -80,11 +78,6 @@ class Page:
     def weight(self, start: int, stop: int) -> int:
         """About how many tokens a slice weighs."""
         return weight(self.text[start:stop]) + self.line(stop - 1) - self.line(start)
-
-    def flawed(self, start: int, stop: int) -> bool:
-        """Whether a slice tells of an error."""
-        at = bisect_left(self.errors, start)
-        return at < len(self.errors) and self.errors[at] < stop
 
 
 class Items:
@@ -99,10 +92,8 @@ class Items:
         self.keys: list[str] = []  # of an object: as spelled, without quotes
         self._values: list[object] = []
         self._unread: list[
-            tuple[int, list[str]]
+            tuple[int, Sequence[str]]
         ] = []  # documents whose values were not asked for yet, and the first one's number
-        self.laid_out = False  # whether its units stand on lines of their own
-        self.named = False  # whether its items are named all together
         self.broken = False  # whether the text breaks off, or is no JSON any more, before the container ends
         self.alike = 0  # items from the first on between which the same stands,
         self.parted = False  # and whether a line break is in it
@@ -139,10 +130,9 @@ class Items:
             return [0]
         if self.alike == size:
             return range(size + 1) if self.parted else [0, size]
-        starts, ends = self.starts, self.ends
-        known = range(self.alike) if self.parted else range(min(self.alike, 1))
+        known = range(self.alike) if self.parted and self.alike else (0,)
         others = range(max(self.alike, 1), size)
-        return [*(known or (0,)), *(item for item in others if "\n" in text[ends[item - 1] : starts[item]]), size]
+        return [*known, *(item for item in others if "\n" in text[self.ends[item - 1] : self.starts[item]]), size]
 
     def add(self, start: int, value_at: int, stop: int, value: object) -> None:
         """One more item."""
@@ -153,7 +143,7 @@ class Items:
 
     def add_lines(self, starts: Sequence[int], lines: Sequence[str]) -> None:
         """More documents, each a line; their values are read when they are asked for."""
-        self._unread.append((len(self), list(lines)))
+        self._unread.append((len(self), lines))
         self._values += repeat(None, len(lines))
         self.starts += starts
         self.values_at += starts
@@ -174,57 +164,46 @@ def items_of(text: str, at: int, stop: int, path: str) -> Items:
     """The items of the container that begins at `at`; what breaks off is the last of them, up to `stop`."""
     keyed = text[at] == "{"
     items = Items("object" if keyed else "array", path)
-    closing = "}" if keyed else "]"
     position = _blank(text, at + 1)
-    if text[position : position + 1] == closing:
+    if text[position : position + 1] == ("}" if keyed else "]") or (not keyed and _fill_numbers(text, at, items)):
         return items
-    if not keyed and (numbers := _numbers(text, at, path)) is not None:
-        return numbers
-    following = _at_once(text, at, position, stop, items) if stop - at > SMALL else position
-    if following is None:
-        return items
-    position = following
-    while position < stop:
-        value_at = position
+    following = _fill_at_once(text, at, position, stop, items) if stop - at > SMALL else position
+    while following is not None and following < stop:
+        position = value_at = following
         if keyed:
             named = _key(text, position)
             if named is None:
                 break
             key, value_at = named
             items.keys.append(key)
-        found = _scan(text, value_at)
-        if found is None:
+        scanned = _scan(text, value_at)
+        if scanned is None:
             items.add(position, value_at, stop, Broken())
             break
-        items.add(position, value_at, found[1], found[0])
-        separator = _NEXT.match(text, found[1])
+        items.add(position, value_at, scanned[1], scanned[0])
+        separator = _NEXT.match(text, scanned[1])
         if separator is None:
             break
-        if separator[2]:
-            return items
-        position = separator.end()
-    items.broken = True
+        following = None if separator[2] else separator.end()
+    items.broken = following is not None
     return items
 
 
-def _numbers(text: str, at: int, path: str) -> Items | None:
+def _fill_numbers(text: str, at: int, items: Items) -> bool:
     """An array that holds numbers, booleans and null only, all at once: where there is no string, every comma parts two items."""
-    found = _scan(text, at) if _NUMBER.match(text, at + 1) else None
-    if found is None:
-        return None
-    values = cast("list[object]", found[0])
-    if not set(map(type, values)) <= {int, float, bool, type(None)}:
-        return None
-    parts = text[at + 1 : found[1] - 1].split(",")
+    scanned = _scan(text, at) if _NUMBER.match(text, at + 1) else None
+    values = cast("list[object]", scanned[0]) if scanned else []
+    if scanned is None or not set(map(type, values)) <= {int, float, bool, type(None)}:
+        return False
+    parts = text[at + 1 : scanned[1] - 1].split(",")
     stops = list(accumulate(map((1).__add__, map(len, parts)), initial=at))[1:]
     starts = [stop - len(part.lstrip()) for stop, part in zip(stops, parts, strict=True)]
     ends = [stop - len(part) + len(part.rstrip()) for stop, part in zip(stops, parts, strict=True)]
-    items = Items("array", path)
     items.fill(starts, starts, ends, [], values)
-    return items
+    return True
 
 
-def _at_once(text: str, at: int, first: int, stop: int, items: Items) -> int | None:
+def _fill_at_once(text: str, at: int, first: int, stop: int, items: Items) -> int | None:
     """Puts as many items as can be read together into `items`; where the next one begins, None after the last."""
     keyed = items.kind == "object"
     second = _second(text, first, keyed=keyed)
@@ -243,7 +222,7 @@ def _at_once(text: str, at: int, first: int, stop: int, items: Items) -> int | N
         following = starts.pop()
         alike = separator.join(units) == text[first : following - len(separator)]
         if not alike:  # a key is there twice, or separators differ
-            following = 0 if keyed or not whole else _walked(text, first, sizes, starts)
+            following = 0 if keyed or not whole else _walk(text, first, sizes, starts)
         if not following:
             return first
         values_at = list(map(int.__add__, starts, map(len, heads))) if keyed else starts.copy()
@@ -254,7 +233,7 @@ def _at_once(text: str, at: int, first: int, stop: int, items: Items) -> int | N
     return first
 
 
-def _walked(text: str, at: int, sizes: Sequence[int], starts: list[int]) -> int:
+def _walk(text: str, at: int, sizes: Sequence[int], starts: list[int]) -> int:
     """Puts right where each item starts when they are parted in several ways; where the last separator ends, 0 when it cannot be told."""
     for item, size in enumerate(sizes):
         starts[item] = at
@@ -268,8 +247,8 @@ def _walked(text: str, at: int, sizes: Sequence[int], starts: list[int]) -> int:
 def _second(text: str, first: int, *, keyed: bool) -> tuple[str, str] | None:
     """What stands between the first item and the second, and between a key and its value; None when there is no second item."""
     named = _key(text, first) if keyed else ("", first)
-    found = _scan(text, named[1]) if named else None
-    separator = _NEXT.match(text, found[1]) if found else None
+    scanned = _scan(text, named[1]) if named else None
+    separator = _NEXT.match(text, scanned[1]) if scanned else None
     if named is None or separator is None or separator[2]:
         return None
     return separator[0], text[first + len(named[0]) + 2 : named[1]] if keyed else ""
@@ -290,45 +269,32 @@ def _taken(source: str, *, keyed: bool) -> tuple[list[str], list[str], list[obje
     """Keys, slices and values of a container's items."""
     try:
         raw = source.encode()
-        if keyed:
-            members = _OBJECT.decode(raw)
-            held = cast("dict[str, object]", _decoded(source, raw))
-            return list(members), list(map(str, members.values(), repeat("utf-8"))), list(held.values())
-        slices = _ARRAY.decode(raw)
-        values = cast("list[object]", _decoded(source, raw))
-    except (
-        msgspec.DecodeError,
-        ValueError,
-        RecursionError,
-    ):  # UnicodeEncodeError, JSONDecodeError and too many digits are ValueErrors
+        slices = _OBJECT.decode(raw) if keyed else _ARRAY.decode(raw)
+        values = _decoded(source, raw)
+    except _UNREADABLE:
         return None
-    return [], list(map(str, slices, repeat("utf-8"))), values
+    if isinstance(slices, dict):
+        return list(slices), list(map(str, slices.values(), repeat("utf-8"))), list(cast("dict[str, object]", values).values())
+    return [], list(map(str, slices, repeat("utf-8"))), cast("list[object]", values)
 
 
 def _scan(text: str, at: int) -> tuple[object, int] | None:
     """The value at an offset and where it ends; None where there is none."""
-    try:
-        return _STRICT.raw_decode(text, at)
-    except (json.JSONDecodeError, RecursionError):
-        return None
-    except ValueError:  # an integer of more than 4,300 digits
-        return _scan_leniently(text, at)
-
-
-def _scan_leniently(text: str, at: int) -> tuple[object, int] | None:
-    try:
-        return _LENIENT.raw_decode(text, at)
-    except (ValueError, RecursionError):
-        return None
+    for decoder in (_STRICT, _LENIENT):
+        try:
+            return decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            return None
+        except ValueError:  # an integer of more than 4,300 digits
+            continue
+    return None
 
 
 def _key(text: str, at: int) -> tuple[str, int] | None:
     """The key at an offset as it is spelled, and where its value begins."""
-    if text[at : at + 1] != '"':
-        return None
-    found = _scan(text, at)
-    colon = found and _COLON.match(text, found[1])
-    return (text[at + 1 : found[1] - 1], colon.end()) if found and colon and colon.end() < len(text) else None
+    scanned = _scan(text, at) if text[at : at + 1] == '"' else None
+    colon = scanned and _COLON.match(text, scanned[1])
+    return (text[at + 1 : scanned[1] - 1], colon.end()) if scanned and colon and colon.end() < len(text) else None
 
 
 def spelled_as(key: str) -> object:
@@ -371,22 +337,19 @@ def documents_of(page: Page) -> Items | None:
                 at = _blank(text, documents.ends[-1])
                 continue
         stop = _whole(text, at) if at == start else None
-        if stop == BROKEN_OFF:
+        scanned = None if stop == BROKEN_OFF else (None, stop) if stop else _scan(text, at)
+        if scanned is None:
             break
-        found = (None, stop) if stop else _scan(text, at)
-        if found is None:
-            break
-        documents.add(at, at, found[1], found[0])
-        at = _blank(text, found[1])
+        documents.add(at, at, scanned[1], scanned[0])
+        at = _blank(text, scanned[1])
     if at >= len(text):
         return documents
-    rest = len(text) - at
     broken = _breaks_off(text, at) if text[at] in "{[" else None
     if broken is not None and len(text) - broken <= TAIL_SHARE * len(text):
         documents.add(at, at, len(text), Broken())
         documents.broken = True
         return documents
-    short = rest <= TAIL_SHARE * len(text) and len(page.lines) - page.line(at) <= TAIL_LINES
+    short = len(text) - at <= TAIL_SHARE * len(text) and len(page.lines) - page.line(at) <= TAIL_LINES
     return documents if documents.ends and short else None
 
 
@@ -397,9 +360,9 @@ def _add_lines(page: Page, first: int, documents: Items) -> int:
         return first + 1
     try:
         slices = _ARRAY.decode(f"[{','.join(lines)}]".encode())
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except _UNREADABLE:
         return first + TOGETHER
-    if list(map(str, slices, repeat("utf-8"))) != list(lines) or not _OPENING.issuperset(map(itemgetter(0), lines)):
+    if list(map(str, slices, repeat("utf-8"))) != list(lines) or not set(map(itemgetter(0), lines)) <= {"{", "["}:
         return first + TOGETHER
     documents.add_lines(page.starts[first : first + len(lines)], lines)
     return first + len(lines)
@@ -419,8 +382,8 @@ def _values(sources: Sequence[str]) -> list[object]:
         whole = f"[{','.join(sources)}]"
         return cast("list[object]", _decoded(whole, whole.encode()))
     except (ValueError, RecursionError):
-        found = [_scan(source, 0) for source in sources]
-        return [Broken() if each is None else each[0] for each in found]
+        scanned = [_scan(source, 0) for source in sources]
+        return [Broken() if each is None else each[0] for each in scanned]
 
 
 def _whole(text: str, at: int) -> int | None:

@@ -1,10 +1,11 @@
 """Many paths in few words: by folder, counts exact."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ ABREAST: Final = 4  # folders with their counts on a line
 FEWEST_PARTS: Final = 4  # of a folder that are shown alone
 DEEPEST: Final = 32  # folders of a path that are told apart
 HEAD: Final = 6 + NOTE  # estimated tokens of the words beside a folder's name
+_SEPARATOR: Final = re.compile(r"[/\\]")
 
 
 class PathList(Struct, frozen=True, kw_only=True, gc=False):
@@ -109,15 +111,11 @@ class Names:
         top = _Branch("")
         for folder, files, hits in self._sums:
             branch = top
-            at = 0
             branch.files += files
             branch.hits += hits
-            for _ in range(DEEPEST):
-                ends = [end for sign in "/\\" if (end := folder.find(sign, at) + 1)]
-                if not ends:
-                    break
-                at = min(ends)
-                branch = branch.below.setdefault(folder[:at], _Branch(folder[:at]))
+            for separator in islice(_SEPARATOR.finditer(folder), DEEPEST):
+                path = folder[: separator.end()]
+                branch = branch.below.setdefault(path, _Branch(path))
                 branch.files += files
                 branch.hits += hits
             branch.own_files += files
