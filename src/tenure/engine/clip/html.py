@@ -10,6 +10,7 @@ pattern, once what holds no words is dropped; what is no whole tag is words.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from html import unescape
 from itertools import islice, pairwise
 from typing import Final, Literal
@@ -38,8 +39,10 @@ _TEMPLATED: Final = re.compile(r"\{%|\{\{|<%|<\?php|<\?=|\{#if|v-for=|\*ngIf")
 
 # Elements that hold no words to read; nesting of the same name inside is counted only for svg, as browsers do.
 _SILENT: Final = ("script", "style", "svg", "noscript", "template", "iframe", "object", "canvas", "math", "audio", "video")
-_SILENT_OPEN: Final = re.compile(rf"<(?:((?i:{'|'.join(_SILENT)}))(?=[\s/>])|(!--)|(!\[(?i:CDATA)\[)|([!?]))")
-_SILENT_CLOSE: Final = {name: re.compile(rf"</{name}[^>]{{0,64}}>", re.IGNORECASE) for name in _SILENT}
+_SILENT_OPEN: Final = re.compile(rf"<((?i:{'|'.join(_SILENT)})(?=[\s/>])|!--|!\[(?i:CDATA)\[|[!?])")
+_CLOSE: Final = {name: re.compile(rf"</{name}[^>]{{0,64}}>", re.IGNORECASE) for name in _SILENT} | {
+    "!--": re.compile("-->"), "![cdata[": re.compile("]]>"),
+}  # fmt: skip
 # A tag ends at the next `>` outside quotes; one that has `<` in it is none. So each attempt stops at the next `<`: linear.
 _TAG: Final = re.compile(r"""<(/?)([a-zA-Z][a-zA-Z0-9:-]{0,100})((?:[^"'<>]++|"[^"<]*+"|'[^'<]*+')*+)>""")
 _HUGE_REFERENCE: Final = re.compile(r"&#(?:\d{8,}|[xX][0-9a-fA-F]{7,});?")
@@ -61,63 +64,56 @@ _MAIN: Final = frozenset({"main", "article"})
 _ROLES: Final = frozenset({"navigation", "contentinfo", "banner", "search", "menu", "menubar"})
 _MAIN_OPEN: Final = re.compile(r"""<(?:(?i:main|article)[\s>]|[a-zA-Z]{1,10}\s[^<>]{0,200}?role=["']?main|[hH]1[\s>])""")
 _HEADING_OPEN: Final = re.compile(r"<[hH][1-3][\s>]")
-_COUNTED: Final = (
-    ("paragraph", "p"),
-    ("list item", "li"),
-    ("table row", "tr"),
-    ("code block", "pre"),
-    ("division", "div"),
-    ("link", "a"),
-)
+_COUNTED: Final = {"paragraph": "p", "list item": "li", "table row": "tr", "code block": "pre", "division": "div", "link": "a"}
 _VOID: Final = frozenset("br hr img input meta link area base col embed source track wbr param".split())
 _HEARD: Final = {tag: tag for tag in (*_BLOCKS, "br", "img", "a", "meta", "code")} | {
     "title": "x-title"
-}  # others are no more than their words
-
-
-_Place = Literal["navigation", "main", "outside"]
+}  # others are but their words
+_NAMES: Final = {
+    "title": "title", "heading": "heading", "text": "paragraph", "item": "list item", "row": "table row", "code": "code block",
+}  # fmt: skip
+_PLURALS: Final = {"canvas": "canvases", "math": "formulas"}
 
 
 class _Block(Struct, frozen=True, gc=False):
     """A paragraph, heading, item, row or code block of the page, as it will be shown."""
 
-    kind: str  # "title", "heading", "text", "item", "row" or "code"
+    kind: str  # of `_NAMES`
     text: str
-    level: int = 0  # of a heading
-
-
-class Html:
-    """The text of a web page."""
+    level: int  # of a heading
+    place: Literal["navigation", "main", "outside"]
 
     @property
-    def name(self) -> str:
-        """As the marker prints it."""
-        return "web page"
+    def names_the_page(self) -> bool:
+        """Whether it is the title or a main heading."""
+        return self.kind == "title" or (self.kind == "heading" and self.level == 1)
 
-    def fits(self, lines: Sequence[str]) -> bool:
-        """Whether a page or a feed begins here, and no template of one. A file read with line numbers begins with a number."""
-        start = _start(lines)
-        if start is None:
-            return False
-        return sum(len(_TEMPLATED.findall(line)) for line in lines[start : start + 2_000] if "<script" not in line) < TEMPLATE
+    @property
+    def is_content(self) -> bool:
+        """Whether it is more than a title or heading."""
+        return self.kind not in ("title", "heading")
 
-    def shaped(self, lines: Sequence[str], room: int, count: Count) -> Shaped | None:
-        """The page's text in at most `room` tokens; None when it is no page, or has hardly any text."""
-        start = _start(lines)
-        if start is None or room < LEAST:
-            return None
-        page = _Page(_SURROGATE.sub("\ufffd", "\n".join(lines[start:])))
-        if sum(weight(block.text) for block in page.blocks) < LEAST:
-            return None
-        pieces = fitted(lines, room, count, page.pieces)
-        if pieces is None:
-            return None
-        left = (
-            ""
-            if pieces == page.pieces(len(page.source) * 4 + room)
-            else "; title, headings and the first paragraphs of each section go first"
-        )
-        return Shaped(pieces=pieces, why=f"the page's text, without markup and navigation{left}")
+
+def fits(lines: Sequence[str]) -> bool:
+    """Whether a page or a feed begins here, and no template of one. A file read with line numbers begins with a number."""
+    start = _start(lines)
+    if start is None:
+        return False
+    return sum(len(_TEMPLATED.findall(line)) for line in lines[start : start + 2_000] if "<script" not in line) < TEMPLATE
+
+
+def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
+    """The page's text in at most `room` tokens; None when it is no page, or has hardly any text."""
+    start = _start(lines)
+    if start is None or room < LEAST:
+        return None
+    page = _Page(_SURROGATE.sub("\ufffd", "\n".join(lines[start:])))
+    if sum(weight(block.text) for block in page.blocks) < LEAST:
+        return None
+    pieces = fitted(lines, room, count, page.pieces)
+    whole = pieces == page.pieces(len(page.source) * 4 + room)
+    left = "" if whole else "; title, headings and the first paragraphs of each section go first"
+    return Shaped(pieces=pieces, why=f"the page's text, without markup and navigation{left}") if pieces else None
 
 
 def _start(lines: Sequence[str]) -> int | None:
@@ -136,150 +132,119 @@ class _Page:
     def __init__(self, source: str) -> None:
         self.source = source
         self._dropped: Counter[str] = Counter()
-        reader = _Reader()
+        reader = _PageReader()
         self._unread = _read(reader, "".join(_spoken(source, self._dropped)))
-        blocks = reader.finished()
-        characters = Counter[_Place]()
-        for block, place in blocks:
-            characters[place] += len(block.text)
-        kept: set[_Place] = {"main", "outside"}
+        blocks = reader.blocks
+        characters = Counter[str]()
+        for block in blocks:
+            characters[block.place] += len(block.text)
+        kept = {"main", "outside"}
         if characters["navigation"] > NAVIGATED * (characters["main"] + characters["outside"]):
             kept.add("navigation")
         if characters["main"] > MAIN * characters["outside"]:
             kept.discard("outside")
-        self.blocks = _distinct([block for block, place in blocks if place in kept or _names_the_page(block)])
-        self._dropped["paragraph outside the main part"] = sum(
-            place == "outside" and place not in kept and not _names_the_page(block) for block, place in blocks
-        )
+        self.blocks = _distinct(block for block in blocks if block.place in kept or block.names_the_page)
+        self._outside = sum(block.place == "outside" and "outside" not in kept and not block.names_the_page for block in blocks)
         self._links = 0 if "navigation" in kept else reader.navigation_links
 
     def pieces(self, budget: int) -> tuple[Piece, ...]:
         """The page in about so many tokens of estimated weight; empty when nothing fits."""
-        left = budget - weight(self._summary())
-        chosen: set[int] = set()
-        for at in self._order():
-            cost = (
-                weight(self.blocks[at].text)
-                + NOTE * (self.blocks[at].text.count("\n") + 1)
-                + (0 if at - 1 in chosen or at + 1 in chosen else GAP_ABOUT)
-            )
+        blocks = self.blocks
+        left = budget - weight(self._summary)
+        chosen: dict[int, str] = {}
+        for at in self._order:
+            cost = weight(blocks[at].text) + NOTE * (blocks[at].text.count("\n") + 1)
+            cost += 0 if at - 1 in chosen or at + 1 in chosen else GAP_ABOUT
             if cost <= left:
-                chosen.add(at)
+                chosen[at] = blocks[at].text
                 left -= cost
             elif left < GAP_ABOUT:
                 break
-        first = next((at for at, block in enumerate(self.blocks) if block.kind not in ("title", "heading")), -1)
-        cut: dict[int, str] = {}
+        first = next((at for at, block in enumerate(blocks) if block.is_content), -1)
         if first >= 0 and first not in chosen and left > LEAST:
             size = (left - GAP_ABOUT) * 5 // 2
-            text = self.blocks[first].text
-            cut[first] = f"{text[:size]}… (the first {size:,} of {len(text):,} characters)"
-        if not chosen and not cut:
-            return ()
-        return (Note("\n".join((self._summary(), *self._lines(sorted(chosen | set(cut)), cut))), left_out=True),)
+            text = blocks[first].text
+            chosen[first] = f"{text[:size]}… (the first {size:,} of {len(text):,} characters)"
+        return (Note("\n".join((self._summary, *self._lines(chosen))), left_out=True),) if chosen else ()
 
-    def _lines(self, chosen: Sequence[int], cut: Mapping[int, str]) -> Iterator[str]:
-        blocks = self.blocks
-        before = -1
-        for at in chosen:
-            if at > before + 1:
-                yield self._gap(before + 1, at)
-            yield cut.get(
-                at, blocks[at].text
-            )  # blank lines would cost some ten tokens each, with what stands before each line of a note
-            before = at
-        if before + 1 < len(blocks):
-            yield self._gap(before + 1, len(blocks))
+    def _lines(self, chosen: Mapping[int, str]) -> Iterator[str]:
+        """No blank lines: they would cost some ten tokens each, with what stands before each line of a note."""
+        for before, at in pairwise((-1, *sorted(chosen), len(self.blocks))):
+            if left_out := self.blocks[before + 1 : at]:
+                kinds = Counter(_NAMES[block.kind] for block in left_out)
+                characters = sum(len(block.text) for block in left_out)
+                yield f"… {', '.join(plural(n, name) for name, n in kinds.items())} left out ({characters:,} characters)"
+            if at in chosen:
+                yield chosen[at]
 
-    def _gap(self, first: int, stop: int) -> str:
-        kinds = Counter(_NAMES[block.kind] for block in self.blocks[first:stop])
-        characters = sum(len(block.text) for block in self.blocks[first:stop])
-        return f"… {', '.join(plural(n, name) for name, n in kinds.items())} left out ({characters:,} characters)"
-
-    def _order(self) -> Iterator[int]:
+    @cached_property
+    def _order(self) -> list[int]:
         """Title and main headings, the first block of each section, then the page from its start."""
         blocks = self.blocks
-        yield from (at for at, block in enumerate(blocks) if _names_the_page(block))
-        content = next((at for at, block in enumerate(blocks) if block.kind not in ("title", "heading")), len(blocks))
-        yield from range(content, min(content + 3, len(blocks)))
-        yield from (at for at, block in enumerate(blocks) if block.kind == "heading" and block.level <= 3)
-        yield from (
-            at for at, (before, block) in enumerate(pairwise(blocks), 1) if before.kind == "heading" and block.kind != "heading"
+        content = next((at for at, block in enumerate(blocks) if block.is_content), len(blocks))
+        order = (
+            *(at for at, block in enumerate(blocks) if block.names_the_page),
+            *range(content, min(content + 3, len(blocks))),
+            *(at for at, block in enumerate(blocks) if block.kind == "heading" and block.level <= 3),
+            *(
+                at
+                for at, (before, block) in enumerate(pairwise(blocks), 1)
+                if before.kind == "heading" and block.kind != "heading"
+            ),
+            *range(len(blocks)),
         )
-        yield from range(len(blocks))
+        return list(order)
 
+    @cached_property
     def _summary(self) -> str:
-        parts = [plural(n, name, _PLURALS.get(name, "")) for name, n in self._dropped.items() if n]
+        parts = [plural(n, name, _PLURALS.get(name, "")) for name, n in self._dropped.items()]
+        if self._outside:
+            parts.append(f"{plural(self._outside, 'paragraph')} outside the main part")
         if self._links:
             parts.append(f"navigation with {plural(self._links, 'link')}")
         dropped = f"; dropped: {', '.join(parts)}" if parts else ""
-        dropped += f"; {self._unread}" if self._unread else ""
-        return f"(text of a page of {len(self.source):,} characters{dropped})"
+        unread = f"; {self._unread}" if self._unread else ""
+        return f"(text of a page of {len(self.source):,} characters{dropped}{unread})"
 
 
-_NAMES: Final = {
-    "title": "title",
-    "heading": "heading",
-    "text": "paragraph",
-    "item": "list item",
-    "row": "table row",
-    "code": "code block",
-}
-_PLURALS: Final = {
-    "paragraph outside the main part": "paragraphs outside the main part",
-    "canvas": "canvases",
-    "math": "formulas",
-}
-
-
-# Dropping what holds no words
-
-
-def _spoken(source: str, dropped: Counter[str]) -> Iterator[str]:
-    """What stands between silent elements, comments and declarations; one that never ends goes to the end of the page."""
-    at = 0
-    endless: set[str] = set()  # what was searched to the end in vain; it cannot be found further on
-    while (match := _SILENT_OPEN.search(source, at)) is not None:
-        yield source[at : match.start()]
-        name = (match[1] or "").lower()
-        if name:
-            closed = None if name in endless else _SILENT_CLOSE[name].search(source, match.end())
-            at = closed.end() if closed else _after(source, ">", match.end())
-            if closed is None:
-                endless.add(name)
-            else:
-                dropped[name] += 1
-        elif match[2]:
-            stop = -1 if "--" in endless else source.find("-->", match.end())
-            if stop < 0:
-                endless.add("--")
-            at = stop + 3 if stop >= 0 else _after(source, ">", match.end())
-        elif match[3]:
-            stop = -1 if "]]" in endless else source.find("]]>", match.end())
-            if stop < 0:
-                endless.add("]]")
-            at = match.end() if stop < 0 else stop + 3
-            if stop >= 0:
-                yield from _spoken_once(source[match.end() : stop], dropped)
-        else:
-            at = _after(source, ">", match.end())
-    yield source[at:]
-
-
-def _spoken_once(content: str, dropped: Counter[str]) -> Iterator[str]:
-    """The words of a CDATA section, which may be markup itself, but holds no other section."""
-    yield from _spoken(content.replace("<![CDATA[", ""), dropped)
-
-
-def _after(source: str, sign: str, at: int) -> int:
-    stop = source.find(sign, at)
-    return stop + 1 if stop >= 0 else len(source)
+def _distinct(blocks: Iterable[_Block]) -> list[_Block]:
+    """Without paragraphs and items that the page repeats word for word: menus for phones, cards in several sizes."""
+    texts: set[str] = set()
+    kept: list[_Block] = []
+    for block in blocks:
+        if block.kind not in ("text", "item", "title"):
+            kept.append(block)
+        elif block.text not in texts:
+            texts.add(block.text)
+            kept.append(block)
+    return kept
 
 
 # Reading
 
 
-def _read(reader: "_Reader", source: str) -> str:
+def _spoken(source: str, dropped: Counter[str]) -> Iterator[str]:
+    """What stands between elements without words, comments and declarations; one that never ends is left out up to the next `>`."""
+    at = 0
+    endless: set[str] = set()  # what was searched to the end in vain; it cannot be found further on
+    while (match := _SILENT_OPEN.search(source, at)) is not None:
+        yield source[at : match.start()]
+        kind = match[1].lower()
+        closed = _CLOSE[kind].search(source, match.end()) if kind in _CLOSE and kind not in endless else None
+        if closed is None:
+            endless.add(kind)
+            stop = source.find(">", match.end()) + 1 or len(source)
+            at = match.end() if kind == "![cdata[" else stop
+            continue
+        at = closed.end()
+        if kind == "![cdata[":  # may be markup itself, but holds no other section
+            yield from _spoken(source[match.end() : closed.start()].replace("<![CDATA[", ""), dropped)
+        elif kind != "!--":
+            dropped[kind] += 1
+    yield source[at:]
+
+
+def _read(reader: "_PageReader", source: str) -> str:
     """Lets the reader read the page; of a large one its beginning, what says that it is the main part, and what follows further headings.
 
     What it passed over is said in words, with the counts of what these stretches hold.
@@ -288,10 +253,11 @@ def _read(reader: "_Reader", source: str) -> str:
         source = _HUGE_REFERENCE.sub("\ufffd", source)
     if len(source) <= CLOSE:
         reader.feed(source)
+        reader.leave()
         return ""
-    main = next((found.start() for found in _MAIN_OPEN.finditer(source)), 0)
+    main = next((match.start() for match in _MAIN_OPEN.finditer(source)), 0)
     stretches = [(0, CLOSE)] if main < CLOSE // 2 else [(0, CLOSE // 4), (main, main + CLOSE * 3 // 4)]
-    headings = (found.start() for found in _HEADING_OPEN.finditer(source, stretches[-1][1] - SECTION))
+    headings = (match.start() for match in _HEADING_OPEN.finditer(source, stretches[-1][1] - SECTION))
     stretches += [(at, at + SECTION) for at in islice(headings, SECTIONS)]
     unread: list[str] = []
     end = 0
@@ -307,15 +273,17 @@ def _read(reader: "_Reader", source: str) -> str:
     unread.append(source[end:])
     reader.leave()
     rest = "".join(unread).lower()
-    held = [plural(n, word) for word, tag in _COUNTED if (n := rest.count(f"<{tag}>") + rest.count(f"<{tag} "))]
-    return f"{len(rest):,} characters of its source were passed over{', with ' if held else ''}{', '.join(held)}"
+    counts = {word: rest.count(f"<{tag}>") + rest.count(f"<{tag} ") for word, tag in _COUNTED.items()}
+    held = ", ".join(plural(n, word) for word, n in counts.items() if n)
+    return f"{len(rest):,} characters of its source were passed over{', with ' if held else ''}{held}"
 
 
-class _Reader:
+class _PageReader:
     """Blocks in the order of the page, each with where it stands."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[_Block, _Place]] = []
+        self.blocks: list[_Block] = []
+        self.navigation_links = 0
         self._words: list[str] = []
         self._cells: list[str] | None = None
         self._kind = "text"
@@ -326,29 +294,20 @@ class _Reader:
         self._main = 0
         self._titled = False  # whether the page has its title: in a feed, others follow
         self._link: tuple[str, int] | None = None  # a URL, and where among the words its text begins
-        self.navigation_links = 0
-
-    def finished(self) -> list[tuple[_Block, _Place]]:
-        """All blocks."""
-        self._end_row()
-        self._end()
-        return self._blocks
 
     def feed(self, text: str) -> None:
         """More of the page, cut where no tag is cut."""
         parts = _TAG.split(text)
-        self._words.append(_decoded(parts[0]))
+        self._words.append(unescape(parts[0]))
         for slash, spelled, rest, words in zip(parts[1::4], parts[2::4], parts[3::4], parts[4::4], strict=True):
-            tag = _HEARD.get(spelled)
-            if tag is None and (low := spelled.lower()) != spelled:
-                tag = _HEARD.get(low)
+            tag = _HEARD.get(spelled) or _HEARD.get(spelled.lower())
             if tag is not None:
                 if slash:
                     self._close(tag)
                 else:
                     self._open(tag, rest)
             if words:
-                self._words.append(_decoded(words) if "&" in words else words)
+                self._words.append(unescape(words))
 
     def leave(self) -> None:
         """What follows in the page is passed over."""
@@ -368,7 +327,7 @@ class _Reader:
         elif tag == "a":
             self._begin_link(_attributes(rest).get("href", ""))
         elif tag == "meta":
-            self._described(_attributes(rest))
+            self._describe(_attributes(rest))
         elif tag == "code":
             if not self._code:
                 self._words.append("`")
@@ -408,13 +367,7 @@ class _Reader:
             if _spaced(self._words):
                 self._end_cell()  # which an end tag would have done
             self._words = []
-        if (tag in _NAVIGATION and not (tag == "aside" and self._main)) or role in _ROLES:
-            self._navigation.append(tag)
-        elif self._navigation and tag == self._navigation[-1]:
-            self._navigation.append(tag)  # so that its own end is not taken for that of the navigation around it
-        self._main += tag in _MAIN
-        if tag in _MAIN or tag == "h1":
-            self._navigation.clear()  # an end tag was forgotten: what says it is the page is not navigation
+        self._begin_place(tag, role)
         if tag in _HEADINGS:
             self._kind, self._level = "heading", _HEADINGS[tag]
         elif tag == "x-title":
@@ -424,17 +377,24 @@ class _Reader:
             self._kind = "item"
         elif tag in ("ul", "ol"):
             self._lists += 1
-        elif tag == "pre":
+        elif tag in ("pre", "tr", "table"):
             self._end_row()
-            self._code += 1
-            self._kind = "code"
-        elif tag == "tr":
-            self._end_row()
-            self._cells = []
-        elif tag == "table":
-            self._end_row()
+            if tag == "pre":
+                self._code += 1
+                self._kind = "code"
+            self._cells = [] if tag == "tr" else self._cells
         elif tag == "p" and self._kind != "item":
             self._kind = "text"
+
+    def _begin_place(self, tag: str, role: str) -> None:
+        """Whether navigation or the main part begins."""
+        if (tag in _NAVIGATION and not (tag == "aside" and self._main)) or role in _ROLES:
+            self._navigation.append(tag)
+        elif self._navigation and tag == self._navigation[-1]:
+            self._navigation.append(tag)  # so that its own end is not taken for that of the navigation around it
+        self._main += tag in _MAIN
+        if tag in _MAIN or tag == "h1":
+            self._navigation.clear()  # an end tag was forgotten: what says it is the page is not navigation
 
     def _begin_link(self, url: str) -> None:
         self._end_link()
@@ -453,7 +413,7 @@ class _Reader:
             before, after = " " * text.startswith(" "), " " * text.endswith(" ")
             self._words[start:] = [f"{before}[{words}]({url}){after}" if words != url else text]
 
-    def _described(self, attributes: Mapping[str, str]) -> None:
+    def _describe(self, attributes: Mapping[str, str]) -> None:
         words = _spaced(attributes.get("content", ""))
         if words and attributes.get("name", "").lower() == "description":
             self._end()
@@ -461,57 +421,45 @@ class _Reader:
 
     def _end_cell(self) -> None:
         self._end_link()
-        if self._cells is not None and len(self._cells) < CELLS:
-            self._cells.append(_spaced(self._words).replace("|", "\\|"))
-        elif self._cells is None:
+        if self._cells is None:
             return
+        if len(self._cells) < CELLS:
+            self._cells.append(_spaced(self._words).replace("|", "\\|"))
         self._words = []
 
     def _end_row(self) -> None:
-        if self._cells is not None:
-            if self._words and _spaced(self._words):
-                self._end_cell()
-            cells, self._cells = self._cells, None
-            self._words = []
-            if any(cells):
-                self._add("row", f"| {' | '.join(cells)} |" if len(cells) > 1 else cells[0])
+        if self._cells is None:
+            return
+        if _spaced(self._words):
+            self._end_cell()
+        cells, self._cells = self._cells, None
+        self._words = []
+        if any(cells):
+            self._add("row", f"| {' | '.join(cells)} |" if len(cells) > 1 else cells[0])
 
     def _end(self) -> None:
         if self._cells is not None and not self._code:
             return
         self._end_link()
+        words, self._words = self._words, []
         if self._code:
-            code = "".join(self._words).strip("\n").rstrip()
-            self._words = []
+            code = "".join(words).strip("\n").rstrip()
+            fence = "````" if "```" in code else "```"
             if code.strip():
-                fence = "````" if "```" in code else "```"
                 self._add("code", f"{fence}\n{code}\n{fence}")
             return
-        words = _spaced(self._words)
-        self._words = []
-        if not words:
+        text = _spaced(words)
+        if not text:
             return
-        match self._kind:
-            case "heading":
-                self._add("heading", f"{'#' * self._level} {words}")
-                self._kind = "text"
-            case "title":
-                self._add("title", f"Title: {words}")
-                self._kind = "text"
-            case "item":
-                self._add("item", f"{'  ' * min(max(self._lists - 1, 0), 6)}- {words}")
-                self._kind = "text"
-            case _:
-                self._add("text", words)
+        kind = self._kind if self._kind in ("heading", "title", "item") else "text"
+        indent = "  " * min(max(self._lists - 1, 0), 6)
+        before = {"heading": f"{'#' * self._level} ", "title": "Title: ", "item": f"{indent}- ", "text": ""}[kind]
+        self._add(kind, f"{before}{text}")
+        self._kind = "text" if kind != "text" else self._kind
 
     def _add(self, kind: str, text: str) -> None:
-        place: _Place = "navigation" if self._navigation else "main" if self._main else "outside"
-        self._blocks.append((_Block(kind, text, self._level if kind == "heading" else 0), place))
-
-
-def _decoded(words: str) -> str:
-    """Words with their references resolved."""
-    return unescape(words) if "&" in words else words
+        place = "navigation" if self._navigation else "main" if self._main else "outside"
+        self.blocks.append(_Block(kind, text, self._level if kind == "heading" else 0, place))
 
 
 def _attributes(rest: str) -> dict[str, str]:
@@ -521,24 +469,3 @@ def _attributes(rest: str) -> dict[str, str]:
 
 def _spaced(words: Iterable[str]) -> str:
     return _BLANKS.sub(" ", "".join(words)).strip()
-
-
-def _names_the_page(block: _Block) -> bool:
-    return block.kind == "title" or (block.kind == "heading" and block.level == 1)
-
-
-def _distinct(blocks: Sequence[_Block]) -> list[_Block]:
-    """Without paragraphs and items that the page repeats word for word: menus for phones, cards in several sizes."""
-    seen: set[str] = set()
-    kept: list[_Block] = []
-    for block in blocks:
-        if block.kind in ("text", "item", "title"):
-            if block.text in seen:
-                continue
-            seen.add(block.text)
-        kept.append(block)
-    return kept
-
-
-_S = Html()
-fits, choose = _S.fits, _S.shaped
