@@ -7,7 +7,7 @@ https://www.gnu.org/software/bash/manual/bash.html, sections 3.1 to 3.6; https:/
 """
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -46,12 +46,14 @@ _EXPANSIONS: Final = frozenset(
     "simple_expansion expansion arithmetic_expansion command_substitution process_substitution".split()
 )
 _ENDS: Final = frozenset("\n ; & && || ;; ;& ;;& ( )".split(" "))
+_PIPES: Final = frozenset({"|", "|&"})
 _KEYWORDS: Final = frozenset("! if then elif else while until do { fi done } case esac".split())
 _BEGINS: Final = frozenset("! if while until { case (".split())
 _CLOSERS: Final = frozenset("} fi done esac )".split())
 _CASE_ENDS: Final = frozenset(";; ;& ;;&".split())
 _NEVER_PROGRAMS: Final = _KEYWORDS | {"for", "select", "function", "[[", "in"}
 _REDIRECTS: Final = frozenset("< > >> << <<- <<< <> <& >& >| &> &>> <&- >&-".split())
+_APART: Final = _ENDS | _PIPES | _REDIRECTS  # what may touch a keyword
 _TESTS: Final = frozenset("= == != ! ]".split())  # signs that are words of `[`
 _TOUCHING: Final = frozenset("< > ( ) && || ;".split())  # signs that end a word of `[[`
 
@@ -118,12 +120,20 @@ class _Odd(Exception):
     """The tree is not what bash would read."""
 
 
-class _Item(NamedTuple):
-    """A word (no sign), a sign, or a pattern of a case; `joined`: it touches the item before."""
+class _Token(NamedTuple):
+    """A sign, a pattern of a case, or a word (no sign) of as many nodes as touch each other; `joined`: it touches the token before."""
 
     sign: str
-    node: "Node | None"
+    nodes: "list[Node]"
     joined: bool
+
+    @property
+    def kind(self) -> str:
+        """Of the first node."""
+        return self.nodes[0].type if self.nodes else ""
+
+
+_LINE_END: Final = _Token("\n", [], joined=False)
 
 
 class _Spelling:
@@ -194,8 +204,9 @@ class _Reader:
         text = self._of(node)
         return node.start_byte + len(text) - len(text.lstrip(" \t\n"))
 
-    def _items(self, nodes: Sequence["Node"], at: int, end: int) -> Iterator[_Item]:
+    def _tokens(self, nodes: Sequence["Node"], at: int, end: int) -> list[_Token]:
         """Signs and words in their order, every character between `at` and `end` accounted for."""
+        tokens: list[_Token] = []
         stack = [(node, False) for node in reversed(nodes)]
         while stack:
             node, in_pattern = stack.pop()
@@ -203,35 +214,32 @@ class _Reader:
             if (kind in ("compound_statement", "test_command") and children[0].type == "((") or kind == "c_style_for_statement":
                 self.unknown.append("arithmetic")
                 self._inner_commands(node)
-                yield from self._between(at, node.start_byte)
+                self._gap(tokens, at, node.start_byte)
                 at = node.end_byte
-                yield _Item(";", None, joined=False)
+                tokens.append(_Token(";", [], joined=False))
             elif kind in _STRUCTURE:
                 stack += [(child, False) for child in reversed(children)]
             elif kind == "function_definition":  # its body counts as run, and so does whatever calls it
                 self.unknown.append("a function")
-                yield from self._between(at, node.start_byte)
+                self._gap(tokens, at, node.start_byte)
                 body = node.child_by_field_name("body")
                 at = body.start_byte if body else node.end_byte
-                yield _Item("\n", None, joined=False)
+                tokens.append(_LINE_END)
                 stack += [(child, False) for child in reversed(children) if child.start_byte >= at]
             elif kind in ("case_statement", "case_item"):
                 closing = next((n for n, child in enumerate(children) if child.type in ("in", ")")), 0)
-                stack += [
-                    (child, 0 < n <= closing or (kind == "case_item" and n <= closing)) for n, child in enumerate(children)
-                ][::-1]
+                first = 0 if kind == "case_item" else 1
+                stack += [(child, first <= n <= closing) for n, child in enumerate(children)][::-1]
             elif kind == "comment":
-                yield from self._between(at, node.start_byte)
+                self._gap(tokens, at, node.start_byte)
                 if node.start_byte and self._text[node.start_byte - 1] not in " \t\n;&|()":
                     raise _Odd("something that is no comment")
                 at = node.end_byte
-            elif kind == "heredoc_body":
-                continue
             elif kind == "heredoc_end":
                 at = node.end_byte
-                yield _Item("\n", None, joined=False)
-            else:
-                gap = yield from self._between(at, node.start_byte)
+                tokens.append(_LINE_END)
+            elif kind != "heredoc_body":
+                joined = not self._gap(tokens, at, node.start_byte)
                 at = node.end_byte
                 sign = "pattern" if in_pattern else "" if node.is_named else kind
                 around = self._text[node.start_byte - 1] + self._text[at : at + 1]
@@ -239,11 +247,15 @@ class _Reader:
                     raise _Odd("a case")
                 if sign and not in_pattern and self._of(node) != kind:
                     raise _Odd("something that is no word")
-                yield _Item(sign, node, joined=not gap)
-        yield from self._between(at, end)
+                if joined and not sign and tokens and not tokens[-1].sign:
+                    tokens[-1].nodes.append(node)
+                else:
+                    tokens.append(_Token(sign, [node], joined))
+        self._gap(tokens, at, end)
+        return tokens
 
-    def _between(self, start: int, end: int) -> Generator[_Item, None, bool]:
-        """What stands between two nodes: blanks only. Whether it is any is returned."""
+    def _gap(self, tokens: list[_Token], start: int, end: int) -> bool:
+        """What stands between two nodes: blanks only, and whether it is any. A line's end is a token."""
         gap = self._text[start:end]
         if not _GAP.fullmatch(gap):
             raise _Odd("something that is no word")
@@ -251,71 +263,61 @@ class _Reader:
         if gap and not blanks:
             raise _Odd("a line that goes on within a word")
         if "\n" in blanks:
-            yield _Item("\n", None, joined=False)
+            tokens.append(_LINE_END)
         return bool(blanks)
 
     def _commands(self, nodes: Sequence["Node"], at: int, end: int) -> None:
         """Note the commands below some nodes, which take up the script from `at` to `end`."""
-        items = [*self._items(nodes, at, end), _Item("\n", None, joined=False)]
+        tokens = [*self._tokens(nodes, at, end), _LINE_END]
         draft = _Draft()
         closes = False  # whether what comes last is the end of several commands
         is_closed = False  # whether a compound command has ended, and only redirections may follow
         place = 0
-        while place < len(items):
-            sign, node, joined = items[place]
-            is_structural = sign in _ENDS or sign in _KEYWORDS or sign in ("|", "|&")
-            is_redirect = sign in _REDIRECTS or (node is not None and node.type == "file_descriptor")
+        while place < len(tokens):
+            token = tokens[place]
+            sign = token.sign
+            is_structural = sign in _ENDS or sign in _KEYWORDS or sign in _PIPES
+            is_redirect = sign in _REDIRECTS or token.kind == "file_descriptor"
             if is_closed and sign != "pattern" and not is_redirect and (not is_structural or sign in _BEGINS):
                 raise _Odd("something behind the end of a command")
             is_closed = sign in _CLOSERS if is_structural else is_closed
             if sign == "pattern":
-                if node is not None and node.is_named:
-                    self._word([node])
+                if token.nodes[0].is_named:
+                    self._word(token.nodes)
             elif draft.test == "[[":
-                place = self._condition(items, place, draft)
+                self._condition(tokens, place, draft)
                 is_closed = not draft.test
-                continue
             elif sign == "":
-                place = self._operand(items, place, draft)
-                continue
+                self._operand(tokens, place, draft)
             elif draft.test:
-                if sign not in _TESTS or joined:
+                if sign not in _TESTS or token.joined:
                     raise _Odd("a sign in a test")
                 draft.words.append(Word(text=sign))
                 draft.test = "" if sign == "]" else draft.test
             elif sign in _REDIRECTS:
-                place = self._redirect(items, place, draft)
-                continue
+                place += self._redirect(tokens, place, draft)
             elif sign == "(" and draft.is_begun:
                 raise _Odd("a bracket behind a word")
-            elif sign in _CASE_ENDS and not (node and node.parent and node.parent.type == "case_item"):
+            elif sign in _CASE_ENDS and not any(node.parent and node.parent.type == "case_item" for node in token.nodes):
                 raise _Odd("the end of a case that never began")
-            elif sign in _ENDS or sign in ("|", "|&"):
+            elif sign in _ENDS or sign in _PIPES:
                 closes = self._end(draft) if sign != "\n" or draft.is_begun else closes
                 closes = closes or sign in "()"
-                if sign in ("|", "|&", "||"):
+                if sign in _PIPES or sign == "||":
                     self.feeding.update(range(0 if closes else len(self.commands) - 1, len(self.commands)))
                 draft = _Draft()
             elif sign in _KEYWORDS:
-                if draft.words or draft.assignments or self._touches(items, place):
+                if draft.words or draft.assignments or _touches(tokens, place):
                     raise _Odd("a keyword behind a word")
                 if draft.redirects:
                     self._end(draft)
                     draft = _Draft()
-            elif sign in ("((", "))", "`", "$", "$(") or self._touches(items, place):
+            elif sign in ("((", "))", "`", "$", "$(") or _touches(tokens, place):
                 raise _Odd("something that is no word")
             else:  # `for`, `in`, `[`, `export` and the like
                 draft.words.append(Word(text=sign))
                 draft.test = sign if sign in ("[", "[[") else ""
             place += 1
-
-    def _touches(self, items: Sequence[_Item], place: int) -> bool:
-        """Whether a keyword is not a word of its own."""
-        before, after = items[place - 1 : place], items[place + 1 : place + 2]
-        return any(
-            joined and not (other.sign in _ENDS or other.sign in _REDIRECTS or other.sign in ("|", "|&"))
-            for other, joined in [(each, items[place].joined) for each in before] + [(each, each.joined) for each in after]
-        ) or (items[place].sign in ("{", "!") and bool(after) and after[0].joined)
 
     def _end(self, draft: "_Draft") -> bool:
         """Note a command; whether it is none of its own, but the end of several."""
@@ -327,98 +329,72 @@ class _Reader:
             )
         return not draft.words
 
-    def _operand(self, items: Sequence[_Item], place: int, draft: "_Draft") -> int:
-        """Take a word, of as many nodes as touch each other; where it goes on is returned."""
-        node = items[place].node
-        assert node is not None
-        behind = items[place + 1] if place + 1 < len(items) else None
-        if node.type == "file_descriptor":
-            if (
-                not self._of(node).isdigit()
-                or behind is None
-                or not behind.joined
-                or behind.sign not in _REDIRECTS
-                or (items[place].joined and not items[place - 1].sign)
-            ):
+    def _operand(self, tokens: Sequence[_Token], place: int, draft: "_Draft") -> None:
+        """Take a word: an assignment, a number before a redirection, or a word of the command."""
+        token, after = tokens[place], tokens[place + 1]
+        if token.kind == "file_descriptor":
+            is_alone = len(token.nodes) == 1 and self._of(token.nodes[0]).isdigit()
+            if not (is_alone and after.joined and after.sign in _REDIRECTS):
                 raise _Odd("a number that is no descriptor")
-            return place + 1
-        if node.type == "variable_assignment" and not draft.words:
-            if (
-                behind is not None
-                and behind.joined
-                and not (behind.sign in _ENDS or behind.sign in _REDIRECTS or behind.sign == "|")
-            ):
+        elif token.kind == "variable_assignment" and not draft.words:
+            if len(token.nodes) > 1 or (after.joined and after.sign not in _APART - {"|&"}):
                 raise _Odd("a value that goes on")
-            draft.assignments.append(self._assignment(node))
-            return place + 1
-        nodes = [node]
-        place += 1
-        while items[place].sign == "" and items[place].joined:
-            following = items[place].node
-            assert following is not None
-            nodes.append(following)
-            place += 1
-        word = self._word(nodes)
-        if items[place].joined and (items[place].sign in "({[" or items[place].sign in _KEYWORDS):
-            raise _Odd("a bracket behind a word")
-        if items[place].joined and items[place].sign in _REDIRECTS and re.fullmatch(r"\d+|\{\w+\}", word.text):
-            if items[place].sign.startswith("&") or word.quoted:
-                raise _Odd("a descriptor that was not read as one")
-            return place
-        if not draft.words and word.text == "coproc":
+            draft.assignments.append(self._assignment(token.nodes[0]))
+        elif (word := self._whole_word(token, after)) is None:
+            pass
+        elif not draft.words and word.text == "coproc":
             self.unknown.append("a command in the background that others speak to")
-            return place
-        if not draft.words and word.plain and not word.quoted and word.text in _NEVER_PROGRAMS:
+        elif not draft.words and word.plain and not word.quoted and word.text in _NEVER_PROGRAMS:
             raise _Odd("a keyword where none can stand")
-        draft.words.append(word)
-        return place
+        else:
+            draft.words.append(word)
 
-    def _condition(self, items: Sequence[_Item], place: int, draft: "_Draft") -> int:
+    def _whole_word(self, token: _Token, after: _Token) -> Word | None:
+        """A word before another token; None for a number or a name that is a descriptor."""
+        word = self._word(token.nodes)
+        if after.joined and (after.sign in "({[" or after.sign in _KEYWORDS):
+            raise _Odd("a bracket behind a word")
+        if not (after.joined and after.sign in _REDIRECTS and re.fullmatch(r"\d+|\{\w+\}", word.text)):
+            return word
+        if after.sign.startswith("&") or word.quoted:
+            raise _Odd("a descriptor that was not read as one")
+        return None
+
+    def _condition(self, tokens: Sequence[_Token], place: int, draft: "_Draft") -> None:
         """Take the next of the words of `[[ … ]]`, in which signs are words."""
-        sign, _, joined = items[place]
+        sign, nodes, joined = tokens[place]
         if sign == "":
-            nodes: list[Node] = []
-            while items[place].sign == "" and (not nodes or items[place].joined):
-                node = items[place].node
-                assert node is not None
-                nodes.append(node)
-                place += 1
             draft.words.append(self._word(nodes))
-            return place
-        if place + 1 == len(items):
+            return
+        if place + 1 == len(tokens):
             raise _Odd("something in it is never closed")
-        touching = (joined and sign not in _TOUCHING and items[place - 1].sign not in _TOUCHING) or (
-            sign not in _TOUCHING and items[place + 1].joined and items[place + 1].sign not in (*_TOUCHING, *_ENDS, "|")
-        )
-        if touching:
+        after = tokens[place + 1]
+        if sign not in _TOUCHING and (
+            (joined and tokens[place - 1].sign not in _TOUCHING) or (after.joined and after.sign not in (*_TOUCHING, *_ENDS, "|"))
+        ):
             raise _Odd("a sign in a test")
         if sign == "]]":
             draft.test = ""
         elif sign != "\n":
             draft.words += [Word(text=each) for each in (sign if sign in ("&&", "||") else (sign,))]
-        return place + 1
 
-    def _redirect(self, items: Sequence[_Item], place: int, draft: "_Draft") -> int:
-        sign, node, _ = items[place]
-        assert node is not None
+    def _redirect(self, tokens: Sequence[_Token], place: int, draft: "_Draft") -> int:
+        """Take a redirection; how many further tokens are its target."""
+        sign, nodes, _ = tokens[place]
+        target = tokens[place + 1]
         if sign.endswith("&-"):
             draft.redirects.append(Redirect(sign=sign[:2], target=Word(text="-")))
-            if items[place + 1].joined and not items[place + 1].sign:
+            if target.joined and not target.sign:
                 raise _Odd("a descriptor that was not read as one")
-            return place + 1
+            return 0
         if sign in ("<<", "<<-"):
-            draft.redirects.append(self._document(node, sign))
-            return place + 2
-        target = _Draft()
-        if items[place + 1].sign:
+            draft.redirects.append(self._document(nodes[0], sign))
+            return 1
+        if target.sign or target.kind in ("file_descriptor", "variable_assignment"):
             raise _Odd("something that is no word")
-        place += 1
-        if (following := items[place].node) is None or following.type in ("file_descriptor", "variable_assignment"):
-            raise _Odd("something that is no word")
-        target.words.append(Word(text=""))
-        place = self._operand(items, place, target)
-        draft.redirects.append(Redirect(sign=sign, target=target.words[-1]))
-        return place
+        word = self._whole_word(target, tokens[place + 2]) or Word(text="")
+        draft.redirects.append(Redirect(sign=sign, target=word))
+        return 1
 
     def _document(self, sign_node: "Node", sign: str) -> Redirect:
         """A here-document: its body where nothing in it is expanded; what it runs is noted."""
@@ -467,13 +443,13 @@ class _Reader:
             raise _Odd("a variable that is no name")
         values: list[Word] = []
         if value and value[0].type == "array":
-            for item in self._items(value[0].children[1:-1], value[0].start_byte + 1, value[0].end_byte - 1):
-                if item.sign == "\n":
+            for token in self._tokens(value[0].children[1:-1], value[0].start_byte + 1, value[0].end_byte - 1):
+                if token.sign == "\n":
                     continue
-                if item.sign or (item.joined and values) or item.node is None:
+                if token.sign or len(token.nodes) > 1 or (token.joined and values):
                     raise _Odd("a list")
-                values.append(self._word([item.node]))
-                if self._of(item.node).startswith("[") and "=" in values[-1].text:  # a subscript is worked out
+                values.append(self._word(token.nodes))
+                if self._of(token.nodes[0]).startswith("[") and "=" in values[-1].text:  # a subscript is worked out
                     self.unknown.append("a list with subscripts")
             word = Word(text=" ".join(word.text for word in values), plain=False)
         else:
@@ -686,6 +662,13 @@ class _Reader:
                 stack += each.children
         if len(self.commands) == first and re.search(r"`|[$<>]\(", self._of(node)):
             raise _Odd("a command in an expansion that cannot be read")
+
+
+def _touches(tokens: Sequence[_Token], place: int) -> bool:
+    """Whether a keyword is not a word of its own."""
+    token, after = tokens[place], [each for each in tokens[place + 1 : place + 2] if each.joined]
+    before = tokens[place - 1 : place] if token.joined else ()
+    return any(each.sign not in _APART for each in [*before, *after]) or (token.sign in ("{", "!") and bool(after))
 
 
 class _Draft:
