@@ -23,7 +23,7 @@ from tenure.agent.scratch import Scratch
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Snapshots
 from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, found
-from tenure.agent.tools.servers.config import configured
+from tenure.agent.tools.servers.server import configured
 from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.tool import Limits, Tool
 from tenure.agent.tools.toolbox import Toolbox, toolbox

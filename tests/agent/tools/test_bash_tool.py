@@ -9,7 +9,7 @@ import pytest
 from calling import at_once, called, cut_off_after, here, listening, refused, stopped_after, told, workspace
 
 from tenure.agent.tools.bash import Bash
-from tenure.agent.tools.environment import scrubbed
+from tenure.agent.tools.child import scrubbed
 
 BASH = Bash()
 

@@ -6,7 +6,7 @@ from calling import told, workspace
 
 from tenure.agent.approval import Act, Grants, Mode, Verdict, verdict
 from tenure.agent.tools.change import approval
-from tenure.agent.tools.environment import for_command
+from tenure.agent.tools.child import for_command
 from tenure.agent.tools.glob import Glob
 from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.ls import Ls

@@ -18,12 +18,10 @@ from msgspec.structs import replace
 
 from tenure.agent.approval import Act
 from tenure.agent.tools.servers import server
-from tenure.agent.tools.servers.config import ServerConfig, configured
-from tenure.agent.tools.servers.schema import taken
-from tenure.agent.tools.servers.server import LOG_BYTES
+from tenure.agent.tools.servers.server import LOG_BYTES, ServerConfig, configured
 from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.servers.streams import piped, too_large
-from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, tool_name
+from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, taken, tool_name
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.engine.record.tools import ToolKind
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from tenure.agent.approval import Act, Approval, Grants, Mode, verdict
 from tenure.agent.tools import edit, grep, ls
+from tenure.agent.tools.read import COUNTED_BYTES
 from tenure.agent.tools.servers.tool import tool_name
 from tenure.agent.tools.tool import Limits
 from tenure.agent.tools.toolbox import toolbox
-from tenure.agent.tools.window import COUNTED_BYTES
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.tools import DELIMITER, RECALL
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.agent.tools.files import Encoding
-from tenure.agent.tools.window import Frame, LineWindow, window
+from tenure.agent.tools.read import Frame, LineWindow, window
 
 TEXTS = st.lists(st.sampled_from([b"\n", b"a", b"bc", b"\r\n", b"x" * 30, "é".encode()]), max_size=60).map(b"".join)
 

@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
-from tenure.agent.tools.child import Child, Remainder
-from tenure.agent.tools.environment import for_command
+from tenure.agent.tools.child import Child, Remainder, for_command
 from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
 from tenure.agent.tools.shell.judge import judged
 from tenure.agent.tools.tool import End, Here, Limits, Outcome, ended

@@ -10,9 +10,8 @@ from msgspec import Meta, Struct
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import near
-from tenure.agent.tools.glob import Globs, depth_of, folder_of, globs, is_wanted, looks_below, newest
+from tenure.agent.tools.glob import Globs, SearchEnd, depth_of, folder_of, globs, is_wanted, looks_below, newest, searched
 from tenure.agent.tools.ls import one_line
-from tenure.agent.tools.ripgrep import SearchEnd, searched
 from tenure.agent.tools.tool import Here, Limits, Outcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tenure.agent.tools.servers.config import ServerConfig
-from tenure.agent.tools.servers.server import Server
+from tenure.agent.tools.servers.server import Server, ServerConfig
 from tenure.agent.tools.servers.streams import NAMED
 from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
 from tenure.engine.record.visible import visible

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from tenure.agent.approval import Act, Approval
 from tenure.agent.secrets import may_be_secret
-from tenure.agent.tools.shell.below import Below, below, widened
+from tenure.agent.tools.shell.disk import Below, below, unsafe_setting, widened
 from tenure.agent.tools.shell.effects import (
     OPAQUE,
     Asks,
@@ -34,7 +34,6 @@ from tenure.agent.tools.shell.effects import (
 )
 from tenure.agent.tools.shell.programs import effects
 from tenure.agent.tools.shell.reader import parsed
-from tenure.agent.tools.shell.repository import unsafe_setting
 from tenure.agent.tools.shell.script import PROCESS, Command, Redirect, Word
 from tenure.agent.tools.shell.variables import Bindings, is_harmless, is_public, sounds_secret
 from tenure.agent.workspace import Workspace
