@@ -63,11 +63,9 @@ class Bash(ArgumentTool[BashArguments]):
         return self._walls.means is not Means.NONE and self._walls.sandbox is None
 
     def _needs(self, given: BashArguments, workspace: Workspace) -> Approval | None:
-        """Agreement, unless the command only looks."""
         return judged(given.command, workspace, path=os.environ.get("PATH", ""))
 
     async def _run(self, given: BashArguments, here: Here) -> Outcome:
-        """The command's output, how it ended and how long it took."""
         workspace, command = here.workspace, given.command
         wall = self._walls.around(here.reach, workspace, here.environment)
         if "\0" in command or not command.strip():

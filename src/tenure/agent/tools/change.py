@@ -57,7 +57,6 @@ def difference(before: str, after: str, shown: str) -> str:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines both begin with."""
     count = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -269,7 +269,6 @@ def _places(found: Sequence[int], count: int) -> str:
 
 
 def _excerpt(rows: Sequence[str], first: int, count: int) -> str:
-    """Lines of the file as `read` shows them."""
     shown = rows[first - 1 : first - 1 + min(count, _SHOWN)]
     more = f"\n[{count - _SHOWN} more lines]" if count > _SHOWN else ""
     return (

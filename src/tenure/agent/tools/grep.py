@@ -177,7 +177,6 @@ class _Grep:
         return lines, total + (f", of which {rest:,} are not shown" if rest > 0 else "")
 
     def _named(self, paths: Iterable[str]) -> str:
-        """The first of some files, by name."""
         names = sorted(set(paths))
         return ", ".join(map(self._shown, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
 

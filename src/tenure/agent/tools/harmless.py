@@ -71,7 +71,6 @@ class Cleaner:
         return (self._told() + self._line + self._held).encode("utf-8", "replace") + self._undecoded()
 
     def _shown(self, whole: str, newline: str) -> Iterator[str]:
-        """Lines as they are given; those that are no text are only counted."""
         lines = whole.split("\n")
         for n, line in enumerate(map(_written, lines)):
             end = "\n" if n < len(lines) - 1 else newline

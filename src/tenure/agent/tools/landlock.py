@@ -159,7 +159,6 @@ def _grant(libc: ctypes.CDLL, ruleset: int, path: str, access: int) -> None:
 
 
 def _filter(libc: ctypes.CDLL, program: bytes) -> None:
-    """Put a seccomp program in force."""
     held = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
     if libc.prctl(22, 2, header, 0, 0):

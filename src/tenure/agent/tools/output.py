@@ -101,7 +101,6 @@ class Output:
         return f"{_ended(_plain(head)[0])}{note}\n{_plain(tail)[0]}"
 
     def _kept(self, left: tuple[int, int]) -> Spill | None:
-        """The output as a spill; None where there is no file."""
         held = self._file.keep() if self._file is not None else None
         if held is not None:
             digest, size, lines = held
@@ -223,7 +222,6 @@ def _plain(raw: bytes | bytearray) -> tuple[str, bool]:
 
 
 def _ended(text: str) -> str:
-    """The text with an end of line, where it has any."""
     return text if not text or text.endswith("\n") else text + "\n"
 
 

@@ -128,7 +128,6 @@ def _nothing(name: str, given: ReadArguments, part: LineWindow, here: Here) -> O
 
 
 def _notes(part: LineWindow, encoding: Encoding, size: int) -> Iterator[str]:
-    """What a reader must know beside the lines."""
     first, last = part.lines[0].n, part.lines[-1].n
     if part.total is None:
         yield f"lines {first} to {last} of a file of {size:,} bytes" + (f"; go on with offset={last + 1}." if last != -1 else ".")

@@ -201,7 +201,6 @@ def _by_landlock(inner: Sequence[str], wall: Wall, status: int) -> Iterator[str]
 
 
 def _works(bwrap: str) -> bool:
-    """Whether a wall for a look can be built."""
     means = Means.BUBBLEWRAP if bwrap else Means.LANDLOCK
     wall = Wall(means=means, folder=Path("/"), writable=(), hidden=(), looking=True)
     with closing(start(["/bin/sh", "-c", ":"], wall, {"PATH": str(Path(bwrap).parent)} if bwrap else {})) as begun:
@@ -246,7 +245,6 @@ def _untracked(folder: Path) -> Iterator[Path]:
 
 
 def _kept(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Folders for temporary files, and caches."""
     yield from map(Path, _TEMPORARY)
     yield from (home / place for place in CACHES)
     for name in _FOLDERS:

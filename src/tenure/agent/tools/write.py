@@ -82,7 +82,6 @@ def _before(path: Path, workspace: Workspace) -> TextFile | None:
 
 
 def _data(content: str, before: TextFile | None, shown: str) -> tuple[bytes, str]:
-    """The bytes to write, and what is to be said of them."""
     if before is None:
         return content.encode(), ""
     new = structs.replace(before, text=content)

@@ -278,7 +278,6 @@ async def _listed(client: "Client") -> "tuple[Tool, ...]":
 
 
 def _why(error: BaseException) -> str:
-    """The first cause of an error, in a line."""
     while isinstance(error, BaseExceptionGroup):
         error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
     if isinstance(error, ModuleNotFoundError):

@@ -78,7 +78,6 @@ async def started(
 
 
 def _left_out(server: Server) -> Iterable[str]:
-    """What is said of tools that are none."""
     if server.left_out:
         named = "; ".join(f"{visible(name)} ({visible(why)})" for name, why in list(server.left_out.items())[:NAMED])
         more = f" and {len(server.left_out) - NAMED} more" if len(server.left_out) > NAMED else ""

@@ -140,7 +140,6 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def _shortened(name: str, told_by: str) -> str:
-    """The name with a mark of its own at the end."""
     mark = sha256(told_by.encode("utf-8", "replace")).hexdigest()[:6]
     return f"{name[: LONGEST_NAME - 7]}_{mark}"
 
@@ -167,7 +166,6 @@ def _arguments(text: str) -> dict[str, Json] | None:
 
 
 def _outcome(result: "CallToolResult", here: Here) -> Outcome:
-    """An answer as a result: its texts, and its images where they can be shown."""
     texts: list[str] = []
     media: list[Source] = []
     for block in result.content:

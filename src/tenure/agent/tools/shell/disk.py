@@ -155,7 +155,6 @@ def _git_folder(folder: Path) -> Path | None:
 
 
 def _configs(place: Path) -> Iterator[Path]:
-    """The files with settings of a repository and of those within it."""
     common = place / "commondir"
     base = place / _text(common).strip() if common.is_file() else place
     yield base / "config"

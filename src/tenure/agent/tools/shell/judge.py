@@ -269,7 +269,6 @@ class _Judge:
             self._tellers.add(self._count)
 
     def _write(self, target: Word) -> None:
-        """Judge a change of what a word names."""
         literal = target.text
         if target.plain and literal in _NOWHERE:
             return
@@ -343,7 +342,6 @@ class _Judge:
         return Path(os.path.realpath(written.parent)) / written.name if written.name != ".." else Path(os.path.realpath(written))
 
     def _paths(self, text: str) -> list[Path]:
-        """What a path that is written may lead to."""
         if self._folders is None and not text.startswith(("/", "~")):
             self._add(Act.OUTSIDE, "in which folder it works can only be told when it runs")
             return []
@@ -363,12 +361,10 @@ class _Judge:
             return []
 
     def _texts(self, effect: Reads | Expects) -> Sequence[str] | None:
-        """What the word of an effect may be; None when that depends on what commands print."""
         texts = self._bindings.texts(effect.target)
         return [effect.target.text] if texts is None and effect.target.glob else texts
 
     def _read(self, effect: Reads) -> None:
-        """Judge a look: at keys it is none that is free."""
         word, texts = effect.target, self._texts(effect)
         if texts is None:
             self._secret(word)
@@ -423,7 +419,6 @@ class _Judge:
             self._add(Act.COMMAND, f"a link below {shown} leads elsewhere: {visible(has.leaves.name)!r}")
 
     def _expect(self, effect: Expects) -> None:
-        """Judge a word that must not become an option, or several words."""
         texts, shown = self._texts(effect), visible(effect.target.text)[:40]
         if texts is None:
             self._later.append((self._count, effect, self._bindings))
@@ -439,7 +434,6 @@ class _Judge:
         )
 
     def _repository(self, folder: Word | None) -> None:
-        """Judge what the settings of a repository make git do."""
         places = self._places(folder.text) if folder is not None else self._folders
         if places is None:
             self._add(Act.COMMAND, "which repository it looks at can only be told when it runs")

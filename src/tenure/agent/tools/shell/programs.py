@@ -242,7 +242,6 @@ def _file(name: str, word: Word) -> Effects:
 
 
 def _wrapper(name: str) -> Rule:
-    """A program that runs another one."""
     before = 1 if name == "timeout" else 0  # words before the other program
     known = grammar(f"{_WRAPPERS[name]} TEXT")
 
@@ -347,7 +346,6 @@ def _dd(rest: Sequence[Word]) -> Effects:
 
 
 def _net(rest: Sequence[Word]) -> Effects:
-    """The network, and what curl and wget are told to write."""
     return (Asks(reason="it speaks to the network"), *_outputs(rest))
 
 

@@ -467,7 +467,6 @@ class _Reader:
         return spelling.word()
 
     def _spell(self, spelling: _Spelling, node: "Node") -> None:
-        """Add a node to a word."""
         text, kind, start, end = self._of(node), node.type, node.start_byte, node.end_byte
         if kind in _EXPANSIONS:
             self._expansion(spelling, node, quoted=False)
@@ -602,7 +601,6 @@ class _Reader:
             self._variable(spelling, name or (special if len(special) == 1 else ""), quoted=quoted)
 
     def _variable(self, spelling: _Spelling, name: str, *, quoted: bool) -> None:
-        """A variable's value; of no name: what a script makes of one."""
         if name in self._known:
             spelling.text += self._known[name]
         elif name in ("#", "?", "$", "!") or (name and self._is_number(name)):
@@ -644,7 +642,6 @@ class _Reader:
             spelling.unknown(OUTPUT, loose=not quoted)
 
     def _inner(self, text: str) -> None:
-        """Read another text as a script, whose finds are this one's."""
         inner = _Reader(text, self._known, self._depth)
         inner.commands, inner.odd, inner.unknown, inner.variables = self.commands, self.odd, self.unknown, self.variables
         inner.feeding = self.feeding
