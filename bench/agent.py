@@ -22,7 +22,7 @@ from tenure.agent.events import Committed, Requested
 from tenure.agent.opening import opened
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis.reply import Delta, ReplyCall, WholeReply
@@ -47,10 +47,10 @@ class Reading:
         """Nobody's leave."""
         return None
 
-    async def run(self, arguments: str, _here: Here, /) -> Outcome:
+    async def run(self, arguments: str, _here: Here, /) -> ToolOutcome:
         """A text of a usual size."""
         size = (hash(arguments) % 900 + 200) * 4
-        return Outcome(text=f"{arguments}\n" + (WORDS * (size // len(WORDS) + 1))[:size])
+        return ToolOutcome(text=f"{arguments}\n" + (WORDS * (size // len(WORDS) + 1))[:size])
 
 
 class AtOnce:

@@ -26,7 +26,7 @@ from tenure.agent.settings import Settings, World
 from tenure.agent.tools.bash import Bash
 from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.read import Read
-from tenure.agent.tools.tool import Here, Outcome, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolOutcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import dump
@@ -87,10 +87,10 @@ class Looking:
         """Nobody's leave."""
         return None
 
-    async def run(self, _arguments: str, _here: Here, /) -> Outcome:
+    async def run(self, _arguments: str, _here: Here, /) -> ToolOutcome:
         """The next text."""
         self._n += 1
-        return Outcome(text=self._text.result(self._n))
+        return ToolOutcome(text=self._text.result(self._n))
 
 
 class Timed:
@@ -105,7 +105,7 @@ class Timed:
         """What the tool says."""
         return self._tool.needs(arguments, workspace)
 
-    async def run(self, arguments: str, here: Here, /) -> Outcome:
+    async def run(self, arguments: str, here: Here, /) -> ToolOutcome:
         """What the tool gives."""
         began = time.perf_counter()
         try:

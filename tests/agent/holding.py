@@ -10,7 +10,7 @@ from tenure.agent.approval import Answer, Mode
 from tenure.agent.events import ApprovalAsked, Event, TurnDone
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
-from tenure.agent.tools.tool import Limits
+from tenure.agent.tools.tool import ToolLimits
 from tenure.engine.record.entry import Entry
 from tenure.models.scripted import Playing, Script, ScriptedSpeaker
 from tenure.store.records import PART
@@ -18,7 +18,7 @@ from tenure.testing.script import Broken, Call, Fault, Reply
 from tenure.testing.store import MemoryStore
 
 E = TypeVar("E")
-LIMITS = {Limits().search_s, Limits().command_s, Limits().command_most_s}  # how long a tool may take: never up
+LIMITS = {ToolLimits().search_s, ToolLimits().command_s, ToolLimits().command_most_s}  # how long a tool may take: never up
 Turn = Reply | Fault | Broken
 
 

@@ -9,13 +9,13 @@ from holding import Outside, call, folder, heard, of, open_agent, results, says
 
 from tenure.agent import opening
 from tenure.agent.events import Noticed
-from tenure.agent.tools.tool import Limits
+from tenure.agent.tools.tool import ToolLimits
 
 WIRE = Path(__file__).with_name("tools") / "wire_server.py"
 
 
 def test_tools_of_a_slow_server_are_offered_and_called_once_it_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "Limits", partial(Limits, server_start_s=0.1))
+    monkeypatch.setattr(opening, "ToolLimits", partial(ToolLimits, server_start_s=0.1))
     gate, servers = tmp_path / "gate", tmp_path / "servers.json"
     entry = {"command": sys.executable, "args": [str(WIRE)], "env": {"GATE": str(gate)}}
     servers.write_text(json.dumps({"mcpServers": {"wire": entry}}))

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from tenure.agent.tools.sandbox import Reach
+from tenure.agent.tools.sandbox import CommandReach
 from tenure.engine.record.episodes import Episode, EpisodeType
 
 
@@ -151,12 +151,12 @@ class Permissions:
             return Verdict.RUN, approval
         return Verdict.ASK, asked
 
-    def reach(self, approval: Approval | None, answer: Answer | None = None) -> Reach:
+    def reach(self, approval: Approval | None, answer: Answer | None = None) -> CommandReach:
         """How far an allowed call may act: outside the workspace only if that was the question or the answer, or is the mode."""
         if approval is None:
-            return Reach.LOOK
+            return CommandReach.LOOK
         free = self._outside or self.mode is Mode.ALL or approval.act is Act.OUTSIDE or answer is Answer.OUTSIDE
-        return Reach.ANYWHERE if free else Reach.WORKSPACE
+        return CommandReach.ANYWHERE if free else CommandReach.WORKSPACE
 
     def trusts(self, approval: Approval) -> bool:
         """Whether a call runs unasked only because it can be undone: a command in the mode that allows all, which nobody agreed to."""

@@ -20,8 +20,8 @@ from tenure.agent.breaker import Breaker, Deed, note
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event, Noticed
 from tenure.agent.recorder import VIRTUAL, Done, Recorder
 from tenure.agent.snapshots import Snapshots
-from tenure.agent.tools.sandbox import Reach
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.sandbox import CommandReach
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.tools.toolbox import Toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import load
@@ -164,7 +164,10 @@ class CallRunner:
         """What the person says who agrees, or what stands in for a call that may not run."""
         if self._stop.is_set():
             return self._not_done(made, NOT_BEGUN)
-        walled = getattr(self._toolbox.find(made.tool), "walled", False) and self._permissions.reach(approval) is Reach.WORKSPACE
+        walled = (
+            getattr(self._toolbox.find(made.tool), "walled", False)
+            and self._permissions.reach(approval) is CommandReach.WORKSPACE
+        )
         approval = replace(approval, walled=walled)
         self._say(ApprovalAsked(call=made.call_id, approval=approval))
         if self._alone:
@@ -188,12 +191,12 @@ class CallRunner:
     def _begin(self, made: ReplyCall) -> None:
         self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
 
-    async def _done(self, made: ReplyCall, reach: Reach = Reach.LOOK, *, cut: bool = False) -> Done:
+    async def _done(self, made: ReplyCall, reach: CommandReach = CommandReach.LOOK, *, cut: bool = False) -> Done:
         """One call, run to its result."""
         if made.broken:
-            return self._recorder.outcome(made, Outcome(text=_broken(made, cut=cut), error=True))
+            return self._recorder.outcome(made, ToolOutcome(text=_broken(made, cut=cut), error=True))
         if self._stop.is_set():
-            return self._recorder.outcome(made, Outcome(text=NOT_BEGUN, error=True), outcome="interrupted")
+            return self._recorder.outcome(made, ToolOutcome(text=NOT_BEGUN, error=True), outcome="interrupted")
         if made.tool in VIRTUAL:
             return self._recorder.virtual(made)
         began = self._seconds()
@@ -202,7 +205,7 @@ class CallRunner:
         outcome = "interrupted" if self._stop.is_set() else "done"
         return self._recorder.outcome(made, came, outcome=outcome, seconds=took_s)
 
-    async def _ran(self, made: ReplyCall, reach: Reach) -> Outcome:
+    async def _ran(self, made: ReplyCall, reach: CommandReach) -> ToolOutcome:
         here = dataclasses.replace(self._here(made.call_id), reach=reach)
         running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, here))
         stopped = asyncio.ensure_future(self._stop.wait())
@@ -223,7 +226,7 @@ class CallRunner:
 
     def _not_done(self, made: ReplyCall, text: str) -> Done:
         outcome = "interrupted" if text in (NOT_BEGUN, NOT_REACHED) else "declined"
-        return self._recorder.outcome(made, Outcome(text=text, error=True), outcome=outcome)
+        return self._recorder.outcome(made, ToolOutcome(text=text, error=True), outcome=outcome)
 
 
 def _named(made: ReplyCall, workspace: Workspace) -> tuple[Path, ...]:

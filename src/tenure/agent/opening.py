@@ -25,7 +25,7 @@ from tenure.agent.snapshots import Snapshots
 from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, found
 from tenure.agent.tools.servers.server import configured
 from tenure.agent.tools.servers.start import Servers, started
-from tenure.agent.tools.tool import Limits, Tool
+from tenure.agent.tools.tool import Tool, ToolLimits
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis import APIS
@@ -350,7 +350,7 @@ async def _servers(settings: Settings, world: World, folder: Path, scratch: Path
         raise InputError(str(settings.servers), f"cannot be read ({error})") from error
     configs, wrong = configured(text, world.environment, str(settings.servers))
     taken = {*VIRTUAL, *toolbox().names}
-    return await started(configs, folder=folder, limit_s=Limits().server_start_s, taken=taken, logs=scratch), wrong
+    return await started(configs, folder=folder, limit_s=ToolLimits().server_start_s, taken=taken, logs=scratch), wrong
 
 
 def _snapshots(

@@ -28,8 +28,7 @@ from tenure.agent.events import (
 )
 from tenure.agent.spending import Spent
 from tenure.agent.tools.output import Output
-from tenure.agent.tools.tool import Limits
-from tenure.agent.tools.tool import Outcome as Came
+from tenure.agent.tools.tool import ToolLimits, ToolOutcome
 from tenure.apis import APIS
 from tenure.apis.json_text import dump
 from tenure.apis.media import Source
@@ -125,19 +124,19 @@ class Recorder:
         """Where the output of a call of the newest reply goes while it runs."""
         return self.context.store.spills.part(self.context.conversation, self.context.session.index.reply, call)
 
-    def unended(self, made: ReplyCall, text: str) -> Came:
+    def unended(self, made: ReplyCall, text: str) -> ToolOutcome:
         """What came of a call that was cut off: what it had said until then, and a text that says so."""
         part = self.part(made.call_id)
         try:
-            output = Output.left_in(part, Limits().output_bytes) if part is not None and part.is_file() else None
+            output = Output.left_in(part, ToolLimits().output_bytes) if part is not None and part.is_file() else None
         except OSError as error:
-            return Came(
+            return ToolOutcome(
                 text=f"{text}\n[what it had said is in {part}, which cannot be read: {error.strerror or error}]", error=True
             )
         if output is None or not output.bytes:
-            return Came(text=text, error=True)
+            return ToolOutcome(text=text, error=True)
         said = output.text()
-        return Came(text=f"{said}{LF * (not said.endswith(LF))}{text}", error=True, spill=output.spill)
+        return ToolOutcome(text=f"{said}{LF * (not said.endswith(LF))}{text}", error=True, spill=output.spill)
 
     def _tidy(self, made: Iterable[ReplyCall]) -> None:
         """Remove the files of calls whose results are recorded."""
@@ -273,12 +272,12 @@ class Recorder:
         """The conversation's own answer to a call."""
         told = self.context.call({"id": made.call_id})
         if told is None:
-            return self.outcome(made, Came(text=f"{made.tool}: not offered in this session", error=True))
+            return self.outcome(made, ToolOutcome(text=f"{made.tool}: not offered in this session", error=True))
         text = self._api.text_of(told)
         is_error = bool(told.get("is_error")) or text.startswith(("delimiter refused", "recall:"))
         return Done(made=made, message=told, text=text, outcome="error" if is_error else "done")
 
-    def outcome(self, made: ReplyCall, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
+    def outcome(self, made: ReplyCall, came: ToolOutcome, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
         """What a tool answered, in the dialect's shape. Media that a result cannot carry here are said behind it."""
         carried = [each for each in came.media if self._api.carries(each)]
         said = "error" if came.error and outcome == "done" else outcome

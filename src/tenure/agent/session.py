@@ -32,7 +32,7 @@ from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.agent.spending import Spending, Spent
-from tenure.agent.tools.tool import Here, Limits, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolLimits
 from tenure.context import Context
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger
@@ -401,7 +401,7 @@ class Agent:
             workspace=parts.workspace,
             call=call,
             part=self._recorder.part(call),
-            limits=Limits(spill_bytes=parts.settings.spill),
+            limits=ToolLimits(spill_bytes=parts.settings.spill),
             environment=parts.world.environment,
             cancel=self._stop,
             say=lambda text: self._say(CallOutput(call=call, text=text)),

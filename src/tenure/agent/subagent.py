@@ -23,7 +23,7 @@ from tenure.agent.events import CallDone, CallStarted, Event, TurnDone
 from tenure.agent.opening import Shared
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
 from tenure.agent.tools.arguments import parsed, schema_of
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.episodes import EpisodeType
 from tenure.engine.record.index import Index
@@ -77,19 +77,19 @@ class Task:
         """Nothing by itself."""
         return None
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What the other agent said last, and what it changed."""
         asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, Outcome):
+        if isinstance(asked, ToolOutcome):
             return asked
         if not self._parent().parts.settings.depth:
-            return Outcome(text=TOO_DEEP, error=True)
+            return ToolOutcome(text=TOO_DEEP, error=True)
         try:
             return await self._delegated(asked, _folder(asked, here.workspace), here)
         except TenureError as error:
-            return Outcome(text=f"task: {error}", error=True)
+            return ToolOutcome(text=f"task: {error}", error=True)
 
-    async def _delegated(self, asked: Asked, folder: Path, here: Here) -> Outcome:
+    async def _delegated(self, asked: Asked, folder: Path, here: Here) -> ToolOutcome:
         from tenure.agent.session import Agent
 
         parent = self._parent()
@@ -130,16 +130,16 @@ class _Seen:
             case _:
                 pass
 
-    def outcome(self, changed: list[str]) -> Outcome:
+    def outcome(self, changed: list[str]) -> ToolOutcome:
         done = self._done
         if done is None:
-            return Outcome(text="task: it was stopped before it could say anything", error=True)
+            return ToolOutcome(text="task: it was stopped before it could say anything", error=True)
         files = list(dict.fromkeys(changed))
         named = ", ".join(files[:FILES]) + (f" and {len(files) - FILES} more" if len(files) > FILES else "")
         ended = "" if done.reason == "done" else f"; not finished: {done.reason}" + (f" ({done.why})" if done.why else "")
         facts = f"[{done.steps} calls of the model, {done.usage.prompt + done.usage.output:,} tokens{ended}; changed: {named or 'nothing'}]"
         said = done.text.strip() or "(it said nothing)"
-        return Outcome(text=f"{said}\n\n{facts}", error=done.reason != "done")
+        return ToolOutcome(text=f"{said}\n\n{facts}", error=done.reason != "done")
 
 
 def _folder(asked: Asked, workspace: Workspace) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenure.agent.tools.tool import Here, Limits, Outcome, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolLimits, ToolOutcome
 from tenure.agent.workspace import Workspace
 
 
@@ -23,10 +23,10 @@ def here(where: Workspace, **settings: Any) -> Here:
     """A call's place; `limits` may be a dictionary."""
     limits = settings.pop("limits", {})
     environment = settings.pop("environment", {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(where.home)})
-    return Here(workspace=where, call="call_1", limits=Limits(**limits), environment=environment, **settings)
+    return Here(workspace=where, call="call_1", limits=ToolLimits(**limits), environment=environment, **settings)
 
 
-def called(tool: Tool, at: Workspace | Here, **arguments: Any) -> Outcome:
+def called(tool: Tool, at: Workspace | Here, **arguments: Any) -> ToolOutcome:
     """What comes of a call."""
     place = at if isinstance(at, Here) else here(at)
     return asyncio.run(tool.run(json.dumps(arguments), place))
@@ -46,10 +46,10 @@ def refused(tool: Tool, at: Workspace | Here, **arguments: Any) -> str:
     return outcome.text
 
 
-def stopped_after(seconds: float, tool: Tool, place: Here, **arguments: Any) -> Outcome:
+def stopped_after(seconds: float, tool: Tool, place: Here, **arguments: Any) -> ToolOutcome:
     """What comes of a call that the user stops."""
 
-    async def run() -> Outcome:
+    async def run() -> ToolOutcome:
         asyncio.get_running_loop().call_later(seconds, place.cancel.set)
         return await tool.run(json.dumps(arguments), place)
 

@@ -22,7 +22,7 @@ from tenure.agent.tools.servers.server import LOG_BYTES, ServerConfig, configure
 from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.servers.streams import piped, too_large
 from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, taken, tool_name
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.engine.record.tools import ToolKind
 
 WIRE = ServerConfig(name="wire", command=sys.executable, args=(str(Path(__file__).with_name("wire_server.py")),))
@@ -41,7 +41,7 @@ def with_servers(folder: Path, use: Callable[[Servers], Awaitable[None]], *confi
     asyncio.run(run())
 
 
-async def called(servers: Servers, name: str, at: Here, **arguments: Any) -> Outcome:
+async def called(servers: Servers, name: str, at: Here, **arguments: Any) -> ToolOutcome:
     tool = next(tool for tool in servers.tools if tool.name == name)
     return await tool.run(json.dumps(arguments), at)
 
@@ -70,12 +70,12 @@ def test_answers_come_as_text_and_images(tmp_path: Path) -> None:
     at = here(workspace(tmp_path))
 
     async def use(servers: Servers) -> None:
-        assert await called(servers, "wire__echo", at, text="hi") == Outcome(text="hi")
+        assert await called(servers, "wire__echo", at, text="hi") == ToolOutcome(text="hi")
         mixed = await called(servers, "wire__mixed", at)
         assert mixed.text == "red\n[image/tiff, 3 bytes, which cannot be shown]\n[resource doc: file:///doc]\nnoted"
         assert [source.media_type for source in mixed.media] == ["image/png"]
-        assert await called(servers, "wire__fail", at) == Outcome(text="it failed", error=True)
-        assert await called(servers, "wire__structured", at) == Outcome(text='{"n":1}')
+        assert await called(servers, "wire__fail", at) == ToolOutcome(text="it failed", error=True)
+        assert await called(servers, "wire__structured", at) == ToolOutcome(text='{"n":1}')
         assert (await called(servers, "wire__junk", at)).text.startswith("wire__junk: wire: no valid answer")
         long = await called(
             servers, "wire__echo", here(at.workspace, limits={"output_bytes": 100}, part=tmp_path / "a.part"), text="x" * 5_000
@@ -94,7 +94,9 @@ def test_malformed_arguments_never_reach_a_server(tmp_path: Path) -> None:
     async def use(servers: Servers) -> None:
         (tool,) = [tool for tool in servers.tools if tool.name == "wire__echo"]
         outcome = await tool.run("nonsense", at)
-        assert outcome == Outcome(text="wire__echo: arguments: found 'nonsense', expected one JSON object with text", error=True)
+        assert outcome == ToolOutcome(
+            text="wire__echo: arguments: found 'nonsense', expected one JSON object with text", error=True
+        )
 
     with_servers(tmp_path, use)
 
@@ -105,7 +107,7 @@ def test_a_silent_server_is_left_after_a_while_and_can_be_called_again(tmp_path:
     impatient.cancel.set()
 
     async def use(servers: Servers) -> None:
-        assert await called(servers, "wire__hang", at) == Outcome(text="wire__hang: no answer within 9 s", error=True)
+        assert await called(servers, "wire__hang", at) == ToolOutcome(text="wire__hang: no answer within 9 s", error=True)
         assert (await called(servers, "wire__hang", impatient)).text == "wire__hang: it was stopped by the user"
         assert (await called(servers, "wire__echo", here(at.workspace), text="still here")).text == "still here"
 

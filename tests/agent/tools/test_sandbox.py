@@ -11,7 +11,7 @@ from calling import called, cut_off_after, here, refused, stopped_after, told, w
 
 from tenure.agent.tools import landlock
 from tenure.agent.tools.bash import Bash
-from tenure.agent.tools.sandbox import Means, Reach, Sandbox, Wall, Walls, found, start
+from tenure.agent.tools.sandbox import CommandReach, Means, Sandbox, Wall, Walls, found, start
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
 
@@ -24,12 +24,12 @@ each = pytest.mark.parametrize("means", [by_bubblewrap, by_landlock])
 
 def look(ws: Workspace, means: Means, command: str, **settings: object) -> str:
     """What a command that nobody was asked about prints, whatever comes of it."""
-    return called(Bash(walls=Walls(means=means)), here(ws, reach=Reach.LOOK, **settings), command=command).text
+    return called(Bash(walls=Walls(means=means)), here(ws, reach=CommandReach.LOOK, **settings), command=command).text
 
 
 def allowed(ws: Workspace, means: Means, command: str, **settings: object) -> str:
     """What a command that a person allowed prints."""
-    return called(Bash(walls=Walls(means=means)), here(ws, reach=Reach.WORKSPACE, **settings), command=command).text
+    return called(Bash(walls=Walls(means=means)), here(ws, reach=CommandReach.WORKSPACE, **settings), command=command).text
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_a_command_that_was_allowed_changes_the_workspace_and_temporary_files_an
 @each
 def test_a_command_that_was_allowed_to_act_outside_does(tmp_path: Path, means: Means, outside: Path) -> None:
     tool = Bash(walls=Walls(means=means))
-    told(tool, here(workspace(tmp_path), reach=Reach.ANYWHERE), command=f"touch {outside}/new")
+    told(tool, here(workspace(tmp_path), reach=CommandReach.ANYWHERE), command=f"touch {outside}/new")
     assert (outside / "new").exists()
 
 
@@ -228,7 +228,7 @@ def test_a_command_that_was_allowed_keeps_the_network_but_cannot_read_the_agents
         port = listening.getsockname()[1]
         tool = Bash(walls=Walls(means=means, hidden=(keys,)))
         text = called(
-            tool, here(ws, reach=Reach.WORKSPACE), command=f"cat {keys}/keys.toml; echo hello > /dev/tcp/127.0.0.1/{port}"
+            tool, here(ws, reach=CommandReach.WORKSPACE), command=f"cat {keys}/keys.toml; echo hello > /dev/tcp/127.0.0.1/{port}"
         ).text
         assert "CANARY" not in text
         assert "exit code 0" in text
@@ -290,8 +290,8 @@ def test_in_a_sandbox_only_the_workspace_is_written_and_no_network_reached(tmp_p
 def test_what_leaves_its_group_behind_a_wall_ends_with_it(tmp_path: Path, means: Means) -> None:
     ws = workspace(tmp_path)
     for walls, reach in (
-        (Walls(means=means, sandbox=Sandbox()), Reach.ANYWHERE),
-        (Walls(means=means), Reach.WORKSPACE),
+        (Walls(means=means, sandbox=Sandbox()), CommandReach.ANYWHERE),
+        (Walls(means=means), CommandReach.WORKSPACE),
     ):
         place = here(ws, reach=reach)
         command = "setsid sh -c 'while :; do echo x >> beat; sleep 0.02; done' & sleep 30"
@@ -305,10 +305,10 @@ def test_what_leaves_its_group_behind_a_wall_ends_with_it(tmp_path: Path, means:
 def test_a_look_behind_a_wall_is_stopped_and_cut_off_like_any_other(tmp_path: Path, means: Means) -> None:
     ws = workspace(tmp_path)
     tool = Bash(walls=Walls(means=means))
-    outcome = stopped_after(0.3, tool, here(ws, reach=Reach.LOOK), command="echo begun; sleep 60")
+    outcome = stopped_after(0.3, tool, here(ws, reach=CommandReach.LOOK), command="echo begun; sleep 60")
     assert "begun" in outcome.text
     assert "stopped by the user" in outcome.text
-    cut_off_after(0.3, tool, here(ws, reach=Reach.LOOK), command="exec sleep 61.5")
+    cut_off_after(0.3, tool, here(ws, reach=CommandReach.LOOK), command="exec sleep 61.5")
     left = subprocess.run(["pgrep", "-f", "sleep 61.5"], capture_output=True, text=True)
     assert left.stdout == ""
 
@@ -318,7 +318,9 @@ def test_a_large_output_behind_a_wall_is_kept_whole(tmp_path: Path, means: Means
     ws = workspace(tmp_path)
     part = tmp_path / "part"
     outcome = called(
-        Bash(walls=Walls(means=means)), here(ws, reach=Reach.LOOK, part=part, limits={"output_bytes": 1_000}), command="seq 5000"
+        Bash(walls=Walls(means=means)),
+        here(ws, reach=CommandReach.LOOK, part=part, limits={"output_bytes": 1_000}),
+        command="seq 5000",
     )
     assert outcome.spill is not None
     assert outcome.spill.size == len("".join(f"{n}\n" for n in range(1, 5001)))
@@ -356,7 +358,7 @@ def test_where_there_is_no_wall_a_sandbox_runs_nothing(tmp_path: Path) -> None:
     assert "neither bubblewrap (`bwrap`) nor Landlock works here" in text
     assert not (ws.root / "ran").exists()
     with pytest.raises(InputError):
-        Walls(means=Means.NONE, sandbox=Sandbox()).around(Reach.LOOK, ws, {})
+        Walls(means=Means.NONE, sandbox=Sandbox()).around(CommandReach.LOOK, ws, {})
 
 
 @pytest.mark.skipif(not LANDLOCK, reason="needs Landlock")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from tenure.agent.tools.arguments import frozen, parsed, schema_of
-from tenure.agent.tools.tool import Outcome
+from tenure.agent.tools.tool import ToolOutcome
 from tenure.apis.json_text import dump
 
 
@@ -52,7 +52,7 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 )
 def test_malformed_arguments_give_a_result_that_names_what_was_expected(arguments: str, said: str) -> None:
     outcome = parsed(Asked, arguments, "read")
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, ToolOutcome)
     assert outcome.error
     assert outcome.text.startswith("read: ")
     assert said in outcome.text
@@ -73,7 +73,7 @@ def test_null_is_as_good_as_left_out_and_a_surrogate_pair_is_a_sign() -> None:
     )
 )
 def test_no_arguments_whatsoever_raise(arguments: str) -> None:
-    assert isinstance(parsed(Asked, arguments, "read"), Asked | Outcome)
+    assert isinstance(parsed(Asked, arguments, "read"), Asked | ToolOutcome)
 
 
 def test_a_schema_stands_by_itself_says_only_what_a_model_needs_and_is_always_the_same() -> None:

@@ -8,7 +8,7 @@ import pytest
 from calling import called, here, workspace
 
 from tenure.agent.approval import Act, Approval
-from tenure.agent.tools.tool import Here, Outcome, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolOutcome
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis import APIS
@@ -29,7 +29,7 @@ class Broken:
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
         raise ZeroDivisionError
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def run(self, arguments: str, here: Here) -> ToolOutcome:
         raise ZeroDivisionError("of a kind")
 
 
@@ -90,7 +90,7 @@ def test_a_tool_is_found_in_any_case_and_an_unknown_one_comes_with_names_like_it
 def test_a_defect_in_a_tool_is_a_result_and_what_cannot_be_judged_asks(tmp_path: Path) -> None:
     box, place = usual(more=[Broken()]), here(workspace(tmp_path))
     assert box.names[-1] == "broken"
-    assert asyncio.run(box.run("broken", "{}", place)) == Outcome(
+    assert asyncio.run(box.run("broken", "{}", place)) == ToolOutcome(
         text="broken: failed (ZeroDivisionError: of a kind)", error=True
     )
     needed = box.needs("broken", "{}", place.workspace)

@@ -6,7 +6,7 @@ from tenure.agent.approval import Act, Approval, Grants, Mode, verdict
 from tenure.agent.tools import edit, grep, ls
 from tenure.agent.tools.read import COUNTED_BYTES
 from tenure.agent.tools.servers.tool import tool_name
-from tenure.agent.tools.tool import Limits
+from tenure.agent.tools.tool import ToolLimits
 from tenure.agent.tools.toolbox import toolbox
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.tools import DELIMITER, RECALL
@@ -29,7 +29,7 @@ def test_all_tools_are_listed_in_their_order() -> None:
 
 
 def test_the_figures_are_the_codes() -> None:
-    limits = Limits()
+    limits = ToolLimits()
     told = (
         f"| {limits.read_lines:,} lines, {limits.line_chars:,} characters each; images of {limits.image_bytes:,} bytes |",
         f"newest first | {limits.found} |",

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.agent.approval import Approval
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, load
 from tenure.errors import InputError
@@ -32,12 +32,12 @@ _DROPPED: Final = frozenset({"title", "default"})  # what msgspec adds, and no m
 T = TypeVar("T", bound=Struct)
 
 
-def parsed(kind: type[T], arguments: str, tool: str) -> T | Outcome:
+def parsed(kind: type[T], arguments: str, tool: str) -> T | ToolOutcome:
     """The arguments of a call of `tool`, or the error that names what was expected. Never raises."""
     try:
         return _read(kind, arguments)
     except InputError as error:
-        return Outcome(text=f"{tool}: {error}. It takes {_signature(kind)}.", error=True)
+        return ToolOutcome(text=f"{tool}: {error}. It takes {_signature(kind)}.", error=True)
 
 
 class ArgumentTool(ABC, Generic[T]):
@@ -54,24 +54,24 @@ class ArgumentTool(ABC, Generic[T]):
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
         """What the call would change; None when nothing, or when its arguments cannot be read."""
         given = parsed(self.takes, arguments, self.name)
-        return None if isinstance(given, Outcome) else self._needs(given, workspace)
+        return None if isinstance(given, ToolOutcome) else self._needs(given, workspace)
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What came of the call."""
         given = parsed(self.takes, arguments, self.name)
-        if isinstance(given, Outcome):
+        if isinstance(given, ToolOutcome):
             return given
         try:
             return await self._run(given, here)
         except InputError as error:
-            return Outcome(text=f"{self.name}: {error}{self._hint(given, here)}", error=True)
+            return ToolOutcome(text=f"{self.name}: {error}{self._hint(given, here)}", error=True)
 
     def _needs(self, given: T, workspace: Workspace, /) -> Approval | None:  # noqa: ARG002 - for tools that change something
         """As `needs`."""
         return None
 
     @abstractmethod
-    async def _run(self, given: T, here: Here, /) -> Outcome:
+    async def _run(self, given: T, here: Here, /) -> ToolOutcome:
         """As `run`. Raises InputError for what cannot be done."""
 
     def _hint(self, given: T, here: Here, /) -> str:  # noqa: ARG002 - for tools that have one

@@ -15,7 +15,7 @@ from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.child import Child, Remainder, for_command
 from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
 from tenure.agent.tools.shell.judge import judged
-from tenure.agent.tools.tool import End, Here, Limits, Outcome, ended
+from tenure.agent.tools.tool import End, Here, ToolLimits, ToolOutcome, ended
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
@@ -45,9 +45,11 @@ class Bash(ArgumentTool[BashArguments]):
     takes = BashArguments
     kind = ToolKind.INTERMEDIATE
 
-    def __init__(self, *, walls: Walls | None = None, keys: frozenset[str] = frozenset(), limits: Limits | None = None) -> None:
+    def __init__(
+        self, *, walls: Walls | None = None, keys: frozenset[str] = frozenset(), limits: ToolLimits | None = None
+    ) -> None:
         """`keys` are further variables that hold keys to models; `limits` only words the description."""
-        limits = limits or Limits()
+        limits = limits or ToolLimits()
         self._walls, self._keys = walls or Walls(means=Means.NONE), keys
         self.description = (
             "Run a bash command in the workspace folder: builds, tests, git, and whatever has no tool of its own. To look at files use"
@@ -65,7 +67,7 @@ class Bash(ArgumentTool[BashArguments]):
     def _needs(self, given: BashArguments, workspace: Workspace) -> Approval | None:
         return judged(given.command, workspace, path=os.environ.get("PATH", ""))
 
-    async def _run(self, given: BashArguments, here: Here) -> Outcome:
+    async def _run(self, given: BashArguments, here: Here) -> ToolOutcome:
         workspace, command = here.workspace, given.command
         wall = self._walls.around(here.reach, workspace, here.environment)
         if "\0" in command or not command.strip():
@@ -78,7 +80,7 @@ class Bash(ArgumentTool[BashArguments]):
             return await _ran(begun, wall, environment, here, limit_s)
 
 
-async def _ran(begun: Start, wall: Wall | None, environment: Mapping[str, str], here: Here, limit_s: float) -> Outcome:
+async def _ran(begun: Start, wall: Wall | None, environment: Mapping[str, str], here: Here, limit_s: float) -> ToolOutcome:
     began, output = here.now(), here.output()
     due: asyncio.TimerHandle | None = None
 
@@ -126,7 +128,7 @@ async def _ran(begun: Start, wall: Wall | None, environment: Mapping[str, str], 
     failed = end is not End.DONE or code != 0
     body = text if text.endswith("\n") or not text else text + "\n"
     bounds = _bounds(wall, text) if failed else ""
-    return Outcome(text=f"{body}[{status}{left.value}{bounds}]", error=failed, spill=output.spill)
+    return ToolOutcome(text=f"{body}[{status}{left.value}{bounds}]", error=failed, spill=output.spill)
 
 
 def _bounds(wall: Wall | None, text: str) -> str:

@@ -12,7 +12,7 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.change import approval, difference
 from tenure.agent.tools.files import TextFile, loaded, stored, suggestion
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.engine.record.tools import ToolKind
 from tenure.engine.record.visible import visible
@@ -81,7 +81,7 @@ class Edit(ArgumentTool[EditArguments]):
             hunks.append(f"It cannot be done as things are: {error}")
         return approval(self.name, path, workspace, "\n".join(hunks))
 
-    async def _run(self, given: EditArguments, here: Here) -> Outcome:
+    async def _run(self, given: EditArguments, here: Here) -> ToolOutcome:
         workspace = here.workspace
         path, replacements = workspace.path(given.path), given.replacements
         shown = workspace.shown(path)
@@ -97,7 +97,7 @@ class Edit(ArgumentTool[EditArguments]):
         if not unseen and (sight := sighted(path)) is not None:
             workspace.see(path, sight)
         note = " It had changed since you read it: other parts of it may be new to you." if unseen == "changed" else ""
-        return Outcome(text=f"Edited {shown}: {'; '.join(places)}.{note}")
+        return ToolOutcome(text=f"Edited {shown}: {'; '.join(places)}.{note}")
 
     def _hint(self, given: EditArguments, here: Here) -> str:
         return suggestion(given.path, here.workspace)

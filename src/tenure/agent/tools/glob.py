@@ -18,7 +18,7 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.child import Child, scrubbed
 from tenure.agent.tools.ls import looks, one_line
-from tenure.agent.tools.tool import End, Here, Limits, Outcome, ended
+from tenure.agent.tools.tool import End, Here, ToolLimits, ToolOutcome, ended
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
@@ -51,9 +51,9 @@ class Glob(ArgumentTool[GlobArguments]):
     takes = GlobArguments
     kind = ToolKind.BULK
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
+    def __init__(self, *, limits: ToolLimits | None = None) -> None:
         """`limits` only words the description."""
-        limits = limits or Limits()
+        limits = limits or ToolLimits()
         self.description = (
             f"Find files by name, the newest first, at most {limits.found} unless limit says otherwise. Files that .gitignore leaves out are not"
             " found, and no folders. This is the cheapest look at an unknown project: begin with it rather than with broad reads."
@@ -62,11 +62,11 @@ class Glob(ArgumentTool[GlobArguments]):
     def _needs(self, given: GlobArguments, workspace: Workspace) -> Approval | None:
         return looks_below(self.name, given.path, given.pattern, workspace)
 
-    async def _run(self, given: GlobArguments, here: Here) -> Outcome:
+    async def _run(self, given: GlobArguments, here: Here) -> ToolOutcome:
         pattern, shown = globs(given.pattern), here.workspace.shown
         folder = folder_of(given.path, pattern.folder, here.workspace)
         if not folder.is_dir():
-            return Outcome(text=f"no file matches {given.pattern}: there is no folder {shown(folder)}")
+            return ToolOutcome(text=f"no file matches {given.pattern}: there is no folder {shown(folder)}")
         paths = _Paths(pattern, hidden=given.hidden)
         search = await searched(["--files", "--null", *depth_of(pattern)], folder, here, paths.take, hidden=given.hidden)
         limit, count = given.limit or here.limits.found, len(paths.wanted)
@@ -77,8 +77,8 @@ class Glob(ArgumentTool[GlobArguments]):
         if not lines and not notes:
             where = "" if folder == here.workspace.root else f" in {shown(folder)}"
             apart = "ignored" if given.hidden else "hidden and ignored"
-            return Outcome(text=f"no file matches {given.pattern}{where} ({apart} files are left out)")
-        return Outcome(text="\n".join([*lines, *(f"[{note}]" for note in notes)]), error=not lines)
+            return ToolOutcome(text=f"no file matches {given.pattern}{where} ({apart} files are left out)")
+        return ToolOutcome(text="\n".join([*lines, *(f"[{note}]" for note in notes)]), error=not lines)
 
 
 class _Paths:

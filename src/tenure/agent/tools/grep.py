@@ -12,7 +12,7 @@ from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import near
 from tenure.agent.tools.glob import Globs, SearchEnd, depth_of, folder_of, globs, is_wanted, looks_below, newest, searched
 from tenure.agent.tools.ls import one_line
-from tenure.agent.tools.tool import Here, Limits, Outcome
+from tenure.agent.tools.tool import Here, ToolLimits, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.engine.record.visible import visible
@@ -57,9 +57,9 @@ class Grep(ArgumentTool[GrepArguments]):
     takes = GrepArguments
     kind = ToolKind.BULK
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
+    def __init__(self, *, limits: ToolLimits | None = None) -> None:
         """`limits` only words the description."""
-        limits = limits or Limits()
+        limits = limits or ToolLimits()
         self.description = (
             "Search file contents with ripgrep. Lines come as path:number:text, by path; with mode files the newest files first."
             f" At most {limits.found} unless limit says otherwise; the rest is counted. Files that .gitignore leaves out are not searched."
@@ -69,7 +69,7 @@ class Grep(ArgumentTool[GrepArguments]):
     def _needs(self, given: GrepArguments, workspace: Workspace) -> Approval | None:
         return looks_below(self.name, given.path, given.glob, workspace)
 
-    async def _run(self, given: GrepArguments, here: Here) -> Outcome:
+    async def _run(self, given: GrepArguments, here: Here) -> ToolOutcome:
         return await _Grep(given, here).outcome()
 
 
@@ -96,10 +96,10 @@ class _Grep:
         self._limit = given.limit or here.limits.found
         self._matches = self._new_matches()
 
-    async def outcome(self) -> Outcome:
+    async def outcome(self) -> ToolOutcome:
         """Search, and say what was found."""
         if not self._folder.is_dir():
-            return Outcome(text=self._none())
+            return ToolOutcome(text=self._none())
         search = await self._searched()
         if search.enough:  # far too much: a second look in the order of paths ends as soon as the limit is reached
             self._matches = self._new_matches(self._limit)
@@ -112,7 +112,7 @@ class _Grep:
         )
         if not matches.files and not matches.binary:
             first = f"[{search.cut_short}]" if search.cut_short else self._none()
-            return Outcome(text="\n".join([first, *withheld]), error=bool(search.cut_short))
+            return ToolOutcome(text="\n".join([first, *withheld]), error=bool(search.cut_short))
         match self._given.mode:
             case "content":
                 lines, note = self._content()
@@ -123,7 +123,7 @@ class _Grep:
                 lines, note = self._counts()
         binary = f"no text, but it matches too: {self._named(matches.binary)}" if matches.binary else ""
         notes = [f"[{each}]" for each in (note, binary, search.cut_short) if each]
-        return Outcome(text="\n".join([*lines, *notes, *withheld]))
+        return ToolOutcome(text="\n".join([*lines, *notes, *withheld]))
 
     def _new_matches(self, most: int = 0) -> "_Matches":
         hidden, secret = self._given.hidden or bool(self._file), None if self._file else self._is_secret

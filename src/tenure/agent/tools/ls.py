@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import kind_of, reason, suggestion
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.engine.record.visible import visible
@@ -38,17 +38,17 @@ class Ls(ArgumentTool[LsArguments]):
     def _needs(self, given: LsArguments, workspace: Workspace) -> Approval | None:
         return looks(self.name, given.path, workspace)
 
-    async def _run(self, given: LsArguments, here: Here) -> Outcome:
+    async def _run(self, given: LsArguments, here: Here) -> ToolOutcome:
         try:
             path = here.workspace.path(given.path)
             if path.is_dir() or not path.exists():
-                return Outcome(text=listing(path, here))
+                return ToolOutcome(text=listing(path, here))
             why = f"{here.workspace.shown(path)} is {kind_of(path.stat().st_mode) or 'a file'}, not a folder"
         except FileNotFoundError:
             why = f"there is no folder {given.path}{suggestion(given.path, here.workspace)}"
         except OSError as error:
             why = f"{given.path}: {reason(error)}"
-        return Outcome(text=f"ls: {why}", error=True)
+        return ToolOutcome(text=f"ls: {why}", error=True)
 
 
 def looks(tool: str, path: str, workspace: Workspace) -> Approval | None:

@@ -13,7 +13,7 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of, image_type, opened, reason, suggestion
 from tenure.agent.tools.ls import listing, looks
-from tenure.agent.tools.tool import Here, Limits, Outcome, Patience
+from tenure.agent.tools.tool import Deadline, Here, ToolLimits, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.apis.media import Source
 from tenure.engine.record.tools import ToolKind
@@ -60,9 +60,9 @@ class Read(ArgumentTool[ReadArguments]):
     takes = ReadArguments
     kind = ToolKind.INTERMEDIATE
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
+    def __init__(self, *, limits: ToolLimits | None = None) -> None:
         """`limits` only words the description."""
-        limits = limits or Limits()
+        limits = limits or ToolLimits()
         self.description = (
             "Show a file's lines, each behind its number and a tab, or an image (PNG, JPEG, GIF, WebP). Find the place with grep or glob first,"
             f" and read only what you need with offset and limit; without them come the first {limits.read_lines:,} lines."
@@ -71,20 +71,20 @@ class Read(ArgumentTool[ReadArguments]):
     def _needs(self, given: ReadArguments, workspace: Workspace) -> Approval | None:
         return looks(self.name, given.path, workspace)
 
-    async def _run(self, given: ReadArguments, here: Here) -> Outcome:
+    async def _run(self, given: ReadArguments, here: Here) -> ToolOutcome:
         try:
             path = here.workspace.path(given.path)
             if path.is_dir():
-                return Outcome(text=f"{here.workspace.shown(path)} is a folder. It holds:\n{listing(path, here)}")
+                return ToolOutcome(text=f"{here.workspace.shown(path)} is a folder. It holds:\n{listing(path, here)}")
             return await _shown(path, given, here)
         except OSError as error:
-            return Outcome(text=f"read: {given.path}: {reason(error)}", error=True)
+            return ToolOutcome(text=f"read: {given.path}: {reason(error)}", error=True)
 
     def _hint(self, given: ReadArguments, here: Here) -> str:
         return suggestion(given.path, here.workspace)
 
 
-async def _shown(path: Path, given: ReadArguments, here: Here) -> Outcome:
+async def _shown(path: Path, given: ReadArguments, here: Here) -> ToolOutcome:
     name = here.workspace.shown(path)
     with opened(path, name) as file:
         start = file.read(SNIFFED) or b""  # nothing yet, of a file that is written as it is read
@@ -103,28 +103,28 @@ async def _shown(path: Path, given: ReadArguments, here: Here) -> Outcome:
         return _nothing(name, given, part, here)
     lines = [f"{line.n}\t{line.text}" + (f"… [cut: a line of {line.size:,} bytes]" if line.cut else "") for line in part.lines]
     notes = " ".join(_notes(part, encoding, size))
-    return Outcome(text="\n".join([*lines, *([f"[{notes}]"] if notes else [])]))
+    return ToolOutcome(text="\n".join([*lines, *([f"[{notes}]"] if notes else [])]))
 
 
-def _image(file: BinaryIO, kind: str, name: str, here: Here) -> Outcome:
+def _image(file: BinaryIO, kind: str, name: str, here: Here) -> ToolOutcome:
     size = os.fstat(file.fileno()).st_size
     if size > here.limits.image_bytes:
         raise InputError(name, f"an image of {size:,} bytes", f"at most {here.limits.image_bytes:,}: make a smaller copy first")
     file.seek(0)
     data = file.read(here.limits.image_bytes)
     source = Source(media_type=kind, data=base64.b64encode(data).decode(), name=name)
-    return Outcome(text=f"{name}: {kind}, {size:,} bytes", media=(source,))
+    return ToolOutcome(text=f"{name}: {kind}, {size:,} bytes", media=(source,))
 
 
-def _nothing(name: str, given: ReadArguments, part: LineWindow, here: Here) -> Outcome:
+def _nothing(name: str, given: ReadArguments, part: LineWindow, here: Here) -> ToolOutcome:
     if here.cancel.is_set():
-        return Outcome(text="[stopped by the user]", error=True)
+        return ToolOutcome(text="[stopped by the user]", error=True)
     if part.stopped:
-        return Outcome(text=f"read: {name}: line {given.offset:,} is too far into it to be reached in time", error=True)
+        return ToolOutcome(text=f"read: {name}: line {given.offset:,} is too far into it to be reached in time", error=True)
     if not part.total:
-        return Outcome(text=f"[{name} is empty]")
+        return ToolOutcome(text=f"[{name} is empty]")
     lines = f"{part.total:,} line{'s' * (part.total > 1)}"
-    return Outcome(text=f"read: {name} has {lines}; offset {given.offset:,} is behind them", error=True)
+    return ToolOutcome(text=f"read: {name} has {lines}; offset {given.offset:,} is behind them", error=True)
 
 
 def _notes(part: LineWindow, encoding: Encoding, size: int) -> Iterator[str]:
@@ -213,7 +213,7 @@ class Frame:
 async def window(file: BinaryIO, encoding: Encoding, first: int, most: int, here: Here) -> LineWindow:
     """At most `most` lines from line `first` on, or of the last `-first` lines. In a huge file the latter are numbered from the end, as -3."""
     limits, is_narrow = here.limits, encoding.codec in _NARROW
-    with Patience(here, limits.search_s) as patience:
+    with Deadline(here, limits.search_s) as patience:
         offset, shift = len(encoding.bom), 0
         if first < 0 and is_narrow and (size := os.fstat(file.fileno()).st_size) > COUNTED_BYTES:
             offset, count = await _from_end(file, -first, offset, size, patience)
@@ -231,7 +231,7 @@ async def window(file: BinaryIO, encoding: Encoding, first: int, most: int, here
     )
 
 
-async def _fill(frame: Frame, file: BinaryIO, encoding: Encoding, offset: int, patience: Patience) -> bool:
+async def _fill(frame: Frame, file: BinaryIO, encoding: Encoding, offset: int, patience: Deadline) -> bool:
     """Feed a file to a frame, from `offset` on; whether all of it was fed."""
     decode = None if encoding.codec in _NARROW else codecs.getincrementaldecoder(encoding.codec)("replace").decode
     file.seek(offset)
@@ -247,7 +247,7 @@ async def _fill(frame: Frame, file: BinaryIO, encoding: Encoding, offset: int, p
     return True
 
 
-async def _from_end(file: BinaryIO, lines: int, start: int, size: int, patience: Patience) -> tuple[int, int]:
+async def _from_end(file: BinaryIO, lines: int, start: int, size: int, patience: Deadline) -> tuple[int, int]:
     """Where the last `lines` lines begin, and how many they are: fewer when there are no more or time is up."""
     at, count = size, 0
     while at > start and not await patience.ends():

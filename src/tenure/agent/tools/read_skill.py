@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tenure.agent.admission.skills import READ_SKILL, READ_SKILL_DESCRIPTION, READ_SKILL_SCHEMA
 from tenure.agent.tools.arguments import ArgumentTool, frozen
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.tools import ToolKind
 
@@ -35,6 +35,6 @@ class ReadSkill(ArgumentTool[ReadSkillArguments]):
         """The same as the library's own."""
         return frozen(READ_SKILL_SCHEMA)
 
-    async def _run(self, given: ReadSkillArguments, here: Here) -> Outcome:  # noqa: ARG002 - admission knows the place
+    async def _run(self, given: ReadSkillArguments, here: Here) -> ToolOutcome:  # noqa: ARG002 - admission knows the place
         skill = self._read(given.name)
-        return Outcome(text=skill.text, error=skill.error)
+        return ToolOutcome(text=skill.text, error=skill.error)

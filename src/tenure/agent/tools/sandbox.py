@@ -55,7 +55,7 @@ class Means(StrEnum):
     NONE = ""
 
 
-class Reach(StrEnum):
+class CommandReach(StrEnum):
     """How far a command may act, by who was asked."""
 
     LOOK = "look"  # nobody was: it is judged to change nothing
@@ -91,7 +91,7 @@ class Walls(Struct, frozen=True, kw_only=True):
     sandbox: Sandbox | None = None  # for commands that were allowed, however they were
     hidden: tuple[Path, ...] = ()  # from every command: what holds the agent's own keys
 
-    def around(self, reach: Reach, workspace: Workspace, environment: Mapping[str, str]) -> Wall | None:
+    def around(self, reach: CommandReach, workspace: Workspace, environment: Mapping[str, str]) -> Wall | None:
         """The wall for a command; None for none. Raises InputError where one was asked for and cannot be had: nothing may run then."""
         scratch = (workspace.scratch,) if workspace.scratch else ()
         own, sandbox = (workspace.root, *scratch), self.sandbox
@@ -105,12 +105,12 @@ class Walls(Struct, frozen=True, kw_only=True):
             raise InputError("sandbox", lacking, "one of them, or no --sandbox; nothing was run")
         if self.means is Means.NONE:
             return None
-        if reach is Reach.LOOK:
+        if reach is CommandReach.LOOK:
             keys = (*(sandbox.hidden if sandbox else ()), *in_home(workspace.home), *_untracked(workspace.root))
             return wall(scratch, keys, looking=True)
         if sandbox is not None:
             return wall((*own, *sandbox.writable), sandbox.hidden, network=sandbox.network, temporary=True)
-        if reach is Reach.ANYWHERE:
+        if reach is CommandReach.ANYWHERE:
             return None
         return wall((*own, *_git_folders(workspace.root), *_kept(workspace.home, environment)), network=True, apart=False)
 

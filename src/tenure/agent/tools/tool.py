@@ -5,7 +5,7 @@
     approval = tool.needs(call.arguments, workspace)      # None: changes nothing, so it is free and may run beside others
     outcome = await tools.run(call.name, call.arguments, here)
 
-`run` gives an Outcome whatever the model sent: malformed arguments, a missing file, a time-out are results that say so. Only the
+`run` gives an ToolOutcome whatever the model sent: malformed arguments, a missing file, a time-out are results that say so. Only the
 cancellation of the asyncio task travels out of it, and by then everything it started is gone. `here.cancel` is the gentle way: the tool
 stops and answers with what it had.
 """
@@ -22,14 +22,14 @@ from msgspec import Struct
 
 from tenure.agent.approval import Approval
 from tenure.agent.tools.output import Output
-from tenure.agent.tools.sandbox import Reach
+from tenure.agent.tools.sandbox import CommandReach
 from tenure.agent.workspace import Workspace
 from tenure.apis.media import Source
 from tenure.engine.record.entry import Spill
 from tenure.engine.record.tools import ToolKind
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class ToolOutcome(Struct, frozen=True, kw_only=True):
     """What came of a call, as its result tells the model. The bytes of `media` are in it, as `dialects.answers.answered` takes them."""
 
     text: str
@@ -38,7 +38,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     spill: Spill | None = None  # where `text` is not the whole output
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ToolLimits(Struct, frozen=True, kw_only=True):
     """How much a tool may give and take. A result goes into the record whole up to `output_bytes`; the window's own clip comes after."""
 
     output_bytes: int = 4_000_000  # of one result in the record; of a larger one the beginning, the end and a spill
@@ -66,10 +66,10 @@ class Here:
 
     workspace: Workspace
     call: str = ""  # the call's id, by which the record knows it
-    reach: Reach = Reach.ANYWHERE  # how far a command may act, by who was asked; behind walls, where there are any
+    reach: CommandReach = CommandReach.ANYWHERE  # how far a command may act, by who was asked; behind walls, where there are any
     part: Path | None = None  # the file where its output goes as it comes; None: nothing beyond the record's limit is kept
     environment: Mapping[str, str] = field(default_factory=dict[str, str])  # before it is scrubbed of keys
-    limits: Limits = field(default_factory=Limits)
+    limits: ToolLimits = field(default_factory=ToolLimits)
     cancel: asyncio.Event = field(default_factory=asyncio.Event)  # set: stop now, and answer with what there is
     say: Callable[[str], None] = _unheard  # output as it comes, harmless to a terminal; never blocks
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep  # seconds; a test hands in another
@@ -80,11 +80,11 @@ class Here:
         limits = self.limits
         return Output(limits.output_bytes, part=self.part, most=limits.spill_bytes, spare=limits.spare_bytes)
 
-    def outcome(self, text: str, *, error: bool = False, media: tuple[Source, ...] = ()) -> Outcome:
+    def outcome(self, text: str, *, error: bool = False, media: tuple[Source, ...] = ()) -> ToolOutcome:
         """An outcome of any length, as the record takes it."""
         output = self.output()
         output.feed(text.encode("utf-8", "replace"))
-        return Outcome(text=output.text(), error=error, media=media, spill=output.spill)
+        return ToolOutcome(text=output.text(), error=error, media=media, spill=output.spill)
 
 
 class Tool(Protocol):
@@ -114,7 +114,7 @@ class Tool(Protocol):
         """What the call would change; None when nothing, or when its arguments cannot be read, so that `run` does nothing. Changes nothing itself."""
         ...
 
-    async def run(self, arguments: str, here: Here, /) -> Outcome:
+    async def run(self, arguments: str, here: Here, /) -> ToolOutcome:
         """Do it. Never raises but asyncio.CancelledError."""
         ...
 
@@ -140,7 +140,7 @@ async def ended(work: "asyncio.Future[Any]", here: Here, limit_s: float) -> End:
     return End.CANCELLED if here.cancel.is_set() else End.LATE
 
 
-class Patience:
+class Deadline:
     """For work that goes step by step: whether to go on. Use with `with`."""
 
     def __init__(self, here: Here, limit_s: float) -> None:
@@ -151,7 +151,7 @@ class Patience:
         await asyncio.sleep(0)
         return self._late.done() or self._cancel.is_set()
 
-    def __enter__(self) -> "Patience":
+    def __enter__(self) -> "Deadline":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,7 +13,7 @@ from tenure.agent.tools.ls import Ls
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.read_skill import ReadSkill
 from tenure.agent.tools.sandbox import Walls
-from tenure.agent.tools.tool import Here, Limits, Outcome, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolLimits, ToolOutcome
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.episodes import Answer
@@ -56,15 +56,15 @@ class Toolbox:
         except Exception as error:  # when unsure, a person is asked
             return Approval(tool=name, act=Act.DESTROY, summary=name, reason=f"it could not be judged ({type(error).__name__})")
 
-    async def run(self, name: str, arguments: str, here: Here) -> Outcome:
+    async def run(self, name: str, arguments: str, here: Here) -> ToolOutcome:
         """What came of a call. Never raises but asyncio.CancelledError."""
         tool = self.find(name)
         if tool is None:
-            return Outcome(text=self._unknown(name), error=True)
+            return ToolOutcome(text=self._unknown(name), error=True)
         try:
             return await tool.run(arguments, here)
         except Exception as error:  # a defect of ours, or the disk's: the model is told, and the session goes on
-            return Outcome(text=f"{tool.name}: failed ({type(error).__name__}: {error})", error=True)
+            return ToolOutcome(text=f"{tool.name}: failed ({type(error).__name__}: {error})", error=True)
 
     def _unknown(self, name: str) -> str:
         near = get_close_matches(name[:_NAME_CHARS].casefold(), self._by_key, n=3, cutoff=0.5)
@@ -77,7 +77,7 @@ def toolbox(
     read_skill: Callable[[str], Answer] | None = None,
     walls: Walls | None = None,
     keys: frozenset[str] = frozenset(),
-    limits: Limits | None = None,
+    limits: ToolLimits | None = None,
     more: Iterable[Tool] = (),
 ) -> Toolbox:
     """The usual tools and `more`, such as those of MCP servers.

@@ -9,7 +9,7 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.change import approval, difference
 from tenure.agent.tools.files import TextFile, loaded, stored
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
@@ -46,7 +46,7 @@ class Write(ArgumentTool[WriteArguments]):
             before = ""
         return approval(self.name, path, workspace, difference(before, given.content, shown))
 
-    async def _run(self, given: WriteArguments, here: Here) -> Outcome:
+    async def _run(self, given: WriteArguments, here: Here) -> ToolOutcome:
         workspace, content = here.workspace, given.content
         path = workspace.path(given.path)
         shown = workspace.shown(path)
@@ -60,7 +60,7 @@ class Write(ArgumentTool[WriteArguments]):
             workspace.see(path, sight)
         lines = content.count("\n") + (not content.endswith("\n") and bool(content))
         verb = "Overwrote" if before else "Wrote"
-        return Outcome(text=f"{verb} {shown}: {lines:,} line{'s' * (lines != 1)}, {len(data):,} bytes{note}.")
+        return ToolOutcome(text=f"{verb} {shown}: {lines:,} line{'s' * (lines != 1)}, {len(data):,} bytes{note}.")
 
 
 def _before(path: Path, workspace: Workspace) -> TextFile | None:

@@ -110,7 +110,7 @@ HTTP_S: Final = 30.0  # for a connection and what is sent, as the SDK has it
 HTTP_READ_S: Final = 300.0  # between two parts of an answer
 
 
-class Server:
+class McpServer:
     """A server that is connected, or was. Mutable."""
 
     def __init__(self, config: ServerConfig, *, folder: Path, log: Path | None = None) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tenure.agent.tools.servers.server import Server, ServerConfig
+from tenure.agent.tools.servers.server import McpServer, ServerConfig
 from tenure.agent.tools.servers.streams import NAMED
 from tenure.agent.tools.servers.tool import ServerTool, fitting, tools_of
 from tenure.engine.record.visible import visible
@@ -14,7 +14,9 @@ from tenure.errors import InputError
 class Servers:
     """The servers that came up, and what is to be said of the others. Mutable: others may come up later, and all are to be stopped in the end."""
 
-    def __init__(self, servers: Sequence[Server], starts: Mapping["asyncio.Task[None]", Server], taken: Iterable[str]) -> None:
+    def __init__(
+        self, servers: Sequence[McpServer], starts: Mapping["asyncio.Task[None]", McpServer], taken: Iterable[str]
+    ) -> None:
         self.tools: tuple[ServerTool, ...] = ()
         self.notes: tuple[str, ...] = ()
         self.servers, self._starts, self._taken = tuple(servers), dict(starts), set(taken)
@@ -23,7 +25,7 @@ class Servers:
         """The tools of servers that came up since this was asked last; `notes` has then what is to be said of those that came up or failed."""
         done = [start for start in self._starts if start.done()]
         notes: list[str] = []
-        came: list[Server] = []
+        came: list[McpServer] = []
         for start in done:
             server = self._starts.pop(start)
             if isinstance(error := start.exception(), InputError):
@@ -65,7 +67,9 @@ async def started(
 
     `taken` are names of tools that there are already. What a server writes to its standard error goes to a file in the folder `logs`.
     """
-    servers = [Server(config, folder=folder, log=logs / f"mcp-{n}.log" if logs else None) for n, config in enumerate(configs, 1)]
+    servers = [
+        McpServer(config, folder=folder, log=logs / f"mcp-{n}.log" if logs else None) for n, config in enumerate(configs, 1)
+    ]
     starts = {asyncio.ensure_future(server.start()): server for server in servers}
     if starts:
         await asyncio.wait(starts, timeout=limit_s)
@@ -77,7 +81,7 @@ async def started(
     return all_of
 
 
-def _left_out(server: Server) -> Iterable[str]:
+def _left_out(server: McpServer) -> Iterable[str]:
     if server.left_out:
         named = "; ".join(f"{visible(name)} ({visible(why)})" for name, why in list(server.left_out.items())[:NAMED])
         more = f" and {len(server.left_out) - NAMED} more" if len(server.left_out) > NAMED else ""

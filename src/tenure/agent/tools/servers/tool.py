@@ -11,8 +11,8 @@ import msgspec
 from tenure.agent.approval import Act, Approval
 from tenure.agent.tools.arguments import frozen
 from tenure.agent.tools.harmless import plain
-from tenure.agent.tools.servers.server import Server
-from tenure.agent.tools.tool import End, Here, Outcome, ended
+from tenure.agent.tools.servers.server import McpServer
+from tenure.agent.tools.tool import End, Here, ToolOutcome, ended
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, dump, load
 from tenure.apis.media import Source
@@ -41,7 +41,7 @@ _IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"
 class ServerTool:
     """One tool of one server."""
 
-    def __init__(self, server: Server, offered: "Offered", name: str) -> None:
+    def __init__(self, server: McpServer, offered: "Offered", name: str) -> None:
         self.name = name
         takes = taken(offered.input_schema)
         words = _shortened_words(offered.description or offered.title or offered.name)
@@ -73,13 +73,13 @@ class ServerTool:
             broad=(self.name,),
         )
 
-    async def run(self, arguments: str, here: Here) -> Outcome:
+    async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What the server answers."""
         given = _arguments(arguments)
         if given is None:
             fields = ", ".join(cast(Mapping[str, object], self.schema.get("properties", {})))
             expected = f"one JSON object{f' with {fields}' if fields else ''}"
-            return Outcome(text=f"{self.name}: arguments: found {arguments[:80]!r}, expected {expected}", error=True)
+            return ToolOutcome(text=f"{self.name}: arguments: found {arguments[:80]!r}, expected {expected}", error=True)
         named = {self._own_names.get(name, name): value for name, value in given.items()}
         call = asyncio.ensure_future(self._server.call(self._own, named))
         try:
@@ -87,16 +87,16 @@ class ServerTool:
             if end is End.DONE:
                 return _outcome(call.result(), here)
         except InputError as error:
-            return Outcome(text=f"{self.name}: {error}", error=True)
+            return ToolOutcome(text=f"{self.name}: {error}", error=True)
         finally:
             if not call.done():
                 call.cancel()
                 await asyncio.wait({call}, timeout=1)
         why = "it was stopped by the user" if end is End.CANCELLED else f"no answer within {here.limits.server_call_s:g} s"
-        return Outcome(text=f"{self.name}: {why}", error=True)
+        return ToolOutcome(text=f"{self.name}: {why}", error=True)
 
 
-def tools_of(server: Server, taken_names: Iterable[str] = ()) -> Iterator[ServerTool]:
+def tools_of(server: McpServer, taken_names: Iterable[str] = ()) -> Iterator[ServerTool]:
     """The server's tools, by name; names are made legal, and apart from those that are taken."""
     used = set(taken_names)
     for offered in sorted(server.tools, key=lambda offered: offered.name):
@@ -165,7 +165,7 @@ def _arguments(text: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-def _outcome(result: "CallToolResult", here: Here) -> Outcome:
+def _outcome(result: "CallToolResult", here: Here) -> ToolOutcome:
     texts: list[str] = []
     media: list[Source] = []
     for block in result.content:

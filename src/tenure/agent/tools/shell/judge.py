@@ -63,7 +63,7 @@ def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = T
 
     Without `disk`, folders are not looked through and settings of git not read: for commands that ran elsewhere.
     """
-    judge = _Judge(workspace, path, disk=disk)
+    judge = _CommandJudge(workspace, path, disk=disk)
     judge.text(command, 0)
     judge.end()
     if not judge.asks:
@@ -83,7 +83,7 @@ def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = T
     )
 
 
-class _Judge:
+class _CommandJudge:
     """Collects what a command may change. Mutable."""
 
     def __init__(self, workspace: Workspace, path: str, *, disk: bool) -> None:

@@ -23,7 +23,7 @@ from tenure.agent.tools.shell.script import (
     Assignment,
     Command,
     Redirect,
-    Script,
+    ShellScript,
     Word,
 )
 from tenure.extras import not_installed
@@ -78,15 +78,15 @@ _UNKNOWN: Final = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
 _ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 
 
-def parsed(text: str, known: Mapping[str, str] | None = None) -> Script:
+def parsed(text: str, known: Mapping[str, str] | None = None) -> ShellScript:
     """The commands of a script; `known` are variables whose values are settled, such as HOME."""
     if len(text) > LONGEST or text.count("(") + text.count("|") > NESTED:
-        return Script(commands=(), odd=("it is too long to be looked through",))
-    reader = _Reader(text, {name: value for name, value in (known or {}).items() if not _is_set(name, text)}, 0)
+        return ShellScript(commands=(), odd=("it is too long to be looked through",))
+    reader = _ScriptReader(text, {name: value for name, value in (known or {}).items() if not _is_set(name, text)}, 0)
     odd = ("control characters",) if _CONTROL.search(text) else ()
     if not odd:
         reader.run()
-    return Script(
+    return ShellScript(
         commands=tuple(structs.replace(each, feeds=n in reader.feeding) for n, each in enumerate(reader.commands)),
         odd=(*odd, *dict.fromkeys(reader.odd)),
         unknown=tuple(dict.fromkeys(reader.unknown)),
@@ -170,7 +170,7 @@ class _Spelling:
         )
 
 
-class _Reader:
+class _ScriptReader:
     """Goes through a script's tree once. Mutable."""
 
     def __init__(self, text: str, known: Mapping[str, str], depth: int) -> None:
@@ -269,7 +269,7 @@ class _Reader:
     def _commands(self, nodes: Sequence["Node"], at: int, end: int) -> None:
         """Note the commands below some nodes, which take up the script from `at` to `end`."""
         tokens = [*self._tokens(nodes, at, end), _LINE_END]
-        draft = _Draft()
+        draft = _OpenCommand()
         closes = False  # whether what comes last is the end of several commands
         is_closed = False  # whether a compound command has ended, and only redirections may follow
         place = 0
@@ -305,13 +305,13 @@ class _Reader:
                 closes = closes or sign in "()"
                 if sign in _PIPES or sign == "||":
                     self.feeding.update(range(0 if closes else len(self.commands) - 1, len(self.commands)))
-                draft = _Draft()
+                draft = _OpenCommand()
             elif sign in _KEYWORDS:
                 if draft.words or draft.assignments or _touches(tokens, place):
                     raise _Odd("a keyword behind a word")
                 if draft.redirects:
                     self._end(draft)
-                    draft = _Draft()
+                    draft = _OpenCommand()
             elif sign in ("((", "))", "`", "$", "$(") or _touches(tokens, place):
                 raise _Odd("something that is no word")
             else:  # `for`, `in`, `[`, `export` and the like
@@ -319,7 +319,7 @@ class _Reader:
                 draft.test = sign if sign in ("[", "[[") else ""
             place += 1
 
-    def _end(self, draft: "_Draft") -> bool:
+    def _end(self, draft: "_OpenCommand") -> bool:
         """Note a command; whether it is none of its own, but the end of several."""
         if any(redirect.target.text == PROCESS for redirect in draft.redirects):
             self.feeding.update(range(len(self.commands) + 1))
@@ -329,7 +329,7 @@ class _Reader:
             )
         return not draft.words
 
-    def _operand(self, tokens: Sequence[_Token], place: int, draft: "_Draft") -> None:
+    def _operand(self, tokens: Sequence[_Token], place: int, draft: "_OpenCommand") -> None:
         """Take a word: an assignment, a number before a redirection, or a word of the command."""
         token, after = tokens[place], tokens[place + 1]
         if token.kind == "file_descriptor":
@@ -360,7 +360,7 @@ class _Reader:
             raise _Odd("a descriptor that was not read as one")
         return None
 
-    def _condition(self, tokens: Sequence[_Token], place: int, draft: "_Draft") -> None:
+    def _condition(self, tokens: Sequence[_Token], place: int, draft: "_OpenCommand") -> None:
         """Take the next of the words of `[[ … ]]`, in which signs are words."""
         sign, nodes, joined = tokens[place]
         if sign == "":
@@ -378,7 +378,7 @@ class _Reader:
         elif sign != "\n":
             draft.words += [Word(text=each) for each in (sign if sign in ("&&", "||") else (sign,))]
 
-    def _redirect(self, tokens: Sequence[_Token], place: int, draft: "_Draft") -> int:
+    def _redirect(self, tokens: Sequence[_Token], place: int, draft: "_OpenCommand") -> int:
         """Take a redirection; how many further tokens are its target."""
         sign, nodes, _ = tokens[place]
         target = tokens[place + 1]
@@ -642,7 +642,7 @@ class _Reader:
             spelling.unknown(OUTPUT, loose=not quoted)
 
     def _inner(self, text: str) -> None:
-        inner = _Reader(text, self._known, self._depth)
+        inner = _ScriptReader(text, self._known, self._depth)
         inner.commands, inner.odd, inner.unknown, inner.variables = self.commands, self.odd, self.unknown, self.variables
         inner.feeding = self.feeding
         inner.run()
@@ -668,7 +668,7 @@ def _touches(tokens: Sequence[_Token], place: int) -> bool:
     return any(each.sign not in _APART for each in [*before, *after]) or (token.sign in ("{", "!") and bool(after))
 
 
-class _Draft:
+class _OpenCommand:
     """A command that is being read. Mutable."""
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class Command(Struct, frozen=True, kw_only=True):
     feeds: bool = False  # its output goes to another command
 
 
-class Script(Struct, frozen=True, kw_only=True):
+class ShellScript(Struct, frozen=True, kw_only=True):
     """All commands of a script in the order in which they stand."""
 
     commands: tuple[Command, ...]

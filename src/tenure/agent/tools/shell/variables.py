@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final
 
-from tenure.agent.tools.shell.script import CLOSE, MADE, NUMBER, OPEN, OUTPUT, PRINTED, Command, Script, Word
+from tenure.agent.tools.shell.script import CLOSE, MADE, NUMBER, OPEN, OUTPUT, PRINTED, Command, ShellScript, Word
 
 MOST: Final = 200  # values of one word
 _DEEPEST: Final = 4  # variables in variables
@@ -55,7 +55,7 @@ class Bindings:
     def __init__(self, values: Mapping[str, Sequence[Word]]) -> None:
         self._values = values
 
-    def of(self, script: Script) -> "Bindings":
+    def of(self, script: ShellScript) -> "Bindings":
         """These, and those of a script that runs among them."""
         values = {name: list(words) for name, words in self._values.items()}
         for command in script.commands:
