@@ -11,7 +11,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
 from tenure.lab.events import Billed
 from tenure.lab.evidence.corpus import Corpus
-from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
 from tenure.lab.replay import Source
@@ -44,7 +44,7 @@ def main() -> None:
         return
     compared = (compare(each, o200k()) for each in sources(Path(sys.argv[1] if len(sys.argv) > 1 else "sessions")))
     lines = tuple(Billed(compared=each) for each in compared if each is not None)
-    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
+    with events_of(CorpusEvents(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
         table = asking(events)["table"]
         print("\n\n".join((table(SESSIONS), table(SPREAD), table(MODELS), *(each.text for each in sections(events, ["bill"])))))
 

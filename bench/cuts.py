@@ -13,7 +13,7 @@ from tenure.errors import InputError
 from tenure.lab.cuts import cuts
 from tenure.lab.events import CutLine
 from tenure.lab.evidence.corpus import Corpus
-from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
 from tenure.lab.report.template import asking
@@ -41,7 +41,7 @@ def main() -> None:
             lines += cuts(source(str(path)), chosen, o200k(), prune=given.prune)
         except InputError as error:
             print(error)
-    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=tuple(lines))) as events:
+    with events_of(CorpusEvents(corpus=Corpus(folder="", members=()), code="", lines=tuple(lines))) as events:
         print(asking(events)["table"](ROWS))
     print(f"{len({line.source for line in lines})} sessions in {time.perf_counter() - started:.0f} s")
 

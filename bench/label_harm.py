@@ -26,7 +26,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
 from tenure.errors import InputError
 from tenure.lab.events import CommitLine, EntryLine, HarmLine
-from tenure.lab.harm.judge import Window
+from tenure.lab.harm.judge import WindowTrace
 from tenure.lab.harm.passage import Message, of_line
 from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
@@ -190,7 +190,7 @@ def _call_of(one: Session, entry: int) -> int:
 
 def _texts_at(one: Session, entry: int) -> tuple[str, str]:
     """What had left and what was shown when the step of an entry was asked for."""
-    window = Window()
+    window = WindowTrace()
     for commit in one.commits:
         if commit.entries <= entry:
             window.commit(commit.commit, commit.entries, commit.edits, recorded=commit.moment == "recorded")

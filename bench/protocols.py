@@ -18,7 +18,7 @@ from tenure.engine.policies import policy_named
 from tenure.errors import InputError
 from tenure.lab.events import AccumulatingRun, IsolatedRun, Needed
 from tenure.lab.evidence.corpus import Corpus, Member
-from tenure.lab.evidence.measure import COMPACTIONS, Gathered, Line
+from tenure.lab.evidence.measure import COMPACTIONS, CorpusEvents, Line
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
@@ -82,7 +82,7 @@ def main() -> None:
         lines += (Needed(source=task.source, curves=curves(source(task.source), TOKENIZER)) for task in tasks)
     profiles = hard_set(profile(source(task.source), TOKENIZER) for task in tasks) if {"workload", "isolated"} & set(only) else ()
     members = tuple(Member(name=each.source, tool=each.format, sha256="") for each in profiles)
-    found = Gathered(corpus=Corpus(folder="", members=members), code="", profiles=profiles, lines=tuple(lines))
+    found = CorpusEvents(corpus=Corpus(folder="", members=members), code="", profiles=profiles, lines=tuple(lines))
     with events_of(found, {name: tuple(each for each in ceilings if each) for name in names}) as events:
         for part in (part for part in PARTS if part in only):
             shown = (

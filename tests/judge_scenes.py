@@ -8,29 +8,37 @@ from msgspec import UNSET, UnsetType
 
 from tenure.engine.view.edit import Act
 from tenure.lab.events import Category
-from tenure.lab.judges.cases import INSERTED, Case, Control, Facts, Kind, Need, Piece
+from tenure.lab.judges.cases import INSERTED, Case, CaseFacts, CaseNeed, CasePiece, Control, Kind
 from tenure.testing.builders import by_words
 
 BULK = "\n".join(f"{n}: nothing here is ever wanted again, row {n * n}" for n in range(160))
 TICKET = "TICKET-90417753.txt"
 
 
-def piece(entry: int, kind: Kind, text: str, *, name: str = "", turn: int = 1, block: int = 0, is_part: bool = False) -> Piece:
-    return Piece(entry=entry, block=block, turn=turn, kind=kind, name=name, text=text, tokens=by_words(text) + 4, is_part=is_part)
+def piece(
+    entry: int, kind: Kind, text: str, *, name: str = "", turn: int = 1, block: int = 0, is_part: bool = False
+) -> CasePiece:
+    return CasePiece(
+        entry=entry, block=block, turn=turn, kind=kind, name=name, text=text, tokens=by_words(text) + 4, is_part=is_part
+    )
 
 
-def residue(before: int, text: str, *, turn: int = 1) -> Piece:
+def residue(before: int, text: str, *, turn: int = 1) -> CasePiece:
     return piece(before, "note", text, turn=turn, block=INSERTED)
 
 
-def facts(policy: str = "cwl", *, cut: int = 0, control: Control = "", source: str = "a.jsonl", pruned: float = 0.45) -> Facts:
-    return Facts(
+def facts(
+    policy: str = "cwl", *, cut: int = 0, control: Control = "", source: str = "a.jsonl", pruned: float = 0.45
+) -> CaseFacts:
+    return CaseFacts(
         source=source, cut=cut, before_call=7, entry=10, line=21, policy=policy, control=control, tokens=9_000, pruned=pruned
     )
 
 
-def need(text: str = TICKET, *, held: tuple[int, int] = (2, 0), entry: int = 10, block: int = 0, stands: Any = "lost") -> Need:
-    return Need(
+def need(
+    text: str = TICKET, *, held: tuple[int, int] = (2, 0), entry: int = 10, block: int = 0, stands: Any = "lost"
+) -> CaseNeed:
+    return CaseNeed(
         call=7,
         entry=entry,
         block=block,
@@ -48,10 +56,10 @@ def need(text: str = TICKET, *, held: tuple[int, int] = (2, 0), entry: int = 10,
 def case(
     *,
     policy: str = "cwl",
-    kept: tuple[Piece, ...] | None = None,
-    removed: tuple[Piece, ...] | None = None,
-    future: tuple[Piece, ...] | None = None,
-    needs: tuple[Need, ...] | UnsetType = UNSET,
+    kept: tuple[CasePiece, ...] | None = None,
+    removed: tuple[CasePiece, ...] | None = None,
+    future: tuple[CasePiece, ...] | None = None,
+    needs: tuple[CaseNeed, ...] | UnsetType = UNSET,
     control: Control = "",
     cut: int = 0,
     source: str = "a.jsonl",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Draft
-from tenure.lab.audit.audit import Asked, audit
+from tenure.lab.audit.audit import AuditRequest, audit
 from tenure.lab.audit.report import Audit, AuditOutput
 from tenure.lab.replay import Source
 from tenure.logs.reader import Event
@@ -23,7 +23,7 @@ def made_up(*events: Event) -> Source:
 
 def lines_of(source: Source, *policies: str, budget: Budget = SMALL, head_tokens: int = 0) -> list[AuditOutput]:
     """The lines of an audit, every word a token."""
-    return list(audit(source, Asked(policies=policies, budget=budget, head_tokens=head_tokens), by_words))
+    return list(audit(source, AuditRequest(policies=policies, budget=budget, head_tokens=head_tokens), by_words))
 
 
 def audited(*events: Event, policies: Iterable[str] = (), budget: Budget = SMALL, head_tokens: int = 0) -> Audit:

@@ -16,13 +16,13 @@ from tenure.cli.audit_screen import brief, corpus, screen
 from tenure.cli.main import main
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
-from tenure.lab.audit.audit import Asked, Auditor, budget_line
+from tenure.lab.audit.audit import Auditor, AuditRequest, budget_line
 from tenure.lab.audit.kept import MOST
 from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, REREADS, ROWS, Audit
 from tenure.lab.audit.rereads import LEAST
 from tenure.lab.audit.tables import Totals
 
-ASKED = Asked(
+ASKED = AuditRequest(
     policies=("cwl", "tiered", "oldest-turn", "clear-tool-uses"), budget=Budget(ceiling=4_000, floor=2_000), model="gpt-5"
 )
 

@@ -21,7 +21,7 @@ from tenure.lab.intervals import wilson
 from tenure.lab.judges.cases import cases
 from tenure.lab.judges.figures import figures
 from tenure.lab.judges.running import Book, Judge, run
-from tenure.lab.judges.stand_in import NAME, StandIn
+from tenure.lab.judges.stand_in import NAME, DetectorJudge
 from tenure.lab.loading import source
 from tenure.testing.model import Line, ScriptedModel
 from tenure.testing.provider import FakeProvider, serve
@@ -232,4 +232,4 @@ def test_the_header_names_all_that_a_run_hangs_on() -> None:
     header = JudgeLine(
         model="m", contracts=("no-impact/1",), policies=("cwl",), sessions=("a",), cuts=5, prune=0.45, controls=1, room=100_000
     )
-    assert (header.version, StandIn().name) == (1, NAME)
+    assert (header.version, DetectorJudge().name) == (1, NAME)

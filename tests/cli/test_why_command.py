@@ -17,7 +17,7 @@ from tenure.engine.policies import policy_named
 from tenure.engine.view.guard import Hold
 from tenure.lab.loading import source
 from tenure.lab.replay import Options
-from tenure.lab.why.account import Why
+from tenure.lab.why.account import ObjectAccount
 from tenure.lab.why.explain import explain
 from tenure.lab.why.past import Past, moment, replayed
 from tenure.store.records import Conversation
@@ -85,7 +85,7 @@ def test_the_answer_reads_well(width: int, tmp_path: Path, golden: Callable[[str
 def test_json_holds_the_whole_account(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     path = str(message_file(tmp_path / "s.json"))
     assert main(["why", path, "read:2", "--ceiling", "5k", "--model", "gpt-5", "--json"]) == 0
-    told = msgspec.json.decode(capfdbinary.readouterr().out, type=Why)
+    told = msgspec.json.decode(capfdbinary.readouterr().out, type=ObjectAccount)
     assert told == explain(moment(replayed_file(tmp_path / "s.json"), o200k()), "read:2", path)
 
 
@@ -93,7 +93,7 @@ def test_a_store_of_ours_tells_what_was_done_and_not_a_replay(tmp_path: Path, ca
     held = replayed_file(tmp_path / "s.json", "cwl")
     store = store_file(tmp_path / "agent.db", held)
     assert main(["why", f"{store}#c", "read:2", "--json"]) == 0
-    told = msgspec.json.decode(capfdbinary.readouterr().out, type=Why)
+    told = msgspec.json.decode(capfdbinary.readouterr().out, type=ObjectAccount)
     assert (told.now.simulated, told.now.policy) == (False, "cwl")  # the one its commits name
     assert told.touched == explain(moment(held, o200k()), "read:2").touched
     assert main(["why", store, "read:8"]) == 0

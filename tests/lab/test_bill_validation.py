@@ -9,7 +9,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Usage
 from tenure.lab.events import Amounts, Billed, Caching, Compared
 from tenure.lab.evidence.corpus import Corpus
-from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.replay import Source
 from tenure.lab.validation import CAUSES, ComparedCall, compare, places
@@ -146,7 +146,7 @@ def test_errors_that_cancel_in_a_sum_are_seen_call_by_call() -> None:
 def test_several_sessions_together_are_their_sums() -> None:
     one, two = compared(told(worked())), compared(told(worked(8), cold))
     lines = (Billed(compared=one), Billed(compared=two))
-    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
+    with events_of(CorpusEvents(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
         (both,) = events.ask("select sessions, calls, reported, off from billed where what = 'all'").dicts
         assert events.ask("select sum(compared.causes['not found']) from bills").rows == ((two.causes["not found"],),)
     assert (both["sessions"], both["calls"], both["off"]) == (2, 20, one.off.usd + two.off.usd)

@@ -14,7 +14,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import POLICIES
 from tenure.engine.record.entry import Usage
-from tenure.lab.audit.audit import Asked, audit
+from tenure.lab.audit.audit import AuditRequest, audit
 from tenure.lab.audit.report import Audit, AuditLine, RunLine
 from tenure.lab.events import CallLine, Head, ReplayLine
 from tenure.lab.recorded import PromptReport, head_of
@@ -101,7 +101,7 @@ def test_sessions_that_run_as_one_have_one_head() -> None:
 
 
 def test_every_run_of_an_audit_has_the_head_that_the_first_one_learned() -> None:
-    lines = list(audit(told(worked()), Asked(policies=("cwl", "tiered"), budget=Budget(ceiling=30_000)), o200k()))
+    lines = list(audit(told(worked()), AuditRequest(policies=("cwl", "tiered"), budget=Budget(ceiling=30_000)), o200k()))
     first, report = lines[0], lines[-1]
     assert isinstance(first, AuditLine)
     assert isinstance(report, Audit)

@@ -14,7 +14,7 @@ from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.events import CallLine
 from tenure.lab.replay import Options, Source, replay
-from tenure.lab.why.account import Why
+from tenure.lab.why.account import ObjectAccount
 from tenure.lab.why.explain import explain
 from tenure.lab.why.past import Past, kept, moment, replayed
 from tenure.lab.why.telling import rows
@@ -58,7 +58,7 @@ def past(policy: str = "provenance", ceiling: int = 6_000) -> Past:
     return replayed([session()], options(policy, ceiling), o200k())
 
 
-def why(name: str, *, policy: str = "provenance", at_call: int | None = None, ceiling: int = 6_000) -> Why:
+def why(name: str, *, policy: str = "provenance", at_call: int | None = None, ceiling: int = 6_000) -> ObjectAccount:
     return explain(moment(past(policy, ceiling), o200k(), at_call), name)
 
 

@@ -18,9 +18,9 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.lab.audit.audit import Asked, Auditor, budget_line
-from tenure.lab.audit.kept import Kept
-from tenure.lab.audit.report import Audit, AuditLine, AuditOutput, RunLine, Total, Unread
+from tenure.lab.audit.audit import Auditor, AuditRequest, budget_line
+from tenure.lab.audit.kept import AuditCache
+from tenure.lab.audit.report import Audit, AuditLine, AuditOutput, RunLine, Total, UnreadSession
 from tenure.lab.audit.tables import Totals
 from tenure.lab.events import CallLine, spelled
 from tenure.logs.places.files import STDIN, open_session
@@ -76,7 +76,7 @@ def audit(
     wanted = (*POLICIES, *PEERS) if every else tuple(policy or ()) or USUAL
     for name in wanted:
         policy_named(name)
-    asked = Asked(
+    asked = AuditRequest(
         policies=tuple(name for name in dict.fromkeys(wanted) if name != UNBOUNDED),
         budget=limits.budget(),
         model=model,
@@ -121,7 +121,7 @@ def audit(
         raise typer.Exit(UNREAD)
 
 
-def _page() -> Callable[[Sequence[Audit], Sequence[Unread]], str]:
+def _page() -> Callable[[Sequence[Audit], Sequence[UnreadSession]], str]:
     from tenure.lab.audit.page import page
 
     return page
@@ -136,7 +136,7 @@ class AuditedSessions(Struct, kw_only=True):
 
 
 def _all(
-    picked: "PickedSessions", auditor: Auditor, kept: Kept | None, runs: int, errors: Console, *, whole: bool
+    picked: "PickedSessions", auditor: Auditor, kept: AuditCache | None, runs: int, errors: Console, *, whole: bool
 ) -> AuditedSessions:
     """Audit them; of an interruption it is said what is kept."""
     totals, unread = Totals(), list(picked.unread)
@@ -146,7 +146,7 @@ def _all(
         with _AuditProgress(errors, len(picked.addresses), runs) as progress:
             for number, outcome in enumerate(auditor.each(picked.addresses, progress.note), start=1):
                 progress.next_session(number)
-                if isinstance(outcome, Unread):
+                if isinstance(outcome, UnreadSession):
                     unread.append(outcome)
                     continue
                 totals.take(outcome)
@@ -203,13 +203,13 @@ class _AuditProgress(ProgressLine):
         self.update(description=f"{self._session + 1} of {self._sessions}  {self._name}  {words.plain(what):<19}")
 
 
-def _kept(folder: str, errors: Console) -> Kept | None:
+def _kept(folder: str, errors: Console) -> AuditCache | None:
     """Where audits are kept; that they cannot be is said, and nobody is kept from auditing."""
     if folder == NOWHERE:
         return None
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     try:
-        return Kept(Path(folder) if folder else Path(base) / "tenure" / "audits")
+        return AuditCache(Path(folder) if folder else Path(base) / "tenure" / "audits")
     except OSError as error:
         if folder:
             raise InputError("--keep", f"{folder!r} cannot be written to ({error.strerror or error})", "a folder") from error
@@ -221,7 +221,7 @@ class PickedSessions(Struct, frozen=True, kw_only=True):
     """Addresses in the order in which they are audited."""
 
     addresses: tuple[str, ...]
-    unread: tuple[Unread, ...] = ()  # that are known already to be damaged
+    unread: tuple[UnreadSession, ...] = ()  # that are known already to be damaged
     passed_over: int = 0  # files below folders that are no sessions
     older: int = 0  # of the user's own sessions, that were not asked for
 
@@ -234,7 +234,7 @@ def _picked(names: Sequence[str], newest: int, where: Surroundings) -> PickedSes
         older = len(found) - found.index(sessions[-1]) - 1 if sessions else 0
         return PickedSessions(addresses=tuple(each.address for each in sessions), older=older)
     addresses: dict[str, None] = {}
-    unread: list[Unread] = []
+    unread: list[UnreadSession] = []
     passed_over = 0
     for name in names:
         if not _is_folder(name):
@@ -244,7 +244,7 @@ def _picked(names: Sequence[str], newest: int, where: Surroundings) -> PickedSes
             if why is None:
                 addresses[session.address] = None
             elif why:
-                unread.append(Unread(path=spelled(session.address), why=why))
+                unread.append(UnreadSession(path=spelled(session.address), why=why))
             else:
                 passed_over += 1
     return PickedSessions(addresses=tuple(addresses), unread=tuple(unread), passed_over=passed_over)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tenure.cli import words
 from tenure.engine.policies import UNBOUNDED
-from tenure.lab.audit.report import Audit, PolicyTotal, Row, Session, Table, Total, Unread, Wasted
+from tenure.lab.audit.report import Audit, PolicyTotal, SessionFacts, Total, UnreadSession, Wasted, WindowRow, WindowTable
 from tenure.lab.audit.tables import Totals, one_row
 from tenure.lab.events import BudgetLine, Head
 
@@ -96,7 +96,7 @@ def corpus(briefs: Sequence[AuditRow], total: Total, budget: BudgetLine, width: 
     )
 
 
-def unreadable(unread: Sequence[Unread]) -> Iterator[Text]:
+def unreadable(unread: Sequence[UnreadSession]) -> Iterator[Text]:
     """What could not be read, and why."""
     if unread:
         yield Text(f"{words.several(len(unread), 'session')} could not be read:", style="yellow")
@@ -151,7 +151,7 @@ def _head(head: Head) -> str:
             return ", head not known"
 
 
-def _when(session: Session) -> str:
+def _when(session: SessionFacts) -> str:
     """From when to when; nothing where the log has no times."""
     try:
         start, end = datetime.fromisoformat(session.started), datetime.fromisoformat(session.ended)
@@ -161,17 +161,17 @@ def _when(session: Session) -> str:
     return f", {start.day} {start:%b %Y %H:%M}–{until}"
 
 
-def _file(row: Row) -> str:
+def _file(row: WindowRow) -> str:
     short = "/".join(row.name.split("/")[-2:])
     return short if len(short) <= _FILE_NAME else row.name.rpartition("/")[2]
 
 
-def _turn(row: Row) -> str:
+def _turn(row: WindowRow) -> str:
     number = row.name.partition(":")[2]
     return f"{number} “{words.first_line(row.label, 24)}”" if row.label else number
 
 
-def _left_out(session: Session) -> Text:
+def _left_out(session: SessionFacts) -> Text:
     """What the reader left out: the first reason, never cut to the screen since it may end with the way out, and the rest counted."""
     first, others = session.skipped[0], len(session.skipped) - 1
     more = f"; and for {words.several(others, 'other reason')}" if others else ""
@@ -179,7 +179,7 @@ def _left_out(session: Session) -> Text:
     return Text(words.first_line(f"{place}{first.reason}", WHY_CHARS) + more, no_wrap=False, overflow="fold")
 
 
-def _where(table: Table, *, assumed: bool) -> Grid:
+def _where(table: WindowTable, *, assumed: bool) -> Grid:
     """The kinds that were carried most: what came in once, and what it came to by being carried from call to call."""
     grid = words.table(gap=2)
     grid.add_column("where the window went", no_wrap=True)
@@ -196,7 +196,7 @@ def _where(table: Table, *, assumed: bool) -> Grid:
     return grid
 
 
-def _top(table: Table, width: int, none: str, text: Callable[[Row], str]) -> str:
+def _top(table: WindowTable, width: int, none: str, text: Callable[[WindowRow], str]) -> str:
     """The names that were carried most in one line of `width` characters, each with its share; `none` is what the row without a name is called."""
     line = ""
     for row in table.rows:

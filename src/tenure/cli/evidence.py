@@ -13,7 +13,7 @@ from tenure.cli.progress import ProgressLine
 from tenure.errors import InputError
 
 if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
-    from tenure.lab.evidence.measure import Gathered
+    from tenure.lab.evidence.measure import CorpusEvents
 
 SECTIONS: Final = ("cuts", "whole", "accumulating", "sweep", "bounds", "bill", "detector", "sessions")
 OUT: Final = "docs/evidence"
@@ -79,7 +79,7 @@ def evidence(
         raise typer.Exit(FAILED)
 
 
-def _print_end(found: "Gathered", out: Path, files: int, console: Console) -> None:
+def _print_end(found: "CorpusEvents", out: Path, files: int, console: Console) -> None:
     for failed in found.failed[:_SHOWN]:
         console.print(words.plain(f"{failed.name}: {failed.kind}: {failed.reason}"), style="yellow", soft_wrap=True)
     if (more := len(found.failed) - _SHOWN) > 0:

@@ -18,14 +18,14 @@ from tenure.engine.policies.policy import Policy
 from tenure.errors import InputError
 from tenure.lab.cuts import LEAST_CALLS, LEAST_TOKENS, POINTS, PRUNE
 from tenure.lab.events import spelled
-from tenure.lab.judges.asking import Spent
+from tenure.lab.judges.asking import JudgeCost
 from tenure.lab.judges.cases import Case, cases
 from tenure.lab.judges.contracts import AB, NO_IMPACT
 from tenure.lab.judges.figures import figures
 from tenure.lab.judges.request import LEAST_ROOM, ROOM
 from tenure.lab.judges.running import Book, Judge, Outcome, foreseen, run
 from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
-from tenure.lab.judges.stand_in import StandIn
+from tenure.lab.judges.stand_in import DetectorJudge
 from tenure.lab.loading import source
 
 if TYPE_CHECKING:  # wanted only by those who name one
@@ -126,7 +126,7 @@ def judge(
             )
         )
         outcomes: list[Outcome] = []
-        spent = Spent()
+        spent = JudgeCost()
         with console.status("") if console.is_terminal and not quiet else nullcontext() as status:
             for outcome in run(every_case(), judging, book, against=pair):
                 outcomes.append(outcome)
@@ -179,11 +179,11 @@ def _share(text: str) -> float:
 def _model(name: str, *, dry_run: bool) -> "Model":
     """The model of that name, or the rule that stands in for one. Raises InputError for another name, ModelError when there is no key."""
     if name == STAND_IN:
-        return StandIn()
+        return DetectorJudge()
     if ":" not in name:
         raise InputError("--model", repr(name), _MODELS)
     if dry_run:
-        return StandIn()  # nobody is asked, so no key is wanted
+        return DetectorJudge()  # nobody is asked, so no key is wanted
     from tenure.models.model import model_named
 
     return model_named(name)

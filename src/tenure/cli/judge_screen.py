@@ -12,7 +12,7 @@ from rich.text import Text
 from tenure.cli import words
 from tenure.engine.meter.price import prices_for
 from tenure.lab.intervals import Share
-from tenure.lab.judges.asking import Spent
+from tenure.lab.judges.asking import JudgeCost
 from tenure.lab.judges.figures import Against, Disagreement, Figures
 from tenure.lab.judges.running import Book, Forecast
 from tenure.lab.judges.stand_in import NAME as STAND_IN
@@ -174,7 +174,7 @@ def _cost(found: Figures, book: Book) -> str:
     return text
 
 
-def _spent(spent: Spent) -> str:
+def _spent(spent: JudgeCost) -> str:
     if not spent.questions:
         return "nothing was asked"
     usage = spent.usage

@@ -22,7 +22,7 @@ from tenure.engine.view.edit import Commit
 from tenure.errors import InputError
 from tenure.lab.loading import own_address, own_store, source
 from tenure.lab.replay import Options
-from tenure.lab.why.account import Why
+from tenure.lab.why.account import ObjectAccount
 from tenure.lab.why.explain import explain
 from tenure.lab.why.past import Past, kept, moment, replayed
 from tenure.lab.why.telling import facts, rows, title
@@ -66,7 +66,7 @@ def why(
     console.print(screen(answer, console.width))
 
 
-def screen(answer: Why, width: int) -> RenderableType:
+def screen(answer: ObjectAccount, width: int) -> RenderableType:
     """The whole answer."""
     lines = ((row.label, Text(words.plain(row.text), style="dim" if row.quoted else "")) for row in rows(answer, width))
     head = Text.assemble(

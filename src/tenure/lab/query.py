@@ -48,7 +48,7 @@ _PROCESS_MEMORY: Final = (
 )  # where the system can bound it: of what DuckDB allocates within one function its own limit knows nothing
 
 
-class Answer(Struct, frozen=True):
+class QueryAnswer(Struct, frozen=True):
     """What a query gives: the names of its columns, and rows of plain values."""
 
     columns: tuple[str, ...]
@@ -112,18 +112,18 @@ class Events:
         self._run(f"set memory_limit = '{MEMORY} bytes'; set temp_directory = ''")
         self._run("set enable_external_access = false; set lock_configuration = true")
 
-    def ask(self, sql: str, **values: object) -> Answer:
+    def ask(self, sql: str, **values: object) -> QueryAnswer:
         """The rows of a query with `$name` for values. Raises InputError with what is wrong in it, and where."""
         return self.first(sys.maxsize, sql, **values)
 
-    def first(self, most: int, sql: str, /, **values: object) -> Answer:
+    def first(self, most: int, sql: str, /, **values: object) -> QueryAnswer:
         """The first `most` rows of a query."""
         try:
             result = self._database.execute(spelled(sql), values or None)
             if not result:  # nothing but blanks, comments or semicolons
                 raise InputError("query", f"no statement in {sql!r}", 'one, as in "select * from calls"')
             columns = tuple(str(column[0]) for column in result.description or ())
-            return Answer(columns, tuple(result.fetchall() if most == sys.maxsize else result.fetchmany(most)))
+            return QueryAnswer(columns, tuple(result.fetchall() if most == sys.maxsize else result.fetchmany(most)))
         except (duckdb.OutOfMemoryException, MemoryError) as error:
             raise InputError("query", NO_MEMORY, "a query that holds less") from error
         except duckdb.Error as error:
@@ -140,7 +140,7 @@ def write(file: Path, events: Iterable[object]) -> None:
             out.write(json_of(event) + b"\n")
 
 
-def answer(events: Path | Iterable[object], sql: str, *, seconds: float = SECONDS) -> Answer:
+def answer(events: Path | Iterable[object], sql: str, *, seconds: float = SECONDS) -> QueryAnswer:
     """The answer to the query of a user, bounded in time, memory, rows and cells. Raises InputError where it is wrong or goes beyond them.
 
     `events` are a file of events, or events. DuckDB cannot be interrupted within a function, such as a `repeat` of gigabytes, so it runs in a
@@ -164,7 +164,7 @@ def answer(events: Path | Iterable[object], sql: str, *, seconds: float = SECOND
         raise InputError(*problem)
     if len(rows) > ROWS:
         raise InputError("query", f"more than {ROWS:,} rows", "a query with a limit")
-    return Answer(columns, rows)
+    return QueryAnswer(columns, rows)
 
 
 def _serve() -> None:

@@ -73,7 +73,7 @@ def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Com
     writes = any(call.reported and call.reported.cache_write for call in told)
     reads = any(call.reported and call.reported.cache_read for call in told)
     caching = Caching.WRITES if writes else Caching.READS if reads else Caching.NONE
-    walk = _Walk(convert(header.prices, Prices, from_attributes=True), writes=writes)
+    walk = _CallWalk(convert(header.prices, Prices, from_attributes=True), writes=writes)
     found = tuple(place for call in calls if (place := walk.place(call)) is not None)
     reported = sum((place.reported for place in found), Amounts())
     causes: dict[Cause, float] = {"sizes": sum(place.simulated.usd - place.by_cache.usd for place in found)}
@@ -127,7 +127,7 @@ class _Before(Struct, frozen=True, kw_only=True):
     stands: float = 1.0
 
 
-class _Walk:
+class _CallWalk:
     """The calls of one session, each beside what it reported. Mutable.
 
     Without `writes`, what is written counts as uncached, as the session's provider has it.

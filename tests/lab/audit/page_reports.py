@@ -2,21 +2,21 @@
 
 from tenure.lab.audit.report import (
     Audit,
-    Compaction,
+    AuditWindow,
+    CommitSummary,
     Gone,
     Harm,
     Harms,
+    OwnCompaction,
     Point,
-    Removal,
+    PolicyRun,
     Reread,
-    Row,
-    Run,
     Series,
-    Session,
+    SessionFacts,
     Skips,
-    Table,
     Wasted,
-    Window,
+    WindowRow,
+    WindowTable,
 )
 from tenure.lab.events import Bill, BudgetLine, Category, HarmLine, Part, PricesLine, Verdict
 
@@ -51,9 +51,11 @@ def need(text: str, call: int = 3, *, verdict: Verdict = "lost", step: str = "",
     )
 
 
-def removal(number: int, before_call: int, took: int, *, moment: str = "before-call", why: str = "over the ceiling") -> Removal:
+def removal(
+    number: int, before_call: int, took: int, *, moment: str = "before-call", why: str = "over the ceiling"
+) -> CommitSummary:
     """A commit that took so many tokens of one object."""
-    return Removal(
+    return CommitSummary(
         commit=number,
         before_call=before_call,
         entries=2 * before_call,
@@ -80,15 +82,15 @@ def run(
     policy: str,
     drawn: Series,
     *needs: Harm,
-    commits: tuple[Removal, ...] = (),
+    commits: tuple[CommitSummary, ...] = (),
     usd: float = 1.0,
     left: int = 0,
     settings: str = "on",
-) -> Run:
+) -> PolicyRun:
     """A run with these needs and commits."""
     verdicts = [harm.line.verdict for harm in needs]
     counts = {verdict: verdicts.count(verdict) for verdict in ("visible", "routed", "lost")}
-    return Run(
+    return PolicyRun(
         policy=policy,
         settings={"settings": settings, "batch": True, "lines": 3, "none": None},
         budget=BUDGET,
@@ -120,11 +122,13 @@ def run(
     )
 
 
-def audit(text: str = "x", *runs: Run, drawn: Series | None = None) -> Audit:
+def audit(text: str = "x", *runs: PolicyRun, drawn: Series | None = None) -> Audit:
     """A report in which every text that a session or a user gives is `text`, or ends with it where some words have a meaning."""
     recorded = drawn or series((100, 20), (180, 30), (190, 40), (200, 50), kinds=(f"kind {text}", EDITS))
-    row = Row(name=text, label=text, objects=3, tokens=120, paid=900, usd=0.4, share=0.75)
-    table = Table(rows=(row,), merged=2, rest=Row(name="(others)", objects=2, tokens=40, paid=300, usd=0.1, share=0.25))
+    row = WindowRow(name=text, label=text, objects=3, tokens=120, paid=900, usd=0.4, share=0.75)
+    table = WindowTable(
+        rows=(row,), merged=2, rest=WindowRow(name="(others)", objects=2, tokens=40, paid=300, usd=0.1, share=0.25)
+    )
     told = runs or (
         run("none", recorded),
         run(
@@ -139,7 +143,7 @@ def audit(text: str = "x", *runs: Run, drawn: Series | None = None) -> Audit:
         ),
     )
     return Audit(
-        session=Session(
+        session=SessionFacts(
             path=text,
             format=text,
             sha256=text,
@@ -155,12 +159,12 @@ def audit(text: str = "x", *runs: Run, drawn: Series | None = None) -> Audit:
             prices=PRICES,
             reported=Part(tokens=3_000, usd=0.5),
         ),
-        window=Window(
+        window=AuditWindow(
             by_kind=table,
             by_tool=table,
             by_path=table,
             by_turn=table,
-            head=Row(name="head", tokens=30, paid=120, usd=0.01),
+            head=WindowRow(name="head", tokens=30, paid=120, usd=0.01),
             wasted=(Wasted(how="stale", objects=1, tokens=60, paid=120, usd=0.02),),
             rereads=(
                 Reread(
@@ -180,7 +184,7 @@ def audit(text: str = "x", *runs: Run, drawn: Series | None = None) -> Audit:
                 ),
             ),
             series=recorded,
-            compactions=(Compaction(before_call=3, entries=6, reason=text, tokens_before=300, tokens_after=100),),
+            compactions=(OwnCompaction(before_call=3, entries=6, reason=text, tokens_before=300, tokens_after=100),),
         ),
         runs=told,
     )

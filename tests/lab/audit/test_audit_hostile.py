@@ -14,8 +14,8 @@ from recordings import LINES, audited, message_file, step
 from tenure.cli.audit_screen import brief, corpus, screen, unreadable
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Asked, Auditor, budget_line
-from tenure.lab.audit.report import ROWS, Audit, Unread
+from tenure.lab.audit.audit import Auditor, AuditRequest, budget_line
+from tenure.lab.audit.report import ROWS, Audit, UnreadSession
 from tenure.lab.audit.tables import Totals
 from tenure.logs.reader import Skipped
 from tenure.store.records import Conversation
@@ -30,7 +30,7 @@ def shown(report: Audit, width: int = 80) -> str:
     console.print(screen(report, width))
     totals = Totals()
     totals.take(report)
-    total = totals.total([Unread(path=EVIL, why=EVIL)])
+    total = totals.total([UnreadSession(path=EVIL, why=EVIL)])
     console.print(corpus([brief(report)], total, budget_line(Budget(ceiling=600)), width))
     for line in unreadable(total.unread):
         console.print(line)
@@ -101,11 +101,11 @@ def damaged(folder: Path) -> list[str]:
 
 
 def test_damaged_files_are_audited_as_far_as_they_can_be_read(tmp_path: Path) -> None:
-    asked = Asked(policies=("cwl", "provenance"), budget=Budget(ceiling=3_000))
+    asked = AuditRequest(policies=("cwl", "provenance"), budget=Budget(ceiling=3_000))
     out = io.BytesIO()
     found = list(Auditor(asked, o200k(), out=out).each(damaged(tmp_path), lambda _: None))
     assert [type(each) for each in found[:3]] == [Audit, Audit, Audit]
-    assert [type(each) for each in found[3:]] == [Unread] * 5
+    assert [type(each) for each in found[3:]] == [UnreadSession] * 5
     cut, _, lines = found[:3]
     assert isinstance(cut, Audit)
     assert isinstance(lines, Audit)
@@ -118,7 +118,7 @@ def test_damaged_files_are_audited_as_far_as_they_can_be_read(tmp_path: Path) ->
 def test_a_name_that_is_not_unicode_is_told_as_far_as_it_is(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/s\xff.json"
     message_file(tmp_path / "session.json").rename(os.fsdecode(path))
-    asked = Asked(policies=(), budget=Budget(ceiling=3_000))
+    asked = AuditRequest(policies=(), budget=Budget(ceiling=3_000))
     (report,) = Auditor(asked, o200k(), out=io.BytesIO()).each([os.fsdecode(path)], lambda _: None)
     assert isinstance(report, Audit)
     assert report.session.path.endswith("s\\udcff.json")
@@ -130,9 +130,9 @@ def test_a_damaged_store_of_our_own_costs_the_other_sessions_nothing(tmp_path: P
         store.create(Conversation(id="a"), placed(human("a-word-to-find " * 40), reply("Done.")))
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"a-word-to-find", b"a-word\xff\xfe-find"))
-    asked = Asked(policies=(), budget=Budget(ceiling=3_000))
+    asked = AuditRequest(policies=(), budget=Budget(ceiling=3_000))
     addresses = [str(path), str(message_file(tmp_path / "session.json"))]
     first, second = Auditor(asked, o200k(), out=io.BytesIO()).each(addresses, lambda _: None)
-    assert isinstance(first, Unread)
+    assert isinstance(first, UnreadSession)
     assert "cannot be read back" in first.why
     assert isinstance(second, Audit)

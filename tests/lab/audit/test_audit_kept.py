@@ -11,11 +11,11 @@ import pytest
 from recordings import message_file
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Asked, Auditor
-from tenure.lab.audit.kept import LINES, REPORT, Kept
-from tenure.lab.audit.report import Audit, AuditOutput, RunLine, Unread
+from tenure.lab.audit.audit import Auditor, AuditRequest
+from tenure.lab.audit.kept import LINES, REPORT, AuditCache
+from tenure.lab.audit.report import Audit, AuditOutput, RunLine, UnreadSession
 
-ASKED = Asked(policies=("cwl", "tiered"), budget=Budget(ceiling=3_000))
+ASKED = AuditRequest(policies=("cwl", "tiered"), budget=Budget(ceiling=3_000))
 
 
 def sessions(folder: Path, count: int = 3) -> list[str]:
@@ -23,8 +23,8 @@ def sessions(folder: Path, count: int = 3) -> list[str]:
 
 
 def run(
-    addresses: list[str], kept: Kept | None = None, *, asked: Asked = ASKED, fresh: bool = False
-) -> tuple[list[Audit | Unread], bytes, int]:
+    addresses: list[str], kept: AuditCache | None = None, *, asked: AuditRequest = ASKED, fresh: bool = False
+) -> tuple[list[Audit | UnreadSession], bytes, int]:
     """Reports, lines, and how many of the reports were kept ones."""
     out = io.BytesIO()
     auditor = Auditor(asked, o200k(), kept=kept, fresh=fresh, out=out)
@@ -32,7 +32,7 @@ def run(
 
 
 def test_what_is_kept_is_what_a_fresh_audit_makes_to_the_byte(tmp_path: Path) -> None:
-    addresses, kept = sessions(tmp_path), Kept(tmp_path / "kept")
+    addresses, kept = sessions(tmp_path), AuditCache(tmp_path / "kept")
     alone = run(addresses)
     assert run(addresses, kept) == (*alone[:2], 0)
     assert run(addresses, kept) == (*alone[:2], 3)
@@ -50,21 +50,21 @@ def test_an_audit_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> N
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(Auditor(ASKED, o200k(), kept=Kept(folder), out=io.BytesIO()).each(addresses, interrupt))
+        list(Auditor(ASKED, o200k(), kept=AuditCache(folder), out=io.BytesIO()).each(addresses, interrupt))
     assert {path.suffixes[0] for path in folder.iterdir()} == {".report", ".lines"}
-    reports, lines, reused = run(addresses, Kept(folder))
+    reports, lines, reused = run(addresses, AuditCache(folder))
     assert reused == 1
     assert (reports, lines) == run(addresses)[:2]
 
 
 def test_another_question_or_another_session_is_not_answered_by_what_is_kept(tmp_path: Path) -> None:
-    addresses, kept = sessions(tmp_path, 1), Kept(tmp_path / "kept")
+    addresses, kept = sessions(tmp_path, 1), AuditCache(tmp_path / "kept")
     run(addresses, kept)
     for other in (
-        Asked(policies=("cwl",), budget=ASKED.budget),
-        Asked(policies=ASKED.policies, budget=Budget(ceiling=2_999)),
-        Asked(policies=ASKED.policies, budget=ASKED.budget, model="gpt-5"),
-        Asked(policies=ASKED.policies, budget=ASKED.budget, head_tokens=1),
+        AuditRequest(policies=("cwl",), budget=ASKED.budget),
+        AuditRequest(policies=ASKED.policies, budget=Budget(ceiling=2_999)),
+        AuditRequest(policies=ASKED.policies, budget=ASKED.budget, model="gpt-5"),
+        AuditRequest(policies=ASKED.policies, budget=ASKED.budget, head_tokens=1),
     ):
         assert run(addresses, kept, asked=other)[2] == 0
     message_file(Path(addresses[0]), tasks=5)
@@ -75,12 +75,12 @@ def test_another_question_or_another_session_is_not_answered_by_what_is_kept(tmp
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "flipped"])
 def test_a_file_that_is_damaged_is_made_again_and_said(end: str, damage: str, tmp_path: Path) -> None:
     addresses, folder = sessions(tmp_path, 1), tmp_path / "kept"
-    fresh = run(addresses, Kept(folder))
+    fresh = run(addresses, AuditCache(folder))
     (path,) = folder.glob("*" + end)
     whole = path.read_bytes()
     flipped = bytes([*whole[:-9], whole[-9] ^ 1, *whole[-8:]])
     path.write_bytes({"cut": whole[: len(whole) // 2], "empty": b"", "other": b"{}", "flipped": flipped}[damage])
-    kept = Kept(folder)
+    kept = AuditCache(folder)
     assert run(addresses, kept) == fresh
     assert kept.damaged == [path]
     assert path.read_bytes() == whole
@@ -88,9 +88,9 @@ def test_a_file_that_is_damaged_is_made_again_and_said(end: str, damage: str, tm
 
 def test_what_is_not_wanted_in_lines_is_kept_without_them(tmp_path: Path) -> None:
     addresses, folder = sessions(tmp_path, 1), tmp_path / "kept"
-    list(Auditor(ASKED, o200k(), kept=Kept(folder)).each(addresses, lambda _: None))
+    list(Auditor(ASKED, o200k(), kept=AuditCache(folder)).each(addresses, lambda _: None))
     assert [path.suffixes[0] for path in folder.iterdir()] == [".report"]
-    assert run(addresses, Kept(folder)) == run(addresses)
+    assert run(addresses, AuditCache(folder)) == run(addresses)
 
 
 def test_a_session_that_goes_on_while_it_is_audited_is_not_kept_as_what_it_was(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_a_session_that_goes_on_while_it_is_audited_is_not_kept_as_what_it_was(t
         if isinstance(line, Audit):
             message_file(Path(address), tasks=9)
 
-    list(Auditor(ASKED, o200k(), kept=Kept(folder)).each([address], goes_on))
+    list(Auditor(ASKED, o200k(), kept=AuditCache(folder)).each([address], goes_on))
     assert not list(folder.iterdir())
 
 
 def test_what_was_longest_not_asked_for_goes_first(tmp_path: Path) -> None:
     addresses, folder = sessions(tmp_path), tmp_path / "kept"
-    kept = Kept(folder)
+    kept = AuditCache(folder)
     list(Auditor(ASKED, o200k(), kept=kept).each(addresses, lambda _: None))
     for age, path in enumerate(sorted(folder.iterdir())):
         os.utime(path, (1_000_000 - age, 1_000_000 - age))
@@ -118,7 +118,7 @@ def test_what_was_longest_not_asked_for_goes_first(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_audit_left_half_written_goes_after_a_day(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "kept")
+    kept = AuditCache(tmp_path / "kept")
     old, new = tmp_path / "kept" / ".old.part", tmp_path / "kept" / ".new.part"
     old.write_bytes(b"half")
     new.write_bytes(b"half")
@@ -130,7 +130,7 @@ def test_what_a_killed_audit_left_half_written_goes_after_a_day(tmp_path: Path) 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes are of other systems")
 def test_what_is_kept_is_for_nobody_else(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    run(sessions(tmp_path, 1), Kept(folder))
+    run(sessions(tmp_path, 1), AuditCache(folder))
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
@@ -144,8 +144,8 @@ def test_sessions_that_cannot_be_read_are_told_and_the_others_are_audited(tmp_pa
     empty = tmp_path / "empty.json"
     empty.write_text("[]")
     reports, _, _ = run([str(damaged), addresses[0], str(prose), str(tmp_path / "nowhere"), str(empty)])
-    assert [type(each) for each in reports] == [Unread, Audit, Unread, Unread, Unread]
-    unread = [each for each in reports if isinstance(each, Unread)]
+    assert [type(each) for each in reports] == [UnreadSession, Audit, UnreadSession, UnreadSession, UnreadSession]
+    unread = [each for each in reports if isinstance(each, UnreadSession)]
     assert "damaged archive" in unread[0].why
     assert "no such file" in unread[2].why
     assert all(each.path and each.why for each in unread)

@@ -10,7 +10,7 @@ from recordings import SMALL, audited, lines_of, made_up, worked
 from tenure.engine.policies import policy_named
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.edit import Insert, Remove
-from tenure.lab.audit.report import Audit, RunLine, Table
+from tenure.lab.audit.report import Audit, RunLine, WindowTable
 from tenure.lab.bill import accounted
 from tenure.lab.events import CallLine, CommitLine, EntryLine, HarmLine, SummaryLine
 from tenure.lab.replay import Options, replay
@@ -34,7 +34,7 @@ def recordings(draw: st.DrawFn) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def sums(table: Table) -> tuple[int, int, float]:
+def sums(table: WindowTable) -> tuple[int, int, float]:
     rows = (*table.rows, *([table.rest] if table.rest is not None else []))
     return sum(row.tokens for row in rows), sum(row.paid for row in rows), sum(row.usd for row in rows)
 

@@ -18,7 +18,7 @@ from page_reports import EDITS, READ, audit, need, removal, run, series
 from tenure.engine.record.visible import visible as clean
 from tenure.lab.audit.island import Texts, detail_for
 from tenure.lab.audit.page import page, verdict
-from tenure.lab.audit.report import Audit, Harm, Unread
+from tenure.lab.audit.report import Audit, Harm, UnreadSession
 from tenure.lab.audit.text import change, line, percent, slug, tokens, usd
 from tenure.lab.audit.text import shown as put_in
 
@@ -92,7 +92,7 @@ def plain_tags(one: int, other: int | None = None, *, same: bool = False) -> lis
     if other is None:
         return Read(page([audit("x" * one)])).tags
     second = ("x" if same else "y") * other
-    return Read(page([audit("x" * one), audit(second)], [Unread(path="x" * one, why=second)])).tags
+    return Read(page([audit("x" * one), audit(second)], [UnreadSession(path="x" * one, why=second)])).tags
 
 
 @given(TEXTS)
@@ -108,7 +108,7 @@ def test_no_text_leaves_its_place_or_acts_on_a_screen(text: str) -> None:
 @given(TEXTS, TEXTS)
 @settings(max_examples=15)
 def test_no_text_leaves_its_place_among_several_sessions(one: str, other: str) -> None:
-    shown = page([audit(one), audit(other)], [Unread(path=one, why=other)])
+    shown = page([audit(one), audit(other)], [UnreadSession(path=one, why=other)])
     assert Read(shown).tags == plain_tags(len(one), len(other), same=one == other)
 
 
@@ -328,7 +328,7 @@ def test_there_is_no_verdict_on_nothing() -> None:
 
 
 def test_sessions_that_were_not_read_are_named_with_their_reasons() -> None:
-    said = " ".join(Read(page([audit()], [Unread(path="gone.jsonl", why="no such file")])).said)
+    said = " ".join(Read(page([audit()], [UnreadSession(path="gone.jsonl", why="no such file")])).said)
     assert "1 session not read" in said
     assert "gone.jsonl : no such file" in said
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.lab.audit.files import Commanded, Showing, commanded, deed_of
+from tenure.lab.audit.files import Commanded, Showing, access_of, commanded
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,6 @@ def test_a_command_changes_the_files_that_it_writes_to(command: str, changes: tu
 )  # fmt: skip
 def test_arguments_of_any_shape_are_harmless(arguments: str) -> None:
     for tool in ("read", "bash", "edit", "apply_patch", "str_replace_editor", "\0", ""):
-        deed = deed_of(tool, arguments)
+        deed = access_of(tool, arguments)
         assert len(deed.path) <= 300
         assert all(path for path in deed.changes)

@@ -14,7 +14,7 @@ from tenure.errors import InputError
 from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, Needed
 from tenure.lab.evidence import measure
 from tenure.lab.evidence.corpus import Member, corpus_of, source_of
-from tenure.lab.evidence.measure import Gathered, gathered, work
+from tenure.lab.evidence.measure import CorpusEvents, gathered, work
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
 from tenure.lab.protocols.runs import budget_of, isolated
@@ -25,15 +25,15 @@ TOKENIZER = o200k()
 L = TypeVar("L")
 
 
-def files(found: Gathered) -> dict[str, bytes]:
+def files(found: CorpusEvents) -> dict[str, bytes]:
     return files_of(found, tuple(SECTIONS), is_whole=True)
 
 
-def lines(found: Gathered, kind: type[L]) -> list[L]:
+def lines(found: CorpusEvents, kind: type[L]) -> list[L]:
     return [line for line in found.lines if isinstance(line, kind)]
 
 
-def ran(folder: Path, *whats: str, engine: Engine = one_process, keep: Keep | None = None) -> Gathered:
+def ran(folder: Path, *whats: str, engine: Engine = one_process, keep: Keep | None = None) -> CorpusEvents:
     return gathered(corpus_of(folder), whats, engine, keep=keep)
 
 

@@ -26,9 +26,9 @@ from tenure.lab.events import (
     Workload,
 )
 from tenure.lab.evidence.corpus import Corpus, Member
-from tenure.lab.evidence.measure import SUBJECT, Gathered, Line, labels_of
+from tenure.lab.evidence.measure import SUBJECT, CorpusEvents, Line, labels_of
 from tenure.lab.evidence.origins import ALL, KNOWN
-from tenure.lab.evidence.pages import SECTIONS, Section, events_of, page, sections
+from tenure.lab.evidence.pages import SECTIONS, EvidenceSection, events_of, page, sections
 from tenure.lab.protocols import claims
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS
 from tenure.lab.report.template import FILTERS, cell, table
@@ -173,10 +173,10 @@ LINES: dict[str, list[Line]] = {
 }
 
 
-def section(name: str, lines: Sequence[Line]) -> Section:
+def section(name: str, lines: Sequence[Line]) -> EvidenceSection:
     """A section of these lines; of the sweep with claims that were never tested."""
     corpus = Corpus(folder="", members=(Member(name="a.json", tool="claude-code", sha256=""),))
-    with events_of(Gathered(corpus=corpus, code="", profiles=(PROFILE,), lines=tuple(lines), labels=LABELS)) as events:
+    with events_of(CorpusEvents(corpus=corpus, code="", profiles=(PROFILE,), lines=tuple(lines), labels=LABELS)) as events:
         events.script("delete from claims; delete from ceilings where policy not in ('cwl', 'sliding-window')")
         columns = dict.fromkeys(("claim", "says", "origin", "protocol", "policy", "verdict", "because"), "varchar")
         events.add(
@@ -194,7 +194,7 @@ def claim(number: int, each: claims.Tested) -> tuple[object, ...]:
     return number, *plain, msgspec.json.encode(each.figures).decode(), msgspec.json.encode(each).decode()
 
 
-def row(section: Section, title: str, first: str = "") -> dict[str, str]:
+def row(section: EvidenceSection, title: str, first: str = "") -> dict[str, str]:
     """The row of a table that begins with `first`; without it the last one."""
     lines = section.text.partition(f"### {title}\n\n")[2].partition("\n\n")[0].splitlines()
     head, _, *rows = ([each.strip() for each in line.strip("| ").split(" | ")] for line in lines)
@@ -227,7 +227,7 @@ def test_every_policy_cites_its_source_and_no_two_share_a_name() -> None:
 
 
 def test_an_oracle_is_a_bound_and_a_compaction_is_somebodys() -> None:
-    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="")) as events:
+    with events_of(CorpusEvents(corpus=Corpus(folder="", members=()), code="")) as events:
         assert events.ask("select whose('oracle-objects'), whose('compaction at 80k, brief'), whose('cwl')").rows == (
             ("bound", "peer", "ours"),
         )
@@ -288,7 +288,7 @@ def test_measures_add_up_kind_by_kind_and_in_order() -> None:
         peak_view_tokens=95_000,
     )
     with events_of(
-        Gathered(corpus=Corpus(folder="", members=()), code="", lines=(one, replace(other, measured=kinds)))
+        CorpusEvents(corpus=Corpus(folder="", members=()), code="", lines=(one, replace(other, measured=kinds)))
     ) as events:
         ((added,),) = events.ask("select added(measured) from runs").rows
     both = msgspec.convert(added, Measured)

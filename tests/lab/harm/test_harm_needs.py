@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenes import messages
 
-from tenure.lab.harm.names import Form, names_of
+from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.harm.passage import Field, plain
 from tenure.lab.harm.use import verbatim_of
 from tenure.testing.builders import call, human, reply
 
 
-def named(text: str, form: Form, field: str = "") -> set[str]:
+def named(text: str, form: AnchorForm, field: str = "") -> set[str]:
     return {anchor.text for anchor in names_of(field, text) if anchor.form is form}
 
 
@@ -22,18 +22,22 @@ def lines(field: str, text: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("text", "form", "found"),
     [
-        ("look at src/app/main.py:12, please", Form.PATH, {"src/app/main.py"}),
-        ("/srv/data/users and ~/notes/todo", Form.PATH, {"/srv/data/users", "~/notes/todo"}),
-        ("from '../../core/session.js'", Form.PATH, {"core/session.js"}),
-        ("edit config.toml and run it", Form.FILE, {"config.toml"}),
-        ("see https://example.org/a/b?x=1.", Form.URL, {"https://example.org/a/b?x=1"}),
-        ("commit 3fa9c1d, 550e8400-e29b-41d4-a716-446655440000", Form.HASH, {"3fa9c1d", "550e8400-e29b-41d4-a716-446655440000"}),
-        ("job run-2931-77ab is done in #A1B2C3", Form.ID, {"run-2931-77ab", "#A1B2C3"}),
-        ("order 48213 of 11,000", Form.NUMBER, {"48213"}),
-        ("call parse_row and toJson(nextRow)", Form.NAME, {"parse_row", "toJson", "nextRow"}),
+        ("look at src/app/main.py:12, please", AnchorForm.PATH, {"src/app/main.py"}),
+        ("/srv/data/users and ~/notes/todo", AnchorForm.PATH, {"/srv/data/users", "~/notes/todo"}),
+        ("from '../../core/session.js'", AnchorForm.PATH, {"core/session.js"}),
+        ("edit config.toml and run it", AnchorForm.FILE, {"config.toml"}),
+        ("see https://example.org/a/b?x=1.", AnchorForm.URL, {"https://example.org/a/b?x=1"}),
+        (
+            "commit 3fa9c1d, 550e8400-e29b-41d4-a716-446655440000",
+            AnchorForm.HASH,
+            {"3fa9c1d", "550e8400-e29b-41d4-a716-446655440000"},
+        ),
+        ("job run-2931-77ab is done in #A1B2C3", AnchorForm.ID, {"run-2931-77ab", "#A1B2C3"}),
+        ("order 48213 of 11,000", AnchorForm.NUMBER, {"48213"}),
+        ("call parse_row and toJson(nextRow)", AnchorForm.NAME, {"parse_row", "toJson", "nextRow"}),
     ],
 )
-def test_a_text_names_what_its_forms_say(text: str, form: Form, found: set[str]) -> None:
+def test_a_text_names_what_its_forms_say(text: str, form: AnchorForm, found: set[str]) -> None:
     assert named(text, form) == found or named(text, form) == {each for each in found if len(each) > 5}
 
 
@@ -51,7 +55,7 @@ def test_what_only_looks_like_a_name_is_none(text: str) -> None:
 
 
 def test_a_place_is_a_path_as_it_stands() -> None:
-    assert named("D:\\work\\new plan.txt", Form.PATH, "file_path") == {"D:\\work\\new plan.txt"}
+    assert named("D:\\work\\new plan.txt", AnchorForm.PATH, "file_path") == {"D:\\work\\new plan.txt"}
 
 
 def test_what_an_edit_must_find_is_one_need_of_all_its_lines() -> None:

@@ -6,7 +6,7 @@ from scenes import commit_line, drops, missed, replayed, session, texts
 from tenure.engine.record.entry import Role
 from tenure.engine.view.edit import Drop, Insert, Replace, Restore
 from tenure.lab.events import At, Category
-from tenure.lab.harm.judge import Removal, Window
+from tenure.lab.harm.judge import BlockRemoval, WindowTrace
 from tenure.lab.harm.watch import after_cut
 from tenure.testing.builders import call, harness, human, indexed, reply, result, thinking
 
@@ -183,14 +183,14 @@ def test_the_objects_are_those_of_the_index() -> None:
 
 
 def test_commits_of_the_recorded_agent_cost_what_they_take_and_not_what_had_left() -> None:
-    class Walked(dict[At, Removal]):
+    class Walked(dict[At, BlockRemoval]):
         walks = 0
 
         def __iter__(self) -> Iterator[At]:
             Walked.walks += 1
             return super().__iter__()
 
-    window = Window()
+    window = WindowTrace()
     window.taken = Walked()
     for number in range(200):
         window.commit(number, 2 * number, (Drop(entry=2 * number + 1, block=0),))

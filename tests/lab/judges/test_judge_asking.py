@@ -12,8 +12,8 @@ from judge_scenes import INVALID, VALID, case, chosen, said
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import Failure, InputError, ModelError
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import Failed, Judgement, Spent, ask
-from tenure.lab.judges.no_impact import Verdict
+from tenure.lab.judges.asking import JudgeCost, Judgement, NoVerdict, ask
+from tenure.lab.judges.no_impact import NoImpact
 from tenure.models import AnthropicModel, Model, OpenAIModel, Patience, TextModel
 from tenure.testing.builders import by_words
 from tenure.testing.model import RUBBISH, Line, ScriptedModel
@@ -24,11 +24,11 @@ ASKED = no_impact.ask(case(), count=by_words)
 USED = Usage(uncached=100, output=10)
 
 
-def judgement(model: Model) -> Judgement[Verdict]:
+def judgement(model: Model) -> Judgement[NoImpact]:
     return ask(model, ASKED.question, lambda reply: no_impact.read(reply, ASKED.objects))
 
 
-def failure(model: Model) -> Failed:
+def failure(model: Model) -> NoVerdict:
     failure = judgement(model).failure
     assert failure is not None
     return failure
@@ -37,7 +37,7 @@ def failure(model: Model) -> Failed:
 def test_a_verdict_comes_with_what_it_cost() -> None:
     found = judgement(ScriptedModel(Line(text=INVALID, usage=USED, cost_usd=0.25)))
     assert found.verdict is not None
-    assert (found.spent, found.repaired) == (Spent(questions=1, usage=USED, usd=0.25), False)
+    assert (found.spent, found.repaired) == (JudgeCost(questions=1, usage=USED, usd=0.25), False)
 
 
 def test_a_reply_that_cannot_be_read_is_asked_for_once_more_with_what_was_wrong() -> None:
@@ -80,8 +80,8 @@ def test_after_an_empty_reply_the_question_is_asked_again_without_it() -> None:
 def test_a_failing_model_is_a_failure_of_its_kind_and_is_not_asked_again(kind: Failure) -> None:
     model = ScriptedModel(ModelError(kind, "no luck today", usage=USED, cost_usd=0.1))
     found = judgement(model)
-    assert found.failure == Failed(kind=kind, why="no luck today")
-    assert found.spent == Spent(questions=1, usage=USED, usd=0.1)
+    assert found.failure == NoVerdict(kind=kind, why="no luck today")
+    assert found.spent == JudgeCost(questions=1, usage=USED, usd=0.1)
     assert len(model.questions) == 1
 
 
@@ -98,7 +98,7 @@ def test_a_broken_connection_of_anybodys_callable_is_a_failure() -> None:
     def broken(question: object, *, cancel: object = None) -> Any:
         raise ConnectionResetError("the line went dead")
 
-    assert failure(broken) == Failed(kind=Failure.UNAVAILABLE, why="the line went dead")
+    assert failure(broken) == NoVerdict(kind=Failure.UNAVAILABLE, why="the line went dead")
 
 
 def test_a_question_that_cannot_be_put_is_an_error_of_the_caller() -> None:

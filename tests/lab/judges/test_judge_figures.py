@@ -12,19 +12,19 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import Failure
 from tenure.lab.intervals import Share, wilson
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import Failed, Spent
+from tenure.lab.judges.asking import JudgeCost, NoVerdict
 from tenure.lab.judges.cases import Control
 from tenure.lab.judges.figures import Agreement, Figures, figures
-from tenure.lab.judges.no_impact import Verdict
+from tenure.lab.judges.no_impact import NoImpact
 from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.running import NOT_ASKED, Outcome, PairOutcome, PlanOutcome
 
 PAIR = ("cwl", "tool-prune")
 
 
-def verdict(*, valid: bool) -> Verdict:
+def verdict(*, valid: bool) -> NoImpact:
     found = no_impact.read(VALID if valid else INVALID)
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NoImpact)
     return found
 
 
@@ -65,8 +65,8 @@ def compared(forth: str, back: str, *, cut: int = 0, control: bool = False) -> P
 
 
 def test_a_policys_rate_is_of_those_with_a_verdict_and_failures_are_counted_beside_it() -> None:
-    down = Failed(kind=Failure.UNAVAILABLE, why="down")
-    spared = Failed(kind=Failure.CANCELLED, why=f"{NOT_ASKED}3 failures in a row")
+    down = NoVerdict(kind=Failure.UNAVAILABLE, why="down")
+    spared = NoVerdict(kind=Failure.CANCELLED, why=f"{NOT_ASKED}3 failures in a row")
     found = figures([judged(), judged(False), judged(cut=1), judged(None, failure=down), judged(None, failure=spared)])
     (row,) = found.rows
     assert (row.cases, row.no_impact, row.failed, row.not_asked) == (5, Share(hits=2, of=3), 1, 1)
@@ -234,7 +234,7 @@ def test_a_judge_that_favours_a_place_is_found_out() -> None:
 
 
 def test_what_was_paid_now_and_what_was_remembered_are_told_apart() -> None:
-    paid = Spent(questions=1, usage=Usage(output=3), usd=0.5)
+    paid = JudgeCost(questions=1, usage=Usage(output=3), usd=0.5)
     found = figures([judged(spent=paid), judged(cut=1, spent=paid), judged(cut=2, earlier=paid)])
     assert (found.spent.questions, found.spent.usd, found.spent.usage.output) == (2, 1.0, 6)
     assert found.remembered == paid

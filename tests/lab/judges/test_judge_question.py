@@ -11,14 +11,14 @@ from judge_scenes import BULK, TICKET, case, facts, harmless, need, piece, resid
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.cases import Case, Kind
 from tenure.lab.judges.contracts import AB, NO_IMPACT, Contract
-from tenure.lab.judges.request import LEAST_ROOM, JudgeRequest
+from tenure.lab.judges.request import LEAST_ROOM, CaseQuestion
 from tenure.models.question import Question
 from tenure.testing.builders import by_words
 
 HANDLE = "read:1@41aa"
 
 
-def asked(given_case: Case, room: int = 100_000) -> JudgeRequest:
+def asked(given_case: Case, room: int = 100_000) -> CaseQuestion:
     return no_impact.ask(given_case, count=by_words, room=room)
 
 

@@ -13,14 +13,14 @@ from tenure.apis.openai_chat.speech import is_strict
 from tenure.lab.events import Category
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.contracts import AB, DIMENSIONS, NO_IMPACT
-from tenure.lab.judges.no_impact import Verdict
+from tenure.lab.judges.no_impact import NoImpact
 from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.reply import LONGEST, Unusable
 
 
-def verdict(reply: str) -> Verdict:
+def verdict(reply: str) -> NoImpact:
     found = no_impact.read(reply)
-    assert isinstance(found, Verdict), found
+    assert isinstance(found, NoImpact), found
     return found
 
 
@@ -63,7 +63,7 @@ def test_a_reply_that_keeps_to_the_schema_is_a_verdict_and_all_of_it_is_kept() -
 
 def test_a_verdict_survives_its_own_json() -> None:
     for reply in (VALID, INVALID):
-        assert msgspec.json.decode(msgspec.json.encode(verdict(reply)), type=Verdict) == verdict(reply)
+        assert msgspec.json.decode(msgspec.json.encode(verdict(reply)), type=NoImpact) == verdict(reply)
 
 
 # --- Form is forgiven
@@ -165,7 +165,7 @@ def test_a_culprit_that_the_plan_did_not_touch_is_a_doubt_and_the_verdict_stands
     ):
         culprit = {"target_id": named, "category": "live-state", "missing": ""}
         found = no_impact.read(json.dumps(blamed(failure_culprit=culprit)), {"read:1"})
-        assert isinstance(found, Verdict)
+        assert isinstance(found, NoImpact)
         assert not found.valid
         assert doubt in "; ".join(found.doubts)
         assert bool(doubt) is bool(found.doubts)
@@ -174,13 +174,13 @@ def test_a_culprit_that_the_plan_did_not_touch_is_a_doubt_and_the_verdict_stands
 @given(st.text(max_size=400) | st.text(alphabet='{}[]":,valid true\n<think>', max_size=400))
 def test_no_reply_raises(text: str) -> None:
     for reply in (text, text + VALID, VALID[:200] + text, VALID.replace("true", text)):
-        assert isinstance(no_impact.read(reply), Verdict | Unusable)
+        assert isinstance(no_impact.read(reply), NoImpact | Unusable)
         assert isinstance(preference.read(reply), Preference | Unusable)
 
 
 def test_gigantic_and_deep_replies_are_harmless() -> None:
     for reply in ("{" * 200_000, '{"valid":' * 100_000, "[" * 200_000 + VALID, "x" * (LONGEST + 10) + VALID, "{}" * 200_000):
-        assert isinstance(no_impact.read(reply), Verdict | Unusable)
+        assert isinstance(no_impact.read(reply), NoImpact | Unusable)
     assert verdict("x" * (LONGEST + 10) + VALID).valid
 
 

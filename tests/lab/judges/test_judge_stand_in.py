@@ -12,8 +12,8 @@ from tenure.engine.policies import PEERS, POLICIES
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.asking import ask
 from tenure.lab.judges.cases import Case, cases
-from tenure.lab.judges.no_impact import Verdict
-from tenure.lab.judges.stand_in import NAME, StandIn
+from tenure.lab.judges.no_impact import NoImpact
+from tenure.lab.judges.stand_in import NAME, DetectorJudge
 from tenure.lab.loading import source
 from tenure.models.question import Question
 from tenure.testing.builders import by_words
@@ -21,9 +21,9 @@ from tenure.testing.builders import by_words
 TOKENIZER = o200k()
 
 
-def judged(given_case: Case) -> Verdict:
+def judged(given_case: Case) -> NoImpact:
     request = no_impact.ask(given_case, count=by_words)
-    verdict = ask(StandIn(), request.question, lambda reply: no_impact.read(reply, request.objects)).verdict
+    verdict = ask(DetectorJudge(), request.question, lambda reply: no_impact.read(reply, request.objects)).verdict
     assert verdict is not None
     return verdict
 
@@ -73,7 +73,7 @@ def test_what_the_future_gives_itself_before_it_is_used_is_not_missed() -> None:
 def test_it_prefers_the_plan_that_loses_less_in_either_place() -> None:
     for first, second, verdict in ((harmless(), case(), "A_better"), (case(), harmless(), "B_better"), (case(), case(), "tie")):
         request = preference.ask(first, second, count=by_words)
-        found = ask(StandIn(), request.question, preference.read).verdict
+        found = ask(DetectorJudge(), request.question, preference.read).verdict
         assert found is not None
         assert found.verdict == verdict
 
@@ -92,7 +92,7 @@ def test_where_a_question_shows_all_it_says_what_the_detector_says(name: str, tm
     for made in cases(source(str(path)), {name: policy}, TOKENIZER, pairs=1):
         request = no_impact.ask(made, count=TOKENIZER, room=10**6)
         assert (request.shortened, request.left_out) == (0, 0)
-        found = ask(StandIn(), request.question, no_impact.read).verdict
+        found = ask(DetectorJudge(), request.question, no_impact.read).verdict
         assert found is not None
         assert found.valid is not any(need.stands == "lost" for need in made.needs)
         compared += 1
@@ -100,11 +100,13 @@ def test_where_a_question_shows_all_it_says_what_the_detector_says(name: str, tm
 
 
 def test_its_name_is_versioned_since_its_verdicts_are_remembered() -> None:
-    assert StandIn().name == NAME == "stand-in/1"
+    assert DetectorJudge().name == NAME == "stand-in/1"
 
 
 @given(st.text(max_size=300))
 def test_any_question_is_answered(text: str) -> None:
-    answer = StandIn()(Question(messages=(text or "x", f"[{'0' * 8} case: x]\n[{'0' * 8} future entry 1: the agent]\n{text}")))
-    assert isinstance(no_impact.read(answer.text), Verdict)
+    answer = DetectorJudge()(
+        Question(messages=(text or "x", f"[{'0' * 8} case: x]\n[{'0' * 8} future entry 1: the agent]\n{text}"))
+    )
+    assert isinstance(no_impact.read(answer.text), NoImpact)
     assert (answer.cost_usd, answer.usage is not None) == (0.0, True)

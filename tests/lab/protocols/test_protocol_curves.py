@@ -12,7 +12,7 @@ from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.record.entry import Draft
 from tenure.lab.events import Curves, KindRow, Needed
 from tenure.lab.evidence.corpus import Corpus
-from tenure.lab.evidence.measure import Gathered
+from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves
@@ -156,7 +156,7 @@ def test_curves_of_several_sessions_add_up_in_the_tables_of_the_evidence(tmp_pat
     one = of(tmp_path / "1", ("human", "Go on."), read("notes.md", f"see {TICKET}"), read(TICKET, "stuck"), ("say", "Ok."))
     two = of(tmp_path / "2", ("human", "Go on."), run("ls", bulk(300)), read("notes.md", f"see {TICKET}"), read(TICKET, "stuck"))
     lines = (Needed(source="1", curves=one), Needed(source="2", curves=two))
-    with events_of(Gathered(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
+    with events_of(CorpusEvents(corpus=Corpus(folder="", members=()), code="", lines=lines)) as events:
         both = events.ask("select sessions, needs, tokens from needed where g = ''").rows
         reach = dict(events.ask("select kept, missed from reach where g = ''").rows)
         kinds = events.ask("select tokens from needed_kinds where kind = 'results: read'").rows

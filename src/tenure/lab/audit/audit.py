@@ -17,9 +17,9 @@ from tenure.engine.policies import UNBOUNDED, policy_named
 from tenure.engine.record.entry import Draft
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
-from tenure.lab.audit.kept import Kept
+from tenure.lab.audit.kept import AuditCache
 from tenure.lab.audit.recorded import Recording
-from tenure.lab.audit.report import VERSION, Audit, AuditLine, AuditOutput, Run, RunLine, Unread
+from tenure.lab.audit.report import VERSION, Audit, AuditLine, AuditOutput, PolicyRun, RunLine, UnreadSession
 from tenure.lab.audit.runs import Playback
 from tenure.lab.bill import Billing, accounted
 from tenure.lab.events import BudgetLine, EntryLine, Head, ReplayLine, SkippedLine, SourceFile, spelled
@@ -31,7 +31,7 @@ from tenure.logs.reader import Event
 ENDLESS: Final = Budget(window=10**12)  # of the recorded agent's own window, whose limits were its own
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class AuditRequest(Struct, frozen=True, kw_only=True):
     """What to audit for. `policies` are names, without "none", which is always there."""
 
     policies: tuple[str, ...]
@@ -45,13 +45,13 @@ class Asked(Struct, frozen=True, kw_only=True):
         return Options(budget=budget, policy=policy_named(policy), model=self.model, head=head)
 
 
-def audit(source: Source, asked: Asked, tokenizer: Tokenizer, sha256: str | None = None) -> Iterator[AuditOutput]:
+def audit(source: Source, asked: AuditRequest, tokenizer: Tokenizer, sha256: str | None = None) -> Iterator[AuditOutput]:
     """The lines of a session's audit, the last of which is its report. Raises InputError when the session cannot be read."""
     held = Held(source)
     digest = source.sha256() if sha256 is None else sha256
     file = SourceFile(path=held.path, format=held.format, sha256=digest)
     recording: Recording | None = None
-    runs: list[Run] = []
+    runs: list[PolicyRun] = []
     for policy in (UNBOUNDED, *asked.policies):
         known = recording.head if recording is not None else asked.head_tokens
         lines = replay([held.source(digest)], asked.options(policy, known), tokenizer)
@@ -104,7 +104,7 @@ def budget_line(budget: Budget) -> BudgetLine:
     return BudgetLine(target=budget.target, ceiling=budget.ceiling, floor=budget.floor_of(budget.limit), window=budget.window)
 
 
-def _header(asked: Asked, header: ReplayLine, file: SourceFile) -> AuditLine:
+def _header(asked: AuditRequest, header: ReplayLine, file: SourceFile) -> AuditLine:
     return AuditLine(
         source=file,
         policies=(UNBOUNDED, *asked.policies),
@@ -125,21 +125,27 @@ class Auditor:
     """
 
     def __init__(
-        self, asked: Asked, tokenizer: Tokenizer, *, kept: Kept | None = None, fresh: bool = False, out: IO[bytes] | None = None
+        self,
+        asked: AuditRequest,
+        tokenizer: Tokenizer,
+        *,
+        kept: AuditCache | None = None,
+        fresh: bool = False,
+        out: IO[bytes] | None = None,
     ) -> None:
         self._asked, self._tokenizer = asked, tokenizer
         self._kept, self._fresh = kept, fresh
         self._out = out
         self.reused = 0
 
-    def each(self, addresses: Iterable[str], note: Note) -> Iterator[Audit | Unread]:
+    def each(self, addresses: Iterable[str], note: Note) -> Iterator[Audit | UnreadSession]:
         """What became of each session, in the order of the addresses."""
         for address in addresses:
             try:
                 yield self._one(source(address), note)
             except InputError as error:
                 allowed = f", expected {error.allowed}" if error.allowed else ""
-                yield Unread(path=spelled(address), why=f"{error.found}{allowed}")
+                yield UnreadSession(path=spelled(address), why=f"{error.found}{allowed}")
 
     def _one(self, one: Source, note: Note) -> Audit:
         digest = one.sha256()
@@ -177,6 +183,6 @@ class Auditor:
 KEPT: Final = 2  # of what is kept: a report of another one is made again, though its readers would not mind
 
 
-def key_of(address: str, digest: str, asked: Asked) -> str:
+def key_of(address: str, digest: str, asked: AuditRequest) -> str:
     """By what an audit is found again: the session's bytes and address, what was asked, and who audited."""
     return sha256(json_of((VERSION, KEPT, tenure.__version__, spelled(address), digest, asked))).hexdigest()[:40]

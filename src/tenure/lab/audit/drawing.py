@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tenure.engine.policies import UNBOUNDED
-from tenure.lab.audit.report import Audit, Removal, Run, Series
+from tenure.lab.audit.report import Audit, CommitSummary, PolicyRun, Series
 from tenure.lab.audit.runs import RECORDED
 from tenure.lab.audit.text import line, rounded, tokens
 from tenure.lab.bill import limit_of
@@ -111,12 +111,12 @@ def stacks_of(audit: Audit, most: int) -> Stacks:
     )
 
 
-def taken(commit: Removal) -> int:
+def taken(commit: CommitSummary) -> int:
     """Provider tokens that a commit took, net of what stands in their stead."""
     return round((commit.tokens_before - commit.tokens_after) * commit.ratio)
 
 
-def drawing(run: Run, layers: Layers, stacks: Stacks) -> dict[str, Any]:
+def drawing(run: PolicyRun, layers: Layers, stacks: Stacks) -> dict[str, Any]:
     """The shapes and words of one run's drawing."""
     peak, limit = max([*layers.totals, 1]), limit_of(run.budget)
     frame = _Frame(stacks.calls, _top_of(limit if peak < limit < 1.5 * peak else peak))
@@ -163,7 +163,7 @@ def _top_of(peak: int) -> int:
     return max(2, round(peak * _ROOM))
 
 
-def _limit_name(run: Run, limit: int) -> str:
+def _limit_name(run: PolicyRun, limit: int) -> str:
     return "ceiling" if limit == run.budget.ceiling else "target" if limit == run.budget.target else "window"
 
 
@@ -221,7 +221,7 @@ def _steps(calls: Sequence[int], amounts: Sequence[int], frame: _Frame, *, close
     return "".join(parts)
 
 
-def _strokes(run: Run) -> list[tuple[str, str]]:
+def _strokes(run: PolicyRun) -> list[tuple[str, str]]:
     """What each commit removed, below the areas: the recorded agent's own, then the policy's."""
     largest = max([taken(commit) for commit in run.commits], default=0)
     drawn = {"strokes recorded": "", "strokes": ""}
@@ -232,7 +232,7 @@ def _strokes(run: Run) -> list[tuple[str, str]]:
     return [(class_, path) for class_, path in drawn.items() if path]
 
 
-def _outlined(run: Run, recorded: Layers, frame: _Frame) -> tuple[str, float, str, str] | None:
+def _outlined(run: PolicyRun, recorded: Layers, frame: _Frame) -> tuple[str, float, str, str] | None:
     """Words on the outline, where it leaves the drawing or is highest: x, y, side, text."""
     if run.policy == UNBOUNDED or not recorded.calls:
         return None

@@ -168,7 +168,7 @@ _PATCH = re.compile(rf"^\*\*\* (?:{'|'.join(PATCHED)}) File: ([^\n]{{1,300}})$",
 _MOST: Final = 2_000_000  # characters of arguments that are read
 
 
-class Deed(Struct, frozen=True, kw_only=True):
+class FileAccess(Struct, frozen=True, kw_only=True):
     """A call as files see it. `path` is the file that it is about, empty when it is about none."""
 
     path: str = ""
@@ -176,34 +176,34 @@ class Deed(Struct, frozen=True, kw_only=True):
     changes: tuple[str, ...] = ()
 
 
-def deed_of(tool: str, arguments: str) -> Deed:
+def access_of(tool: str, arguments: str) -> FileAccess:
     """What a call of `tool` does; nothing, when its arguments are no object of JSON."""
     found = _arguments(arguments)
     name = tool_name(tool)
     if patch := next((found[key] for key in PATCHES if isinstance(found.get(key), str) and "*** " in found[key]), ""):
         changes = tuple(dict.fromkeys(_tidy(path) for path in _PATCH.findall(patch)))
-        return Deed(path=changes[0] if changes else "", changes=changes)
+        return FileAccess(path=changes[0] if changes else "", changes=changes)
     path = _tidy(next((str(found[key]) for key in _FILES if isinstance(found.get(key), str) and found[key].strip()), ""))
     if not path:
         return _of_command(found)
     if name in VERBS or (name in COMMANDED and found.get("command") in COMMANDS):
-        return Deed(path=path, changes=(path,))
+        return FileAccess(path=path, changes=(path,))
     if name in READS or (name in COMMANDED and found.get("command") == _VIEW):
-        return Deed(path=path, shows=_range(path, found))
-    return Deed(path=path)
+        return FileAccess(path=path, shows=_range(path, found))
+    return FileAccess(path=path)
 
 
-def _of_command(found: dict[str, Any]) -> Deed:
+def _of_command(found: dict[str, Any]) -> FileAccess:
     command = next((_text(found[key]) for key in COMMAND_FIELDS if key in found), "")
     done = commanded(command) if command else None
     if done is None:
-        return Deed()
+        return FileAccess()
     shows = done.shows
     if shows is not None:
         shows = msgspec.structs.replace(shows, path=_tidy(shows.path))
     changes = tuple(_tidy(path) for path in done.changes)
     path = shows.path if shows is not None else changes[0] if changes else ""
-    return Deed(path=path, shows=shows, changes=changes)
+    return FileAccess(path=path, shows=shows, changes=changes)
 
 
 def _range(path: str, found: dict[str, Any]) -> Showing:

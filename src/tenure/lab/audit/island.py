@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tenure.engine.record.visible import visible
 from tenure.lab.audit.drawing import Stacks
-from tenure.lab.audit.report import Audit, Harm, Removal, Run
+from tenure.lab.audit.report import Audit, CommitSummary, Harm, PolicyRun
 from tenure.lab.events import Verdict
 
 VERDICTS: Final[tuple[Verdict, ...]] = ("lost", "routed", "visible")
@@ -57,7 +57,7 @@ def detail_for(sessions: int, runs: int) -> Detail:
     )
 
 
-class Excerpt(Struct, frozen=True, array_like=True):
+class ExcerptRow(Struct, frozen=True, array_like=True):
     """A text and what of it is meant, in UTF-16 units; -1: no room was left. `before` and `after` characters were cut off."""
 
     text: int
@@ -79,7 +79,7 @@ class Texts:
         cut = text[:_NAME]
         return self._number(visible(cut) if len(cut) == len(text) else f"{visible(cut)}… ({len(text):,} characters)")
 
-    def excerpt(self, text: str, wanted: str) -> Excerpt:
+    def excerpt(self, text: str, wanted: str) -> ExcerptRow:
         """What stands around `wanted` in `text`, or the start of it. O(text)."""
         found = next((part for part in _parts(wanted) if part in text), "")
         at, length = text.find(found), len(found)
@@ -89,10 +89,10 @@ class Texts:
         if whole not in self._numbers:
             cost = len(whole.encode()) + 5 * sum(map(whole.count, "<>&")) + sum(map(whole.count, '\n\t"\\'))
             if cost > self._room:
-                return Excerpt(-1)
+                return ExcerptRow(-1)
             self._room -= cost
         units = [len(part.encode("utf-16-le")) // 2 for part in parts]
-        return Excerpt(self._number(whole), units[0], units[1], start, len(text) - stop)
+        return ExcerptRow(self._number(whole), units[0], units[1], start, len(text) - stop)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ def session_data(audit: Audit, id_: str, names: Sequence[str], stacks: Stacks, d
     }
 
 
-def named_needs(run: Run, most: int) -> Iterator[Named]:
+def named_needs(run: PolicyRun, most: int) -> Iterator[Named]:
     """The worst of the listed needs in the order of the calls, with their names in links: the call, and which of it."""
     worst = sorted(enumerate(run.harms.listed), key=lambda each: (VERDICTS.index(each[1].line.verdict), each[0]))[:most]
     places = {place for place, _ in worst}
@@ -152,7 +152,7 @@ def island(sessions: Sequence[dict[str, Any]]) -> Markup:
     return Markup(msgspec.json.encode(sessions).decode().translate(_ESCAPED))  # noqa: S704 - no sign of markup is left
 
 
-def _excerpts(needs: Sequence[Sequence[Named]], texts: Texts) -> Iterator[tuple[tuple[int, int], tuple[Excerpt, Excerpt]]]:
+def _excerpts(needs: Sequence[Sequence[Named]], texts: Texts) -> Iterator[tuple[tuple[int, int], tuple[ExcerptRow, ExcerptRow]]]:
     """Of every need by run and place; in the order in which room is given: the runs take turns, so that none is left without."""
     for verdict in VERDICTS:
         queues = [
@@ -165,7 +165,7 @@ def _excerpts(needs: Sequence[Sequence[Named]], texts: Texts) -> Iterator[tuple[
                     yield place, (texts.excerpt(harm.step, harm.line.text), texts.excerpt(harm.held, harm.line.text))
 
 
-def _need(harm: Harm, name: str, excerpts: tuple[Excerpt, Excerpt], texts: Texts) -> tuple[object, ...]:
+def _need(harm: Harm, name: str, excerpts: tuple[ExcerptRow, ExcerptRow], texts: Texts) -> tuple[object, ...]:
     need, number = harm.line, texts.name
     what = (number(each) for each in (need.verdict, need.kind, need.form, need.category, need.rule, need.text))
     where = (number(each) for each in (need.part, need.tool, need.field))
@@ -175,11 +175,11 @@ def _need(harm: Harm, name: str, excerpts: tuple[Excerpt, Excerpt], texts: Texts
     return (*row, excerpts[0], harm.held_at, excerpts[1], number(harm.held_handle))
 
 
-def _commits(run: Run, gone: int, texts: Texts) -> list[tuple[object, ...]]:
+def _commits(run: PolicyRun, gone: int, texts: Texts) -> list[tuple[object, ...]]:
     return [_commit(commit, max(1, gone // max(1, len(run.commits))), texts) for commit in run.commits]
 
 
-def _commit(commit: Removal, most: int, texts: Texts) -> tuple[object, ...]:
+def _commit(commit: CommitSummary, most: int, texts: Texts) -> tuple[object, ...]:
     """Sizes are provider tokens."""
     number = texts.name
     why = (number(each) for each in (commit.policy, commit.moment, commit.why))

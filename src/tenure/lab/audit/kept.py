@@ -31,7 +31,7 @@ _PRIVATE: Final = 0o700
 _decode: Final = msgspec.json.Decoder(Audit).decode
 
 
-class Kept:
+class AuditCache:
     """The folder. Raises OSError when it cannot be made; a file in it that cannot be read is told in `damaged`, and is made again."""
 
     def __init__(self, folder: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tenure.lab.audit.runs import Change, Standing
+from tenure.lab.audit.runs import Change, ViewWeights
 from tenure.lab.events import At, CallLine, CommitLine, EntryLine, PricesLine
 
 HEAD: At = (-1, 0)  # stands before every block
@@ -34,7 +34,7 @@ class Lifetimes:
 
     def __init__(self, prices: PricesLine) -> None:
         self._prices = prices
-        self._standing = Standing()
+        self._standing = ViewWeights()
         self._paid: dict[At, Paid] = {HEAD: Paid()}
         self._order: list[At] = [HEAD]
         self.calls = 0  # how many there were

@@ -20,7 +20,7 @@ from tenure.engine.policies import UNBOUNDED
 from tenure.lab.audit import text
 from tenure.lab.audit.drawing import FINE, HEIGHT, RAIL, Stacks, drawing, stacks_of, taken
 from tenure.lab.audit.island import VERDICTS, Detail, detail_for, island, named_needs, session_data
-from tenure.lab.audit.report import Audit, Removal, Run, Unread
+from tenure.lab.audit.report import Audit, CommitSummary, PolicyRun, UnreadSession
 from tenure.lab.events import Bill, BudgetLine, Part
 from tenure.lab.report.template import environment
 
@@ -78,16 +78,16 @@ class Sheet(Struct, frozen=True, kw_only=True):
         """The drawing of a run."""
         return drawing(self.audit.runs[number], self.stacks.runs[number], self.stacks)
 
-    def needs(self, run: Run) -> list[tuple[str, Any]]:
+    def needs(self, run: PolicyRun) -> list[tuple[str, Any]]:
         """The needs that are listed, the worst first."""
         return sorted(named_needs(run, self.detail.listed), key=lambda named: VERDICTS.index(named[1].line.verdict))
 
-    def commits(self, run: Run) -> list[Removal]:
+    def commits(self, run: PolicyRun) -> list[CommitSummary]:
         """The largest, in order."""
         return sorted(sorted(run.commits, key=taken, reverse=True)[: self.detail.commits], key=lambda commit: commit.commit)
 
 
-def page(audits: Sequence[Audit], unread: Sequence[Unread] = ()) -> str:
+def page(audits: Sequence[Audit], unread: Sequence[UnreadSession] = ()) -> str:
     """The reports as one page of HTML, and what could not be read with its reason."""
     names = {"overview", "data", "panel"}
     ids = [text.slug(title_of(audit).split(".")[0], names) for audit in audits]
@@ -180,7 +180,7 @@ def _policy_name(policy: str) -> str:
     return "as recorded" if policy == UNBOUNDED else text.line(policy, 60)
 
 
-def _names(runs: Sequence[Run]) -> tuple[str, ...]:
+def _names(runs: Sequence[PolicyRun]) -> tuple[str, ...]:
     names: set[str] = set()
     return tuple(text.slug(run.policy, names) for run in runs)
 
@@ -208,7 +208,7 @@ def _sums(audits: Sequence[Audit]) -> list[dict[str, Any]]:
     return found
 
 
-def _run_of(audit: Audit, policy: str) -> Run | None:
+def _run_of(audit: Audit, policy: str) -> PolicyRun | None:
     return next((run for run in audit.runs if run.policy == policy), None)
 
 

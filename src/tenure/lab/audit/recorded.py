@@ -6,7 +6,7 @@ from msgspec import structs
 
 from tenure.engine.meter.figures import first_line
 from tenure.lab.audit.lifetimes import HEAD, Lifetimes
-from tenure.lab.audit.report import Compaction, Row, Series, Session, Skips, Window
+from tenure.lab.audit.report import AuditWindow, OwnCompaction, Series, SessionFacts, Skips, WindowRow
 from tenure.lab.audit.rereads import Rereads
 from tenure.lab.audit.runs import RECORDED, Places
 from tenure.lab.audit.tables import table
@@ -36,7 +36,7 @@ class Recording:
         self._rereads = Rereads(self._lifetimes)
         self._blocks: list[tuple[At, int, tuple[str, ...], bool]] = []  # place, tokens, names in the tables, whether it is a call
         self._labels: dict[str, str] = {}  # what the human wrote first, by turn
-        self._compactions: list[Compaction] = []
+        self._compactions: list[OwnCompaction] = []
         self.places = Places()
 
     def take(self, line: Watched) -> None:
@@ -48,7 +48,7 @@ class Recording:
                 for change in self._lifetimes.commit(line):
                     self._rereads.changed(change)
                 if line.moment == RECORDED:
-                    self._compactions.append(Compaction(**{name: getattr(line, name) for name in _COMPACTION}))
+                    self._compactions.append(OwnCompaction(**{name: getattr(line, name) for name in _COMPACTION}))
             case CallLine():
                 self._lifetimes.call(line)
                 if (found := line.reported) is not None:
@@ -68,10 +68,10 @@ class Recording:
         return self._header.head
 
     @property
-    def session(self) -> Session:
+    def session(self) -> SessionFacts:
         """What was audited."""
         header = self._header
-        return Session(
+        return SessionFacts(
             **structs.asdict(header.sources[0]),
             model=header.model,
             model_known=header.model_known,
@@ -87,7 +87,7 @@ class Recording:
             reported=self._reported,
         )
 
-    def window(self, series: Series) -> Window:
+    def window(self, series: Series) -> AuditWindow:
         """Where it went; `series` is that of the same replay."""
         paid = dict(self._lifetimes.all())
         head = self._lifetimes.paid(HEAD)
@@ -95,7 +95,7 @@ class Recording:
         labels = LABELS | self._labels
         tables = {
             field: table(
-                Row(
+                WindowRow(
                     name=names[place],
                     label=labels.get(names[place], "") if field in ("by_kind", "by_turn") else "",
                     objects=int(at[1] == 0 if field == "by_turn" else is_call or field == "by_kind"),
@@ -107,9 +107,9 @@ class Recording:
             )
             for place, field in enumerate(_TABLES)
         }
-        return Window(
+        return AuditWindow(
             **tables,
-            head=Row(name="head", objects=head.calls, tokens=head.weight, paid=head.tokens, usd=head.usd),
+            head=WindowRow(name="head", objects=head.calls, tokens=head.weight, paid=head.tokens, usd=head.usd),
             wasted=wasted,
             rereads=rereads,
             series=series,

@@ -22,7 +22,7 @@ OBJECTS: Final = 24  # of one commit, the largest
 HARMS: Final = 200  # of one run: lost before routed before visible, each in the order of the calls
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class WindowRow(Struct, frozen=True, kw_only=True):
     """What one name stands for: a kind of block, a tool, a file or a turn."""
 
     name: str  # empty: what has none, such as what is said outside tools in the table of tools
@@ -34,12 +34,12 @@ class Row(Struct, frozen=True, kw_only=True):
     share: float = 0.0  # of the session's `paid` (0 to 1), head apart
 
 
-class Table(Struct, frozen=True, kw_only=True):
+class WindowTable(Struct, frozen=True, kw_only=True):
     """Rows by what was carried of them, most first. With `rest` they sum to the record's tokens and to what its calls paid, head apart."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[WindowRow, ...] = ()
     merged: int = 0  # names that `rest` stands for
-    rest: Row | None = None
+    rest: WindowRow | None = None
 
 
 class Reread(Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class Series(Struct, frozen=True, kw_only=True):
     points: tuple[Point, ...] = ()
 
 
-class Compaction(Struct, frozen=True, kw_only=True):
+class OwnCompaction(Struct, frozen=True, kw_only=True):
     """Where the recorded agent itself changed its window."""
 
     before_call: int
@@ -102,18 +102,18 @@ class Compaction(Struct, frozen=True, kw_only=True):
     tokens_after: int
 
 
-class Window(Struct, frozen=True, kw_only=True):
+class AuditWindow(Struct, frozen=True, kw_only=True):
     """Where the window of the session went, as it was recorded."""
 
-    by_kind: Table
-    by_tool: Table
-    by_path: Table
-    by_turn: Table
-    head: Row  # system prompt and tools that the log leaves out; `Session.head` says how they are known
+    by_kind: WindowTable
+    by_tool: WindowTable
+    by_path: WindowTable
+    by_turn: WindowTable
+    head: WindowRow  # system prompt and tools that the log leaves out; `Session.head` says how they are known
     wasted: tuple[Wasted, ...]  # stale, superseded, duplicate; every object counts once, as what it became first
     rereads: tuple[Reread, ...]  # dearest first
     series: Series
-    compactions: tuple[Compaction, ...]
+    compactions: tuple[OwnCompaction, ...]
 
 
 class Gone(Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class Gone(Struct, frozen=True, kw_only=True):
     tokens: int = 0  # that left of it, net of what is shown in their stead
 
 
-class Removal(Struct, frozen=True, kw_only=True):
+class CommitSummary(Struct, frozen=True, kw_only=True):
     """One commit."""
 
     commit: int
@@ -166,14 +166,16 @@ class Harms(Struct, frozen=True, kw_only=True):
     more: int = 0  # that are not listed
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class PolicyRun(Struct, frozen=True, kw_only=True):
     """One policy over the session. `none` is the recorded agent's own window."""
 
     policy: str
     settings: dict[str, str | int | float | bool | None]
     budget: BudgetLine
     bill: Bill
-    commits: tuple[Removal, ...]  # at most COMMITS; those that no policy chose too, whose `moment` is "recorded" or "admission"
+    commits: tuple[
+        CommitSummary, ...
+    ]  # at most COMMITS; those that no policy chose too, whose `moment` is "recorded" or "admission"
     commits_made: int  # by the policy, all of them
     series: Series
     harms: Harms
@@ -194,7 +196,7 @@ class Skips(Struct, frozen=True, kw_only=True):
     line: int  # the first; 0 where there are no lines
 
 
-class Session(Struct, frozen=True, kw_only=True):
+class SessionFacts(Struct, frozen=True, kw_only=True):
     """What was audited."""
 
     path: str  # as it was asked for
@@ -223,12 +225,12 @@ class Audit(Struct, frozen=True, kw_only=True, tag="report", tag_field="type"):
     """The report of one session."""
 
     version: int = VERSION
-    session: Session
-    window: Window
-    runs: tuple[Run, ...]  # "none" first
+    session: SessionFacts
+    window: AuditWindow
+    runs: tuple[PolicyRun, ...]  # "none" first
 
 
-class Unread(Struct, frozen=True, kw_only=True):
+class UnreadSession(Struct, frozen=True, kw_only=True):
     """A session that could not be audited."""
 
     path: str
@@ -259,11 +261,11 @@ class Total(Struct, frozen=True, kw_only=True, tag="total", tag_field="type"):
     calls: int
     entries: int
     tokens: int
-    by_kind: Table
-    by_tool: Table
+    by_kind: WindowTable
+    by_tool: WindowTable
     wasted: tuple[Wasted, ...]
     runs: tuple[PolicyTotal, ...]
-    unread: tuple[Unread, ...]
+    unread: tuple[UnreadSession, ...]
     assumed: int = 0  # sessions whose money is by another model's price
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tenure.engine.meter.figures import first_line
 from tenure.engine.record.objects import HASH_CHARS
 from tenure.engine.record.tools import cue_of
-from tenure.lab.audit.files import Deed, deed_of, lines_shown
+from tenure.lab.audit.files import FileAccess, access_of, lines_shown
 from tenure.lab.audit.lifetimes import Lifetimes
 from tenure.lab.audit.report import REREADS, Reread, Waste, Wasted
 from tenure.lab.audit.runs import Change
@@ -26,20 +26,20 @@ WASTES: Final[tuple[Waste, ...]] = ("stale", "superseded", "duplicate")
 _CUE_CHARS: Final = 72
 
 
-class _Call(Struct, frozen=True):
+class _WatchedCall(Struct, frozen=True):
     """A call that waits for its result, or has it."""
 
     object: str
     handle: str
-    deed: Deed
+    deed: FileAccess
     cue: str
 
 
-class _Shown(Struct, frozen=True):
+class _WatchedResult(Struct, frozen=True):
     """A result that stands in the window."""
 
     at: At
-    call: _Call
+    call: _WatchedCall
     digest: bytes
     tokens: int
     lines: range  # of the file
@@ -49,7 +49,7 @@ class _Open(Struct, frozen=True):
     """A result that has become needless: by what, and what it had come to then."""
 
     how: Waste
-    shown: _Shown
+    shown: _WatchedResult
     tokens: int
     by: str
     by_entry: int
@@ -62,10 +62,10 @@ class Rereads:
 
     def __init__(self, lifetimes: Lifetimes) -> None:
         self._lifetimes = lifetimes
-        self._calls: dict[str, _Call] = {}  # by object
-        self._needed: dict[At, _Shown] = {}
-        self._by_path: dict[str, dict[At, _Shown]] = {}
-        self._by_digest: dict[bytes, _Shown] = {}
+        self._calls: dict[str, _WatchedCall] = {}  # by object
+        self._needed: dict[At, _WatchedResult] = {}
+        self._by_path: dict[str, dict[At, _WatchedResult]] = {}
+        self._by_digest: dict[bytes, _WatchedResult] = {}
         self._open: dict[At, _Open] = {}
         self._done: list[Reread] = []
 
@@ -91,15 +91,15 @@ class Rereads:
         found = sorted((each for each in self._done if each.calls), key=lambda each: (-each.usd, -each.paid, each.entry))
         return tuple(found[:REREADS]), tuple(_wasted(how, [each for each in found if each.how == how]) for how in WASTES)
 
-    def deed(self, object_: str) -> Deed:
+    def deed(self, object_: str) -> FileAccess:
         """What a call did."""
-        return self._calls[object_].deed if object_ in self._calls else Deed()
+        return self._calls[object_].deed if object_ in self._calls else FileAccess()
 
     def _call(self, line: EntryLine, block: BlockLine, object_: str) -> None:
         arguments = block.text or ""
-        deed = deed_of(str(block.name), arguments)
+        deed = access_of(str(block.name), arguments)
         cue = deed.path or first_line(cue_of(arguments), _CUE_CHARS)
-        self._calls[object_] = _Call(object_, f"{object_}@{line.id[:HASH_CHARS]}", deed, cue)
+        self._calls[object_] = _WatchedCall(object_, f"{object_}@{line.id[:HASH_CHARS]}", deed, cue)
 
     def _result(self, at: At, block: BlockLine, object_: str) -> None:
         call = self._calls.get(object_)
@@ -119,7 +119,7 @@ class Rereads:
             if len(reads) > KEPT:
                 del reads[next(iter(reads))]
 
-    def _again(self, new: _Shown) -> None:
+    def _again(self, new: _WatchedResult) -> None:
         """What a result shows that stood there already."""
         same = self._by_digest.get(new.digest)
         if same is not None and same.at in self._needed:
@@ -132,7 +132,7 @@ class Rereads:
                 part = old.tokens * lines // len(old.lines)
                 self._needless("superseded", old, new.call, new.at, part)
 
-    def _needless(self, how: Waste, old: _Shown, by: _Call, by_at: At, tokens: int) -> None:
+    def _needless(self, how: Waste, old: _WatchedResult, by: _WatchedCall, by_at: At, tokens: int) -> None:
         self._forget(old.at)
         self._open[old.at] = _Open(
             how=how,
@@ -175,9 +175,9 @@ class Rereads:
         )
 
 
-def _shown(at: At, call: _Call, block: BlockLine) -> _Shown:
+def _shown(at: At, call: _WatchedCall, block: BlockLine) -> _WatchedResult:
     text = block.text or ""
-    return _Shown(at, call, sha256(text.encode()).digest(), block.tokens or 0, lines_shown(text, call.deed.shows))
+    return _WatchedResult(at, call, sha256(text.encode()).digest(), block.tokens or 0, lines_shown(text, call.deed.shows))
 
 
 def _wasted(how: Waste, found: list[Reread]) -> Wasted:

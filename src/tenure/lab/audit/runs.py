@@ -6,7 +6,7 @@ from typing import Final
 
 from tenure.engine.record.objects import HASH_CHARS
 from tenure.engine.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, Gone, Harm, Harms, Point, Removal, Run, Series
+from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, CommitSummary, Gone, Harm, Harms, Point, PolicyRun, Series
 from tenure.lab.bill import Watched
 from tenure.lab.events import (
     At,
@@ -37,7 +37,7 @@ Key = At | str  # a block of the record, or the key of an inserted entry
 Change = tuple[Key, int, int]  # what weighs more or less than before, in o200k tokens, and the weights; 0 is what is not shown
 
 
-class Standing:
+class ViewWeights:
     """What every block weighs in the view. Mutable; each line costs what it changes."""
 
     def __init__(self) -> None:
@@ -76,12 +76,12 @@ class Playback:
 
     def __init__(self, header: ReplayLine) -> None:
         self._header = header
-        self._standing, self._series = Standing(), _Thinned()
+        self._standing, self._series = ViewWeights(), _Thinned()
         self._tokens: Counter[str] = Counter()  # of the view by kind
         self._kinds: dict[At, str] = {}
         self._objects: list[tuple[tuple[str, ...], ...]] = []  # of the blocks of each entry
-        self._first: list[Removal] = []  # commits
-        self._last: deque[Removal] = deque(maxlen=COMMITS // 2)
+        self._first: list[CommitSummary] = []  # commits
+        self._last: deque[CommitSummary] = deque(maxlen=COMMITS // 2)
         self._made = self._left = self._peak = self._unmet = 0
         self._evicted: Counter[str] = Counter()
         self._held_by: dict[str, int] = {}
@@ -114,11 +114,11 @@ class Playback:
             case _:
                 return
 
-    def run(self, bill: Bill, places: "Places") -> Run:
+    def run(self, bill: Bill, places: "Places") -> PolicyRun:
         """What came of it."""
         header = self._header
         evicted = [(kind, tokens) for kind, tokens in self._evicted.items() if tokens]
-        return Run(
+        return PolicyRun(
             policy=header.policy,
             settings=header.settings,
             budget=header.budget,
@@ -174,7 +174,7 @@ class Playback:
         kept.append(_removal(line, ((at, self._objects[at[0]][at[1]], tokens) for at, tokens in gone)))
 
 
-def _removal(line: CommitLine, blocks: Iterable[tuple[At, tuple[str, ...], int]]) -> Removal:
+def _removal(line: CommitLine, blocks: Iterable[tuple[At, tuple[str, ...], int]]) -> CommitSummary:
     """A commit and what left of each object; `blocks` have their objects and the tokens that left of them, less than none that came back.
 
     A block belongs to the object of the commit's actions that it is part of; where there is none (an action may take pieces of many objects
@@ -190,7 +190,7 @@ def _removal(line: CommitLine, blocks: Iterable[tuple[At, tuple[str, ...], int]]
         sizes[name] = sizes.get(name, 0) + tokens
     ordered = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
     found = [(acts.get(name) or Act(kind=other, object=name), size) for name, size in ordered[:OBJECTS]]
-    return Removal(
+    return CommitSummary(
         commit=line.commit,
         before_call=line.before_call,
         entries=line.entries,

@@ -29,7 +29,7 @@ from tenure.engine.record.episodes import Episode, EpisodeType
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.tools import ToolKind, is_delimiter, is_notes, is_recall
 from tenure.engine.view.edit import Commit, Drop, Replace, Restore
-from tenure.lab.audit.files import Deed, deed_of, lines_shown
+from tenure.lab.audit.files import FileAccess, access_of, lines_shown
 from tenure.lab.harm.names import KIND_OF, RARE, Anchor, Kind, names_of
 
 NAMED: Final = 5  # strings that a finding shows
@@ -142,7 +142,7 @@ class JudgedCall(Struct, frozen=True, kw_only=True):
     span: Span
     arguments: str
     result: ToolResult | None
-    deed: Deed
+    deed: FileAccess
     changed: Changed
     result_tokens: int
     turn: int  # the human turn that it was made in
@@ -201,7 +201,7 @@ def _made(index: Index, read: Read, stop: int) -> Iterator[JudgedCall]:
         call = read(span.call[0]).blocks[span.call[1]]
         arguments = call.arguments if isinstance(call, ToolCall) else ""
         result = read(span.result[0]).blocks[span.result[1]] if span.result is not None else None
-        deed = deed_of(span.tool, arguments)
+        deed = access_of(span.tool, arguments)
         yield JudgedCall(
             span=span,
             arguments=arguments,
@@ -213,7 +213,7 @@ def _made(index: Index, read: Read, stop: int) -> Iterator[JudgedCall]:
         )
 
 
-def _changed(kind: ToolKind, arguments: str, deed: Deed, only_looks: Callable[[str], bool]) -> Changed:
+def _changed(kind: ToolKind, arguments: str, deed: FileAccess, only_looks: Callable[[str], bool]) -> Changed:
     if deed.changes:
         return "yes"
     if deed.shows is not None or kind is ToolKind.BULK:

@@ -53,7 +53,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how many of how many
 Line = Profile | CutLine | IsolatedRun | AccumulatingRun | Task | Needed | Billed
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class CorpusJob(Struct, frozen=True, kw_only=True):
     """Something to be done with the members of a corpus that it names."""
 
     what: str  # a key of OF_SESSION, "layout" or TOGETHER
@@ -78,7 +78,7 @@ class Job(Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(replace(self, folder="")).decode()
 
 
-class Lines(Struct, frozen=True):
+class EvidenceLines(Struct, frozen=True):
     """What came of a job."""
 
     lines: tuple[Line, ...] = ()
@@ -95,7 +95,7 @@ class Label(Struct, frozen=True, kw_only=True):
     found: int = 0  # and those of them that the detector had found
 
 
-class Gathered(Struct, frozen=True, kw_only=True):
+class CorpusEvents(Struct, frozen=True, kw_only=True):
     """What came of everything that was run."""
 
     corpus: Corpus
@@ -135,17 +135,17 @@ def gathered(
     keep: Keep | None = None,
     labels: tuple[Label, ...] = (),
     progress: Progress = lambda _what, _done, _of: None,
-) -> Gathered:
+) -> CorpusEvents:
     """Run what is asked for: first what every section needs, then the rest, longest first. Raises StoreError when `keep` cannot be written."""
     failed: list[Failed] = []
 
-    def run(what: str, jobs: Sequence[Job]) -> list[tuple[Job, Lines]]:
-        results = spread(work, jobs, Lines, engine=engine, keep=keep, progress=lambda done, of: progress(what, done, of))
+    def run(what: str, jobs: Sequence[CorpusJob]) -> list[tuple[CorpusJob, EvidenceLines]]:
+        results = spread(work, jobs, EvidenceLines, engine=engine, keep=keep, progress=lambda done, of: progress(what, done, of))
         pairs = list(zip(jobs, results, strict=True))
         failed.extend(
             replace(each, reason=without_folder(each.reason, corpus.folder)) for _, each in pairs if isinstance(each, Failed)
         )
-        return [(job, each) for job, each in pairs if isinstance(each, Lines)]
+        return [(job, each) for job, each in pairs if isinstance(each, EvidenceLines)]
 
     seen = run("reading", of_sessions(corpus, ("profile",)))
     profiles = hard_set(line for _, each in seen for line in each.lines if isinstance(line, Profile))
@@ -153,11 +153,11 @@ def gathered(
     sound = replace(corpus, members=tuple(member for member in corpus.members if member.name in readable))
     tasks: list[Task] = []
     if TOGETHER in whats and sound.members:
-        layout = Job(what="layout", folder=sound.folder, members=sound.members)
+        layout = CorpusJob(what="layout", folder=sound.folder, members=sound.members)
         tasks += (line for _, each in run("laying out", [layout]) for line in each.lines if isinstance(line, Task))
     done = run("running", [*together(sound, tasks), *of_sessions(sound, [what for what in whats if what != TOGETHER])])
     alone = (line for job, each in done if job.what != TOGETHER for line in each.lines)
-    return Gathered(
+    return CorpusEvents(
         corpus=corpus,
         code=code_of(work),
         profiles=profiles,
@@ -167,7 +167,7 @@ def gathered(
     )
 
 
-def _conversations(done: Iterable[tuple[Job, Lines]], count: int) -> Iterator[Line]:
+def _conversations(done: Iterable[tuple[CorpusJob, EvidenceLines]], count: int) -> Iterator[Line]:
     """By policy and budget, where no conversation is missing: sums over fewer could not be compared."""
     ways: dict[str, dict[int, Line]] = {}
     for job, each in done:
@@ -179,12 +179,12 @@ def _conversations(done: Iterable[tuple[Job, Lines]], count: int) -> Iterator[Li
             yield from (runs[number] for number in sorted(runs))
 
 
-def of_sessions(corpus: Corpus, whats: Sequence[str]) -> list[Job]:
+def of_sessions(corpus: Corpus, whats: Sequence[str]) -> list[CorpusJob]:
     """Each of these things with each session."""
-    return [Job(what=what, folder=corpus.folder, members=(member,)) for what in whats for member in corpus.members]
+    return [CorpusJob(what=what, folder=corpus.folder, members=(member,)) for what in whats for member in corpus.members]
 
 
-def together(corpus: Corpus, tasks: Sequence[Task]) -> list[Job]:
+def together(corpus: Corpus, tasks: Sequence[Task]) -> list[CorpusJob]:
     """Every conversation under every policy and compaction, longest first: what takes longest should not start last."""
     members = {member.name: member for member in corpus.members}
     conversations: dict[int, list[Task]] = {}
@@ -192,7 +192,7 @@ def together(corpus: Corpus, tasks: Sequence[Task]) -> list[Job]:
         conversations.setdefault(task.conversation, []).append(task)
     longest = sorted(conversations.values(), key=lambda each: (-sum(task.tokens for task in each), each[0].conversation))
     return [
-        Job(
+        CorpusJob(
             what=TOGETHER,
             folder=corpus.folder,
             members=tuple(members[task.source] for task in each),
@@ -217,14 +217,14 @@ def ceilings_of(policy: str) -> tuple[int, ...]:
     return tuple(each for each in CEILINGS if each is not None) if policy in SWEPT else (CEILING,)
 
 
-def work(job: Job) -> Lines:
+def work(job: CorpusJob) -> EvidenceLines:
     """A job done. What comes back are numbers under the names of members. Raises InputError when a session of the job cannot be read."""
     tokenizer = o200k()
     if job.what == "layout":
-        return Lines(tuple(_laid_out(job, tokenizer)))
+        return EvidenceLines(tuple(_laid_out(job, tokenizer)))
     if job.what == TOGETHER:
-        return Lines((_together(job, tokenizer),))
-    return Lines(tuple(OF_SESSION[job.what](_read_once(source_of(job.folder, job.members[0].name)), tokenizer)))
+        return EvidenceLines((_together(job, tokenizer),))
+    return EvidenceLines(tuple(OF_SESSION[job.what](_read_once(source_of(job.folder, job.members[0].name)), tokenizer)))
 
 
 def _read_once(one: Source) -> Source:
@@ -268,7 +268,7 @@ def _billed(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
         yield Billed(compared=compared)
 
 
-def _laid_out(job: Job, tokenizer: Tokenizer) -> Iterator[Line]:
+def _laid_out(job: CorpusJob, tokenizer: Tokenizer) -> Iterator[Line]:
     names = {address_of(job.folder, member.name): member.name for member in job.members}
     for tasks in layout_of(names, tokenizer):
         for task in tasks:
@@ -276,7 +276,7 @@ def _laid_out(job: Job, tokenizer: Tokenizer) -> Iterator[Line]:
             yield replace(task, source=name, project=name.rpartition("/")[0])
 
 
-def _together(job: Job, tokenizer: Tokenizer) -> Line:
+def _together(job: CorpusJob, tokenizer: Tokenizer) -> Line:
     tasks = tuple(replace(task, source=address_of(job.folder, task.source)) for task in job.tasks)
     if job.compacting is not None:
         run = compacted(tasks, job.compacting, tokenizer)

@@ -20,7 +20,7 @@ ALL: Final[Mapping[str, Policy]] = MappingProxyType(
 )
 
 
-class Origin(Struct, frozen=True):
+class SourceOrigin(Struct, frozen=True):
     """Where a row comes from; `bound` is what no policy can do, because it knows the future, or does nothing."""
 
     whose: Whose
@@ -28,28 +28,28 @@ class Origin(Struct, frozen=True):
 
 
 # By the first word of a row's name: `compaction at 80k` is compaction's. What is not here is an oracle, which knows the future (`views.sql`).
-KNOWN: Final[Mapping[str, Origin]] = MappingProxyType(
+KNOWN: Final[Mapping[str, SourceOrigin]] = MappingProxyType(
     {
-        "cwl": Origin("ours", f"{CWL}, sections 4.2 to 4.4, with our settings"),
-        "tiered": Origin("ours", "tiered context text"),
-        "provenance": Origin("ours", "this project"),
-        "cwl-paper": Origin("peer", f"{CWL}, Algorithm 1, to the letter"),
-        "pi-cwl": Origin("peer", "Kiz8-Team/pi-cwl at cd2ea3f"),
-        "oldest-turn": Origin("peer", SELF_GC),
-        "tool-prune": Origin("peer", SELF_GC),
-        "tool-mask-prune": Origin("peer", SELF_GC),
-        "hybrid": Origin("peer", SELF_GC),
-        "observation-masking": Origin("peer", "The Complexity Trap, arXiv 2508.21433"),
-        "sliding-window": Origin("peer", "LangChain trim_messages, Strands"),
-        "opencode-prune": Origin("peer", "anomalyco/opencode, session/compaction.ts"),
-        "cline": Origin("peer", "cline/cline, ContextManager.ts"),
-        "clear-tool-uses": Origin("peer", "Anthropic, clear_tool_uses_20250919"),
-        "langchain-clearing": Origin("peer", "LangChain, ContextEditingMiddleware"),
-        "discard-75": Origin("peer", "DeepSeek-V3.2 report, search agent"),
-        "discard-all": Origin("peer", "DeepSeek-V3.2 report, search agent"),
-        "compaction": Origin("peer", "summary compaction, as agents do it"),
-        UNBOUNDED: Origin("bound", "no eviction"),
-        "each": Origin("bound", "no eviction, no earlier task"),
+        "cwl": SourceOrigin("ours", f"{CWL}, sections 4.2 to 4.4, with our settings"),
+        "tiered": SourceOrigin("ours", "tiered context text"),
+        "provenance": SourceOrigin("ours", "this project"),
+        "cwl-paper": SourceOrigin("peer", f"{CWL}, Algorithm 1, to the letter"),
+        "pi-cwl": SourceOrigin("peer", "Kiz8-Team/pi-cwl at cd2ea3f"),
+        "oldest-turn": SourceOrigin("peer", SELF_GC),
+        "tool-prune": SourceOrigin("peer", SELF_GC),
+        "tool-mask-prune": SourceOrigin("peer", SELF_GC),
+        "hybrid": SourceOrigin("peer", SELF_GC),
+        "observation-masking": SourceOrigin("peer", "The Complexity Trap, arXiv 2508.21433"),
+        "sliding-window": SourceOrigin("peer", "LangChain trim_messages, Strands"),
+        "opencode-prune": SourceOrigin("peer", "anomalyco/opencode, session/compaction.ts"),
+        "cline": SourceOrigin("peer", "cline/cline, ContextManager.ts"),
+        "clear-tool-uses": SourceOrigin("peer", "Anthropic, clear_tool_uses_20250919"),
+        "langchain-clearing": SourceOrigin("peer", "LangChain, ContextEditingMiddleware"),
+        "discard-75": SourceOrigin("peer", "DeepSeek-V3.2 report, search agent"),
+        "discard-all": SourceOrigin("peer", "DeepSeek-V3.2 report, search agent"),
+        "compaction": SourceOrigin("peer", "summary compaction, as agents do it"),
+        UNBOUNDED: SourceOrigin("bound", "no eviction"),
+        "each": SourceOrigin("bound", "no eviction, no earlier task"),
     }
 )
 PLACES: Final[Mapping[Whose, int]] = MappingProxyType({"bound": 0, "ours": 1, "peer": 2})  # in tables: bounds first

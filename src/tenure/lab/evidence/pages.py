@@ -17,7 +17,7 @@ from msgspec import Struct
 import tenure
 from tenure.engine.meter.figures import several
 from tenure.errors import StoreError
-from tenure.lab.evidence.measure import CEILING, PRUNE, SUBJECT, SWEPT, TOGETHER, Gathered, ceilings_of
+from tenure.lab.evidence.measure import CEILING, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
 from tenure.lab.evidence.origins import KNOWN, PLACES
 from tenure.lab.intervals import wilson
 from tenure.lab.protocols.claims import Tested, rows_of, tested
@@ -71,7 +71,7 @@ class Drawn(Struct, frozen=True):
     chart: Chart
 
 
-class Section(Struct, kw_only=True):
+class EvidenceSection(Struct, kw_only=True):
     """One question with what was measured, as its template writes it. Mutable while it is written."""
 
     name: str  # of its page, and of `--only`
@@ -83,7 +83,7 @@ class Section(Struct, kw_only=True):
     rows: bytes = b""  # JSON lines from which the tables can be made again
 
 
-def events_of(found: Gathered, swept: Mapping[str, Sequence[int]] = SWEPT_UNDER) -> Events:
+def events_of(found: CorpusEvents, swept: Mapping[str, Sequence[int]] = SWEPT_UNDER) -> Events:
     """The events of a corpus with the tables that sections ask beside them; to be closed. `swept`: policies by name, and their ceilings."""
     events = Events.of(found.events)
     origins = [(name, each.whose, each.source, PLACES[each.whose]) for name, each in KNOWN.items()]
@@ -111,14 +111,14 @@ def _claim(number: int, each: Tested) -> tuple[object, ...]:
     return number, each.claim, each.says, each.origin, each.protocol, each.policy, each.verdict, each.because, figures, line
 
 
-def sections(events: Events, names: Sequence[str]) -> list[Section]:
+def sections(events: Events, names: Sequence[str]) -> list[EvidenceSection]:
     """Those of these sections of which there is anything to show."""
     filled = [name for name in names if events.ask(f"select 1 from {SECTIONS[name][1]} limit 1").rows]  # noqa: S608 - our own names
     return [_written(events, name) for name in filled]
 
 
-def _written(events: Events, name: str) -> Section:
-    section = Section(name=name)
+def _written(events: Events, name: str) -> EvidenceSection:
+    section = EvidenceSection(name=name)
     ask = asking(events)
     query = ask["query"]
 
@@ -227,7 +227,7 @@ def _lines(query: Query, title: str, note: str, plots: Sequence[Mapping[str, Any
     return charts.curves(title, note, made)
 
 
-def page(section: Section) -> str:
+def page(section: EvidenceSection) -> str:
     """A section as a page of its own."""
     parts = [f"# {section.title}", section.lead, section.text]
     if section.goals:
@@ -247,7 +247,7 @@ def command(name: str) -> str:
     return f"tenure evidence FOLDER --only {name} --out docs/evidence"
 
 
-def index(found: Gathered, made: Sequence[Section]) -> str:
+def index(found: CorpusEvents, made: Sequence[EvidenceSection]) -> str:
     """The page that leads to all others."""
     every = [goal for section in made for goal in section.goals]
     failed = [(failed.name, f"{failed.kind}: {failed.reason}") for failed in found.failed]
@@ -280,7 +280,7 @@ def _version(name: str) -> str:
         return "unknown"
 
 
-def files_of(found: Gathered, names: Sequence[str], *, is_whole: bool) -> dict[str, bytes]:
+def files_of(found: CorpusEvents, names: Sequence[str], *, is_whole: bool) -> dict[str, bytes]:
     """What is to be written, by file name; the index only when all sections were made."""
     with events_of(found) as events:
         made = sections(events, names)
@@ -292,7 +292,7 @@ def files_of(found: Gathered, names: Sequence[str], *, is_whole: bool) -> dict[s
     return written
 
 
-def _of_section(section: Section) -> Iterator[tuple[str, bytes]]:
+def _of_section(section: EvidenceSection) -> Iterator[tuple[str, bytes]]:
     if len(section.rows) > ROWS_MOST:
         size = f"The rows that these tables come from take {len(section.rows) / 1e6:.1f} MB and are not kept here."
         section = msgspec.structs.replace(section, rows=b"", text=f"{section.text}\n\n{size}")

@@ -17,15 +17,15 @@ from tenure.engine.record.tools import TOOL_KINDS, Act, ToolKind, tools_that
 from tenure.engine.view.edit import Drop, Edit, Insert, Remove, Replace, Restore
 from tenure.lab.events import At, Category, HarmLine, Verdict
 from tenure.lab.harm.holdings import Holdings, holds, words_of
-from tenure.lab.harm.names import USUAL_FILES, Form, Kind
+from tenure.lab.harm.names import USUAL_FILES, AnchorForm, Kind
 from tenure.lab.harm.passage import Passage, plain
-from tenure.lab.harm.use import Use, Wanted
+from tenure.lab.harm.use import StepUse, Wanted
 
 
 class MissingNeed(Struct, frozen=True, kw_only=True):
     """What a rule may look at: the use, the newest passage that held what is missing, and whether a handle of it is still shown."""
 
-    use: Use
+    use: StepUse
     held: Passage
     named: bool  # a visible residue names its object, but gives no cue
 
@@ -90,7 +90,7 @@ RULES: Final = (
     CategoryRule(
         name="is a locator",
         category=Category.LOCATOR,
-        holds=lambda need: need.use.kind is Kind.LOCATOR and need.use.form is not Form.NUMBER,
+        holds=lambda need: need.use.kind is Kind.LOCATOR and need.use.form is not AnchorForm.NUMBER,
     ),
     CategoryRule(
         name="is a line of a source",
@@ -107,7 +107,7 @@ def classify(need: MissingNeed) -> tuple[Category, str]:
     return decided.category, decided.name
 
 
-class Removal(Struct, frozen=True, gc=False):
+class BlockRemoval(Struct, frozen=True, gc=False):
     """What happened to a block: by which commit, how long the record was then, and what stands in its place."""
 
     commit: int
@@ -122,11 +122,11 @@ class ShownResidue(Struct, frozen=True, gc=False):
     routes: tuple[str, ...]
 
 
-class Window:
+class WindowTrace:
     """The view, told by commits. Mutable."""
 
     def __init__(self) -> None:
-        self.taken: dict[At, Removal] = {}
+        self.taken: dict[At, BlockRemoval] = {}
         self.unseen: set[At] = set()  # by the recorded agent itself, when it went on
         self._seen: list[At] = []  # a heap of the blocks that were taken while the recorded agent may still have seen them
         self._residues: dict[str | At, ShownResidue] = {}  # by key of the inserted entry, or by the place of the replaced block
@@ -137,11 +137,11 @@ class Window:
         for edit in edits:
             match edit:
                 case Drop():
-                    self._take((edit.entry, edit.block), Removal(number, entries))
+                    self._take((edit.entry, edit.block), BlockRemoval(number, entries))
                     last = max(last, edit.entry)
                 case Replace():
                     at, text = (edit.entry, edit.block), plain(edit.text)
-                    self._take(at, Removal(number, entries, text))
+                    self._take(at, BlockRemoval(number, entries, text))
                     self._residues[at] = ShownResidue(text, edit.routes)
                 case Restore():
                     self.taken.pop((edit.entry, edit.block), None)
@@ -169,7 +169,7 @@ class Window:
         """Whether a residue holds a text."""
         return any(text in residue.text and holds(residue.text, text) for residue in self._residues.values())
 
-    def _take(self, at: At, taken: Removal) -> None:
+    def _take(self, at: At, taken: BlockRemoval) -> None:
         self._residues.pop(at, None)
         if at not in self.unseen:
             heappush(self._seen, at)
@@ -183,10 +183,10 @@ _SHORTEST_CUE: Final = 4
 _RARE_WORD: Final = 6  # passages that may hold a word that is still a cue
 
 
-def judge(use: Use, window: Window, holdings: Holdings, call: int) -> HarmLine | None:
+def judge(use: StepUse, window: WindowTrace, holdings: Holdings, call: int) -> HarmLine | None:
     """What became of a use; None when nothing of what it wants was touched."""
-    touched: list[tuple[Wanted, Removal]] = []
-    missing: list[tuple[Wanted, Removal]] = []
+    touched: list[tuple[Wanted, BlockRemoval]] = []
+    missing: list[tuple[Wanted, BlockRemoval]] = []
     for wanted in use.wanted:
         taken = _touched(use, wanted, window)
         if taken is None:
@@ -225,7 +225,7 @@ def judge(use: Use, window: Window, holdings: Holdings, call: int) -> HarmLine |
     )
 
 
-def _touched(use: Use, wanted: Wanted, window: Window) -> Removal | None:
+def _touched(use: StepUse, wanted: Wanted, window: WindowTrace) -> BlockRemoval | None:
     """The newest removal that touched a holder; None when there is none, or when the string was had again since."""
     holders = [held for held in wanted.holders if held.at not in window.unseen]
     taken = [window.taken[held.at] for held in holders if held.at in window.taken]
@@ -237,12 +237,12 @@ def _touched(use: Use, wanted: Wanted, window: Window) -> Removal | None:
     return newest
 
 
-def _is_source(use: Use, held: Passage) -> bool:
+def _is_source(use: StepUse, held: Passage) -> bool:
     """Whether a passage that came after a removal gives the string back."""
     return use.part == "thinking" or held.kind != "thinking"
 
 
-def _is_visible(use: Use, wanted: Wanted, window: Window, holdings: Holdings, taken: Removal) -> bool:
+def _is_visible(use: StepUse, wanted: Wanted, window: WindowTrace, holdings: Holdings, taken: BlockRemoval) -> bool:
     def shown(holders: Iterable[Passage], text: str) -> bool:
         return any((held.at[0] < taken.entries or _is_source(use, held)) and window.shows(held, text) for held in holders)
 
@@ -251,7 +251,7 @@ def _is_visible(use: Use, wanted: Wanted, window: Window, holdings: Holdings, ta
 
     if shown(wanted.holders, wanted.text) or window.says(wanted.text):
         return True
-    if use.form not in (Form.PATH, Form.FILE):
+    if use.form not in (AnchorForm.PATH, AnchorForm.FILE):
         return False
     for name in (wanted.text, *_sources_of(wanted.text)):
         if (name != wanted.text and stands(name)) or any(
@@ -274,7 +274,7 @@ def _halves(path: str) -> Iterator[tuple[str, str]]:
         yield path[:place], path[place + 1 :]
 
 
-def _route(use: Use, wanted: Wanted, holders: list[Passage], window: Window, holdings: Holdings) -> tuple[str, bool]:
+def _route(use: StepUse, wanted: Wanted, holders: list[Passage], window: WindowTrace, holdings: Holdings) -> tuple[str, bool]:
     """The handle that leads to a holder in one hop, if a cue stands beside it; and whether a handle is shown at all."""
     objects = {name for held in holders for name in (*held.objects, f"entry:{held.at[0]}", f"entry:{held.at[0]}/{held.at[1]}")}
     cues: tuple[str, ...] | None = None
@@ -296,7 +296,7 @@ def _handles(residue: ShownResidue) -> Iterator[str]:
     yield from (found[0] for found in _HANDLE.finditer(residue.text))
 
 
-def _cues(use: Use, wanted: Wanted, holdings: Holdings) -> Iterator[str]:
+def _cues(use: StepUse, wanted: Wanted, holdings: Holdings) -> Iterator[str]:
     """What of the step would make one look there: the places it names, their last parts, and rare words of what is missing."""
     for cue in use.cues:
         yield cue

@@ -36,7 +36,7 @@ class Kind(StrEnum):
     SYMBOL = "symbol"
 
 
-class Form(StrEnum):
+class AnchorForm(StrEnum):
     """What a need looks like."""
 
     PATH = "path"
@@ -52,38 +52,38 @@ class Form(StrEnum):
 
 
 KIND_OF: Final = {
-    Form.PATH: Kind.LOCATOR,
-    Form.FILE: Kind.LOCATOR,
-    Form.URL: Kind.LOCATOR,
-    Form.ID: Kind.LOCATOR,
-    Form.HASH: Kind.LOCATOR,
-    Form.NUMBER: Kind.LOCATOR,
-    Form.TARGET: Kind.VERBATIM,
-    Form.LINES: Kind.VERBATIM,
-    Form.QUOTE: Kind.VERBATIM,
-    Form.NAME: Kind.SYMBOL,
+    AnchorForm.PATH: Kind.LOCATOR,
+    AnchorForm.FILE: Kind.LOCATOR,
+    AnchorForm.URL: Kind.LOCATOR,
+    AnchorForm.ID: Kind.LOCATOR,
+    AnchorForm.HASH: Kind.LOCATOR,
+    AnchorForm.NUMBER: Kind.LOCATOR,
+    AnchorForm.TARGET: Kind.VERBATIM,
+    AnchorForm.LINES: Kind.VERBATIM,
+    AnchorForm.QUOTE: Kind.VERBATIM,
+    AnchorForm.NAME: Kind.SYMBOL,
 }
 
 # Objects that may hold a string that still counts. A name or a file's bare name in more of them is the session's common talk, and the model has
 # it in mind; a whole path, an id or the text of an edit cannot be put down without having it, however often it stood.
 RARE: Final = {
-    Form.PATH: 24,
-    Form.FILE: 6,
-    Form.URL: 24,
-    Form.ID: 24,
-    Form.HASH: 24,
-    Form.NUMBER: 6,
-    Form.TARGET: 24,
-    Form.LINES: 6,
-    Form.QUOTE: 6,
-    Form.NAME: 6,
+    AnchorForm.PATH: 24,
+    AnchorForm.FILE: 6,
+    AnchorForm.URL: 24,
+    AnchorForm.ID: 24,
+    AnchorForm.HASH: 24,
+    AnchorForm.NUMBER: 6,
+    AnchorForm.TARGET: 24,
+    AnchorForm.LINES: 6,
+    AnchorForm.QUOTE: 6,
+    AnchorForm.NAME: 6,
 }
 
 
 class Anchor(Struct, frozen=True, gc=False):
     """One exact string that a step uses."""
 
-    form: Form
+    form: AnchorForm
     text: str
 
 
@@ -148,19 +148,19 @@ def names_of(field: str, text: str) -> Iterator[Anchor]:
 def _place(text: str) -> Iterator[Anchor]:
     text = text.removeprefix("./")
     if text and text not in USUAL_FILES:
-        yield Anchor(Form.PATH if "/" in text or "\\" in text else Form.FILE, text)
+        yield Anchor(AnchorForm.PATH if "/" in text or "\\" in text else AnchorForm.FILE, text)
 
 
 def _named(text: str) -> Iterator[Anchor]:
     without = text
     if "://" in text:
         for found in _URL.finditer(text):
-            yield Anchor(Form.URL, found[0].rstrip(_TRAILING))
+            yield Anchor(AnchorForm.URL, found[0].rstrip(_TRAILING))
         without = _URL.sub(" ", text)
     if "#" in text:
         for found in _COLOUR.finditer(without):
             if len(set(found[0].lower())) > _PLAIN_COLOUR:
-                yield Anchor(Form.ID, found[0])
+                yield Anchor(AnchorForm.ID, found[0])
         without = _COLOUR.sub(" ", without)
     for found in _RUN.finditer(without):
         yield from _of_run(found[0], is_called=without[found.end() : found.end() + 1] == "(")
@@ -174,7 +174,7 @@ def _of_run(run: str, *, is_called: bool = False) -> Iterator[Anchor]:
             upwards = _UPWARDS.match(run)
             named = run[upwards.end() :] if upwards else run  # how one gets there from a file is worked out, not remembered
             if "/" in named:
-                yield Anchor(Form.PATH, named)
+                yield Anchor(AnchorForm.PATH, named)
             else:
                 yield from _of_run(named)
             return
@@ -182,13 +182,13 @@ def _of_run(run: str, *, is_called: bool = False) -> Iterator[Anchor]:
             yield from _of_run(part)
         return
     if _UUID.fullmatch(run):
-        yield Anchor(Form.HASH, run)
+        yield Anchor(AnchorForm.HASH, run)
     elif (
         _EXTENSION.search(run)
         and run.rpartition(".")[2].lower() in _EXTENSIONS
         and not (is_called or run in _NO_FILES or run in USUAL_FILES)
     ):
-        yield Anchor(Form.FILE, run)
+        yield Anchor(AnchorForm.FILE, run)
     else:
         for piece in _BETWEEN.split(run):
             yield from _of_piece(piece.strip("-"))
@@ -197,13 +197,13 @@ def _of_run(run: str, *, is_called: bool = False) -> Iterator[Anchor]:
 def _of_piece(piece: str) -> Iterator[Anchor]:
     if _NUMBER.fullmatch(piece):
         if is_telling(piece):
-            yield Anchor(Form.NUMBER, piece)
+            yield Anchor(AnchorForm.NUMBER, piece)
     elif _HEX.fullmatch(piece) and not piece.isalpha():
-        yield Anchor(Form.HASH, piece)
+        yield Anchor(AnchorForm.HASH, piece)
     elif _is_id(piece):
-        yield Anchor(Form.ID, piece)
+        yield Anchor(AnchorForm.ID, piece)
     elif _is_name(piece):
-        yield Anchor(Form.NAME, piece)
+        yield Anchor(AnchorForm.NAME, piece)
     elif "-" in piece:
         for part in piece.split("-"):
             yield from _of_piece(part)

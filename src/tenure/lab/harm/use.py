@@ -22,7 +22,7 @@ from tenure.lab.harm.names import (
     REMARKS,
     TARGETS,
     Anchor,
-    Form,
+    AnchorForm,
     Kind,
     names_of,
 )
@@ -46,7 +46,7 @@ def verbatim_of(field: Field) -> Iterator[tuple[Anchor, ...]]:
         lines = [line for raw in field.text[: MOST_NEEDS * LONGEST_LINE].split("\n") if (line := raw.strip())]
         shortest = SHORTEST_TARGET if len(lines) > 1 else SHORTEST_ALONE
         if telling := [line for line in lines if len(line) >= shortest]:
-            yield tuple(Anchor(Form.TARGET, line[:LONGEST_LINE]) for line in telling[:MOST_NEEDS])
+            yield tuple(Anchor(AnchorForm.TARGET, line[:LONGEST_LINE]) for line in telling[:MOST_NEEDS])
         return
     if field.name in PATCHES and any(mark in field.text for mark in _PATCH_MARKS):
         yield from _patched(field.text)
@@ -54,7 +54,7 @@ def verbatim_of(field: Field) -> Iterator[tuple[Anchor, ...]]:
     if field.name in PLACES:
         return
     lines = (raw.strip() for raw in field.text.split("\n", MOST_NEEDS)[:MOST_NEEDS])
-    yield tuple(Anchor(Form.LINES, line) for line in lines if SHORTEST_LINE <= len(line) <= LONGEST_LINE)
+    yield tuple(Anchor(AnchorForm.LINES, line) for line in lines if SHORTEST_LINE <= len(line) <= LONGEST_LINE)
     if field.name not in BODIES:
         for found in _QUOTED.finditer(field.text):
             yield from _quote(found[1] or found[2] or found[3])
@@ -65,7 +65,7 @@ def verbatim_of(field: Field) -> Iterator[tuple[Anchor, ...]]:
 def _quote(quoted: str) -> Iterator[tuple[Anchor, ...]]:
     """A quotation, if it is long enough to be one."""
     if " " in quoted.strip() and len(_WORD.findall(quoted)) >= WORDS_OF_QUOTE:
-        yield (Anchor(Form.QUOTE, quoted.strip()),)
+        yield (Anchor(AnchorForm.QUOTE, quoted.strip()),)
 
 
 def _patched(text: str) -> Iterator[tuple[Anchor, ...]]:
@@ -75,7 +75,7 @@ def _patched(text: str) -> Iterator[tuple[Anchor, ...]]:
         line = raw[1:].strip()
         if raw[:1] in ("-", " ") and not raw.startswith("---"):
             if SHORTEST_TARGET <= len(line) <= LONGEST_LINE:
-                stretch.append(Anchor(Form.TARGET, line))
+                stretch.append(Anchor(AnchorForm.TARGET, line))
         elif not raw.startswith("+") and stretch:
             yield tuple(stretch)
             stretch = []
@@ -91,7 +91,7 @@ _LOOKS: Final = 64  # at places of one name in one text
 _SLASH = re.compile(r"[/\\]")
 _ITSELF: Final = ("self.", "this.")
 _PARTS: Final[dict[str, StepPart]] = {"tool_call": "call", "text": "text", "thinking": "thinking"}
-_LOCATORS: Final = frozenset({Form.PATH, Form.FILE, Form.URL})
+_LOCATORS: Final = frozenset({AnchorForm.PATH, AnchorForm.FILE, AnchorForm.URL})
 
 
 class Wanted(Struct, frozen=True, kw_only=True, gc=False):
@@ -101,7 +101,7 @@ class Wanted(Struct, frozen=True, kw_only=True, gc=False):
     holders: tuple[Passage, ...]
 
 
-class Use(Struct, frozen=True, kw_only=True):
+class StepUse(Struct, frozen=True, kw_only=True):
     """Strings that a step used together."""
 
     entry: int
@@ -109,7 +109,7 @@ class Use(Struct, frozen=True, kw_only=True):
     part: StepPart
     tool: str
     field: str
-    form: Form
+    form: AnchorForm
     wanted: tuple[Wanted, ...]
     cues: tuple[str, ...]  # what else the step names beside it
 
@@ -119,7 +119,7 @@ class Use(Struct, frozen=True, kw_only=True):
         return KIND_OF[self.form]
 
 
-def uses(message: Message, holdings: Holdings) -> Iterator[Use]:
+def uses(message: Message, holdings: Holdings) -> Iterator[StepUse]:
     """What an assistant's message uses of what `holdings` hold of the messages before it. O(its needs).
 
     What it says and calls comes first; what it thinks is looked at apart, as if it said nothing.
@@ -134,7 +134,7 @@ def uses(message: Message, holdings: Holdings) -> Iterator[Use]:
                 yield from finder.passage(passage, part)
 
 
-_Found = tuple[str, Form, tuple[Wanted, ...]]  # the field's name, and what of it was held
+_Found = tuple[str, AnchorForm, tuple[Wanted, ...]]  # the field's name, and what of it was held
 _Source = Callable[[Sequence[Passage]], bool]  # whether lines with these holders were taken from them
 
 
@@ -145,7 +145,7 @@ class _Finder:
         self._holdings, self._entry = holdings, entry
         self._seen: set[str] = set()
 
-    def passage(self, passage: Passage, part: StepPart) -> Iterator[Use]:
+    def passage(self, passage: Passage, part: StepPart) -> Iterator[StepUse]:
         """What one block uses: verbatim text first, then what the other lines name."""
         fields = [field for field in passage.fields if field.name not in REMARKS]
         fields.sort(key=lambda field: field.name not in TARGETS and field.name not in PATCHES)
@@ -162,7 +162,7 @@ class _Finder:
                     found += ((field.name, form, (wanted,)) for form, wanted in self._named(anchor))
         cues = tuple(_cues(fields)) if found else ()
         for name, form, wanted in found:
-            yield Use(
+            yield StepUse(
                 entry=self._entry,
                 block=passage.at[1],
                 part=part,
@@ -175,14 +175,14 @@ class _Finder:
 
     def _runs(
         self, stretch: Sequence[Anchor], held_lines: set[str], source: _Source
-    ) -> Iterator[tuple[Form, tuple[Wanted, ...]]]:
+    ) -> Iterator[tuple[AnchorForm, tuple[Wanted, ...]]]:
         """The held lines of a stretch, as they stand together: a target whole, other lines as long as one holder has them all."""
         run: list[Wanted] = []
         common: set[str | At] = set()
         for anchor in stretch:
             wanted = self._line(anchor, held_lines, source)
             things: set[str | At] = {held.thing for held in wanted.holders} if wanted else set()
-            if anchor.form is Form.TARGET:
+            if anchor.form is AnchorForm.TARGET:
                 run += [wanted] if wanted else []
             elif wanted and run and common & things:
                 run.append(wanted)
@@ -191,7 +191,7 @@ class _Finder:
                 if self._is_told(run):
                     yield anchor.form, tuple(run)
                 run, common = ([wanted], things) if wanted else ([], set())
-        if run and (stretch[0].form is not Form.LINES or self._is_told(run)):
+        if run and (stretch[0].form is not AnchorForm.LINES or self._is_told(run)):
             yield stretch[0].form, tuple(run)
 
     def _line(self, anchor: Anchor, held_lines: set[str], source: _Source) -> Wanted | None:
@@ -211,7 +211,7 @@ class _Finder:
             return bool(run)
         return any(self._holdings.count(word, self._entry) <= RARE_WORD for word in words_of(run[0].text))
 
-    def _named(self, anchor: Anchor) -> Iterator[tuple[Form, Wanted]]:
+    def _named(self, anchor: Anchor) -> Iterator[tuple[AnchorForm, Wanted]]:
         """The string as it was held, if it was; of a path the longest end that was."""
         for form, text in _spellings(anchor):
             if text in self._seen:
@@ -220,7 +220,7 @@ class _Finder:
             holders = self._holdings.find(text, self._entry)
             if holders == ():
                 continue
-            if holders and _things(holders) <= RARE[form] and (form is not Form.NAME or _is_own(text, holders)):
+            if holders and _things(holders) <= RARE[form] and (form is not AnchorForm.NAME or _is_own(text, holders)):
                 yield form, Wanted(text=text, holders=holders)
             return
 
@@ -238,14 +238,14 @@ def _source_of(passage: Passage, field: Field) -> _Source:
     return lambda holders: not all(held.kind in ("text", "thinking") and held.origin == "model" for held in holders)
 
 
-def _spellings(anchor: Anchor) -> Iterator[tuple[Form, str]]:
+def _spellings(anchor: Anchor) -> Iterator[tuple[AnchorForm, str]]:
     yield anchor.form, anchor.text
-    if anchor.form is Form.PATH:
+    if anchor.form is AnchorForm.PATH:
         parts = [part for part in _SLASH.split(anchor.text) if part]
         for start in range(max(1, len(parts) - _ENDS), len(parts)):
             end = "/".join(parts[start:])
             if len(parts) - start > 1 or "." in end:
-                yield (Form.PATH if len(parts) - start > 1 else Form.FILE), end
+                yield (AnchorForm.PATH if len(parts) - start > 1 else AnchorForm.FILE), end
 
 
 def _is_own(name: str, holders: Sequence[Passage]) -> bool:

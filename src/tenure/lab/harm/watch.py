@@ -10,15 +10,15 @@ from msgspec import Struct
 from tenure.engine.view.edit import Drop, Edit
 from tenure.lab.events import At, CallLine, CommitLine, EntryLine, HarmLine, Line
 from tenure.lab.harm.holdings import Holdings
-from tenure.lab.harm.judge import Window, judge
+from tenure.lab.harm.judge import WindowTrace, judge
 from tenure.lab.harm.passage import Message, of_line
-from tenure.lab.harm.use import Use, uses
+from tenure.lab.harm.use import StepUse, uses
 
 
 class Uses(Struct, frozen=True):
     """A session as every cut of it needs it: what its steps used, in order, and what holds what. Grown with its messages."""
 
-    found: list[Use]
+    found: list[StepUse]
     calls: dict[int, int]  # number of the call by the entry that answers it
     holdings: Holdings
 
@@ -43,10 +43,10 @@ class Watch:
 
     def __init__(self, known: Uses | None = None) -> None:
         self._holdings = known.holdings if known is not None else Holdings()
-        self._window = Window()
+        self._window = WindowTrace()
         self._call = -1
         self._known = known is not None
-        self._uses: dict[int, list[Use]] = {}  # that are known, by entry
+        self._uses: dict[int, list[StepUse]] = {}  # that are known, by entry
         for use in known.found if known is not None else ():
             self._uses.setdefault(use.entry, []).append(use)
 
@@ -66,7 +66,7 @@ class Watch:
             case _:
                 return
 
-    def _judged(self, found: Iterable[Use]) -> Iterator[HarmLine]:
+    def _judged(self, found: Iterable[StepUse]) -> Iterator[HarmLine]:
         for use in found if self._window.taken else ():
             line = judge(use, self._window, self._holdings, self._call)
             if line is not None:
@@ -88,7 +88,7 @@ def after_cut(
 
     `removed` are blocks of entries below `entries`; `residues` are edits that put something in their place.
     """
-    window = Window()
+    window = WindowTrace()
     window.commit(0, entries, (*(Drop(entry=entry, block=block) for entry, block in removed), *residues))
     for use in session.found:
         if entries <= use.entry and (until is None or use.entry < until):

@@ -22,7 +22,7 @@ QUOTED_CHARS: Final = 8_000  # of a reply that is shown to its own model again
 V = TypeVar("V")
 
 
-class Spent(Sum, frozen=True, kw_only=True):
+class JudgeCost(Sum, frozen=True, kw_only=True):
     """What asking took, as far as providers reported it."""
 
     questions: int = 0
@@ -32,7 +32,7 @@ class Spent(Sum, frozen=True, kw_only=True):
     unpriced: int = 0  # answers whose price nobody lists
 
 
-class Failed(Struct, frozen=True, kw_only=True):
+class NoVerdict(Struct, frozen=True, kw_only=True):
     """Why there is no verdict."""
 
     kind: Failure
@@ -43,49 +43,51 @@ class Judgement(Struct, Generic[V], frozen=True, kw_only=True):
     """What came of one question: a verdict, or a failure in place of it."""
 
     verdict: V | None = None
-    failure: Failed | None = None
-    spent: Spent = Spent()
-    earlier: Spent = Spent()  # when the verdict was given that is remembered
+    failure: NoVerdict | None = None
+    spent: JudgeCost = JudgeCost()
+    earlier: JudgeCost = JudgeCost()  # when the verdict was given that is remembered
     repaired: bool = False  # the first reply could not be read
 
 
 def ask(model: Model, question: Question, read: Callable[[str], V | Unusable]) -> Judgement[V]:
     """Ask, and once more where the reply cannot be read. Raises InputError for a question that cannot be put to this model."""
-    spent = Spent()
+    spent = JudgeCost()
     problem: Unusable | None = None
     for is_repair in (False, True):
         reply, cost = _reply(model, question)
         spent += cost
-        verdict = reply if isinstance(reply, Failed) else read(reply)
-        if isinstance(verdict, Failed):
+        verdict = reply if isinstance(reply, NoVerdict) else read(reply)
+        if isinstance(verdict, NoVerdict):
             return Judgement(failure=verdict, spent=spent, repaired=is_repair)
         if not isinstance(verdict, Unusable):
             return Judgement(verdict=verdict, spent=spent, repaired=is_repair)
         question, problem = _again(question, str(reply), verdict), verdict
-    failure = Failed(kind=Failure.BAD_REPLY, why=f"no verdict in two replies: {problem}")
+    failure = NoVerdict(kind=Failure.BAD_REPLY, why=f"no verdict in two replies: {problem}")
     return Judgement(failure=failure, spent=spent, repaired=True)
 
 
-def _reply(model: Model, question: Question) -> tuple[str | Failed, Spent]:
+def _reply(model: Model, question: Question) -> tuple[str | NoVerdict, JudgeCost]:
     """One reply, usable or not, or the failure instead of it, and its cost."""
     try:
         answer = model(question)
     except ModelError as failed:
         # A bad reply is complete, and perhaps readable all the same.
-        reply = failed.said if failed.kind is Failure.BAD_REPLY else Failed(kind=failed.kind, why=whole(str(failed)))
+        reply = failed.said if failed.kind is Failure.BAD_REPLY else NoVerdict(kind=failed.kind, why=whole(str(failed)))
         return reply, _spent(failed.usage, failed.cost_usd, "")
     except TenureError:
         raise
     except OSError as failed:  # a broken connection of a callable that is no model of ours
-        return Failed(kind=Failure.UNAVAILABLE, why=whole(str(failed))), Spent(questions=1, unreported=1, unpriced=1)
+        return NoVerdict(kind=Failure.UNAVAILABLE, why=whole(str(failed))), JudgeCost(questions=1, unreported=1, unpriced=1)
     return answer.text, _spent(answer.usage, answer.cost_usd, answer.model)
 
 
-def _spent(usage: Usage | None, usd: float | None, model: str) -> Spent:
+def _spent(usage: Usage | None, usd: float | None, model: str) -> JudgeCost:
     if usd is None and usage is not None and model:
         listed = prices_for(model)
         usd = listed.cost_usd(usage) if listed.known else None
-    return Spent(questions=1, usage=usage or Usage(), usd=usd or 0.0, unreported=int(usage is None), unpriced=int(usd is None))
+    return JudgeCost(
+        questions=1, usage=usage or Usage(), usd=usd or 0.0, unreported=int(usage is None), unpriced=int(usd is None)
+    )
 
 
 def _again(question: Question, reply: str, problems: Unusable) -> Question:

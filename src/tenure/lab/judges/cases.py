@@ -46,7 +46,7 @@ Control = Literal["", "needed", "unused"]
 INSERTED: Final = -1  # the block of a piece that no record entry holds: a pointer, a residue
 
 
-class Piece(Struct, frozen=True, kw_only=True, gc=False):
+class CasePiece(Struct, frozen=True, kw_only=True, gc=False):
     """One block as a judge reads it."""
 
     entry: int  # of an inserted one, the entry before which it stands
@@ -65,7 +65,7 @@ class Piece(Struct, frozen=True, kw_only=True, gc=False):
         return self.entry, self.block
 
 
-class Need(Struct, frozen=True, kw_only=True):
+class CaseNeed(Struct, frozen=True, kw_only=True):
     """What the mechanical detector says a later step wanted of something that was touched. A judge is never shown it."""
 
     call: int
@@ -81,7 +81,7 @@ class Need(Struct, frozen=True, kw_only=True):
     category: Category
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class CaseFacts(Struct, frozen=True, kw_only=True):
     """A case without its texts: where it is, and how much left."""
 
     source: str
@@ -98,13 +98,13 @@ class Facts(Struct, frozen=True, kw_only=True):
 class Case(Struct, frozen=True, kw_only=True):
     """One plan at one cut."""
 
-    facts: Facts
+    facts: CaseFacts
     acts: tuple[Act, ...]
-    kept: tuple[Piece, ...]  # all that the acting model sees, residues in their places
-    removed: tuple[Piece, ...]  # for the judge alone, in record order
-    future: tuple[Piece, ...]
+    kept: tuple[CasePiece, ...]  # all that the acting model sees, residues in their places
+    removed: tuple[CasePiece, ...]  # for the judge alone, in record order
+    future: tuple[CasePiece, ...]
     calls: Mapping[int, int]  # number of each later call by the entry that answers it
-    needs: tuple[Need, ...]
+    needs: tuple[CaseNeed, ...]
 
 
 CONTROLS: Final = "control"  # the name of what no policy planned
@@ -150,7 +150,7 @@ def _pair(ground: Ground, prune: float) -> tuple[tuple[Control, Rehearsal], ...]
 
 
 def _case(
-    ground: Ground, future: tuple[Piece, ...], policy: str, plan: Rehearsal, count: Tokenizer, control: Control = ""
+    ground: Ground, future: tuple[CasePiece, ...], policy: str, plan: Rehearsal, count: Tokenizer, control: Control = ""
 ) -> Case:
     session, uses, entries = ground.session, ground.uses, ground.whole.entries
     read = ground.whole.read
@@ -158,7 +158,7 @@ def _case(
     after.apply(plan.edits)
     before = session.view.tokens
     return Case(
-        facts=Facts(
+        facts=CaseFacts(
             source=spelled(ground.path),
             cut=ground.number,
             before_call=ground.call,
@@ -178,10 +178,10 @@ def _case(
     )
 
 
-def _needs(lines: Iterable[HarmLine], entries: Sequence[Entry]) -> Iterator[Need]:
+def _needs(lines: Iterable[HarmLine], entries: Sequence[Entry]) -> Iterator[CaseNeed]:
     for line in lines:
         if line.part != "thinking":
-            yield Need(
+            yield CaseNeed(
                 call=line.call,
                 entry=line.entry,
                 block=line.block,
@@ -204,12 +204,12 @@ _WORDS: Final[dict[Origin, Kind]] = {
 }
 
 
-def of_view(view: View, index: Index, read: Read) -> Iterator[Piece]:
+def of_view(view: View, index: Index, read: Read) -> Iterator[CasePiece]:
     """What a view shows, in order. O(view)."""
     for line in view.lines:
         if isinstance(line, Insert):
             turn = index.entries[min(line.before_entry, len(index) - 1)].turn
-            yield Piece(entry=line.before_entry, block=INSERTED, turn=turn, kind="note", text=line.text, tokens=line.tokens)
+            yield CasePiece(entry=line.before_entry, block=INSERTED, turn=turn, kind="note", text=line.text, tokens=line.tokens)
             continue
         entry, instead = read(line.entry), dict(line.replaced)
         for number in line.blocks:
@@ -220,9 +220,9 @@ def of_view(view: View, index: Index, read: Read) -> Iterator[Piece]:
                 yield of_block(entry, number, index, text=shown.text, tokens=shown.tokens)
 
 
-def of_edits(edits: Iterable[Edit], before: Projection, index: Index, read: Read, count: Count) -> tuple[Piece, ...]:
+def of_edits(edits: Iterable[Edit], before: Projection, index: Index, read: Read, count: Count) -> tuple[CasePiece, ...]:
     """What edits take out of a view, in record order: of a block that is shown shortened, the lines that are not shown any more. O(edits)."""
-    gone: dict[tuple[int, int], Piece] = {}
+    gone: dict[tuple[int, int], CasePiece] = {}
     for edit in edits:
         if isinstance(edit, Drop | Replace):
             entry, standing = read(edit.entry), before.instead(edit.entry, edit.block)
@@ -235,7 +235,7 @@ def of_edits(edits: Iterable[Edit], before: Projection, index: Index, read: Read
     return tuple(gone[at] for at in sorted(gone))
 
 
-def of_future(entries: Iterable[Entry], index: Index) -> Iterator[Piece]:
+def of_future(entries: Iterable[Entry], index: Index) -> Iterator[CasePiece]:
     """What really came, without the reasoning: it is neither said nor done, and many logs leave it out."""
     for entry in entries:
         for number, block in enumerate(entry.blocks):
@@ -245,14 +245,14 @@ def of_future(entries: Iterable[Entry], index: Index) -> Iterator[Piece]:
 
 def of_block(
     entry: Entry, number: int, index: Index, *, text: str | None = None, tokens: int | None = None, is_part: bool = False
-) -> Piece:
+) -> CasePiece:
     """One block, with another text where it is given."""
     block, facts = entry.blocks[number], index.block((entry.n, number))
     name = ""
     if facts.span != NONE:
         span = index.spans[facts.span]
         name = index.handle(span.object, span.call[0])
-    return Piece(
+    return CasePiece(
         entry=entry.n,
         block=number,
         turn=facts.turn,

@@ -21,9 +21,9 @@ from tenure.engine.record.index import Index, Span
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Edit
 from tenure.lab.harm.holdings import words_of
-from tenure.lab.harm.names import Form
+from tenure.lab.harm.names import AnchorForm
 from tenure.lab.harm.passage import plain
-from tenure.lab.harm.use import Use, Wanted
+from tenure.lab.harm.use import StepUse, Wanted
 from tenure.lab.harm.watch import Uses, after_cut
 
 LEAST_SPANS: Final = 3  # calls of an `unused` control
@@ -35,7 +35,7 @@ STRINGS: Final = 3  # of one need
 
 # What a step cannot have put down without having had it, the surest first. A symbol may be known from elsewhere, a line of code written twice; a
 # path that could be put together from what is still shown is not lost by the detector's rules, and so no control.
-EXACT: Final = (Form.TARGET, Form.HASH, Form.ID, Form.URL, Form.PATH)
+EXACT: Final = (AnchorForm.TARGET, AnchorForm.HASH, AnchorForm.ID, AnchorForm.URL, AnchorForm.PATH)
 
 
 class Pair(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Pair(Struct, frozen=True, kw_only=True):
 
     unused: Planned
     needed: Planned
-    use: Use
+    use: StepUse
     text: str
 
 
@@ -93,7 +93,7 @@ def _weight(situation: Situation, spans: Iterable[Span]) -> int:
 
 
 def _unused(
-    situation: Situation, free: Iterable[Span], later: Iterable[Use], future: Iterable[Entry], most: int
+    situation: Situation, free: Iterable[Span], later: Iterable[StepUse], future: Iterable[Entry], most: int
 ) -> tuple[Span, ...]:
     """Calls, oldest first, of which nothing later steps used holds anything, nor is one of their words found in them alone."""
     used = {held.at for use in later for wanted in use.wanted for held in wanted.holders}
@@ -127,7 +127,9 @@ def _said(future: Iterable[Entry]) -> Iterator[str]:
                     yield from words_of(plain(block.text))
 
 
-def _needed(situation: Situation, free: Iterable[Span], later: Iterable[Use]) -> Iterator[tuple[Use, Wanted, tuple[Span, ...]]]:
+def _needed(
+    situation: Situation, free: Iterable[Span], later: Iterable[StepUse]
+) -> Iterator[tuple[StepUse, Wanted, tuple[Span, ...]]]:
     """What a later step uses, whose every holder lies in a few calls that may go: the surest kind first, then the first use."""
     index, cut = situation.index, len(situation.index)
     ordinals = {span.ordinal for span in free}
@@ -155,7 +157,7 @@ class _Texts:
     def __init__(self, entries: Sequence[Entry], cut: int) -> None:
         self._entries, self._cut = entries, cut
 
-    def only_in(self, wanted: Wanted, use: Use, spans: Sequence[Span]) -> bool:
+    def only_in(self, wanted: Wanted, use: StepUse, spans: Sequence[Span]) -> bool:
         """Whether a string stands, before it is used, nowhere but in these calls: not before the cut, nor between the cut and the use."""
         taken = {at for span in spans for at in _places(span)}
         for entry in self._entries[: use.entry]:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 from msgspec import Struct, convert
 
 from tenure.lab.intervals import Share, sign_test
-from tenure.lab.judges.asking import Spent
-from tenure.lab.judges.cases import Facts
+from tenure.lab.judges.asking import JudgeCost
+from tenure.lab.judges.cases import CaseFacts
 from tenure.lab.judges.running import NOT_ASKED, Outcome, PairOutcome, PlanOutcome
 
 
@@ -94,7 +94,7 @@ class Against(Struct, frozen=True, kw_only=True):
 class Disagreement(Struct, frozen=True, kw_only=True):
     """A case on which judge and detector differ, for somebody to look at."""
 
-    facts: Facts
+    facts: CaseFacts
     by: Literal["judge", "detector"]  # who alone says there was an impact
     what: str  # is said to be missing
     object: str
@@ -113,8 +113,8 @@ class Figures(Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"
     bias: Bias
     against: Against | None
     disagreements: tuple[Disagreement, ...]
-    spent: Spent  # now
-    remembered: Spent  # by earlier runs, for verdicts that are used again
+    spent: JudgeCost  # now
+    remembered: JudgeCost  # by earlier runs, for verdicts that are used again
     failures: Mapping[str, int]  # by kind and reason
     repaired: int
     hidden: int  # needs that the detector calls lost and no question shows

@@ -18,7 +18,7 @@ from tenure.engine.planners.handoff.transcript import ends
 from tenure.engine.record.entry import Count
 from tenure.lab.harm.holdings import words_of
 from tenure.lab.harm.passage import plain
-from tenure.lab.judges.cases import INSERTED, Kind, Piece
+from tenure.lab.judges.cases import INSERTED, CasePiece, Kind
 
 RARE: Final = (4, 24)  # pieces of the view that may hold a word that tells: a tenth of them, within these bounds
 MOST: Final = 2_000  # words that tell, and as many lines: those that are said first
@@ -54,7 +54,7 @@ class Telling(Struct, frozen=True):
 NOTHING: Final = Telling()
 
 
-def telling(future: Iterable[Piece], removed: Iterable[Piece], prefix: Sequence[Piece]) -> Telling:
+def telling(future: Iterable[CasePiece], removed: Iterable[CasePiece], prefix: Sequence[CasePiece]) -> Telling:
     """What later steps say of what was removed.
 
     `prefix` is what was in view before, piece by piece: a word in more than RARE of them tells nothing. O(text).
@@ -76,7 +76,7 @@ def telling(future: Iterable[Piece], removed: Iterable[Piece], prefix: Sequence[
     return Telling(frozenset(islice(words, MOST)), frozenset(islice(lines, MOST)))
 
 
-def excerpts(pieces: Sequence[Piece], tells: Telling) -> tuple[str, ...]:
+def excerpts(pieces: Sequence[CasePiece], tells: Telling) -> tuple[str, ...]:
     """For each piece the lines of it that tell, each gap between them a line of its own; empty where none does. O(text).
 
     Nothing is shown more than once for its own sake, in order of the pieces.
@@ -143,7 +143,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
     name: str
     share: float
-    pieces: Sequence[Piece]
+    pieces: Sequence[CasePiece]
     front: float = 0.5  # of the room for what stays, where not all can: for the beginning
     telling: Telling = NOTHING  # of a shortened piece, the lines that hold something of it stay before others
 
@@ -153,10 +153,10 @@ class Side(Struct, frozen=True, kw_only=True):
         return sum(_weight(piece) for piece in self.pieces)
 
 
-class Shown(Struct, frozen=True):
+class SideTexts(Struct, frozen=True):
     """The pieces of one side, each with the text that is shown of it; None for one that is left out."""
 
-    rows: tuple[tuple[Piece, str | None], ...]
+    rows: tuple[tuple[CasePiece, str | None], ...]
 
     @property
     def shortened(self) -> int:
@@ -191,11 +191,11 @@ def parts(sides: Sequence[Side], room: int) -> dict[str, int]:
     return found
 
 
-def fitted(side: Side, room: int, count: Count) -> Shown:
+def fitted(side: Side, room: int, count: Count) -> SideTexts:
     """A side in its part of the room. O(n log n), and of a gigantic text only the ends are counted."""
     limits = [_weight(piece) for piece in side.pieces]
     if sum(limits) <= room:
-        return Shown(tuple((piece, piece.text) for piece in side.pieces))
+        return SideTexts(tuple((piece, piece.text) for piece in side.pieces))
     found = excerpts(side.pieces, side.telling)
     floors = [
         max(LEAST[piece.kind], min(limits[n], count(found[n]) + EXCERPT if found[n] else 0))
@@ -211,10 +211,10 @@ def fitted(side: Side, room: int, count: Count) -> Shown:
             limits[n] = min(limits[n], max(level, floors[n]))
     kept = set(range(len(limits))) if sum(limits) <= room else _from_both_ends(side, limits, found, room)
     texts = (_text(piece, limits[n], found[n], count) if n in kept else None for n, piece in enumerate(side.pieces))
-    return Shown(tuple(zip(side.pieces, texts, strict=True)))
+    return SideTexts(tuple(zip(side.pieces, texts, strict=True)))
 
 
-def _weight(piece: Piece) -> int:
+def _weight(piece: CasePiece) -> int:
     return piece.tokens + LABEL
 
 
@@ -245,7 +245,7 @@ def _from_both_ends(side: Side, limits: Sequence[int], excerpts: Sequence[str], 
     return kept
 
 
-def _text(piece: Piece, limit: int, excerpt: str, count: Count) -> str | None:
+def _text(piece: CasePiece, limit: int, excerpt: str, count: Count) -> str | None:
     """A piece in `limit` tokens, label included: its ends, and between them what of it tells. None where not even its ends fit."""
     if _weight(piece) <= limit:
         return piece.text

@@ -16,7 +16,7 @@ from tenure.lab.events import Category
 from tenure.lab.judges.cases import Case
 from tenure.lab.judges.contracts import NO_IMPACT
 from tenure.lab.judges.reply import Unusable, answer_in
-from tenure.lab.judges.request import ROOM, Candidate, JudgeRequest, request
+from tenure.lab.judges.request import ROOM, Candidate, CaseQuestion, request
 
 
 class Dependency(Struct, frozen=True, kw_only=True, gc=False):
@@ -44,7 +44,7 @@ class Culprit(Struct, frozen=True, kw_only=True, gc=False):
     missing: str
 
 
-class Verdict(Struct, frozen=True, kw_only=True, tag="no-impact", tag_field="judge"):
+class NoImpact(Struct, frozen=True, kw_only=True, tag="no-impact", tag_field="judge"):
     """The judgement of one plan. `doubts` are what the judge wrote that does not fit the question and changes nothing."""
 
     valid: bool  # no impact: nothing that the future uses is lost
@@ -57,12 +57,12 @@ class Verdict(Struct, frozen=True, kw_only=True, tag="no-impact", tag_field="jud
     doubts: tuple[str, ...] = ()
 
 
-def ask(case: Case, *, count: Count, room: int = ROOM) -> JudgeRequest:
+def ask(case: Case, *, count: Count, room: int = ROOM) -> CaseQuestion:
     """The question about a case, in at most `room` o200k tokens."""
     return request((Candidate(letter="", case=case),), NO_IMPACT, count=count, room=room)
 
 
-def read(reply: str, objects: Collection[str] = ()) -> Verdict | Unusable:
+def read(reply: str, objects: Collection[str] = ()) -> NoImpact | Unusable:
     """The verdict in a reply, or everything that keeps it from being one. `objects` are those that it may name. Never raises."""
     answer = answer_in(reply, "valid", NO_IMPACT)
     if isinstance(answer, Unusable):
@@ -74,7 +74,7 @@ def read(reply: str, objects: Collection[str] = ()) -> Verdict | Unusable:
         return Unusable(problems=(problem,))
     dimensions = [{"name": name, **mark} for name, mark in marks.items()]
     doubts = _doubts(culprit["target_id"], objects) if culprit is not None and objects else ()
-    return convert({**answer, "judge": "no-impact", "dimensions": dimensions, "culprit": culprit, "doubts": doubts}, Verdict)
+    return convert({**answer, "judge": "no-impact", "dimensions": dimensions, "culprit": culprit, "doubts": doubts}, NoImpact)
 
 
 def _contradiction(*, valid: bool, blamed: bool, lost: int) -> str:

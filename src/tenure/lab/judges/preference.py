@@ -12,7 +12,7 @@ from tenure.engine.record.entry import Count
 from tenure.lab.judges.cases import Case
 from tenure.lab.judges.contracts import AB
 from tenure.lab.judges.reply import Unusable, answer_in
-from tenure.lab.judges.request import ROOM, Candidate, JudgeRequest, request
+from tenure.lab.judges.request import ROOM, Candidate, CaseQuestion, request
 
 
 class Preference(Struct, frozen=True, kw_only=True, tag="a-b", tag_field="judge"):
@@ -26,7 +26,7 @@ class Preference(Struct, frozen=True, kw_only=True, tag="a-b", tag_field="judge"
     confidence: float  # 0 to 1
 
 
-def ask(first: Case, second: Case, *, count: Count, room: int = ROOM) -> JudgeRequest:
+def ask(first: Case, second: Case, *, count: Count, room: int = ROOM) -> CaseQuestion:
     """The question with the first plan as A, in at most `room` o200k tokens. Both are of the same cut."""
     candidates = (Candidate(letter="A", case=first), Candidate(letter="B", case=second))
     return request(candidates, AB, count=count, room=room)

@@ -16,9 +16,9 @@ from tenure.engine.planners.handoff.transcript import ends
 from tenure.engine.record.entry import Count
 from tenure.engine.view.edit import Act
 from tenure.lab.harm.passage import plain as spelled
-from tenure.lab.judges.cases import INSERTED, Case, Kind, Need, Piece
+from tenure.lab.judges.cases import INSERTED, Case, CaseNeed, CasePiece, Kind
 from tenure.lab.judges.contracts import Contract
-from tenure.lab.judges.fitting import NOTHING, Shown, Side, fitted, parts, telling
+from tenure.lab.judges.fitting import NOTHING, Side, SideTexts, fitted, parts, telling
 from tenure.models.question import Question
 
 ROOM: Final = 100_000  # o200k tokens of a question, the contract included
@@ -34,7 +34,7 @@ TRIES: Final = 8
 SHARES: Final[Mapping[str, float]] = {"retained": 0.25, "removed": 0.4, FUTURE: 0.35}
 
 
-class JudgeRequest(Struct, frozen=True, kw_only=True):
+class CaseQuestion(Struct, frozen=True, kw_only=True):
     """One question to a judge, and what is known about it."""
 
     question: Question
@@ -42,7 +42,7 @@ class JudgeRequest(Struct, frozen=True, kw_only=True):
     key: str  # the same for the same material
     tokens: int  # o200k, of all of it
     objects: frozenset[str]  # that a verdict may name
-    in_sight: tuple[Need, ...]  # needs of which the question shows both the use and what was removed
+    in_sight: tuple[CaseNeed, ...]  # needs of which the question shows both the use and what was removed
     shortened: int  # pieces that lost their middle
     left_out: int
 
@@ -58,14 +58,14 @@ class Candidate(Struct, frozen=True, kw_only=True):
         return f"{self.letter} {name}" if self.letter else name
 
 
-def request(candidates: Sequence[Candidate], contract: Contract, *, count: Count, room: int = ROOM) -> JudgeRequest:
+def request(candidates: Sequence[Candidate], contract: Contract, *, count: Count, room: int = ROOM) -> CaseQuestion:
     """The question about one plan, or about two at the same cut, in at most `room` o200k tokens as far as its fixed parts allow it.
 
     What is in sight is of the first. Pure, and the same for the same case on any machine.
     """
     frame = count(contract.system) + count(contract.closing)
     wanted = room = max(room, LEAST_ROOM)
-    text, sides = "", dict[str, Shown]()
+    text, sides = "", dict[str, SideTexts]()
     for _ in range(TRIES):
         text, sides = _material(candidates, wanted - frame, count)
         over = count(text) + frame - room
@@ -78,7 +78,7 @@ def request(candidates: Sequence[Candidate], contract: Contract, *, count: Count
         max_output=OUTPUT_TOKENS,
         schema=contract.schema,
     )
-    return JudgeRequest(
+    return CaseQuestion(
         question=question,
         contract=contract.version,
         key=sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24],
@@ -90,7 +90,7 @@ def request(candidates: Sequence[Candidate], contract: Contract, *, count: Count
     )
 
 
-def _material(candidates: Sequence[Candidate], room: int, count: Count) -> tuple[str, dict[str, Shown]]:
+def _material(candidates: Sequence[Candidate], room: int, count: Count) -> tuple[str, dict[str, SideTexts]]:
     """All that is quoted of the session, and what of it is shown."""
     case = candidates[0].case
     plans = {each.letter: ends(plain(_plan(each.case.acts)), PLAN_TOKENS, count) for each in candidates}
@@ -107,7 +107,7 @@ def _material(candidates: Sequence[Candidate], room: int, count: Count) -> tuple
     return "\n".join(lines), sides
 
 
-def _sides(candidates: Sequence[Candidate], room: int, count: Count) -> dict[str, Shown]:
+def _sides(candidates: Sequence[Candidate], room: int, count: Count) -> dict[str, SideTexts]:
     """The future and what each plan kept and removed, each in its part of the room."""
     future = candidates[0].case.future
     tells = NOTHING
@@ -122,12 +122,12 @@ def _sides(candidates: Sequence[Candidate], room: int, count: Count) -> dict[str
     return {side.name: fitted(side, rooms[side.name], count) for side in sides}
 
 
-def _candidate(sign: str, each: Candidate, plan: str, sides: Mapping[str, Shown]) -> Iterator[str]:
+def _candidate(sign: str, each: Candidate, plan: str, sides: Mapping[str, SideTexts]) -> Iterator[str]:
     """One plan: its actions, then its retained prefix with a diff block behind each turn of which something was removed."""
     of = f" of candidate {each.letter}" if each.letter else ""
     yield f"[{sign} plan{of}: takes {each.case.facts.pruned:.0%} of the view out]\n{plan or 'nothing was removed'}"
     yield f"[{sign} start of the retained prefix{of}]"
-    turns: dict[int, dict[str, list[tuple[Piece, str | None]]]] = {}
+    turns: dict[int, dict[str, list[tuple[CasePiece, str | None]]]] = {}
     for name in ("retained", "removed"):
         for piece, text in sides[each.side(name)].rows:
             turns.setdefault(piece.turn, {}).setdefault(name, []).append((piece, text))
@@ -157,7 +157,7 @@ def _objects(case: Case) -> Iterator[str]:
         yield from [f"user:{piece.turn}"] if piece.turn else []
 
 
-def _in_sight(candidate: Candidate, sides: Mapping[str, Shown]) -> Iterator[Need]:
+def _in_sight(candidate: Candidate, sides: Mapping[str, SideTexts]) -> Iterator[CaseNeed]:
     used, gone = sides[FUTURE].by_place, sides[candidate.side("removed")].by_place
     for need in candidate.case.needs:
         held = (gone.get(at, "") for at in need.held)
@@ -179,7 +179,7 @@ def sign_of(texts: Iterable[str]) -> str:
 
 
 def _labelled(
-    sign: str, side: str, rows: Iterable[tuple[Piece, str | None]], calls: Mapping[int, int] | None = None
+    sign: str, side: str, rows: Iterable[tuple[CasePiece, str | None]], calls: Mapping[int, int] | None = None
 ) -> Iterator[str]:
     """A side as lines: each piece behind its label, each run of missing ones as one line. `calls`: their numbers, by the answering entry."""
     for is_missing, run in groupby(rows, key=lambda row: row[1] is None):
@@ -193,7 +193,7 @@ def _labelled(
             yield f"[{sign} {side} {_label(piece, calls or {})}]\n{plain(text or '')}"
 
 
-def _label(piece: Piece, calls: Mapping[int, int]) -> str:
+def _label(piece: CasePiece, calls: Mapping[int, int]) -> str:
     """Such as `entry 12: result of read:3@41aa (error)`."""
     who = _WHO[piece.kind].format(piece.name or "an unknown call")
     call = f"call {calls[piece.entry]}, " if piece.entry in calls else ""

@@ -17,19 +17,19 @@ from tenure.engine.record.entry import Count
 from tenure.engine.record.visible import json_of
 from tenure.errors import Failure, InputError, StoreError
 from tenure.lab.judges import no_impact, preference
-from tenure.lab.judges.asking import Failed, Judgement, Spent, ask
-from tenure.lab.judges.cases import Case, Facts, Need
-from tenure.lab.judges.no_impact import Verdict
+from tenure.lab.judges.asking import JudgeCost, Judgement, NoVerdict, ask
+from tenure.lab.judges.cases import Case, CaseFacts, CaseNeed
+from tenure.lab.judges.no_impact import NoImpact
 from tenure.lab.judges.preference import Preference
 from tenure.lab.judges.reply import Unusable
-from tenure.lab.judges.request import ROOM, JudgeRequest
+from tenure.lab.judges.request import ROOM, CaseQuestion
 from tenure.models.question import Model
 
 LONGEST: Final = 1_000_000  # bytes of a line; no verdict is as long
 IN_A_ROW: Final = 3  # failures after which nobody is asked any more
 NOT_ASKED: Final = "not asked after "
 
-V = TypeVar("V", Verdict, Preference)
+V = TypeVar("V", NoImpact, Preference)
 
 
 class BookLine(Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -43,27 +43,27 @@ class BookLine(Struct, frozen=True, kw_only=True, tag_field="type"):
 class VerdictLine(BookLine, frozen=True, kw_only=True, tag="verdict"):
     """A verdict on one plan."""
 
-    facts: Facts
-    verdict: Verdict
-    spent: Spent
+    facts: CaseFacts
+    verdict: NoImpact
+    spent: JudgeCost
     repaired: bool = False
 
 
 class PreferenceLine(BookLine, frozen=True, kw_only=True, tag="preference"):
     """A verdict on two plans, `first` being candidate A."""
 
-    first: Facts
-    second: Facts
+    first: CaseFacts
+    second: CaseFacts
     verdict: Preference
-    spent: Spent
+    spent: JudgeCost
     repaired: bool = False
 
 
 class FailedLine(BookLine, frozen=True, kw_only=True, tag="failed"):
     """A question that got no verdict."""
 
-    failure: Failed
-    spent: Spent
+    failure: NoVerdict
+    spent: JudgeCost
 
 
 _decode: Final = msgspec.json.Decoder(VerdictLine | PreferenceLine | FailedLine).decode
@@ -152,33 +152,33 @@ class Judge(Struct, frozen=True, kw_only=True):
 class PlanOutcome(Struct, frozen=True, kw_only=True, tag="judged", tag_field="type"):
     """What became of one case: a verdict or a failure, beside what the mechanical detector finds."""
 
-    facts: Facts
+    facts: CaseFacts
     key: str
     contract: str
     tokens: int  # o200k, of the question
     shortened: int
     left_out: int
-    lost: tuple[Need, ...]  # by the detector, as far as the question shows the use and what was removed
+    lost: tuple[CaseNeed, ...]  # by the detector, as far as the question shows the use and what was removed
     hidden: int  # by the detector, lost and not to be seen in the question
-    verdict: Verdict | None = None
-    failure: Failed | None = None
-    spent: Spent = Spent()  # now
-    earlier: Spent = Spent()  # when the verdict was given that the book held
+    verdict: NoImpact | None = None
+    failure: NoVerdict | None = None
+    spent: JudgeCost = JudgeCost()  # now
+    earlier: JudgeCost = JudgeCost()  # when the verdict was given that the book held
     repaired: bool = False
 
 
 class PairOutcome(Struct, frozen=True, kw_only=True, tag="compared", tag_field="type"):
     """What became of a pair of plans at one cut, asked in both orders. Of controls, `first` is the one that has to pass."""
 
-    first: Facts
-    second: Facts
+    first: CaseFacts
+    second: CaseFacts
     keys: tuple[str, str]
     contract: str
     forth: Preference | None = None
     back: Preference | None = None  # asked with `second` as A
-    failure: Failed | None = None
-    spent: Spent = Spent()
-    earlier: Spent = Spent()
+    failure: NoVerdict | None = None
+    spent: JudgeCost = JudgeCost()
+    earlier: JudgeCost = JudgeCost()
 
 
 Outcome = PlanOutcome | PairOutcome
@@ -187,7 +187,7 @@ Outcome = PlanOutcome | PairOutcome
 class Forecast(Struct, frozen=True, kw_only=True):
     """What one case would be asked with."""
 
-    facts: Facts
+    facts: CaseFacts
     tokens: int  # o200k, of the question
     remembered: bool
 
@@ -275,10 +275,10 @@ class _Asker:
 
     def _judgement(
         self,
-        request: JudgeRequest,
+        request: CaseQuestion,
         read: Callable[[str], V | Unusable],
         line: Callable[..., VerdictLine | PreferenceLine],
-        **facts: Facts,
+        **facts: CaseFacts,
     ) -> Judgement[V]:
         """The verdict that the book holds, or that the model gives now; none any more after too many failures."""
         question = {"key": request.key, "contract": request.contract, "model": self._judge.name}
@@ -286,7 +286,7 @@ class _Asker:
         if held is not None:
             return Judgement(verdict=cast(V, held.verdict), earlier=held.spent, repaired=held.repaired)
         if self._over:
-            return Judgement(failure=Failed(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
+            return Judgement(failure=NoVerdict(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
         judgement = ask(self._judge.model, request.question, read)
         verdict, failure, spent = judgement.verdict, judgement.failure, judgement.spent
         self._failures = self._failures + 1 if failure is not None else 0

@@ -34,7 +34,7 @@ _ORIGINS: Final = {"system prompt": "harness", "the person": "human", "note of t
 _LEFT_OUT: Final = (" left out of this question, for room]", " characters left out …]")
 
 
-class _Piece(Struct, frozen=True, kw_only=True):
+class _LabelledBlock(Struct, frozen=True, kw_only=True):
     """One labelled block of a question."""
 
     side: str
@@ -47,7 +47,7 @@ class _Piece(Struct, frozen=True, kw_only=True):
     text: str
 
 
-class StandIn:
+class DetectorJudge:
     """A `Model` that judges by rule. It costs nothing."""
 
     name: str = NAME
@@ -116,7 +116,7 @@ def _culprit(line: HarmLine) -> dict[str, str]:
     return {"target_id": named, "category": line.category.value, "missing": line.text}
 
 
-def _pieces(question: str) -> Iterator[_Piece]:
+def _pieces(question: str) -> Iterator[_LabelledBlock]:
     """The labelled blocks of a question, in order."""
     found = _SIGN.search(question)
     if found is None:
@@ -127,7 +127,7 @@ def _pieces(question: str) -> Iterator[_Piece]:
         said = label.fullmatch(question, bound.start(), bound.end())
         if said is not None:
             stop = following.start() - 1 if following is not None else len(question)
-            yield _Piece(
+            yield _LabelledBlock(
                 side=said["side"],
                 entry=int(said["entry"]) if said["entry"] else -1,
                 kind=_KINDS.get(said["part"] or "", "thinking" if said["who"] == "the agent, thinking" else "text"),
@@ -139,9 +139,9 @@ def _pieces(question: str) -> Iterator[_Piece]:
             )
 
 
-def _needs(pieces: Sequence[_Piece], retained: str, removed: str) -> Iterator[HarmLine]:
+def _needs(pieces: Sequence[_LabelledBlock], retained: str, removed: str) -> Iterator[HarmLine]:
     """What the detector finds of one candidate, reasoning left aside."""
-    entries: dict[int, list[_Piece]] = {}
+    entries: dict[int, list[_LabelledBlock]] = {}
     for piece in pieces:
         if piece.side in (retained, removed, "future") and piece.entry >= 0:
             entries.setdefault(piece.entry, []).append(piece)
@@ -157,10 +157,10 @@ def _needs(pieces: Sequence[_Piece], retained: str, removed: str) -> Iterator[Ha
             yield line
 
 
-def _whole(entry: int, found: Sequence[_Piece], removed: str, edits: list[Edit]) -> list[_Piece]:
+def _whole(entry: int, found: Sequence[_LabelledBlock], removed: str, edits: list[Edit]) -> list[_LabelledBlock]:
     """The blocks of an entry before anything was removed; what was done to them goes to `edits`."""
     standing = {(piece.kind, piece.name): piece for piece in found if piece.side != removed and piece.name}
-    blocks: list[_Piece] = []
+    blocks: list[_LabelledBlock] = []
     gone = {(piece.kind, piece.name) for piece in found if piece.side == removed and piece.name}
     for piece in found:
         if piece.side != removed and (piece.kind, piece.name) in gone:
@@ -177,7 +177,7 @@ def _whole(entry: int, found: Sequence[_Piece], removed: str, edits: list[Edit])
     return blocks
 
 
-def _message(entry: int, pieces: Iterable[_Piece]) -> Message:
+def _message(entry: int, pieces: Iterable[_LabelledBlock]) -> Message:
     blocks = tuple(
         BlockLine(
             kind=piece.kind,

@@ -28,7 +28,7 @@ from tenure.engine.record.index import NONE
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
 from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanLine, ReplayLine, SummaryLine
-from tenure.lab.harm.names import Form, names_of
+from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.protocols.accumulating import run_of
 from tenure.lab.protocols.runs import UNBOUNDED, USUAL, Conditions, limits, options
 from tenure.lab.protocols.tasks import Task
@@ -44,7 +44,7 @@ NAMED: Final = "## Names, newest first"
 _REST: Final = "## Remarks"
 _FILLER: Final = "The work went on as it had been asked for, and what was found was taken into account where it mattered. "
 _HANDLE: Final = re.compile(r"@[0-9a-f]{4,64}\b")  # a summary of other agents names none: nothing comes back from there
-_TELLING: Final = frozenset({Form.PATH, Form.URL, Form.ID, Form.HASH})
+_TELLING: Final = frozenset({AnchorForm.PATH, AnchorForm.URL, AnchorForm.ID, AnchorForm.HASH})
 
 
 class Compacting(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
 from tenure.lab.harm.passage import Passage, of_line
-from tenure.lab.harm.use import Use
+from tenure.lab.harm.use import StepUse
 from tenure.lab.harm.watch import uses_of
 from tenure.lab.protocols.runs import UNBOUNDED, without_head
 from tenure.lab.protocols.workload import use_of
@@ -61,7 +61,7 @@ class _Session:
                 self._said.setdefault(kind, Counter())[len(self._before)] += block.tokens or 0
             yield line
 
-    def curves(self, uses: Sequence[Use]) -> Curves:
+    def curves(self, uses: Sequence[StepUse]) -> Curves:
         """The curves of the session with these needs. O(needs, blocks)."""
         needs = [need for use in uses if (need := self._need(use)) is not None]
         distances = sorted(distance for distance, _, _, _ in needs)
@@ -91,7 +91,7 @@ class _Session:
             bands=_bands(STEP_BANDS, [age for age, _ in needs], self._of_steps(kind)),
         )
 
-    def _need(self, use: Use) -> tuple[int, int, str, bool] | None:
+    def _need(self, use: StepUse) -> tuple[int, int, str, bool] | None:
         """Age in tokens and in replies, the kind that held it last, and whether no other kind did; None where only thinking held it."""
         step = self._step[use.entry]
         newest: list[Passage] = []

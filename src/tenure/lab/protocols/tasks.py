@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall
-from tenure.lab.harm.names import Form, names_of
+from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.runs import without_head
 from tenure.lab.replay import Source
@@ -25,7 +25,9 @@ HUMAN_TOKENS: Final = 20_000  # words of people that one conversation holds, unl
 SHARED_NAMES: Final = 5  # that a task has in common with one it depends on
 RARE_TASKS: Final = 3  # that may name what is still rare
 RARE_SHARE: Final = 0.25  # of a project's tasks, where that is more
-_TELLING: Final = frozenset({Form.PATH, Form.URL, Form.ID, Form.HASH})  # a bare file name or number may be anybody's
+_TELLING: Final = frozenset(
+    {AnchorForm.PATH, AnchorForm.URL, AnchorForm.ID, AnchorForm.HASH}
+)  # a bare file name or number may be anybody's
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

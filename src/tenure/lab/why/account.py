@@ -41,7 +41,7 @@ class Now(Struct, frozen=True, kw_only=True):
     simulated: bool
 
 
-class Residue(Struct, frozen=True, kw_only=True):
+class ResidueText(Struct, frozen=True, kw_only=True):
     """What stands in the view for something that left."""
 
     key: str
@@ -49,7 +49,7 @@ class Residue(Struct, frozen=True, kw_only=True):
     names_it: bool  # or a stretch in which it lies
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class Appearance(Struct, frozen=True, kw_only=True):
     """How an object stands in the view."""
 
     state: State
@@ -58,7 +58,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     instead: str = ""  # the text in place of a result
     kept: tuple[str, ...] = ()  # lines of the result that it still shows
     names: tuple[str, ...] = ()  # that it lists beside them
-    residues: tuple[Residue, ...] = ()
+    residues: tuple[ResidueText, ...] = ()
 
 
 class Touch(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Because(Struct, frozen=True, kw_only=True):
     weight: float
 
 
-class Need(Struct, frozen=True, kw_only=True):
+class ExpectedNeed(Struct, frozen=True, kw_only=True):
     """What `provenance` expects to be asked of an object, for each 1,000 tokens."""
 
     need: float
@@ -148,15 +148,15 @@ class Later(Struct, frozen=True, kw_only=True):
     commit: int
 
 
-class Why(Struct, frozen=True, kw_only=True):
+class ObjectAccount(Struct, frozen=True, kw_only=True):
     """All that is known about one object at one moment."""
 
     thing: Thing
     now: Now
-    standing: Standing
+    standing: Appearance
     touched: tuple[Touch, ...]
     protected: tuple[Protection, ...]
-    need: Need | None
+    need: ExpectedNeed | None
     order: Order | None
     within: Within | None
     later: tuple[Later, ...]

@@ -27,18 +27,18 @@ from tenure.engine.view.levels import LEVELS, at_level
 from tenure.engine.view.residue import start_of
 from tenure.errors import InputError
 from tenure.lab.why.account import (
+    Appearance,
     Because,
     Coming,
+    ExpectedNeed,
     Later,
-    Need,
     Now,
+    ObjectAccount,
     Order,
     Protection,
-    Residue,
-    Standing,
+    ResidueText,
     Thing,
     Touch,
-    Why,
     Within,
 )
 from tenure.lab.why.past import Moment, call_of
@@ -58,7 +58,7 @@ _HELD: Final = {
 }
 
 
-def explain(moment: Moment, name: str, address: str = "SESSION") -> Why:
+def explain(moment: Moment, name: str, address: str = "SESSION") -> ObjectAccount:
     """The account of one object. Raises InputError, naming near ones, when the record has none of that name by then."""
     session = moment.session
     index = session.index
@@ -67,7 +67,7 @@ def explain(moment: Moment, name: str, address: str = "SESSION") -> Why:
     printed = index.handle(handle.object, places[0][0])
     touched = tuple(_History(moment, places))
     standing = _standing(session, places, handle.object, touched, moment.past.entries[places[-1][0]].blocks[places[-1][1]].text)
-    return Why(
+    return ObjectAccount(
         thing=_thing(moment, places, printed, handle.kind),
         now=_now(moment),
         standing=standing,
@@ -186,7 +186,7 @@ def _now(moment: Moment) -> Now:
     )
 
 
-def _standing(session: Session, places: tuple[At, ...], object_: str, touched: tuple[Touch, ...], text: str) -> Standing:
+def _standing(session: Session, places: tuple[At, ...], object_: str, touched: tuple[Touch, ...], text: str) -> Appearance:
     view = session.view
     shown = [at for at in places if view.shows(*at)]
     replaced = {at: instead for at in shown if (instead := view.instead(*at)) is not None}
@@ -199,7 +199,7 @@ def _standing(session: Session, places: tuple[At, ...], object_: str, touched: t
     else:
         state = "restored" if touched and touched[-1].deed == "restored" else "whole"
     instead = replaced[places[-1]].text if places[-1] in replaced else ""
-    return Standing(
+    return Appearance(
         state=state,
         tokens=sum(view.weight(*at) for at in places),
         shown=len(shown),
@@ -210,7 +210,7 @@ def _standing(session: Session, places: tuple[At, ...], object_: str, touched: t
     )
 
 
-def _residues(session: Session, places: tuple[At, ...], object_: str) -> Iterator[Residue]:
+def _residues(session: Session, places: tuple[At, ...], object_: str) -> Iterator[ResidueText]:
     """What stands for it: what names it or something that it lies in, else the stretch around it."""
     index, view = session.index, session.view
     names = {object_, *(each for at in places for each in index.objects_of(at))}
@@ -218,13 +218,13 @@ def _residues(session: Session, places: tuple[At, ...], object_: str) -> Iterato
     for insert in view.inserts:
         routes = [parse_handle(route).object for route in insert.routes]
         if not names.isdisjoint(routes):
-            yield Residue(key=insert.key, text=insert.text, names_it=True)
+            yield ResidueText(key=insert.key, text=insert.text, names_it=True)
             return
         starts = sorted(start_of(index, route) for route in insert.routes)
         if around is None and starts and starts[0] <= places[0] <= starts[-1]:
             around = insert
     if around is not None:
-        yield Residue(key=around.key, text=around.text, names_it=False)
+        yield ResidueText(key=around.key, text=around.text, names_it=False)
 
 
 def _protected(session: Session, places: tuple[At, ...]) -> tuple[Protection, ...]:
@@ -297,7 +297,7 @@ _SHARE: Final = 0.6  # of a view that is small already: what a batch is supposed
 _LESS: Final = 0.75  # of a goal: what is supposed to ask what goes next
 
 
-def need_of(session: Session, places: Sequence[At]) -> Need | None:
+def need_of(session: Session, places: Sequence[At]) -> ExpectedNeed | None:
     """What `provenance` expects to be asked of it; None under another policy, and of what it may not shorten."""
     policy = session.setup.policy
     if not isinstance(policy, Provenance):
@@ -309,7 +309,7 @@ def need_of(session: Session, places: Sequence[At]) -> Need | None:
         return None
     tokens = sum(max(1, judged.tokens) for judged in own)
     need = sum(judged.need * max(1, judged.tokens) for judged in own) / tokens
-    return Need(
+    return ExpectedNeed(
         need=need,
         median=every.median,
         rank=1 + next(number for number, each in enumerate(every.judged) if each.at == own[0].at)

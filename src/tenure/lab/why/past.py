@@ -19,7 +19,7 @@ from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
 from tenure.lab.harm.holdings import Holdings
-from tenure.lab.harm.judge import Window, judge
+from tenure.lab.harm.judge import WindowTrace, judge
 from tenure.lab.harm.passage import of_entry
 from tenure.lab.harm.use import uses
 from tenure.lab.loading import load
@@ -151,7 +151,7 @@ def _carry_out(session: Session, waiting: list[Commit], length: int) -> None:
 
 def _needs(entries: Iterable[Entry], commits: Sequence[Commit]) -> tuple[HarmLine, ...]:
     """As a replay is watched: what each step needed of what had left before it."""
-    index, holdings, window = Index(), Holdings(), Window()
+    index, holdings, window = Index(), Holdings(), WindowTrace()
     waiting = list(reversed(commits))
     found: list[HarmLine] = []
     calls = 0

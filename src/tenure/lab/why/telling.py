@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tenure.engine.meter.figures import first_line, money, plain, tokens
 from tenure.engine.policies.provenance.why import PER
-from tenure.lab.why.account import Later, Need, Now, Order, Standing, Thing, Touch, Why, Within
+from tenure.lab.why.account import Appearance, ExpectedNeed, Later, Now, ObjectAccount, Order, Thing, Touch, Within
 from tenure.lab.why.explain import REASONS
 
 LINES: Final = 3  # of a result that are shown where many stay
@@ -20,7 +20,7 @@ _CENT_TENTH: Final = 0.001  # USD: the least amount that is told
 _LABEL: Final = 10  # characters beside every row
 
 
-class Row(Struct, frozen=True):
+class AccountRow(Struct, frozen=True):
     """One line of the answer, which may wrap; a row without a label belongs to the one above. `quoted`: the session's own text."""
 
     label: str
@@ -28,7 +28,7 @@ class Row(Struct, frozen=True):
     quoted: bool = False
 
 
-def title(why: Why, width: int) -> str:
+def title(why: ObjectAccount, width: int) -> str:
     """What the object is, in one line behind its handle."""
     thing = why.thing
     room = max(12, width - len(thing.handle) - len(thing.tool) - 3)
@@ -38,7 +38,7 @@ def title(why: Why, width: int) -> str:
     return first_line(f"{thing.tool} {about}".strip(), max(12, width - len(thing.handle) - 2))
 
 
-def facts(why: Why) -> str:
+def facts(why: ObjectAccount) -> str:
     """Its size and age, in one line."""
     thing = why.thing
     parts = [
@@ -51,23 +51,23 @@ def facts(why: Why) -> str:
     return " · ".join(parts)
 
 
-def rows(why: Why, width: int) -> Iterator[Row]:
+def rows(why: ObjectAccount, width: int) -> Iterator[AccountRow]:
     """The answers, each a row; `width` bounds what is quoted of the session."""
     room = max(20, width - _LABEL - 4)
-    yield Row("asked", _asked(why.now))
+    yield AccountRow("asked", _asked(why.now))
     yield from _stands(why.thing, why.standing, room)
     yield from _touches(why.touched)
     yield from _held(why, room)
     if why.need is not None:
         yield from _need(why.need)
     elif why.now.policy == "provenance" and why.order is not None and not _is_held(why):
-        yield Row("worth", "not weighed: there is too little of it to shorten, it only goes with its step")
+        yield AccountRow("worth", "not weighed: there is too little of it to shorten, it only goes with its step")
     elif why.within is not None and why.order is not None and (why.within.is_declared or _by_episode(why)):
-        yield Row("episode", _place(why.within, by_level=_by_episode(why)))
+        yield AccountRow("episode", _place(why.within, by_level=_by_episode(why)))
     if why.order is not None:
         yield from _batch(why, why.order, room)
     yield from _later(why, room)
-    yield Row("get back", f"{why.recall}, or {why.command}")
+    yield AccountRow("get back", f"{why.recall}, or {why.command}")
 
 
 def _asked(now: Now) -> str:
@@ -77,7 +77,7 @@ def _asked(now: Now) -> str:
     return f"{when}; {size}; policy {now.policy}{', replayed' if now.simulated else ''}"
 
 
-def _stands(thing: Thing, standing: Standing, room: int) -> Iterator[Row]:
+def _stands(thing: Thing, standing: Appearance, room: int) -> Iterator[AccountRow]:
     match standing.state:
         case "whole":
             said = "whole, as it came"
@@ -90,26 +90,26 @@ def _stands(thing: Thing, standing: Standing, room: int) -> Iterator[Row]:
             said = f"in part: {standing.shown:,} of {_count(thing.blocks, 'block')}, {tokens(standing.tokens)} of {tokens(thing.tokens)} tokens"
         case "gone":
             said = "not in the window"
-    yield Row("now", said)
+    yield AccountRow("now", said)
     if thing.lines:
         yield from _quoted(standing.kept, room)
         yield from _named(standing.names, room)
     for residue in standing.residues:
         said = "named by" if residue.names_it else "lies in the stretch"
-        yield Row("", f"{said} {first_line(residue.text, max(20, room - len(said) - 1))}")
+        yield AccountRow("", f"{said} {first_line(residue.text, max(20, room - len(said) - 1))}")
     if standing.state == "gone" and not standing.residues:
-        yield Row("", "nothing in the window names it any more; recall finds it by handle, path or words")
+        yield AccountRow("", "nothing in the window names it any more; recall finds it by handle, path or words")
 
 
-def _touches(touched: Sequence[Touch]) -> Iterator[Row]:
+def _touches(touched: Sequence[Touch]) -> Iterator[AccountRow]:
     if not touched:
-        yield Row("commits", "none changed it")
+        yield AccountRow("commits", "none changed it")
         return
     shown = touched if len(touched) <= TOUCHES else (touched[0], *touched[1 - TOUCHES :])
     for number, touch in enumerate(shown):
         if number == 1 and len(shown) < len(touched):
-            yield Row("", f"… {_count(len(touched) - len(shown), 'commit')} more (--json has all)")
-        yield Row("" if number else "commits", _touch(touch))
+            yield AccountRow("", f"… {_count(len(touched) - len(shown), 'commit')} more (--json has all)")
+        yield AccountRow("" if number else "commits", _touch(touch))
 
 
 def _touch(touch: Touch) -> str:
@@ -131,34 +131,34 @@ def _price(touch: Touch) -> str:
     return f"; all of it took {tokens(touch.removed)}, re-sent {tokens(touch.resent)}, {gain} expected{' (of an assumed price)' if touch.assumed else ''}"
 
 
-def _held(why: Why, room: int) -> Iterator[Row]:
+def _held(why: ObjectAccount, room: int) -> Iterator[AccountRow]:
     if why.standing.state == "gone":
         return
     if not why.protected:
-        yield Row("protected", "no, it may go")
+        yield AccountRow("protected", "no, it may go")
     for number, held in enumerate(why.protected):
         part = "" if held.every else f" ({_count(held.blocks, 'block')} of {why.thing.blocks:,})"
-        yield Row("" if number else "protected", first_line(f"{held.text}{part}", 4 * room))
+        yield AccountRow("" if number else "protected", first_line(f"{held.text}{part}", 4 * room))
 
 
-def _need(need: Need) -> Iterator[Row]:
+def _need(need: ExpectedNeed) -> Iterator[AccountRow]:
     times = need.need / need.median if need.median else 1.0
     beside = f"{times:.1f} times the median" if times >= 0.1 else "hardly any beside the median"
     place = f"{_nth(need.rank)} to go of {need.of:,} results"
     whole = f"{need.need:.2f} needs expected for each {PER:,} tokens, {beside}"
-    yield Row("worth", f"{whole}; {place}" if need.results == 1 else f"{whole}, over its {need.results:,} results")
+    yield AccountRow("worth", f"{whole}; {place}" if need.results == 1 else f"{whole}, over its {need.results:,} results")
     for reason in [each for each in need.reasons if abs(each.weight) >= _FAINT][:REASONS]:
-        yield Row("", f"{'+' if reason.weight > 0 else '−'} {reason.text}")
+        yield AccountRow("", f"{'+' if reason.weight > 0 else '−'} {reason.text}")
     if need.results > 1:
-        yield Row("", f"first to go {need.least}, last {need.most}")
+        yield AccountRow("", f"first to go {need.least}, last {need.most}")
 
 
-def _is_held(why: Why) -> bool:
+def _is_held(why: ObjectAccount) -> bool:
     """Whether nothing that is shown of it may go."""
     return any(held.every for held in why.protected)
 
 
-def _by_episode(why: Why) -> bool:
+def _by_episode(why: ObjectAccount) -> bool:
     return why.now.policy.startswith("cwl")
 
 
@@ -170,19 +170,19 @@ def _place(within: Within, *, by_level: bool) -> str:
     return plain(f"{within.handle} ({kind}{', still open' if within.is_open else ''}){level}; {built}")
 
 
-def _batch(why: Why, order: Order, room: int) -> Iterator[Row]:
+def _batch(why: ObjectAccount, order: Order, room: int) -> Iterator[AccountRow]:
     fully = _is_held(why)
     down = f"were one due now, down to {tokens(int((order.goal + why.now.head) * why.now.ratio))}"
     shorter = order.coming == "is shortened"
     after = f" to {tokens(order.tokens)} tokens{_left(order.kept, order.names, why.thing)}" if shorter else ""
     place = f"; action {order.place:,} of {order.of:,} ({order.action})" if order.place and not fully else ""
-    yield Row("next batch", f"{down}, it {order.coming}{after}{place}")
+    yield AccountRow("next batch", f"{down}, it {order.coming}{after}{place}")
     if shorter and why.thing.lines:
         yield from _quoted(order.kept, room)
         yield from _named(order.names, room)
     if fully or order.coming == "leaves" or order.next_coming == "stays as it is":
         return
-    yield Row("then", f"with a quarter less room it {order.next_coming}{_going(order) if why.thing.lines else ''}")
+    yield AccountRow("then", f"with a quarter less room it {order.next_coming}{_going(order) if why.thing.lines else ''}")
     if order.next_coming == "is shortened" and why.thing.lines:
         yield from list(_quoted(order.next_to_go, room))[:1]
 
@@ -199,17 +199,17 @@ def _going(order: Order) -> str:
     return f": {' and '.join(gone)} would go" if gone and order.next_coming != "leaves" else ""
 
 
-def _later(why: Why, room: int) -> Iterator[Row]:
+def _later(why: ObjectAccount, room: int) -> Iterator[AccountRow]:
     if not why.later:
         if why.touched:
-            yield Row("needed", "no later step asked for what had left of it")
+            yield AccountRow("needed", "no later step asked for what had left of it")
         return
     counts = {verdict: sum(need.verdict == verdict for need in why.later) for verdict in ("visible", "routed", "lost")}
     said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
-    yield Row("needed", f"{_count(len(why.later), 'time')} after a part of it had left: {said}")
+    yield AccountRow("needed", f"{_count(len(why.later), 'time')} after a part of it had left: {said}")
     told = sorted(why.later, key=lambda need: (need.verdict == "visible", need.call))[:NEEDS]
     for need in told:
-        yield Row("", _needed(need, room))
+        yield AccountRow("", _needed(need, room))
 
 
 def _needed(need: Later, room: int) -> str:
@@ -219,19 +219,19 @@ def _needed(need: Later, room: int) -> str:
     return start + first_line(need.text, max(12, room - len(start) - len(way) - len(more))) + more + way
 
 
-def _quoted(lines: Sequence[str], room: int) -> Iterator[Row]:
+def _quoted(lines: Sequence[str], room: int) -> Iterator[AccountRow]:
     """The first lines that tell anything, the rest counted."""
     telling = [line for line in lines if len(line.strip()) >= _TELLING] or lines
     shown = telling if len(lines) <= LINES else telling[: LINES - 1]
     for line in shown:
-        yield Row("", f"│ {first_line(line, room - 2)}", quoted=True)
+        yield AccountRow("", f"│ {first_line(line, room - 2)}", quoted=True)
     if len(shown) < len(lines):
-        yield Row("", f"│ … {len(lines) - len(shown):,} more", quoted=True)
+        yield AccountRow("", f"│ … {len(lines) - len(shown):,} more", quoted=True)
 
 
-def _named(names: Sequence[str], room: int) -> Iterator[Row]:
+def _named(names: Sequence[str], room: int) -> Iterator[AccountRow]:
     if names:
-        yield Row("", f"│ names: {first_line(' '.join(names), room - 9)}", quoted=True)
+        yield AccountRow("", f"│ names: {first_line(' '.join(names), room - 9)}", quoted=True)
 
 
 def _count(number: int, noun: str) -> str:
