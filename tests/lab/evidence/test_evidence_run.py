@@ -126,7 +126,7 @@ def test_a_session_below_every_limit_is_as_if_it_had_been_run_under_each(tmp_pat
 
 def test_what_a_job_depends_on_is_not_where_the_corpus_lies(tmp_path: Path) -> None:
     member = Member(name="a.json", tool="messages", sha256="00")
-    job = measure.Job(what="cuts", folder="/home/ada/sessions", members=(member,))
+    job = measure.CorpusJob(what="cuts", folder="/home/ada/sessions", members=(member,))
     assert job.identity == replace(job, folder="/mnt/sessions").identity
     assert job.identity != replace(job, members=(replace(member, sha256="01"),)).identity
     assert job.identity != replace(job, what="needs").identity
