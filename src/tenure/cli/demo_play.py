@@ -22,7 +22,7 @@ from tenure.agent.approval import Mode
 from tenure.agent.events import Requested, Retrying
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
-from tenure.agent.tools import ripgrep
+from tenure.agent.tools.glob import program as ripgrep_program
 from tenure.apis.reply import Delta, WholeReply
 from tenure.cli import words
 from tenure.cli.audit import NOWHERE, audit
@@ -87,7 +87,7 @@ class Stage(Struct, frozen=True, kw_only=True):
 
 def set_up(folder: Path | None) -> Stage:
     """The stage, in a new folder among the temporary ones unless one is named. Raises InputError for one that holds anything, and without ripgrep."""
-    ripgrep.program()
+    ripgrep_program()
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             "--folder", f"{str(folder)!r} is there and holds something", "an empty or a new folder: the demo writes into it"
