@@ -56,15 +56,23 @@ class Watch:
             case CallLine():
                 self._call = line.call
             case CommitLine():
-                self._window.commit(line.commit, line.entries, line.edits, recorded=line.moment == "recorded")
+                self.commit(line.commit, line.entries, line.edits, recorded=line.moment == "recorded")
             case EntryLine() if self._known:
                 yield from self._judged(self._uses.get(line.entry, ()))
             case EntryLine():
-                message = of_line(line)
-                yield from self._judged(uses(message, self._holdings))
-                self._holdings.take(message)
+                yield from self.message(of_line(line), self._call)
             case _:
                 return
+
+    def commit(self, number: int, entries: int, edits: tuple[Edit, ...], *, recorded: bool = False) -> None:
+        """A commit; `recorded`: the recorded agent's own."""
+        self._window.commit(number, entries, edits, recorded=recorded)
+
+    def message(self, message: Message, call: int) -> Iterator[HarmLine]:
+        """A message, which `call` answers where it is an assistant's."""
+        self._call = call
+        yield from self._judged(uses(message, self._holdings))
+        self._holdings.take(message)
 
     def _judged(self, found: Iterable[StepUse]) -> Iterator[HarmLine]:
         for use in found if self._window.taken else ():

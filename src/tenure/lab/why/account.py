@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tenure.engine.policies.provenance.why import Reason
 from tenure.lab.events import Verdict
 
 State = Literal["whole", "restored", "shortened", "in part", "gone"]
@@ -87,14 +88,6 @@ class Protection(Struct, frozen=True, kw_only=True):
     every: bool  # all that is shown of it
 
 
-class Because(Struct, frozen=True, kw_only=True):
-    """A reason of the policy. `weight` above 0 speaks for keeping it, in natural logarithms of its need."""
-
-    name: str
-    text: str
-    weight: float
-
-
 class ExpectedNeed(Struct, frozen=True, kw_only=True):
     """What `provenance` expects to be asked of an object, for each 1,000 tokens."""
 
@@ -103,7 +96,7 @@ class ExpectedNeed(Struct, frozen=True, kw_only=True):
     rank: int  # 1: the first to go
     of: int
     results: int  # of which it is made up
-    reasons: tuple[Because, ...] = ()
+    reasons: tuple[Reason, ...] = ()  # that count most
     least: str = ""  # of several, the handles of the ends
     most: str = ""
 

@@ -8,8 +8,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from tenure.engine.lifecycle.fit import Rehearsal
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
@@ -21,14 +19,13 @@ from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.recall import blocks_of
 from tenure.engine.view.action import Action, Level, Shorten, Strip, Take, Unstrip
-from tenure.engine.view.edit import Commit, Drop, Insert, Replace, Restore
+from tenure.engine.view.edit import Drop, Insert, Replace, Restore
 from tenure.engine.view.guard import Hold
 from tenure.engine.view.levels import LEVELS, at_level
 from tenure.engine.view.residue import start_of
 from tenure.errors import InputError
 from tenure.lab.why.account import (
     Appearance,
-    Because,
     Coming,
     ExpectedNeed,
     Later,
@@ -65,7 +62,7 @@ def explain(moment: Moment, name: str, address: str = "SESSION") -> ObjectAccoun
     handle = parse_handle(name)
     places = _places(moment, handle)
     printed = index.handle(handle.object, places[0][0])
-    touched = tuple(_History(moment, places))
+    touched = tuple(_touches(moment, places))
     standing = _standing(session, places, handle.object, touched, moment.past.entries[places[-1][0]].blocks[places[-1][1]].text)
     return ObjectAccount(
         thing=_thing(moment, places, printed, handle.kind),
@@ -97,53 +94,42 @@ def _places(moment: Moment, handle: Handle) -> tuple[At, ...]:
     raise InputError("--at-call", f"{moment.call}, when there was no {handle.object} yet", f"more than {first}")
 
 
-class _History:
+def _touches(moment: Moment, places: tuple[At, ...]) -> Iterator[Touch]:
     """The commits that changed an object, in order, each with what it weighed before and after."""
-
-    def __init__(self, moment: Moment, places: tuple[At, ...]) -> None:
-        self._moment, self._places = moment, frozenset(places)
-        weights = {at: moment.session.index.block(at).tokens for at in places}
-        self._whole, self._shown = weights, dict(weights)
-
-    def __iter__(self) -> Iterator[Touch]:
-        for commit in self._moment.session.commits:
-            touch = self._touch(commit)
-            if touch is not None:
-                yield touch
-
-    def _touch(self, commit: Commit) -> Touch | None:
-        before = sum(weight for at, weight in self._shown.items() if at[0] < commit.entries)
+    whole = {at: moment.session.index.block(at).tokens for at in places}
+    shown = dict(whole)
+    for commit in moment.session.commits:
+        held = [at for at in places if at[0] < commit.entries]
+        before = sum(shown[at] for at in held)
         deeds: dict[str, None] = {}
         for edit in commit.edits:
-            if not isinstance(edit, Drop | Replace | Restore) or (at := (edit.entry, edit.block)) not in self._places:
-                continue
             match edit:
-                case Drop():
-                    self._shown[at] = 0
-                    deeds["dropped"] = None
-                case Replace():
-                    self._shown[at] = edit.tokens
-                    deeds["shortened"] = None
-                case Restore():
-                    self._shown[at] = self._whole[at]
-                    deeds["restored"] = None
-        if not deeds:
-            return None
-        price = commit.price
-        return Touch(
-            commit=commit.n,
-            before_call=call_of(self._moment.session.index, commit.entries),
-            policy=commit.policy,
-            moment=commit.moment,
-            reason=commit.reason,
-            deed=" and ".join(deeds),
-            before=before,
-            after=sum(weight for at, weight in self._shown.items() if at[0] < commit.entries),
-            gain_usd=price.gain_usd if price is not None else None,
-            assumed=price is not None and not prices_for(self._moment.past.model).known,
-            removed=price.d if price is not None else 0,
-            resent=price.s if price is not None else 0,
-        )
+                case Drop(entry=entry, block=block) if (entry, block) in whole:
+                    deed, weight = "dropped", 0
+                case Replace(entry=entry, block=block) if (entry, block) in whole:
+                    deed, weight = "shortened", edit.tokens
+                case Restore(entry=entry, block=block) if (entry, block) in whole:
+                    deed, weight = "restored", whole[entry, block]
+                case _:
+                    continue
+            deeds[deed] = None
+            shown[entry, block] = weight
+        if deeds:
+            price = commit.price
+            yield Touch(
+                commit=commit.n,
+                before_call=call_of(moment.session.index, commit.entries),
+                policy=commit.policy,
+                moment=commit.moment,
+                reason=commit.reason,
+                deed=" and ".join(deeds),
+                before=before,
+                after=sum(shown[at] for at in held),
+                gain_usd=price.gain_usd if price is not None else None,
+                assumed=price is not None and not prices_for(moment.past.model).known,
+                removed=price.d if price is not None else 0,
+                resent=price.s if price is not None else 0,
+            )
 
 
 def _thing(moment: Moment, places: tuple[At, ...], printed: str, kind: str) -> Thing:
@@ -317,10 +303,7 @@ def need_of(session: Session, places: Sequence[At]) -> ExpectedNeed | None:
         else 1 + sum(judged.need < need for judged in every.judged),
         of=len(every.judged),
         results=len(own),
-        reasons=tuple(
-            Because(name=reason.name, text=reason.text, weight=reason.weight)
-            for reason in (own[0].reasons[:REASONS] if len(own) == 1 else ())
-        ),
+        reasons=own[0].reasons[:REASONS] if len(own) == 1 else (),
         least=_named(session, own[0]) if len(own) > 1 else "",
         most=_named(session, own[-1]) if len(own) > 1 else "",
     )
@@ -336,53 +319,43 @@ def order_of(moment: Moment, places: tuple[At, ...]) -> Order | None:
     situation = session.situation(goal=goal)
     actions = list(policy(situation))
     place = next((number for number, action in enumerate(actions, 1) if _concerns(situation, action, places)), 0)
-    now, later = (_outcome(moment, session.rehearse(policy, each, limit=each), places) for each in (goal, int(goal * _LESS)))
+    less = int(goal * _LESS)
+    (coming, tokens, kept, names), (later, _, later_kept, later_names) = (
+        _outcome(moment, session.rehearse(policy, each, limit=each), places) for each in (goal, less)
+    )
     return Order(
         goal=goal,
         place=place,
         of=len(actions),
         action=_called(actions[place - 1]) if place else "",
-        coming=now.coming,
-        tokens=now.tokens,
-        kept=now.kept,
-        names=now.names,
-        next_goal=int(goal * _LESS),
-        next_coming=later.coming,
-        next_to_go=_lost(now.kept, later.kept),
-        next_names=_lost(now.names, later.names) if later.coming != "leaves" else now.names,
+        coming=coming,
+        tokens=tokens,
+        kept=kept,
+        names=names,
+        next_goal=less,
+        next_coming=later,
+        next_to_go=tuple(line for line in kept if line not in set(later_kept)),
+        next_names=tuple(name for name in names if later == "leaves" or name not in set(later_names)),
     )
 
 
-class _Outcome(Struct, frozen=True):
-    """What a rehearsal makes of an object."""
-
-    coming: Coming
-    tokens: int = 0
-    kept: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-
-def _outcome(moment: Moment, plan: Rehearsal, places: tuple[At, ...]) -> _Outcome:
-    view = moment.session.view
-    after = view.copy()
+def _outcome(moment: Moment, plan: Rehearsal, places: tuple[At, ...]) -> tuple[Coming, int, tuple[str, ...], tuple[str, ...]]:
+    """What a rehearsal makes of an object: what comes of it, its tokens, and the lines and names of the result that stay."""
+    after = moment.session.view.copy()
     after.apply(plan.edits)
-    own = set(places)
-    edits = [edit for edit in plan.edits if isinstance(edit, Drop | Replace | Restore) and (edit.entry, edit.block) in own]
-    coming: Coming
-    if not edits:
-        coming = "stays as it is"
-    elif not any(after.shows(*place) for place in places):
-        return _Outcome("leaves")
-    elif any(isinstance(edit, Drop) for edit in edits):
-        coming = "leaves in part"
-    else:
-        coming = "is shortened" if any(isinstance(edit, Replace) for edit in edits) else "comes back"
+    edits = {
+        type(edit) for edit in plan.edits if isinstance(edit, Drop | Replace | Restore) and (edit.entry, edit.block) in places
+    }
+    coming: Coming = "stays as it is"
+    if edits and not any(after.shows(*place) for place in places):
+        return "leaves", 0, (), ()
+    if edits:
+        coming = "leaves in part" if Drop in edits else "is shortened" if Replace in edits else "comes back"
     entry, block = places[-1]
     text = moment.past.entries[entry].blocks[block].text
     instead = after.instead(entry, block)
-    shown = text if instead is None else instead.text
-    kept = kept_lines(text, shown) if after.shows(entry, block) else ()
-    return _Outcome(coming, sum(after.weight(*at) for at in places), kept, names_in(shown) if instead is not None else ())
+    kept = kept_lines(text, text if instead is None else instead.text) if after.shows(entry, block) else ()
+    return coming, sum(after.weight(*at) for at in places), kept, names_in(instead.text) if instead is not None else ()
 
 
 def kept_lines(text: str, shown: str) -> tuple[str, ...]:
@@ -435,8 +408,3 @@ def _called(action: Action) -> str:
             return f"{how} it"
         case Unstrip():
             return "bring it back"
-
-
-def _lost(now: Sequence[str], later: Sequence[str]) -> tuple[str, ...]:
-    kept = set(later)
-    return tuple(line for line in now if line not in kept)

@@ -18,10 +18,8 @@ from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
-from tenure.lab.harm.holdings import Holdings
-from tenure.lab.harm.judge import WindowTrace, judge
 from tenure.lab.harm.passage import of_entry
-from tenure.lab.harm.use import uses
+from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import load
 from tenure.lab.replay import Options, Source, replay
 from tenure.store.records import Conversation, Records
@@ -151,22 +149,16 @@ def _carry_out(session: Session, waiting: list[Commit], length: int) -> None:
 
 def _needs(entries: Iterable[Entry], commits: Sequence[Commit]) -> tuple[HarmLine, ...]:
     """As a replay is watched: what each step needed of what had left before it."""
-    index, holdings, window = Index(), Holdings(), WindowTrace()
+    index, watch = Index(), Watch()
     waiting = list(reversed(commits))
-    found: list[HarmLine] = []
-    calls = 0
+    needs: list[HarmLine] = []
     for entry in entries:
         while waiting and waiting[-1].entries <= entry.n:
             commit = waiting.pop()
-            window.commit(commit.n, commit.entries, commit.edits, recorded=commit.moment == "recorded")
+            watch.commit(commit.n, commit.entries, commit.edits, recorded=commit.moment == "recorded")
         index.grow(entry)
-        message = of_entry(entry, index)
-        if window.taken:
-            judged = (judge(use, window, holdings, calls) for use in uses(message, holdings))
-            found += [need for need in judged if need is not None]
-        holdings.take(message)
-        calls += entry.role is Role.ASSISTANT
-    return tuple(found)
+        needs += watch.message(of_entry(entry, index), call=len(index.steps) - (entry.role is Role.ASSISTANT))
+    return tuple(needs)
 
 
 def _commit(line: CommitLine) -> Commit:
