@@ -289,24 +289,20 @@ def test_a_description_that_is_cut_says_how_much_of_it_is_left_out(tmp_path: Pat
     with_servers(tmp_path, use, ServerConfig(name="wire", command=WIRE.command, args=WIRE.args, env={"WORDY": "1"}))
 
 
-@pytest.mark.parametrize(
-    ("texts", "data", "expected"),
-    [
+def test_data_that_the_text_beside_it_does_not_say_is_kept(tmp_path: Path) -> None:
+    at = here(workspace(tmp_path))
+    rows: list[tuple[list[str], dict[str, object], str]] = [
         (["2 files changed"], {"files": ["a", "b"]}, '2 files changed\n{"files":["a","b"]}'),
         (['{"n": 1}'], {"n": 1}, '{"n": 1}'),
         (["one", "two"], {"result": ["one", "two"]}, "one\ntwo"),
         (['{"a":1}', "2"], {"result": [{"a": 1}, 2]}, '{"a":1}\n2'),
         (["7"], {"result": 7}, "7"),
         (["text"], {"result": "other"}, 'text\n{"result":"other"}'),
-    ],
-)
-def test_data_that_the_text_beside_it_does_not_say_is_kept(
-    tmp_path: Path, texts: list[str], data: dict[str, object], expected: str
-) -> None:
-    at = here(workspace(tmp_path))
+    ]
 
     async def use(servers: Servers) -> None:
-        assert (await called(servers, "wire__structured", at, texts=texts, data=data)).text == expected
+        for texts, data, expected in rows:
+            assert (await called(servers, "wire__structured", at, texts=texts, data=data)).text == expected
 
     with_servers(tmp_path, use)
 

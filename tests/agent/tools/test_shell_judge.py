@@ -62,12 +62,10 @@ def test_no_disguise_however_deep_makes_a_destructive_command_free(ws: Workspace
     assert found.act in (Act.DESTROY, Act.OUTSIDE, Act.COMMAND)
 
 
-@pytest.mark.parametrize("disguise", DISGUISES)
 @pytest.mark.parametrize("core", CORES)
-def test_one_disguise_leaves_a_destructive_command_what_it_is(disguise: str, core: str, ws: Workspace) -> None:
-    found = judged(disguise.format(core), ws)
-    assert found is not None
-    assert found.act is Act.DESTROY, found.reason
+def test_one_disguise_leaves_a_destructive_command_what_it_is(core: str, ws: Workspace) -> None:
+    found = {disguise: judged(disguise.format(core), ws) for disguise in DISGUISES}
+    assert [disguise for disguise, each in found.items() if each is None or each.act is not Act.DESTROY] == []
 
 
 WORDS = st.sampled_from(
@@ -138,16 +136,16 @@ def test_a_long_command_is_shown_in_a_line_and_whole_and_harmless(ws: Workspace)
         "$(" * 20_000,
         "`" * 40_000,
         "${" * 20_000,
-        "env " * 12_000,
-        "eval " * 10_000,
-        "rm " * 16_000,
-        "A=b " * 12_000,
-        "bash -c " * 6_000,
-        "foo " + "bash -c 'x' " * 4_000,
-        "git push " * 5_000,
+        "env " * 4_000,
+        "eval " * 4_000,
+        "rm " * 4_000,
+        "A=b " * 4_000,
+        "bash -c " * 4_000,
+        "foo " + "bash -c 'x' " * 2_000,
+        "git push " * 2_000,
         "echo " + "$((a+b)) " * 5_000,
-        "cat <<A <<B\n" * 3_000,
-        "find . " + "-exec ls {} + " * 3_000,
+        "cat <<A <<B\n" * 1_500,
+        "find . " + "-exec ls {} + " * 1_500,
     ],
     ids=lambda command: command[:12],
 )

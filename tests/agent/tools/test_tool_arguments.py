@@ -68,9 +68,9 @@ def test_null_is_as_good_as_left_out_and_a_surrogate_pair_is_a_sign() -> None:
 
 @given(
     st.text()
-    | st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)).map(
-        json.dumps
-    )
+    | st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
+    ).map(json.dumps)
 )
 def test_no_arguments_whatsoever_raise(arguments: str) -> None:
     assert isinstance(parsed(Asked, arguments, "read"), Asked | ToolOutcome)

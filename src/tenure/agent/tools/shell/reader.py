@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 100_000  # characters
 NESTED: Final = 3_000  # brackets and bars, of which the grammar's time is the square
+RUN: Final = 1_000  # of `<`, likewise
 DEEPEST: Final = 12  # substitutions within substitutions
 _SUMS: Final = 50
 
@@ -80,7 +81,7 @@ _ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'"
 
 def parsed(text: str, known: Mapping[str, str] | None = None) -> ShellScript:
     """The commands of a script; `known` are variables whose values are settled, such as HOME."""
-    if len(text) > LONGEST or text.count("(") + text.count("|") > NESTED:
+    if len(text) > LONGEST or text.count("(") + text.count("|") > NESTED or "<" * RUN in text:
         return ShellScript(commands=(), odd=("it is too long to be looked through",))
     reader = _ScriptReader(text, {name: value for name, value in (known or {}).items() if not _is_set(name, text)}, 0)
     odd = ("control characters",) if _CONTROL.search(text) else ()
