@@ -457,7 +457,7 @@ def test_an_answer_that_is_too_large_is_an_error_of_its_call(tmp_path: Path, mon
 def serving(handler: type[BaseHTTPRequestHandler]) -> Generator[int]:
     """A server on this machine, and its port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server.server_address[1]
