@@ -62,8 +62,8 @@ _GAP: Final = re.compile(r"(?:[ \t\n]|\\\n)*")
 _DELIMITER: Final = re.compile(r"""[\w.!%+:@-]+|'[\w.!%+:@ -]+'|"[\w.!%+:@ -]+"|\\\w+""")
 _CONTROL: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f{OPEN}{CLOSE}]")
 _PARAMETER: Final = re.compile(
-    r"\{(?:([A-Za-z_]\w*)(?:\[[@*\d]\])?|#[A-Za-z_]\w*(?:\[[@*\d]\])?|[0-9@*#?$!_-]"
-    r"|([A-Za-z_]\w*)(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[^$`@\"'\\{}<>\n]*|:[-\d ]+(?::[-\d ]+)?))\}"
+    r"\{(?:(?P<name>[A-Za-z_]\w*)(?P<index>\[[@*\d]\])?|#[A-Za-z_]\w*(?:\[[@*\d]\])?|(?P<special>[0-9@*#?$!_-])"
+    r"|(?P<part>[A-Za-z_]\w*)(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[^$`@\"'\\{}<>\n]*|:[-\d ]+(?::[-\d ]+)?))\}"
 )
 _NAME: Final = re.compile(r"([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _SUM: Final = re.compile(r"\$\(\([\w\s+\-*/%<>=!&|^~?:,()]*?\)\)")
@@ -411,8 +411,8 @@ class _ScriptReader:
         rest = self._text[start.end_byte : line_end]
         first = line_end + 1
         last = self._text.rfind("\n", 0, end.start_byte) + 1
-        lines = self._text[first:last].split("\n")[:-1]
-        strip = "\t" if sign == "<<-" else ""
+        indent = "\t" if sign == "<<-" else "\0"
+        lines = [line.lstrip(indent) for line in self._text[first:last].split("\n")[:-1]]
         closing = self._text[last:].partition("\n")[0]
         if (
             line_end < 0
@@ -425,13 +425,13 @@ class _ScriptReader:
             or rest.count("(") != rest.count(")") != 0
             or (body is not None and body.start_byte < first)
             or any(child.end_byte > line_end for child in parent.children if child not in (body, end))
-            or closing.lstrip(strip or None if strip else "\0") != delimiter
+            or closing.lstrip(indent) != delimiter
             or self._of(end).strip() != delimiter
-            or any((line.lstrip(strip) if strip else line) == delimiter for line in lines)
+            or delimiter in lines
             or (not quoted and any((len(line) - len(line.rstrip("\\"))) % 2 for line in lines))
         ):
             raise _Odd("a here-document")
-        text = "\n".join(line.lstrip(strip) if strip else line for line in lines)
+        text = "\n".join(lines)
         target = Word(text=delimiter, quoted=quoted)
         if quoted or not ("$" in text or "`" in text):
             return Redirect(sign=sign, target=target, body=text)
@@ -590,16 +590,15 @@ class _ScriptReader:
             self._inner_commands(node)
             spelling.unknown(loose=True)
             return
-        name = found[1] or found[2] or ""
-        if name and not found[0].endswith((f"{{{name}}}", f"{name}[0]}}", f"{name}[@]}}", f"{name}[*]}}")):
-            self.variables.add(name)  # a part of its value, or another one
-            name = ""
-        if name and not found[0].endswith(f"{{{name}}}"):
+        name, index = found["name"] or "", found["index"] or ""
+        if found["part"] or index not in ("", "[0]", "[@]", "[*]"):  # a part of its value, or another one
+            self.variables.add(found["part"] or name)
+            self._variable(spelling, "", quoted=quoted)
+        elif index:
             self.variables.add(name)
             spelling.unknown(name, loose=True)
         else:
-            special = found[0][1:-1]
-            self._variable(spelling, name or (special if len(special) == 1 else ""), quoted=quoted)
+            self._variable(spelling, name or found["special"] or "", quoted=quoted)
 
     def _variable(self, spelling: _Spelling, name: str, *, quoted: bool) -> None:
         if name in self._known:
