@@ -10,6 +10,7 @@ from calling import at_once, called, cut_off_after, here, listening, refused, st
 
 from tenure.agent.tools.bash import Bash
 from tenure.agent.tools.child import scrubbed
+from tenure.agent.workspace import Workspace
 
 BASH = Bash()
 
@@ -33,8 +34,7 @@ def test_output_and_errors_come_in_order_with_exit_code_and_duration(tmp_path: P
     assert outcome.text.endswith(" s]")
 
 
-def test_a_command_runs_in_the_workspace_without_input_or_terminal(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_runs_in_the_workspace_without_input_or_terminal(ws: Workspace) -> None:
     text = told(
         BASH,
         ws,
@@ -43,8 +43,7 @@ def test_a_command_runs_in_the_workspace_without_input_or_terminal(tmp_path: Pat
     assert text.startswith(f"{ws.root}\nno input\nno terminal\nnone\n")
 
 
-def test_time_runs_out_for_children_that_take_no_notice_of_being_asked_to_end(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_time_runs_out_for_children_that_take_no_notice_of_being_asked_to_end(ws: Workspace) -> None:
     command = "trap '' TERM; (trap '' TERM; echo $BASHPID > child; while :; do sleep 0.05; done) & echo begun; wait"
     text = refused(BASH, here(ws), command=command, timeout_s=0.2)
     assert text.startswith("begun\n[stopped after 0.2 s, with all that it had started; timeout_s can be up to 600")
@@ -60,24 +59,21 @@ def test_time_can_be_handed_in(tmp_path: Path) -> None:
     assert "stopped after 120 s" in refused(BASH, here(workspace(tmp_path), wait=at_once()), command="sleep 30")
 
 
-def test_what_holds_the_pipe_open_behind_its_command_neither_delays_nor_survives_it(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_holds_the_pipe_open_behind_its_command_neither_delays_nor_survives_it(ws: Workspace) -> None:
     text = told(BASH, ws, command="sleep 600 & echo $! > child; echo done", timeout_s=20)
     assert text.startswith("done\n[exit code 0, ")
     assert "what it had left in the background was ended" in text
     assert not is_alive(ws.root / "child")
 
 
-def test_a_server_in_a_session_of_its_own_may_stay(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_server_in_a_session_of_its_own_may_stay(ws: Workspace) -> None:
     text = told(BASH, ws, command="setsid sh -c 'echo $$ > child; exec sleep 600' > log 2>&1 < /dev/null & sleep 0.1")
     assert "left" not in text
     pid = int((ws.root / "child").read_text())
     os.kill(pid, signal.SIGKILL)  # or it would be gone by itself, and this fails
 
 
-def test_the_user_stops_it_and_keeps_what_it_had_said(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_the_user_stops_it_and_keeps_what_it_had_said(ws: Workspace) -> None:
     outcome = stopped_after(0.2, BASH, here(ws), command="echo $$ > child; echo half; sleep 600")
     assert outcome.error
     assert outcome.text.startswith("half\n[stopped by the user after ")
@@ -85,16 +81,14 @@ def test_the_user_stops_it_and_keeps_what_it_had_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.02, 0.1, 0.25])
-def test_a_cancelled_task_leaves_nothing_behind_not_even_what_left_its_group(moment: float, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_cancelled_task_leaves_nothing_behind_not_even_what_left_its_group(moment: float, ws: Workspace) -> None:
     command = "trap '' TERM; setsid sh -c 'echo $$ > stray; sleep 600' & echo $$ > child; sleep 600"
     cut_off_after(moment, BASH, here(ws), command=command)
     assert not is_alive(ws.root / "child")
     assert not is_alive(ws.root / "stray")
 
 
-def test_cancelling_while_the_last_output_is_waited_for_ends_all_too(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_cancelling_while_the_last_output_is_waited_for_ends_all_too(ws: Workspace) -> None:
     cut_off_after(0.1, BASH, here(ws), command="setsid sh -c 'echo $$ > stray; sleep 600' & sleep 0.05")
     assert not is_alive(ws.root / "stray")
 
@@ -107,8 +101,7 @@ def test_output_is_told_as_it_comes_and_all_of_it(tmp_path: Path) -> None:
     assert text.startswith("1\n2\n3\nend\n[exit code 0")
 
 
-def test_hundreds_of_megabytes_pass_by_in_bounded_space_and_can_be_read_later(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_hundreds_of_megabytes_pass_by_in_bounded_space_and_can_be_read_later(tmp_path: Path, ws: Workspace) -> None:
     heard, say = listening()
     place = here(ws, say=say, limits={"output_bytes": 4_000, "spill_bytes": 100_000}, part=tmp_path / "spills" / "a.part")
     outcome = called(BASH, place, command="seq 1 100000; yes | head -c 60000000; echo last")
@@ -154,14 +147,12 @@ def test_keys_to_models_stay_with_the_agent_and_others_do_not(tmp_path: Path) ->
     }
 
 
-def test_temporary_files_have_a_folder_that_stays_from_call_to_call(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_temporary_files_have_a_folder_that_stays_from_call_to_call(ws: Workspace) -> None:
     told(BASH, ws, command="echo kept > $TMPDIR/note")
     assert told(BASH, ws, command="cat $TMPDIR/note").startswith("kept\n")
 
 
-def test_signals_and_commands_that_cannot_be_started_are_said(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_signals_and_commands_that_cannot_be_started_are_said(tmp_path: Path, ws: Workspace) -> None:
     assert refused(BASH, ws, command="kill -SEGV $$").startswith("[killed by SIGSEGV, ")
     assert "cannot be started" in refused(BASH, ws, command="x" * 200_000)
     assert "expected a bash command" in refused(BASH, ws, command="  ")

@@ -1,8 +1,7 @@
 import json
-from pathlib import Path
 
 import pytest
-from calling import told, workspace
+from calling import told
 
 from tenure.agent.approval import Act, Grants, Mode, Verdict, verdict
 from tenure.agent.tools.change import approval
@@ -12,6 +11,7 @@ from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.ls import Ls
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.shell.judge import judged
+from tenure.agent.workspace import Workspace
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,7 @@ from tenure.agent.tools.shell.judge import judged
         "node_modules/.bin/tsc", "sitecustomize.py", "deep/in/.vscode/tasks.json", "link/tasks.json",
     ],
 )  # fmt: skip
-def test_what_other_programs_run_is_no_mere_edit(name: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_other_programs_run_is_no_mere_edit(name: str, ws: Workspace) -> None:
     (ws.root / ".vscode").mkdir()
     (ws.root / "link").symlink_to(".vscode")
     assert approval("write", ws.path(name), ws, "").act is Act.COMMAND
@@ -33,13 +32,11 @@ def test_what_other_programs_run_is_no_mere_edit(name: str, tmp_path: Path) -> N
     "name",
     ["src/a.py", "AGENTS.md", "CLAUDE.md", "docs/hooks.md", "config.toml", "Makefile", "package.json", ".github/CODEOWNERS"],
 )
-def test_what_is_only_read_is_an_edit(name: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_is_only_read_is_an_edit(name: str, ws: Workspace) -> None:
     assert approval("write", ws.root / name, ws, "").act is Act.EDIT
 
 
-def test_what_makes_a_folder_a_repository_belongs_to_git(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_makes_a_folder_a_repository_belongs_to_git(ws: Workspace) -> None:
     (ws.root / "x" / "refs").mkdir(parents=True)
     acts = [
         approval("write", ws.root / name, ws, "").act for name in ("x/HEAD", "x/objects/a", "x/config", "y/HEAD", ".git/hooks/x")
@@ -51,8 +48,7 @@ def test_what_makes_a_folder_a_repository_belongs_to_git(tmp_path: Path) -> None
     ("name", "granted"),
     [("Makefile", "make"), ("package.json", "npm test"), ("tests/conftest.py", "pytest"), ("build.rs", "cargo build")],
 )
-def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, ws: Workspace) -> None:
     edit = approval("edit", ws.root / name, ws, "")
     assert verdict(edit, Mode.EDITS, Grants()) is Verdict.RUN
     assert verdict(edit, Mode.EDITS, Grants(granted=frozenset({granted}))) is Verdict.ASK
@@ -74,8 +70,7 @@ def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, t
         "link/id_rsa",
     ],
 )
-def test_every_tool_that_looks_knows_where_keys_are(path: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_every_tool_that_looks_knows_where_keys_are(path: str, ws: Workspace) -> None:
     (ws.home / ".ssh").mkdir()
     (ws.root / "link").symlink_to(ws.home / ".ssh")
     for tool, arguments in (
@@ -93,14 +88,12 @@ def test_every_tool_that_looks_knows_where_keys_are(path: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     "path", ["tests/server.key", ".env.example", "node_modules/x/cert.pem", "/etc/ssl/certs/x.pem", "keys.py", "/dev/null"]
 )
-def test_what_holds_no_key_may_be_looked_at(path: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_holds_no_key_may_be_looked_at(path: str, ws: Workspace) -> None:
     assert Read().needs(json.dumps({"path": path}), ws) is None
     assert judged(f"cat {path}", ws) is None
 
 
-def test_a_search_leaves_out_what_holds_keys_and_says_so(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_search_leaves_out_what_holds_keys_and_says_so(ws: Workspace) -> None:
     for name in ("a.txt", "server.key", ".env"):
         (ws.root / name).write_text("canary\n")
     text = told(Grep(), ws, pattern="canary", hidden=True)

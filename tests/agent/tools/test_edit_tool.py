@@ -10,6 +10,7 @@ from tenure.agent.approval import Act
 from tenure.agent.tools.edit import Edit, Replacement, missed, replaced
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.write import Write
+from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
 
 EDIT = Edit()
@@ -24,8 +25,7 @@ def miss(tmp_path: Path, old: str) -> str:
     return text.removeprefix("edit: s.py: ")
 
 
-def test_what_stands_there_once_is_replaced(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_stands_there_once_is_replaced(ws: Workspace) -> None:
     (ws.root / "s.py").write_text(SOURCE)
     assert told(EDIT, ws, path="s.py", old="        return 'x'", new="        return 'z'") == "Edited s.py: line 3."
     assert (ws.root / "s.py").read_text() == SOURCE.replace("'x'", "'z'")
@@ -84,14 +84,12 @@ def test_a_miss_says_what_is_different_and_where(old: str, said: str, tmp_path: 
         ({"edits": "[]"}, "edits: found a string, expected an array"),
     ],
 )
-def test_an_unclear_edit_is_refused_in_words(arguments: dict[str, object], said: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_an_unclear_edit_is_refused_in_words(arguments: dict[str, object], said: str, ws: Workspace) -> None:
     (ws.root / "s.py").write_text(SOURCE)
     assert said in refused(EDIT, ws, path="s.py", **arguments)
 
 
-def test_several_edits_are_made_one_after_another_or_not_at_all(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_several_edits_are_made_one_after_another_or_not_at_all(ws: Workspace) -> None:
     path = ws.root / "s.py"
     path.write_text(SOURCE)
     text = refused(EDIT, ws, path="s.py", edits=[{"old": "'x'", "new": "'z'"}, {"old": "missing", "new": "y"}])
@@ -106,8 +104,7 @@ def test_several_edits_are_made_one_after_another_or_not_at_all(tmp_path: Path) 
     assert path.read_text() == SOURCE.replace("'x'", "'w'").replace("def", "DEF")
 
 
-def test_crlf_and_encodings_stay_as_they_are(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_crlf_and_encodings_stay_as_they_are(ws: Workspace) -> None:
     path = ws.root / "u.txt"
     path.write_bytes("\ufeffhé\r\nb\r\n".encode("utf-16-be"))
     told(EDIT, ws, path="u.txt", old="hé\nb", new="hö\r\nc\nd")
@@ -119,8 +116,7 @@ def test_crlf_and_encodings_stay_as_they_are(tmp_path: Path) -> None:
     assert "'€' is not in its encoding, latin-1" in refused(EDIT, ws, path="u.txt", old="x", new="€")
 
 
-def test_what_cannot_be_edited_is_refused(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_cannot_be_edited_is_refused(ws: Workspace) -> None:
     (ws.root / "bin").write_bytes(bytes(range(256)) * 10)
     (ws.root / "broken").write_bytes(b"ok\n" * 30_000 + b"\xff")
     (ws.root / "s.py").write_text("x")
@@ -130,8 +126,7 @@ def test_what_cannot_be_edited_is_refused(tmp_path: Path) -> None:
     assert "this is a folder" in refused(EDIT, ws, path=".", old="a", new="b")
 
 
-def test_an_edit_of_a_file_that_changed_says_so_and_does_not_count_as_having_read_it(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_an_edit_of_a_file_that_changed_says_so_and_does_not_count_as_having_read_it(ws: Workspace) -> None:
     path = ws.root / "s.py"
     path.write_text("a\nb\n")
     told(Read(), ws, path="s.py")
@@ -143,8 +138,7 @@ def test_an_edit_of_a_file_that_changed_says_so_and_does_not_count_as_having_rea
     told(Write(), ws, path="s.py", content="all of it is known")
 
 
-def test_an_edit_asks_with_a_difference_for_each_place(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_an_edit_asks_with_a_difference_for_each_place(ws: Workspace) -> None:
     (ws.root / "s.py").write_text(SOURCE)
     arguments = {"path": "s.py", "edits": [{"old": "'x'", "new": "'z'\n# new"}, {"old": "    pass", "new": "    ..."}]}
     found = EDIT.needs(json.dumps(arguments), ws)

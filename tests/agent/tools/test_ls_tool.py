@@ -1,14 +1,12 @@
-from pathlib import Path
-
-from calling import refused, told, workspace
+from calling import refused, told
 
 from tenure.agent.tools.ls import Ls
+from tenure.agent.workspace import Workspace
 
 LS = Ls()
 
 
-def test_folders_come_first_and_files_with_their_sizes(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_folders_come_first_and_files_with_their_sizes(ws: Workspace) -> None:
     for name in ("src", ".git"):
         (ws.root / name).mkdir()
     (ws.root / "b.py").write_text("12345")
@@ -21,8 +19,7 @@ def test_folders_come_first_and_files_with_their_sizes(tmp_path: Path) -> None:
     assert told(LS, ws, path="src") == "[empty folder]"
 
 
-def test_names_are_harmless_and_many_are_counted(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_names_are_harmless_and_many_are_counted(ws: Workspace) -> None:
     (ws.root / "\x1b[31mred\nblue\t").write_text("")
     assert told(LS, ws) == "␛[31mred␊blue␉ 0"
     for n in range(1_200):
@@ -31,8 +28,7 @@ def test_names_are_harmless_and_many_are_counted(tmp_path: Path) -> None:
     assert text.endswith("\nf0998 0\n[201 more of 1,201; glob finds by name]")
 
 
-def test_what_is_no_folder_is_said(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_is_no_folder_is_said(ws: Workspace) -> None:
     (ws.root / "src").mkdir()
     (ws.root / "a.py").write_text("")
     assert refused(LS, ws, path="a.py") == "ls: a.py is a file, not a folder"
@@ -41,8 +37,7 @@ def test_what_is_no_folder_is_said(tmp_path: Path) -> None:
     assert LS.needs("{}", ws) is None
 
 
-def test_links_in_a_circle_stand_in_the_list_like_any_other(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_links_in_a_circle_stand_in_the_list_like_any_other(ws: Workspace) -> None:
     (ws.root / "self").symlink_to("self")
     (ws.root / "nowhere").symlink_to("gone")
     (ws.root / "a.py").write_text("x")

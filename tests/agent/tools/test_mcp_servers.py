@@ -23,6 +23,7 @@ from tenure.agent.tools.servers.start import Servers, started
 from tenure.agent.tools.servers.streams import piped, too_large
 from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, taken, tool_name
 from tenure.agent.tools.tool import Here, ToolOutcome
+from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 
 WIRE = ServerConfig(name="wire", command=sys.executable, args=(str(Path(__file__).with_name("wire_server.py")),))
@@ -186,8 +187,7 @@ def test_the_official_server_is_spoken_to_over_http(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_server_asks_unless_it_is_trusted_and_says_that_it_only_reads(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_server_asks_unless_it_is_trusted_and_says_that_it_only_reads(tmp_path: Path, ws: Workspace) -> None:
 
     async def use(servers: Servers) -> None:
         needs = {tool.name: tool.needs('{"a":1}', ws) for tool in servers.tools}

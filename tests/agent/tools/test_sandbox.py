@@ -50,8 +50,7 @@ def outside() -> Iterator[Path]:
 
 
 @each
-def test_a_command_judged_free_by_mistake_changes_no_file(tmp_path: Path, means: Means, outside: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_judged_free_by_mistake_changes_no_file(ws: Workspace, means: Means, outside: Path) -> None:
     canary = ws.root / "canary"
     canary.write_text("as it was")
     before = canary.stat()
@@ -69,8 +68,7 @@ def test_a_command_judged_free_by_mistake_changes_no_file(tmp_path: Path, means:
 
 
 @each
-def test_a_command_judged_free_still_reads_and_runs_git_and_writes_to_its_temporary_folder(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_judged_free_still_reads_and_runs_git_and_writes_to_its_temporary_folder(ws: Workspace, means: Means) -> None:
     (ws.root / "a").write_text("one\n")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
@@ -87,8 +85,7 @@ def test_a_command_judged_free_still_reads_and_runs_git_and_writes_to_its_tempor
 
 
 @each
-def test_a_command_judged_free_cannot_read_keys(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_judged_free_cannot_read_keys(ws: Workspace, means: Means) -> None:
     places = [
         ws.home / ".ssh/id_x",
         ws.home / ".aws/credentials",
@@ -114,8 +111,7 @@ def test_a_command_judged_free_cannot_read_keys(tmp_path: Path, means: Means) ->
 
 
 @each
-def test_a_file_of_keys_that_the_repository_has_is_not_reported_as_changed(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_file_of_keys_that_the_repository_has_is_not_reported_as_changed(ws: Workspace, means: Means) -> None:
     (ws.root / ".env.development").write_text("PORT=1")
     (ws.root / ".env").write_text("CANARY")
     for command in ("init -q", "add .env.development", "-c user.name=a -c user.email=a@b commit -qm first"):
@@ -128,8 +124,7 @@ def test_a_file_of_keys_that_the_repository_has_is_not_reported_as_changed(tmp_p
 
 
 @each
-def test_a_key_that_a_link_of_another_name_hides_behind_is_not_read(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_key_that_a_link_of_another_name_hides_behind_is_not_read(ws: Workspace, means: Means) -> None:
     (ws.home / "kept elsewhere").mkdir()
     (ws.home / "kept elsewhere/id").write_text("CANARY")
     (ws.home / ".ssh").symlink_to(ws.home / "kept elsewhere")
@@ -137,8 +132,7 @@ def test_a_key_that_a_link_of_another_name_hides_behind_is_not_read(tmp_path: Pa
 
 
 @each
-def test_a_command_judged_free_reaches_no_socket(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_judged_free_reaches_no_socket(tmp_path: Path, ws: Workspace, means: Means) -> None:
     listening = [socket.socket(socket.AF_INET), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)]
     with listening[0] as tcp, listening[1] as path, listening[2] as abstract:
         tcp.bind(("127.0.0.1", 0))
@@ -170,8 +164,7 @@ def test_a_command_judged_free_reaches_no_socket(tmp_path: Path, means: Means) -
 
 
 @each
-def test_a_command_judged_free_sees_nothing_of_other_processes(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_judged_free_sees_nothing_of_other_processes(ws: Workspace, means: Means) -> None:
     other = subprocess.Popen(["sleep", "60"], env={"CANARY": "CANARY", "PATH": os.environ["PATH"]})
     try:
         text = look(
@@ -217,8 +210,7 @@ def test_a_command_that_was_allowed_to_act_outside_does(tmp_path: Path, means: M
 
 
 @each
-def test_a_command_that_was_allowed_keeps_the_network_but_cannot_read_the_agents_own_keys(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_command_that_was_allowed_keeps_the_network_but_cannot_read_the_agents_own_keys(ws: Workspace, means: Means) -> None:
     keys = ws.home / ".config/tenure"
     keys.mkdir(parents=True)
     (keys / "keys.toml").write_text("CANARY")
@@ -267,8 +259,7 @@ def test_a_git_file_that_names_a_folder_of_somebody_else_opens_no_door(tmp_path:
 
 
 @each
-def test_in_a_sandbox_only_the_workspace_is_written_and_no_network_reached(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_in_a_sandbox_only_the_workspace_is_written_and_no_network_reached(ws: Workspace, means: Means) -> None:
     (ws.home / "note").write_text("words")
     tool = Bash(walls=Walls(means=means, sandbox=Sandbox()))
     with socket.socket(socket.AF_INET) as listening:
@@ -287,8 +278,7 @@ def test_in_a_sandbox_only_the_workspace_is_written_and_no_network_reached(tmp_p
 
 
 @each
-def test_what_leaves_its_group_behind_a_wall_ends_with_it(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_what_leaves_its_group_behind_a_wall_ends_with_it(ws: Workspace, means: Means) -> None:
     for walls, reach in (
         (Walls(means=means, sandbox=Sandbox()), CommandReach.ANYWHERE),
         (Walls(means=means), CommandReach.WORKSPACE),
@@ -302,8 +292,7 @@ def test_what_leaves_its_group_behind_a_wall_ends_with_it(tmp_path: Path, means:
 
 
 @each
-def test_a_look_behind_a_wall_is_stopped_and_cut_off_like_any_other(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_look_behind_a_wall_is_stopped_and_cut_off_like_any_other(ws: Workspace, means: Means) -> None:
     tool = Bash(walls=Walls(means=means))
     outcome = stopped_after(0.3, tool, here(ws, reach=CommandReach.LOOK), command="echo begun; sleep 60")
     assert "begun" in outcome.text
@@ -314,8 +303,7 @@ def test_a_look_behind_a_wall_is_stopped_and_cut_off_like_any_other(tmp_path: Pa
 
 
 @each
-def test_a_large_output_behind_a_wall_is_kept_whole(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_large_output_behind_a_wall_is_kept_whole(tmp_path: Path, ws: Workspace, means: Means) -> None:
     part = tmp_path / "part"
     outcome = called(
         Bash(walls=Walls(means=means)),
@@ -327,15 +315,15 @@ def test_a_large_output_behind_a_wall_is_kept_whole(tmp_path: Path, means: Means
 
 
 @each
-def test_a_server_that_is_to_stay_outlives_an_allowed_command(tmp_path: Path, means: Means) -> None:
-    ws = workspace(tmp_path)
+def test_a_server_that_is_to_stay_outlives_an_allowed_command(ws: Workspace, means: Means) -> None:
     text = allowed(ws, means, "setsid sleep 62.5 > log 2>&1 & echo $!")
     pid = int(text.split()[0])
     os.kill(pid, 9)  # raises when it is gone
 
 
-def test_a_wall_that_was_announced_and_cannot_be_built_lets_nothing_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ws = workspace(tmp_path)
+def test_a_wall_that_was_announced_and_cannot_be_built_lets_nothing_run(
+    tmp_path: Path, ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken = tmp_path / "bin"
     broken.mkdir()
     (broken / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
@@ -352,8 +340,7 @@ def test_a_wall_that_was_announced_and_cannot_be_built_lets_nothing_run(tmp_path
     assert "is gone" in gone
 
 
-def test_where_there_is_no_wall_a_sandbox_runs_nothing(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_where_there_is_no_wall_a_sandbox_runs_nothing(ws: Workspace) -> None:
     text = refused(Bash(walls=Walls(means=Means.NONE, sandbox=Sandbox())), here(ws), command="echo ran > ran")
     assert "neither bubblewrap (`bwrap`) nor Landlock works here" in text
     assert not (ws.root / "ran").exists()

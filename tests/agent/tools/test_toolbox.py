@@ -65,8 +65,7 @@ def test_every_kind_is_the_one_that_the_tables_know_by_name() -> None:
 @pytest.mark.parametrize(
     "arguments", ["nonsense", "[]", '{"no such":1}', '{"path":7,"pattern":7,"command":7,"name":7}', "[" * 50_000]
 )
-def test_malformed_arguments_give_a_result_and_need_nobody(tool: Tool, arguments: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_malformed_arguments_give_a_result_and_need_nobody(tool: Tool, arguments: str, ws: Workspace) -> None:
     assert tool.needs(arguments, ws) is None
     outcome = asyncio.run(tool.run(arguments, here(ws)))
     assert outcome.error

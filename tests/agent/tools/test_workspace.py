@@ -2,14 +2,12 @@ import os
 from pathlib import Path
 
 import pytest
-from calling import workspace
 
-from tenure.agent.workspace import sighted
+from tenure.agent.workspace import Workspace, sighted
 from tenure.errors import InputError
 
 
-def test_paths_are_read_from_the_root_and_without_dots(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_paths_are_read_from_the_root_and_without_dots(ws: Workspace) -> None:
     assert ws.path("a/../b") == ws.root / "b"
     assert ws.path("/etc/./hosts") == Path("/etc/hosts")
     assert ws.path("~/x") == ws.home / "x"
@@ -20,8 +18,7 @@ def test_paths_are_read_from_the_root_and_without_dots(tmp_path: Path) -> None:
             ws.path(text)
 
 
-def test_inside_is_judged_by_where_links_lead(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_inside_is_judged_by_where_links_lead(tmp_path: Path, ws: Workspace) -> None:
     (ws.root / "in").symlink_to("real")
     (ws.root / "out").symlink_to(tmp_path / "elsewhere")
     (ws.root / "up").symlink_to("..")
@@ -42,16 +39,14 @@ def test_inside_is_judged_by_where_links_lead(tmp_path: Path) -> None:
     ws.holds(ws.root / "a")  # a circle is no error
 
 
-def test_paths_are_shown_as_a_reader_needs_them(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_paths_are_shown_as_a_reader_needs_them(ws: Workspace) -> None:
     assert ws.shown(ws.root / "src" / "a.py") == "src/a.py"
     assert ws.shown(ws.root) == "."
     assert ws.shown(Path("/etc/hosts")) == "/etc/hosts"
     assert ws.shown(ws.root / os.fsdecode(b"caf\xe9")) == "caf\ufffd"
 
 
-def test_what_was_seen_is_known_by_its_content_through_links(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_was_seen_is_known_by_its_content_through_links(ws: Workspace) -> None:
     path = ws.root / "a"
     path.write_text("one")
     (ws.root / "link").symlink_to("a")

@@ -18,21 +18,18 @@ def needed(ws: Workspace, path: str, content: str = "x") -> Approval | None:
     return WRITE.needs(json.dumps({"path": path, "content": content}), ws)
 
 
-def test_a_new_file_is_written_with_its_folders(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_new_file_is_written_with_its_folders(ws: Workspace) -> None:
     assert told(WRITE, ws, path="a/b/c.txt", content="one\ntwo\n") == "Wrote a/b/c.txt: 2 lines, 8 bytes."
     assert (ws.root / "a/b/c.txt").read_text() == "one\ntwo\n"
     assert [path.name for path in (ws.root / "a/b").iterdir()] == ["c.txt"]  # nothing temporary stays
 
 
-def test_what_it_wrote_itself_it_may_overwrite(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_it_wrote_itself_it_may_overwrite(ws: Workspace) -> None:
     told(WRITE, ws, path="a.txt", content="one")
     assert told(WRITE, ws, path="./a.txt", content="") == "Overwrote a.txt: 0 lines, 0 bytes."
 
 
-def test_a_file_that_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_file_that_was_not_read_is_not_overwritten(ws: Workspace) -> None:
     (ws.root / "a.txt").write_text("theirs")
     assert "you have not read it in this session" in refused(WRITE, ws, path="a.txt", content="mine")
     assert (ws.root / "a.txt").read_text() == "theirs"
@@ -40,8 +37,7 @@ def test_a_file_that_was_not_read_is_not_overwritten(tmp_path: Path) -> None:
     told(WRITE, ws, path="a.txt", content="mine")
 
 
-def test_a_file_that_changed_since_it_was_read_is_not_overwritten(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_file_that_changed_since_it_was_read_is_not_overwritten(ws: Workspace) -> None:
     path = ws.root / "a.txt"
     path.write_text("seen!!")
     told(READ, ws, path="a.txt")
@@ -52,8 +48,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_overwritten(tmp_path: Path
     assert path.read_text() == "theirs"
 
 
-def test_a_file_that_was_only_touched_may_be_overwritten(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_file_that_was_only_touched_may_be_overwritten(ws: Workspace) -> None:
     path = ws.root / "a.txt"
     path.write_text("seen")
     told(READ, ws, path="a.txt")
@@ -61,8 +56,7 @@ def test_a_file_that_was_only_touched_may_be_overwritten(tmp_path: Path) -> None
     told(WRITE, ws, path="a.txt", content="mine")
 
 
-def test_mode_line_ends_and_encoding_of_a_file_stay(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_mode_line_ends_and_encoding_of_a_file_stay(ws: Workspace) -> None:
     path = ws.root / "run.sh"
     path.write_bytes("\ufeffé\r\nb\r\n".encode("utf-16-le"))
     path.chmod(0o750)
@@ -73,8 +67,7 @@ def test_mode_line_ends_and_encoding_of_a_file_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o750
 
 
-def test_what_an_encoding_cannot_hold_makes_the_file_utf8_and_that_is_said(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_an_encoding_cannot_hold_makes_the_file_utf8_and_that_is_said(ws: Workspace) -> None:
     path = ws.root / "a.txt"
     path.write_bytes(b"caf\xe9\n")
     told(READ, ws, path="a.txt")
@@ -82,8 +75,7 @@ def test_what_an_encoding_cannot_hold_makes_the_file_utf8_and_that_is_said(tmp_p
     assert path.read_bytes() == "€\n".encode()
 
 
-def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_link_stays_and_what_it_leads_to_is_written(ws: Workspace) -> None:
     (ws.root / "real").write_text("a")
     (ws.root / "link").symlink_to("real")
     told(READ, ws, path="link")
@@ -92,8 +84,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
     assert (ws.root / "real").read_text() == "b"
 
 
-def test_what_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_cannot_be_written_is_refused_in_words(ws: Workspace) -> None:
     (ws.root / "file").write_text("x")
     (ws.root / "folder").mkdir()
     assert "this is a folder" in refused(WRITE, ws, path="folder", content="x")
@@ -103,8 +94,7 @@ def test_what_cannot_be_written_is_refused_in_words(tmp_path: Path) -> None:
     assert not (ws.root / "y").exists()
 
 
-def test_a_write_asks_and_shows_what_would_change(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_write_asks_and_shows_what_would_change(ws: Workspace) -> None:
     (ws.root / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 12)))
     found = needed(ws, "a.txt", "".join(f"{n}\n" if n != 6 else "six\nsix\n" for n in range(1, 12)))
     assert found is not None
@@ -134,8 +124,9 @@ def test_a_huge_or_hostile_change_is_shown_in_part_and_harmless(tmp_path: Path) 
         ("sub/.git", "it belongs to git itself"),
     ],
 )
-def test_a_write_that_leaves_the_workspace_is_told_from_one_that_does_not(path: str, reason: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_a_write_that_leaves_the_workspace_is_told_from_one_that_does_not(
+    path: str, reason: str, tmp_path: Path, ws: Workspace
+) -> None:
     (ws.root / "out").symlink_to(tmp_path)
     found = needed(ws, path)
     assert found is not None
@@ -143,7 +134,6 @@ def test_a_write_that_leaves_the_workspace_is_told_from_one_that_does_not(path: 
     assert found.reason.startswith(reason)
 
 
-def test_agreement_is_asked_for_even_where_a_file_must_be_read_first(tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_agreement_is_asked_for_even_where_a_file_must_be_read_first(ws: Workspace) -> None:
     (ws.root / "a.txt").write_text("x")
     assert needed(ws, "a.txt") is not None  # a read beside it could make the write possible
