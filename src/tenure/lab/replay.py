@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Final, assert_never
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, convert, structs
 
 from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
@@ -207,11 +207,17 @@ class _Run:
 
     def header(self, sources: tuple[line_of.SourceFile, ...], *, model_known: bool) -> line_of.ReplayLine:
         """The first line."""
-        budget, prices = self.options.budget, self.prices
+        options, budget = self.options, self.options.budget
+        helpers = {
+            role: str(getattr(model, "name", "") or "a function")
+            for role, model in (("planner", options.planner), ("summariser", options.summariser))
+            if model is not None
+        }
+        life = {"cache_life": self._cache_life} if self._cache_life else {}
         return line_of.ReplayLine(
             sources=sources,
-            policy=self.options.policy.name if self.options.policy else "none",
-            settings=self._conduct() | self.options.settings | _settings(self.options.policy) | self._life(),
+            policy=options.policy.name if options.policy else "none",
+            settings={"faithful": options.faithful, **helpers} | options.settings | _settings(options.policy) | life,
             model=self.model,
             model_known=model_known,
             budget=line_of.BudgetLine(
@@ -219,15 +225,7 @@ class _Run:
             ),
             tokenizer="utf16/4" if self.options.like_pi else "o200k_base",
             framing={"entry": 0 if self.options.like_pi else FRAMING},
-            prices=line_of.PricesLine(
-                uncached=prices.uncached,
-                write=prices.write,
-                read=prices.read,
-                output=prices.output,
-                ttl_s=prices.ttl_s,
-                min_cache=prices.min_cache,
-                known=prices.known,
-            ),
+            prices=convert(self.prices, line_of.PricesLine, from_attributes=True),
             rules={"thinking": self.rules.thinking, "provider": self.rules.provider, "dialect": self.rules.dialect},
             head_tokens=self.head.tokens,
             head=self.head,
@@ -293,15 +291,6 @@ class _Run:
         for commit in placed.commits:
             self._count_left(commit, at_birth=True)
             yield self._committed(commit)
-
-    def _conduct(self) -> dict[str, str | int | float | bool | None]:
-        """Whether protection is waived, and who is asked, by name."""
-        asked = (("planner", self.options.planner), ("summariser", self.options.summariser))
-        names = {role: str(getattr(model, "name", "") or "a function") for role, model in asked if model is not None}
-        return {"faithful": self.options.faithful, **names}
-
-    def _life(self) -> dict[str, str | int | float | bool | None]:
-        return {"cache_life": self._cache_life} if self._cache_life else {}
 
     def _before_call(self, draft: Draft) -> Iterator[Line]:
         for helped in self._helping.due(extra=self.head.tokens, at=draft.at):
@@ -457,7 +446,11 @@ class _Run:
 
     def _call(self, answer: Draft) -> line_of.CallLine:
         session, head = self.session, self.head.tokens
-        output = answer.usage.output if answer.usage and answer.usage.output else sum(map(self._tokenizer, _texts(answer)))
+        output = (
+            answer.usage.output
+            if answer.usage and answer.usage.output
+            else sum(self._tokenizer(block.text) for block in answer.blocks)
+        )
         tokens = head + session.view.tokens
         shared = self._sent.unbroken
         usage = self._send(self._sent, tokens, output, answer)
@@ -479,7 +472,7 @@ class _Run:
             cache_read=usage.cache_read,
             output=usage.output,
             usd=self.prices.cost_usd(usage),
-            reported=_reported(answer.usage),
+            reported=convert(answer.usage, line_of.ReportedLine, from_attributes=True) if answer.usage else None,
         )
         self._calls += 1
         self._learn(answer)
@@ -661,33 +654,13 @@ def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | Non
 
 def _recoverable(readings: list[Reading], evicted: dict[int, str], length: int) -> float:
     """Share of the entries of which something left whose bytes, read again from the source, have the hash they had."""
-    if not evicted:
-        return 1.0
-    again = 0
-    for number, draft in enumerate(_drafts(readings)):
-        if number in evicted and number < length:
-            again += _payload_hash(draft) == evicted[number]
-    return again / len(evicted)
-
-
-def _drafts(readings: list[Reading]) -> Iterator[Draft]:
-    for reading in readings:
-        _, events = reading.source.events()
-        yield from (event for event in events if isinstance(event, Draft))
-
-
-def _payload_hash(draft: Draft) -> str:
-    return sha256(draft.payload or neutral_payload(draft.blocks)).hexdigest()
-
-
-def _texts(draft: Draft) -> Iterator[str]:
-    return (block.text for block in draft.blocks)
-
-
-def _reported(usage: Usage | None) -> line_of.ReportedLine | None:
-    if usage is None:
-        return None
-    return line_of.ReportedLine(cache_read=usage.cache_read, cache_write=usage.cache_write, uncached=usage.uncached)
+    drafts = (event for reading in readings for event in reading.source.events()[1] if isinstance(event, Draft))
+    again = (
+        sha256(draft.payload or neutral_payload(draft.blocks)).hexdigest() == evicted[number]
+        for number, draft in enumerate(drafts)
+        if number in evicted and number < length
+    )
+    return sum(again) / len(evicted) if evicted else 1.0
 
 
 def _share(part: int, whole: int) -> float:

@@ -53,7 +53,7 @@ class SweepRow(Struct, frozen=True, kw_only=True):
     parts: tuple[PartRow, ...]
 
 
-class Figure(Struct, frozen=True, kw_only=True):
+class Figure(Struct, frozen=True):
     """A number that a verdict rests on."""
 
     name: str
@@ -61,7 +61,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     unit: Unit
 
 
-class Tested(Struct, frozen=True, kw_only=True, tag="claim", tag_field="type"):
+class Tested(Struct, frozen=True, tag="claim", tag_field="type"):
     """A published claim, and what the rows say of it for one policy under one protocol."""
 
     claim: str  # its key
@@ -85,7 +85,7 @@ class Rows(Struct, frozen=True, kw_only=True):
 Finding = tuple[Verdict, str, tuple[Figure, ...]]
 
 
-class Claim(Struct, frozen=True, kw_only=True):
+class Claim(Struct, frozen=True):
     """A claim and how it is tested."""
 
     key: str
@@ -128,16 +128,8 @@ def tested(rows: Iterable[SweepRow]) -> Iterator[Tested]:
             for claim in CLAIMS:
                 if protocol in claim.protocols:
                     verdict, because, figures = claim.test(found)
-                    yield Tested(
-                        claim=claim.key,
-                        says=claim.says,
-                        origin=claim.origin,
-                        protocol=protocol,
-                        policy=name,
-                        verdict=verdict,
-                        because=because,
-                        figures=figures,
-                    )
+                    about = (claim.key, claim.says, claim.origin, protocol, name)
+                    yield Tested(*about, verdict, because, figures)
 
 
 def _cheaper_than(uncapped: int | None) -> Callable[[Rows], Finding]:
@@ -150,12 +142,12 @@ def _cheaper_than(uncapped: int | None) -> Callable[[Rows], Finding]:
         low, high = SAVED
         inside = sum(low <= share <= high for share in each)
         figures = (
-            Figure(name="saved in all", value=saved, unit="share"),
-            Figure(name="saved, had what was lost been fetched again", value=1 - _times_again(capped, free), unit="share"),
-            Figure(name="saved, least of a part", value=each[0] if each else 0.0, unit="share"),
-            Figure(name="saved, most of a part", value=each[-1] if each else 0.0, unit="share"),
-            Figure(name="parts that the ceiling touched", value=len(each), unit="count"),
-            Figure(name="of these saved 20 to 70 %", value=inside, unit="count"),
+            Figure("saved in all", saved, "share"),
+            Figure("saved, had what was lost been fetched again", 1 - _times_again(capped, free), "share"),
+            Figure("saved, least of a part", each[0] if each else 0.0, "share"),
+            Figure("saved, most of a part", each[-1] if each else 0.0, "share"),
+            Figure("parts that the ceiling touched", len(each), "count"),
+            Figure("of these saved 20 to 70 %", inside, "count"),
         )
         if saved <= 0:
             return "does not hold", "the capped sessions cost more", figures
@@ -178,10 +170,10 @@ def _three_times(rows: Rows) -> Finding:
     text = ", ".join(f"{ratio:.1f} times less than at {_k(ceiling)}" for ceiling, ratio in ratios.items())
     each = [then.usd / now.usd for now, then in _touched(low, higher[-1])]
     figures = (
-        *(Figure(name=f"cost at {_k(ceiling)} over cost at 50k", value=ratio, unit="times") for ceiling, ratio in ratios.items()),
-        Figure(name="the last, had what was lost been fetched again", value=_times_again(higher[-1], low), unit="times"),
-        Figure(name="the most of a part", value=max(each, default=1.0), unit="times"),
-        Figure(name="calls that miss something, at 50k over 120k", value=_over(low, high), unit="times"),
+        *(Figure(f"cost at {_k(ceiling)} over cost at 50k", ratio, "times") for ceiling, ratio in ratios.items()),
+        Figure("the last, had what was lost been fetched again", _times_again(higher[-1], low), "times"),
+        Figure("the most of a part", max(each, default=1.0), "times"),
+        Figure("calls that miss something, at 50k over 120k", _over(low, high), "times"),
     )
     if best >= NEAR_TIMES:
         return "holds", text, figures
@@ -195,14 +187,10 @@ def _jump(rows: Rows) -> Finding:
         return _missing(TAU, HIGH, ABOVE)
     before, after = _growth(below, middle), _growth(middle, above)
     widest = rows.policy.get(WINDOW)
-    beyond = (
-        (Figure(name="cost growth per growth of the ceiling, 160k to 267k", value=_growth(above, widest), unit="times"),)
-        if widest
-        else ()
-    )
+    beyond = (Figure("cost growth per growth of the ceiling, 160k to 267k", _growth(above, widest), "times"),) if widest else ()
     figures = (
-        Figure(name="cost growth per growth of the ceiling, 80k to 120k", value=before, unit="times"),
-        Figure(name="cost growth per growth of the ceiling, 120k to 160k", value=after, unit="times"),
+        Figure("cost growth per growth of the ceiling, 80k to 120k", before, "times"),
+        Figure("cost growth per growth of the ceiling, 120k to 160k", after, "times"),
         *beyond,
     )
     if after <= 0:
@@ -223,7 +211,7 @@ def _less_than_compaction(rows: Rows) -> Finding:
     saved = 1 - _times(capped, late)
     shown = {(row.ceiling, row.variant): row for row in others}
     figures = tuple(
-        Figure(name=f"cheaper than compaction at {_k(ceiling)} ({variant})", value=1 - _times(capped, row), unit="share")
+        Figure(f"cheaper than compaction at {_k(ceiling)} ({variant})", 1 - _times(capped, row), "share")
         for (ceiling, variant), row in shown.items()
     )
     if saved >= CHEAPER - ALIKE / 2:
@@ -239,8 +227,8 @@ def _as_isolated(rows: Rows) -> Finding:
         return "cannot be tested", "there is no row of isolated sessions", ()
     more = _times(capped, alone) - 1
     figures = (
-        Figure(name="one session at 80k over isolated sessions", value=1 + more, unit="times"),
-        Figure(name="isolated sessions", value=alone.usd, unit="usd"),
+        Figure("one session at 80k over isolated sessions", 1 + more, "times"),
+        Figure("isolated sessions", alone.usd, "usd"),
     )
     if abs(more) <= ALIKE:
         return "holds", f"{more:+.0%}", figures
@@ -251,46 +239,46 @@ def _as_isolated(rows: Rows) -> Finding:
 
 CLAIMS: Final = (
     Claim(
-        key="20-70 % cheaper than uncapped",
-        says="at a ceiling of 80k a session costs 20 to 70 % less than one that may fill the model's window",
-        origin="CWL paper, sections 5 and 6.3",
-        protocols=PROTOCOLS,
-        test=_cheaper_than(WINDOW),
+        "20-70 % cheaper than uncapped",
+        "at a ceiling of 80k a session costs 20 to 70 % less than one that may fill the model's window",
+        "CWL paper, sections 5 and 6.3",
+        PROTOCOLS,
+        _cheaper_than(WINDOW),
     ),
     Claim(
-        key="20-70 % cheaper than no limit at all",
-        says="the same against a session that no window ends",
-        origin="CWL paper, sections 5 and 6.3",
-        protocols=PROTOCOLS,
-        test=_cheaper_than(None),
+        "20-70 % cheaper than no limit at all",
+        "the same against a session that no window ends",
+        "CWL paper, sections 5 and 6.3",
+        PROTOCOLS,
+        _cheaper_than(None),
     ),
     Claim(
-        key="3 times cheaper at 50k",
-        says="around 50k a session costs up to 3 times less than at 120k and above",
-        origin="CWL paper, section 6.4",
-        protocols=PROTOCOLS,
-        test=_three_times,
+        "3 times cheaper at 50k",
+        "around 50k a session costs up to 3 times less than at 120k and above",
+        "CWL paper, section 6.4",
+        PROTOCOLS,
+        _three_times,
     ),
     Claim(
-        key="a jump above 120k",
-        says="above 120k the cost increases sharply",
-        origin="CWL paper, section 6.4",
-        protocols=PROTOCOLS,
-        test=_jump,
+        "a jump above 120k",
+        "above 120k the cost increases sharply",
+        "CWL paper, section 6.4",
+        PROTOCOLS,
+        _jump,
     ),
     Claim(
-        key="23 % cheaper than compaction",
-        says="over dependent tasks eviction at 80k costs 23 % less than the harness's own compaction",
-        origin="CWL paper, section 6.5",
-        protocols=("accumulating",),
-        test=_less_than_compaction,
+        "23 % cheaper than compaction",
+        "over dependent tasks eviction at 80k costs 23 % less than the harness's own compaction",
+        "CWL paper, section 6.5",
+        ("accumulating",),
+        _less_than_compaction,
     ),
     Claim(
-        key="as cheap as isolated sessions",
-        says="one session of all tasks at 80k costs about what the tasks cost alone",
-        origin="CWL paper, section 6.3; the post, Capping active token count",
-        protocols=("accumulating",),
-        test=_as_isolated,
+        "as cheap as isolated sessions",
+        "one session of all tasks at 80k costs about what the tasks cost alone",
+        "CWL paper, section 6.3; the post, Capping active token count",
+        ("accumulating",),
+        _as_isolated,
     ),
 )
 

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
+from tenure.engine.meter.cache import Call, Charge, PrefixCache, seconds_of
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.planners.handoff import request as handoff
@@ -95,83 +95,56 @@ def charged(lines: Iterable[Line]) -> Iterator[Line]:
 
     It reads from the cache what the request before it left there, and keeps the head warm for the next.
     """
-    charging = _Charging()
+    cache = PrefixCache(prices=Prices(uncached=0.0, write=0.0, read=0.0, output=0.0))
+    head = sent = 0  # o200k tokens
+    usd = helpers_usd = 0.0
+    waiting: list[Line] = []  # since a compaction, until the time of the next call is known
+
+    def send(call: CallLine, prompt: int, shared: int, output: int) -> Charge:
+        nonlocal cache
+        request = Call(
+            prompt_tokens=round(prompt * call.ratio),
+            shared_prefix_tokens=round(shared * call.ratio),
+            output=output,
+            at=seconds_of(call.at),
+        )
+        charge, cache = cache.send(request)
+        return charge
+
     for line in lines:
-        yield from charging.take(line)
-
-
-class _Charging:
-    """The calls billed anew, those for summaries among them. Mutable."""
-
-    def __init__(self) -> None:
-        self._cache = PrefixCache(prices=Prices(uncached=0.0, write=0.0, read=0.0, output=0.0))
-        self._head = self._sent = 0  # o200k tokens
-        self._usd = self._helpers_usd = 0.0
-        self._waiting: list[Line] = []  # since a compaction, until the time of the next call is known
-
-    def take(self, line: Line) -> Iterator[Line]:
-        """The next line; those of a compaction come with the call after it."""
         match line:
             case ReplayLine():
-                self._head = line.head_tokens
-                listed = line.prices
-                self._cache = PrefixCache(
-                    prices=Prices(
-                        uncached=listed.uncached,
-                        write=listed.write,
-                        read=listed.read,
-                        output=listed.output,
-                        ttl_s=listed.ttl_s,
-                        min_cache=listed.min_cache,
-                    )
-                )
+                head = line.head_tokens
+                cache = PrefixCache(prices=convert(line.prices, Prices, from_attributes=True))
                 yield line
             case CallLine():
-                yield from self._told(line)
-                yield self._called(line)
+                price = 0.0
+                for commit in waiting:
+                    if isinstance(commit, CommitLine) and (summary := _inserted(commit)):
+                        prompt = head + commit.tokens_before + ASKED_TOKENS
+                        price += send(line, prompt, sent, round(summary * line.ratio)).usd
+                helpers_usd += price
+                for each in waiting:
+                    yield replace(each, asked=True, usd=price) if isinstance(each, PlanLine) else each
+                waiting.clear()
+                charge = send(line, line.view_tokens, line.shared_prefix_tokens, line.output)
+                sent = line.view_tokens
+                usd += charge.usd
+                used = charge.usage
+                yield replace(
+                    line, uncached=used.uncached, cache_write=used.cache_write, cache_read=used.cache_read, usd=charge.usd
+                )
             case SummaryLine():
-                yield from self._waiting
-                yield replace(line, usd=self._usd, helpers_usd=self._helpers_usd)
-            case _ if self._waiting or isinstance(line, PlanLine):
-                self._waiting.append(line)
+                yield from waiting
+                yield replace(line, usd=usd, helpers_usd=helpers_usd)
+            case _ if waiting or isinstance(line, PlanLine):
+                waiting.append(line)
             case _:
                 yield line
 
-    def _told(self, call: CallLine) -> Iterator[Line]:
-        """The lines of a compaction, its plan with what the summary cost."""
-        price = sum(self._asked(line, call) for line in self._waiting if isinstance(line, CommitLine))
-        self._helpers_usd += price
-        for line in self._waiting:
-            yield replace(line, asked=True, usd=price) if isinstance(line, PlanLine) else line
-        self._waiting.clear()
 
-    def _asked(self, commit: CommitLine, call: CallLine) -> float:
-        summary = sum(edit.tokens for edit in commit.edits if isinstance(edit, Insert))
-        if not summary:
-            return 0.0
-        charge, self._cache = self._cache.send(
-            Call(
-                prompt_tokens=round((self._head + commit.tokens_before + ASKED_TOKENS) * call.ratio),
-                shared_prefix_tokens=round(self._sent * call.ratio),
-                output=round(summary * call.ratio),
-                at=seconds_of(call.at),
-            )
-        )
-        return charge.usd
-
-    def _called(self, call: CallLine) -> CallLine:
-        charge, self._cache = self._cache.send(
-            Call(
-                prompt_tokens=round(call.view_tokens * call.ratio),
-                shared_prefix_tokens=round(call.shared_prefix_tokens * call.ratio),
-                output=call.output,
-                at=seconds_of(call.at),
-            )
-        )
-        self._sent = call.view_tokens
-        self._usd += charge.usd
-        used = charge.usage
-        return replace(call, uncached=used.uncached, cache_write=used.cache_write, cache_read=used.cache_read, usd=charge.usd)
+def _inserted(commit: CommitLine) -> int:
+    return sum(edit.tokens for edit in commit.edits if isinstance(edit, Insert))
 
 
 def _cut(situation: Situation, keep: int) -> int:

@@ -11,16 +11,14 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
-from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.lab.events import AgeBand, BlockLine, Curves, EntryLine, KindRow, Reach
 from tenure.lab.harm.passage import Passage, of_line
 from tenure.lab.harm.use import StepUse
 from tenure.lab.harm.watch import uses_of
-from tenure.lab.protocols.runs import UNBOUNDED, without_head
+from tenure.lab.protocols.runs import unbounded, without_head
 from tenure.lab.protocols.workload import use_of
-from tenure.lab.replay import Options, Source
-from tenure.lab.replay import replay as replayed
+from tenure.lab.replay import Source
 
 KEPT: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 80_000, 120_000, 160_000, 240_000)
 TOKEN_BANDS: Final = (0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
@@ -30,8 +28,8 @@ STEP_BANDS: Final = (1, 2, 4, 8, 16, 32, 64, 128)  # replies of the model since
 def curves(source: Source, tokenizer: Tokenizer) -> Curves:
     """The curves of one session. One pass over it and one over its needs. Raises InputError when it cannot be read."""
     session = _Session()
-    lines = replayed([without_head(source)], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer)
-    found = uses_of(of_line(line) for line in session.watched(line for line in lines if isinstance(line, EntryLine)))
+    entries = (line for line in unbounded(without_head(source), tokenizer) if isinstance(line, EntryLine))
+    found = uses_of(of_line(line) for line in session.watched(entries))
     return session.curves([use for use in found.found if use.part != "thinking"])
 
 

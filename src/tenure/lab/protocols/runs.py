@@ -142,6 +142,11 @@ def options(policy: Policy | None, budget: Budget, conditions: Conditions = USUA
     )
 
 
+def unbounded(source: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+    """The lines of a session from which nothing leaves, in o200k tokens."""
+    return replay([source], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer)
+
+
 def budget_of(ceiling: int | None, *, floor: int | None = None) -> Budget:
     """A ceiling that is kept at once, down to `floor` (None: the usual share of it), and no other limit; None: no limit at all."""
     return Budget(ceiling=ceiling, floor=floor, window=UNBOUNDED)

@@ -13,15 +13,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.objects import tool_key, tool_name
 from tenure.engine.record.tools import ACTS, Act
 from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
-from tenure.lab.protocols.runs import UNBOUNDED
-from tenure.lab.replay import Options, Source
-from tenure.lab.replay import replay as replayed
+from tenure.lab.protocols.runs import unbounded
+from tenure.lab.replay import Source
 
 HARD_SHARE: Final = 0.1  # of a corpus, as 33 of 332 sessions in the Self-GC paper (table 1)
 LEAST_HARD: Final = 10  # sessions
@@ -66,7 +64,7 @@ _LOOKED_AT: Final = 20_000  # characters of a text that are searched for these
 _ADDRESS_WITHIN: Final = 2_000  # characters of what came back, in which a web address says that it came from the web
 
 
-class WorkloadRule(Struct, frozen=True, kw_only=True):
+class WorkloadRule(Struct, frozen=True):
     """A rule of the table: the class, and what must be so."""
 
     workload: Workload
@@ -92,44 +90,28 @@ class Counted(Struct, frozen=True, kw_only=True):
 
 # The first that holds decides; the last holds always.
 RULES: Final = (
+    WorkloadRule(Workload.TALK, "fewer than 4 tool uses", lambda seen: seen.count(*Use) < 4),
+    WorkloadRule(Workload.WEB, "a quarter of the uses are of the web or a browser", lambda seen: seen.share(Use.WEB) >= 0.25),
     WorkloadRule(
-        workload=Workload.TALK,
-        says="fewer than 4 tool uses",
-        holds=lambda counted: counted.count(*Use) < 4,
+        Workload.DIALOGUE,
+        "half of the uses are of tools of a domain, and a person spoke 3 times or more",
+        lambda seen: seen.share(Use.OTHER) >= 0.5 and seen.human_turns >= 3,
     ),
     WorkloadRule(
-        workload=Workload.WEB,
-        says="a quarter of the uses are of the web or a browser",
-        holds=lambda counted: counted.share(Use.WEB) >= 0.25,
+        Workload.CODING,
+        "3 uses or more, and a tenth, change files",
+        lambda seen: seen.count(Use.EDIT, Use.WRITE) >= 3 and seen.share(Use.EDIT, Use.WRITE) >= 0.1,
     ),
-    WorkloadRule(
-        workload=Workload.DIALOGUE,
-        says="half of the uses are of tools of a domain, and a person spoke 3 times or more",
-        holds=lambda counted: counted.share(Use.OTHER) >= 0.5 and counted.human_turns >= 3,
-    ),
-    WorkloadRule(
-        workload=Workload.CODING,
-        says="3 uses or more, and a tenth, change files",
-        holds=lambda counted: counted.count(Use.EDIT, Use.WRITE) >= 3 and counted.share(Use.EDIT, Use.WRITE) >= 0.1,
-    ),
-    WorkloadRule(
-        workload=Workload.COMMANDS,
-        says="half of the uses are commands",
-        holds=lambda counted: counted.share(Use.COMMAND) >= 0.5,
-    ),
-    WorkloadRule(
-        workload=Workload.READING,
-        says="half of the uses read or search",
-        holds=lambda counted: counted.share(Use.READ, Use.SEARCH) >= 0.5,
-    ),
-    WorkloadRule(workload=Workload.MIXED, says="none of the others", holds=lambda _counted: True),
+    WorkloadRule(Workload.COMMANDS, "half of the uses are commands", lambda seen: seen.share(Use.COMMAND) >= 0.5),
+    WorkloadRule(Workload.READING, "half of the uses read or search", lambda seen: seen.share(Use.READ, Use.SEARCH) >= 0.5),
+    WorkloadRule(Workload.MIXED, "none of the others", lambda _: True),
 )
 
 
 def profile(source: Source, tokenizer: Tokenizer) -> Profile:
     """A session counted and classed; `is_hard` is for `hard_set` to say. One pass. Raises InputError when it cannot be read."""
     counting = _Counting()
-    for line in replayed([source], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer):
+    for line in unbounded(source, tokenizer):
         counting.take(line)
     return counting.profile(source.path)
 
