@@ -26,8 +26,8 @@ from tenure.lab.bench.measures import (
     Repetition,
     WrongType,
 )
-from tenure.lab.bench.outcome import Outcome
-from tenure.lab.bench.report import Run, report
+from tenure.lab.bench.outcome import TaskOutcome
+from tenure.lab.bench.report import BenchRun, report
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 
@@ -53,7 +53,7 @@ SESSION = Measures(
 NOTHING = replace(SESSION, overhead=Overhead(), typing=EpisodeTypes(), dependencies=Dependencies(), recalls=0)
 
 
-def task(name: str, condition: str, **more: object) -> Outcome:
+def task(name: str, condition: str, **more: object) -> TaskOutcome:
     usual = {
         "calls": 20,
         "usage": Usage(uncached=9_000, cache_read=91_000, output=2_000),
@@ -62,11 +62,11 @@ def task(name: str, condition: str, **more: object) -> Outcome:
         "solved": True,
     }
     fields = {"task": name, "condition": condition, "model": "m", "session": "s", "reason": "done"} | usual | more
-    return Outcome(**fields)  # type: ignore[arg-type]
+    return TaskOutcome(**fields)  # type: ignore[arg-type]
 
 
 RUNS = [
-    Run(
+    BenchRun(
         benchmark="kernel",
         condition=condition,
         name=str(n),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from tenure.errors import InputError, StoreError
-from tenure.lab.spread import Engine, Failed, Keep, engine_named, spread
-from tenure.lab.spread.engines import Answer, J, Processes, Task, died, one_process
+from tenure.lab.spread import Engine, FailedJob, ResultFolder, engine_named, spread
+from tenure.lab.spread.engines import Answer, J, Processes, Work, died, one_process
 from tenure.lab.spread.keep import code_of, reached
 
 
@@ -78,7 +78,7 @@ JOBS = (
 )
 
 
-def bytes_of(results: Iterator[Summed | Failed]) -> list[bytes]:
+def bytes_of(results: Iterator[Summed | FailedJob]) -> list[bytes]:
     return [msgspec.msgpack.encode(each) for each in results]
 
 
@@ -89,12 +89,12 @@ def done_by(engine: Engine) -> list[bytes]:
 def test_results_stand_in_the_order_of_their_jobs_and_failures_in_theirs() -> None:
     slow, refused, thirds, broken, other, half, last = spread(work, JOBS, Summed)
     assert slow == Summed(name="slow", total=0.1 + 0.2, raw=bytes(range(256)))
-    assert refused == Failed(name="refused", kind="InputError", reason="refused: nothing to add")
+    assert refused == FailedJob(name="refused", kind="InputError", reason="refused: nothing to add")
     assert isinstance(thirds, Summed)
     assert thirds.total == float("inf")
-    assert broken == Failed(name="broken", kind="ZeroDivisionError", reason="of all things")
-    assert other == Failed(name="else", kind="OtherResult", reason="gave no Summed")
-    assert isinstance(half, Failed)
+    assert broken == FailedJob(name="broken", kind="ZeroDivisionError", reason="of all things")
+    assert other == FailedJob(name="else", kind="OtherResult", reason="gave no Summed")
+    assert isinstance(half, FailedJob)
     assert (half.name, half.kind) == ("half a character", "UnicodeEncodeError")
     assert isinstance(last, Summed)
 
@@ -107,7 +107,7 @@ def test_a_worker_that_dies_costs_its_own_job_and_no_other() -> None:
     jobs = [Sum("a", (1,)), Sum("killer", then="die"), *(Sum(f"b{n}", (n,)) for n in range(4)), Sum("second", then="die")]
     found = list(spread(work, jobs, Summed, engine=Processes(2)))
     assert [each.name for each in found] == [job.name for job in jobs]
-    assert [each for each in found if isinstance(each, Failed)] == [died(jobs[1]), died(jobs[-1])]
+    assert [each for each in found if isinstance(each, FailedJob)] == [died(jobs[1]), died(jobs[-1])]
     assert [each.total for each in found if isinstance(each, Summed)] == [1, 0, 1, 2, 3]
 
 
@@ -151,7 +151,7 @@ def counted(folder: Path, names: str = "abcdef") -> tuple[Path, list[Sum]]:
 
 def test_interrupted_work_goes_on_where_it_stopped(tmp_path: Path) -> None:
     log, jobs = counted(tmp_path)
-    keep = Keep(tmp_path / "kept")
+    keep = ResultFolder(tmp_path / "kept")
     begun = spread(work, jobs, Summed, keep=keep)
     first = [next(begun), next(begun)]
     begun.close()
@@ -167,9 +167,9 @@ def other_keepless(job: Sum) -> Summed:
 
 def test_work_that_is_not_to_be_taken_up_again_is_done_anew_and_kept_anew(tmp_path: Path) -> None:
     log, jobs = counted(tmp_path, "ab")
-    keep = Keep(tmp_path / "kept")
+    keep = ResultFolder(tmp_path / "kept")
     for reads in (True, False, True):
-        list(spread(work, jobs, Summed, keep=Keep(keep.folder, reads=reads)))
+        list(spread(work, jobs, Summed, keep=ResultFolder(keep.folder, reads=reads)))
     assert log.read_text().split() == list("abab")
 
 
@@ -177,7 +177,7 @@ def test_work_that_is_not_to_be_taken_up_again_is_done_anew_and_kept_anew(tmp_pa
 def test_a_kept_result_that_was_damaged_is_not_believed(
     tmp_path_factory: pytest.TempPathFactory, place: int, flip: int, cut: bool
 ) -> None:
-    keep = Keep(tmp_path_factory.mktemp("kept"))
+    keep = ResultFolder(tmp_path_factory.mktemp("kept"))
     keep.put("a" * 64, bytes(range(80)))
     (path,) = (path for path in keep.folder.rglob("*") if path.is_file())
     whole = path.read_bytes()
@@ -189,7 +189,7 @@ def test_a_kept_result_that_was_damaged_is_not_believed(
 
 
 def test_what_was_kept_under_another_key_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    keep = Keep(tmp_path)
+    keep = ResultFolder(tmp_path)
     keep.put("a" * 64, b"of a")
     (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
     path.with_name("a" * 61 + "b").write_bytes(path.read_bytes())
@@ -198,7 +198,7 @@ def test_what_was_kept_under_another_key_is_not_taken_for_this_one(tmp_path: Pat
 
 def test_kept_results_that_no_longer_read_are_made_again(tmp_path: Path) -> None:
     log, jobs = counted(tmp_path, "a")
-    keep = Keep(tmp_path / "kept")
+    keep = ResultFolder(tmp_path / "kept")
     list(spread(work, jobs, Summed, keep=keep))
     (path,) = (path for path in keep.folder.rglob("*") if path.is_file())
     keep.put(path.parent.name + path.name, msgspec.msgpack.encode({"name": 7}))
@@ -208,9 +208,9 @@ def test_kept_results_that_no_longer_read_are_made_again(tmp_path: Path) -> None
 
 
 def test_what_a_result_depends_on_decides_whether_it_serves_again(tmp_path: Path) -> None:
-    keep = Keep(tmp_path)
+    keep = ResultFolder(tmp_path)
 
-    def total(job: Sum) -> list[Summed | Failed]:
+    def total(job: Sum) -> list[Summed | FailedJob]:
         return list(spread(work, [job], Summed, keep=keep))
 
     assert total(Sum("a", (1,))) != total(Sum("a", (2,)))
@@ -223,20 +223,20 @@ def test_what_failed_is_tried_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     jobs = [Sum("a", then="refuse", log=str(log))]
     for _ in range(2):
-        (found,) = spread(work, jobs, Summed, keep=Keep(tmp_path / "kept"))
-        assert isinstance(found, Failed)
+        (found,) = spread(work, jobs, Summed, keep=ResultFolder(tmp_path / "kept"))
+        assert isinstance(found, FailedJob)
     assert log.read_text().split() == ["a", "a"]
 
 
 def test_a_keep_that_cannot_be_written_is_said_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot keep a result there"):
-        Keep(tmp_path / "file" / "kept").put("a" * 64, b"")
+        ResultFolder(tmp_path / "file" / "kept").put("a" * 64, b"")
 
 
 def test_whoever_waits_hears_of_every_job_that_is_settled(tmp_path: Path) -> None:
     _, jobs = counted(tmp_path, "abc")
-    keep = Keep(tmp_path / "kept")
+    keep = ResultFolder(tmp_path / "kept")
     list(spread(work, jobs[:1], Summed, keep=keep))
     heard: list[tuple[int, int]] = []
     list(spread(work, jobs, Summed, keep=keep, progress=lambda done, of: heard.append((done, of))))
@@ -245,7 +245,7 @@ def test_whoever_waits_hears_of_every_job_that_is_settled(tmp_path: Path) -> Non
 
 @given(st.permutations(range(7)), st.data())
 def test_the_order_in_which_jobs_end_is_of_no_account(order: list[int], data: st.DataObject) -> None:
-    def engine(task: Task[J], jobs: "list[J]", /) -> Iterator[tuple[int, Answer]]:
+    def engine(task: Work[J], jobs: "list[J]", /) -> Iterator[tuple[int, Answer]]:
         for place in order:
             yield place, task(jobs[place])
 
@@ -254,8 +254,8 @@ def test_the_order_in_which_jobs_end_is_of_no_account(order: list[int], data: st
 
 
 def test_a_worker_with_other_code_says_so_and_gives_no_figure() -> None:
-    answer = Task[Sum](work, "another hash")(Sum("a", (1,)))
-    assert isinstance(answer, Failed)
+    answer = Work[Sum](work, "another hash")(Sum("a", (1,)))
+    assert isinstance(answer, FailedJob)
     assert (answer.name, answer.kind) == ("a", "OtherCode")
 
 

@@ -7,7 +7,7 @@ import pytest
 from damages import filled
 from homes import World
 
-from tenure.lab.bench.outcome import FILE, Outcome, write_outcome
+from tenure.lab.bench.outcome import FILE, TaskOutcome, write_outcome
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,6 @@ def world(whole: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> Wor
     script = {"model": "claude-opus-4-5", "dialect": "anthropic", "replies": [{"text": "Done."}] * 40}
     made.script.write_text(json.dumps(script), encoding="utf-8")
     made.restored()
-    outcome = Outcome(task="t", condition="cwl", model="claude-opus-4-5", session=conversation, store=str(made.store), last=25)
+    outcome = TaskOutcome(task="t", condition="cwl", model="claude-opus-4-5", session=conversation, store=str(made.store), last=25)
     write_outcome(outcome, made.run / "t" / FILE)
     return made

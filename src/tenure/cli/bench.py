@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tenure.agent.session import Agent
-    from tenure.lab.bench.outcome import Outcome
-    from tenure.lab.bench.play import Setup, Task
+    from tenure.lab.bench.outcome import TaskOutcome
+    from tenure.lab.bench.play import BenchTask, PlaySetup
 
 T = TypeVar("T")
 LARGEST_TASK: Final = 16 * 2**20  # bytes of its words
@@ -62,11 +62,11 @@ class PlayOptions:
     fields: Fields = ""
     sandbox: Sandbox = False
 
-    def setup(self, model: str) -> "Setup":
+    def setup(self, model: str) -> "PlaySetup":
         """How the agent is set up for it. Raises InputError for settings that cannot be."""
-        from tenure.lab.bench.play import Setup, condition_named
+        from tenure.lab.bench.play import PlaySetup, condition_named
 
-        return Setup(
+        return PlaySetup(
             model=model,
             condition=condition_named(self.condition),
             ceiling=parse_tokens("--ceiling", self.ceiling, of=None),
@@ -102,8 +102,7 @@ def sequences(
     The agent runs alone and every call of it is approved: with a real model use --sandbox, or a machine that may be lost.
     """
     from tenure.cli.bench_screen import line_of_run, line_of_task
-    from tenure.lab.bench.sequence import sequence_named, sequence_names
-    from tenure.lab.bench.sequence_run import run
+    from tenure.lab.bench.sequence import run, sequence_named, sequence_names
 
     chosen = [sequence_named(name) for name in names or sequence_names()]
     if out.exists() and any(out.iterdir()):
@@ -181,13 +180,13 @@ def task(
 
     Exit codes: 0 the agent came to an end, 1 the model or the provider failed, 2 bad input, 130 stopped from outside.
     """
-    from tenure.lab.bench.play import Task
+    from tenure.lab.bench.play import BenchTask
 
     setup = options.setup(model)
     text = read_file(words, LARGEST_TASK).decode("utf-8", "replace").replace("\0", "\ufffd")
     if not text.strip():
         raise InputError(str(words), "nothing to do", "a task in words")
-    given = Task(name=name, words=text, folder=(cwd or Path.cwd()).resolve())
+    given = BenchTask(name=name, words=text, folder=(cwd or Path.cwd()).resolve())
     outcome = asyncio.run(_play(given, folder, session, setup))
     raise typer.Exit({"failed": FAILED, "cancelled": 130}.get(outcome.reason, 0))
 
@@ -228,7 +227,7 @@ def swe_bench(
     sys.stdout.write(visible(f"{out / PREDICTIONS}\n"))
 
 
-async def _play(task: "Task", folder: Path, session: str, setup: "Setup") -> "Outcome":
+async def _play(task: "BenchTask", folder: Path, session: str, setup: "PlaySetup") -> "TaskOutcome":
     """One task, its events printed on standard error, its outcome written as it goes."""
     from tenure.agent.settings import World
     from tenure.cli.run_screen import Teller

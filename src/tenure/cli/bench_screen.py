@@ -10,10 +10,9 @@ from tenure.cli import words
 
 if TYPE_CHECKING:
     from tenure.lab.bench.measures import Measures
-    from tenure.lab.bench.outcome import Outcome
-    from tenure.lab.bench.report import Rate, Report, Row, Spread
-    from tenure.lab.bench.sequence import Step
-    from tenure.lab.bench.sequence_run import Checked
+    from tenure.lab.bench.outcome import TaskOutcome
+    from tenure.lab.bench.report import BenchReport, BenchRow, Rate, Spread
+    from tenure.lab.bench.sequence import CheckResult, SequenceStep
 
 NONE: Final = "–"
 NOTE_CHARS: Final = 400
@@ -25,20 +24,20 @@ def line_of_run(sequence: str, condition: str, run: int, runs: int) -> str:
     return f"{sequence}, {condition}" + (f", run {run} of {runs}" if runs > 1 else "")
 
 
-def line_of_task(step: "Step", outcome: "Outcome", checked: "Checked") -> str:
+def line_of_task(step: "SequenceStep", outcome: "TaskOutcome", checked: "CheckResult") -> str:
     """A task that is done, and checked."""
     why = "" if checked.solved else f": {words.first_line(checked.said, 100)}"
     ended = "" if outcome.reason == "done" else f", {outcome.reason}"
     return f"  {'✓' if checked.solved else '✗'} {step.name}: {_figures(outcome)}{ended}{why}"
 
 
-def line_of_instance(name: str, outcome: "Outcome", patch: str) -> str:
+def line_of_instance(name: str, outcome: "TaskOutcome", patch: str) -> str:
     """An instance of SWE-bench that was played."""
     lines = sum(line[:1] in "+-" and line[:3] not in ("+++", "---") for line in patch.splitlines() if line)
     return f"{words.first_line(name, 80)}: {outcome.reason}, {_figures(outcome)}, {lines} changed lines"
 
 
-def _figures(outcome: "Outcome") -> str:
+def _figures(outcome: "TaskOutcome") -> str:
     """What a task took."""
     left = f", {words.several(outcome.commits, 'commit')}" if outcome.commits else ""
     left += f", {outcome.summaries} {'summary' if outcome.summaries == 1 else 'summaries'}" if outcome.summaries else ""
@@ -47,7 +46,7 @@ def _figures(outcome: "Outcome") -> str:
     return f"{outcome.calls} calls, {words.short(tokens)} tokens{paid}{left}"
 
 
-def tables(report: "Report", console: Console) -> None:
+def tables(report: "BenchReport", console: Console) -> None:
     """A table for each benchmark, a column for each condition."""
     for benchmark in dict.fromkeys(row.benchmark for row in report.rows):
         rows = [row for row in report.rows if row.benchmark == benchmark]
@@ -103,7 +102,7 @@ def _mean(spread: "Spread | None", text: Callable[[float], str]) -> str:
     return text(spread.mean) + (f" ± {text(spread.sd)}" if spread.sd is not None else "")
 
 
-def _paid(row: "Row") -> str:
+def _paid(row: "BenchRow") -> str:
     """Money, as far as the prices of its calls are known."""
     if row.usd is None or (row.unpriced and not row.usd.mean):
         return NONE
@@ -129,7 +128,7 @@ def _share(value: float | None) -> str:
     return NONE if value is None else words.percent(value)
 
 
-_ROWS: "Final[tuple[tuple[str, Callable[[Row], str]], ...]]" = (
+_ROWS: "Final[tuple[tuple[str, Callable[[BenchRow], str]], ...]]" = (
     ("runs", lambda row: str(row.runs)),
     ("solved tasks", lambda row: _rate(row.solved)),
     ("calls of the model", lambda row: _mean(row.calls, _number)),

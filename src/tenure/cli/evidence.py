@@ -34,7 +34,9 @@ def evidence(
         list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this section; may be repeated: {', '.join(SECTIONS)}.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Use the finished work of an interrupted run.")] = False,
-    keep: Annotated[str, typer.Option(metavar="FOLDER", help="Keep finished work here. Default: your cache folder.")] = "",
+    keep: Annotated[
+        str, typer.Option(metavar="FOLDER", help="ResultFolder finished work here. Default: your cache folder.")
+    ] = "",
     quiet: Quiet = False,
 ) -> None:
     """Compare all policies on a folder of recorded sessions, and write pages with the results.
@@ -47,7 +49,7 @@ def evidence(
     from tenure.lab.evidence import pages
     from tenure.lab.evidence.corpus import corpus_of
     from tenure.lab.evidence.measure import EVERYTHING, gathered, labels_of
-    from tenure.lab.spread import Keep, engine_named
+    from tenure.lab.spread import ResultFolder, engine_named
 
     runner = engine_named(engine, workers)
     names = [name for name in SECTIONS if name in (only or SECTIONS)]
@@ -57,7 +59,7 @@ def evidence(
     read_by_hand = out / LABELS
     labels = labels_of(read_by_hand.read_bytes(), str(read_by_hand)) if read_by_hand.is_file() else ()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "tenure" / "evidence"
-    kept = Keep(Path(keep) if keep else cache, reads=resume)
+    kept = ResultFolder(Path(keep) if keep else cache, reads=resume)
     try:
         with ProgressLine(console) as line:
             found = gathered(

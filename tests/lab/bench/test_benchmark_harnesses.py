@@ -20,6 +20,7 @@ from tenure.errors import InputError
 from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.harnesses import logs
 from tenure.lab.bench.harnesses.command import FOLDER, WORDS, Playing, command, requirement, spec_of, stop
+from tenure.lab.bench.harnesses.logs import trajectory
 from tenure.lab.bench.harnesses.swe_bench import (
     Instance,
     Prediction,
@@ -29,9 +30,8 @@ from tenure.lab.bench.harnesses.swe_bench import (
     resolved_in,
     snapshot,
 )
-from tenure.lab.bench.harnesses.trajectory import trajectory
 from tenure.lab.bench.outcome import FILE, STORE, read_outcome
-from tenure.lab.bench.play import Setup, condition_named
+from tenure.lab.bench.play import PlaySetup, condition_named
 from tenure.logs.detect import read
 from tenure.logs.places.files import open_session
 from tenure.testing.builders import by_words, call, human, placed, reply, result, system, thinking
@@ -282,7 +282,7 @@ MENDS = {
 
 
 def predict(tmp_path: Path, repositories: Path, *replies: dict[str, Any], together: bool = False, names: tuple[str, ...] = ("acme__tool-1",)) -> tuple[Prediction, ...]:  # fmt: skip
-    setup = Setup(model=script(tmp_path / "s.json", *replies), condition=condition_named("cwl"), ceiling=20_000)
+    setup = PlaySetup(model=script(tmp_path / "s.json", *replies), condition=condition_named("cwl"), ceiling=20_000)
     wanted = [instance(repositories, name) for name in names]
     out = tmp_path / "out"
     out.mkdir(exist_ok=True)

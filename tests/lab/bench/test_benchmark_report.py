@@ -8,14 +8,14 @@ import pytest
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.lab.bench.gathered import gathered
-from tenure.lab.bench.outcome import FILE, Outcome, read_outcome, write_outcome
-from tenure.lab.bench.report import Run, rate, report, spread
+from tenure.lab.bench.outcome import FILE, TaskOutcome, read_outcome, write_outcome
+from tenure.lab.bench.report import BenchRun, rate, report, spread
 from tenure.testing.builders import by_words
 
 
-def outcome(task: str = "one", **more: object) -> Outcome:
+def outcome(task: str = "one", **more: object) -> TaskOutcome:
     usual: dict[str, object] = {"task": task, "condition": "cwl", "model": "m", "session": "s", "reason": "done"}
-    return Outcome(**(usual | more))  # type: ignore[arg-type]
+    return TaskOutcome(**(usual | more))  # type: ignore[arg-type]
 
 
 def test_a_spread_is_that_of_a_sample() -> None:
@@ -39,7 +39,7 @@ def test_a_rate_has_wilsons_interval() -> None:
 
 def test_a_row_says_what_runs_came_to() -> None:
     runs = [
-        Run(
+        BenchRun(
             benchmark="b",
             condition="cwl",
             name=str(n),
@@ -65,7 +65,7 @@ def test_a_row_says_what_runs_came_to() -> None:
 
 
 def test_conditions_and_benchmarks_are_kept_apart() -> None:
-    runs = [Run(benchmark=b, condition=c, name="", tasks=(outcome(),)) for b in "xy" for c in ("cwl", "none")]
+    runs = [BenchRun(benchmark=b, condition=c, name="", tasks=(outcome(),)) for b in "xy" for c in ("cwl", "none")]
     assert [(row.benchmark, row.condition) for row in report(runs).rows] == [
         ("x", "cwl"),
         ("x", "none"),

@@ -10,22 +10,23 @@ from tenure.agent.events import Event, SessionOpened, TurnDone
 from tenure.agent.settings import World
 from tenure.errors import InputError
 from tenure.lab.bench.gathered import gathered
-from tenure.lab.bench.outcome import Outcome
-from tenure.lab.bench.play import Setup, Task, condition_named, play
-from tenure.lab.bench.report import Run, report
-from tenure.lab.bench.sequence import sequence_named, sequence_names
-from tenure.lab.bench.sequence_run import checked_by, run
+from tenure.lab.bench.outcome import TaskOutcome
+from tenure.lab.bench.play import BenchTask, PlaySetup, condition_named, play
+from tenure.lab.bench.report import BenchRun, report
+from tenure.lab.bench.sequence import checked_by, run, sequence_named, sequence_names
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
 
-def played(folder: Path, name: str, condition: str, ceiling: int = 0, heard: list[Event] | None = None) -> tuple[Outcome, ...]:
+def played(
+    folder: Path, name: str, condition: str, ceiling: int = 0, heard: list[Event] | None = None
+) -> tuple[TaskOutcome, ...]:
     async def wait(seconds: float) -> None:
         if seconds > 1:
             await asyncio.Event().wait()
 
     sequence = sequence_named(name)
-    setup = Setup(model="sample", condition=condition_named(condition), ceiling=ceiling or sequence.ceiling)
+    setup = PlaySetup(model="sample", condition=condition_named(condition), ceiling=ceiling or sequence.ceiling)
     world = World(home=folder, wait=wait, seconds=lambda: 0.0, now=lambda: "2026-01-01T00:00:00.000000Z", today=None)
     return asyncio.run(run(sequence, setup, folder / "run", world, heard=(heard.append if heard is not None else lambda _: None)))
 
@@ -85,7 +86,7 @@ def test_without_episodes_the_script_marks_none(tmp_path: Path) -> None:
 
 
 def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path) -> None:
-    runs: list[Run] = []
+    runs: list[BenchRun] = []
     for name in ("a", "b"):
         played(tmp_path / name, "kernel", "cwl")
         runs += gathered(tmp_path / name / "run", by_words, benchmark="kernel").runs
@@ -112,8 +113,8 @@ def test_no_progress_ends_a_task_under_any_condition(condition: str, tmp_path: P
     again = {"text": "Again.", "calls": [{"name": "ls", "arguments": {"path": "."}}]}
     (tmp_path / "script.json").write_text(json.dumps({"replies": [again] * 20}))
     (tmp_path / "ws").mkdir()
-    setup = Setup(model=f"scripted:{tmp_path / 'script.json'}", condition=condition_named(condition))
-    task = Task(name="x", words="Look.", folder=tmp_path / "ws")
+    setup = PlaySetup(model=f"scripted:{tmp_path / 'script.json'}", condition=condition_named(condition))
+    task = BenchTask(name="x", words="Look.", folder=tmp_path / "ws")
     outcome = asyncio.run(play(task, setup, "s", World(home=tmp_path, store=MemoryStore())))
     assert (outcome.reason, outcome.calls) == ("stuck", 6)
 
@@ -122,7 +123,7 @@ def test_calls_are_limited_under_compaction_too(tmp_path: Path) -> None:
     calls = [{"text": "", "calls": [{"name": "bash", "arguments": {"command": f"echo {n}"}}]} for n in range(9)]
     (tmp_path / "script.json").write_text(json.dumps({"replies": calls}))
     (tmp_path / "ws").mkdir()
-    setup = Setup(model=f"scripted:{tmp_path / 'script.json'}", condition=condition_named("compaction"), most_calls=4)
-    task = Task(name="x", words="Count.", folder=tmp_path / "ws")
+    setup = PlaySetup(model=f"scripted:{tmp_path / 'script.json'}", condition=condition_named("compaction"), most_calls=4)
+    task = BenchTask(name="x", words="Count.", folder=tmp_path / "ws")
     outcome = asyncio.run(play(task, setup, "s", World(home=tmp_path, store=MemoryStore())))
     assert (outcome.reason, outcome.calls) == ("step limit", 4)

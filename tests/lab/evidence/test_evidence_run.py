@@ -18,8 +18,8 @@ from tenure.lab.evidence.measure import CorpusEvents, gathered, work
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
 from tenure.lab.protocols.runs import budget_of, isolated
-from tenure.lab.spread import Engine, Keep, engine_named
-from tenure.lab.spread.engines import Answer, Processes, Task, one_process
+from tenure.lab.spread import Engine, ResultFolder, engine_named
+from tenure.lab.spread.engines import Answer, Processes, Work, one_process
 
 TOKENIZER = o200k()
 L = TypeVar("L")
@@ -33,7 +33,7 @@ def lines(found: CorpusEvents, kind: type[L]) -> list[L]:
     return [line for line in found.lines if isinstance(line, kind)]
 
 
-def ran(folder: Path, *whats: str, engine: Engine = one_process, keep: Keep | None = None) -> CorpusEvents:
+def ran(folder: Path, *whats: str, engine: Engine = one_process, keep: ResultFolder | None = None) -> CorpusEvents:
     return gathered(corpus_of(folder), whats, engine, keep=keep)
 
 
@@ -85,12 +85,12 @@ def test_the_same_sessions_elsewhere_give_the_same_files_to_the_byte(tmp_path: P
 
 def test_engines_and_kept_results_give_the_same_files(tmp_path: Path) -> None:
     folder = corpus(tmp_path / "sessions")
-    keep = Keep(tmp_path / "kept")
+    keep = ResultFolder(tmp_path / "kept")
     first = files(ran(folder, "needs"))
     assert files(ran(folder, "needs", engine=Processes(1), keep=keep)) == first
     asked: list[str] = []
 
-    def work_again(task: Task[Any], rest: Sequence[Any], /) -> Iterator[tuple[int, Answer]]:
+    def work_again(task: Work[Any], rest: Sequence[Any], /) -> Iterator[tuple[int, Answer]]:
         asked.extend(job.name for job in rest)
         return one_process(task, rest)
 

@@ -16,8 +16,8 @@ from tenure.engine.record.index import Index
 from tenure.errors import InputError, StoreError
 from tenure.lab.bench.harnesses.swe_bench import resolved_in
 from tenure.lab.bench.measures import Measures, measure
-from tenure.lab.bench.outcome import FILE, Outcome, read_outcome
-from tenure.lab.bench.report import Report, Run, report
+from tenure.lab.bench.outcome import FILE, TaskOutcome, read_outcome
+from tenure.lab.bench.report import BenchReport, BenchRun, report
 from tenure.lab.loading import load, own_address, own_store, source
 from tenure.store.records import Records
 
@@ -30,7 +30,7 @@ LARGEST: Final = 50_000_000  # bytes of a verdict
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     """Runs, and what could not be read."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[BenchRun, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -40,7 +40,7 @@ def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: f
     `resolved` names the tasks that were solved, where a harness says so in one report of its own (SWE-bench).
     """
     notes: list[str] = []
-    found: dict[str, list[tuple[Path, Outcome]]] = {}
+    found: dict[str, list[tuple[Path, TaskOutcome]]] = {}
     for path in _outcomes(folder):
         try:
             outcome = read_outcome(path)
@@ -76,17 +76,17 @@ def _outcomes(folder: Path) -> Iterator[Path]:
 
 
 def _run(
-    folder: Path, benchmark: str, condition: str, tasks: list[tuple[Path, Outcome]], count: Tokenizer, notes: list[str]
-) -> Run:
+    folder: Path, benchmark: str, condition: str, tasks: list[tuple[Path, TaskOutcome]], count: Tokenizer, notes: list[str]
+) -> BenchRun:
     """One run. Of an accumulating session the copy that knows most is measured, once."""
-    newest: dict[str, tuple[Path, Outcome]] = {}
+    newest: dict[str, tuple[Path, TaskOutcome]] = {}
     for path, outcome in tasks:
         held = newest.get(outcome.session)
         if held is None or outcome.last > held[1].last:
             newest[outcome.session] = (path, outcome)
     sessions = [each for path, outcome in newest.values() if (each := _session(path, outcome, count, notes)) is not None]
     outcomes = tuple(outcome for _, outcome in tasks)
-    return Run(
+    return BenchRun(
         benchmark=benchmark,
         condition=condition,
         name=folder.name,
@@ -97,7 +97,7 @@ def _run(
     )
 
 
-def _session(path: Path, outcome: Outcome, count: Tokenizer, notes: list[str]) -> Measures | None:
+def _session(path: Path, outcome: TaskOutcome, count: Tokenizer, notes: list[str]) -> Measures | None:
     from tenure.store.store import Store
 
     file = (path.parent / outcome.store).resolve()
@@ -155,10 +155,10 @@ def stored_measured(address: str, count: Tokenizer) -> Measures:
 
 def reported(
     folders: Iterable[tuple[Path, str]], count: Tokenizer, notes: Iterable[str] = (), *, resolved: Path | None = None
-) -> Report:
+) -> BenchReport:
     """The report of the runs in these folders, each with its benchmark's name; `resolved` is SWE-bench's report of solved instances."""
     solved = resolved_in(resolved) if resolved is not None else None
-    runs: list[Run] = []
+    runs: list[BenchRun] = []
     every = [*notes]
     for folder, benchmark in folders:
         found = gathered(folder, count, benchmark=benchmark, resolved=solved)

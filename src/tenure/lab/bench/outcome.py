@@ -19,7 +19,7 @@ VERSION: Final = 1
 LARGEST: Final = 10_000_000  # bytes
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class TaskOutcome(Struct, frozen=True, kw_only=True):
     """One task in one session. Sums are of this task alone, sub-agents and summaries included; `first` and `last` are entries of the record."""
 
     version: int = VERSION
@@ -45,7 +45,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     solved: bool | None = None  # as a check of ours says; None: a harness decides
 
 
-def write_outcome(outcome: Outcome, path: Path) -> None:
+def write_outcome(outcome: TaskOutcome, path: Path) -> None:
     """Write it whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.new")
@@ -53,12 +53,12 @@ def write_outcome(outcome: Outcome, path: Path) -> None:
     beside.replace(path)
 
 
-def read_outcome(path: Path) -> Outcome:
+def read_outcome(path: Path) -> TaskOutcome:
     """The outcome in a file. Raises InputError for what is none."""
     try:
         if path.stat().st_size > LARGEST:
             raise InputError(str(path), "more than 10 MB", "an outcome")
-        return msgspec.json.decode(path.read_bytes(), type=Outcome)
+        return msgspec.json.decode(path.read_bytes(), type=TaskOutcome)
     except OSError as error:
         raise InputError(str(path), f"cannot be read ({error.strerror or error})") from error
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -28,7 +28,7 @@ from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.policies.policy import marks_of
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError, ModelError
-from tenure.lab.bench.outcome import Outcome
+from tenure.lab.bench.outcome import TaskOutcome
 from tenure.store.records import Conversation, Records
 
 CEILING: Final = 80_000  # provider tokens; CWL paper, section 6.1
@@ -78,7 +78,7 @@ NEXT: Final = (
 STOPPED: Final = TurnDone(reason="cancelled", why="it was stopped from outside, before it was done")
 
 
-class Setup(Struct, frozen=True, kw_only=True):
+class PlaySetup(Struct, frozen=True, kw_only=True):
     """How tasks are played. The limits hold for each task."""
 
     model: str  # as `tenure run --model` takes it
@@ -93,7 +93,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     moves: bool = True  # each task is in another place; it is told so from the second on
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class BenchTask(Struct, frozen=True, kw_only=True):
     """What is to be done, and where."""
 
     name: str
@@ -102,15 +102,15 @@ class Task(Struct, frozen=True, kw_only=True):
 
 
 async def play(
-    task: Task,
-    setup: Setup,
+    task: BenchTask,
+    setup: PlaySetup,
     session: str,
     world: World,
     *,
     heard: Callable[[Event], object] = lambda _: None,
-    progress: Callable[[Outcome], object] = lambda _: None,
+    progress: Callable[[TaskOutcome], object] = lambda _: None,
     opened: Callable[[Agent], object] = lambda _: None,
-) -> Outcome:
+) -> TaskOutcome:
     """Play one task in a session, which is opened, or begun when the store does not know it. `world` brings the store.
 
     `heard` is told of each event as it comes; `progress` of what it has come to after every reply, which counts when the process is killed; `opened` gets
@@ -126,7 +126,7 @@ async def play(
     try:
         first = agent.context.session.length
 
-        def came(done: TurnDone) -> Outcome:
+        def came(done: TurnDone) -> TaskOutcome:
             return _outcome(task, setup, turn, done, first)
 
         turn = _Turn(agent, setup, heard, lambda: progress(came(STOPPED)))
@@ -139,7 +139,7 @@ async def play(
 class _Turn:
     """One task's turn; under compaction a turn of one call each, since history is only handed off between turns. Mutable."""
 
-    def __init__(self, agent: Agent, setup: Setup, heard: Callable[[Event], object], replied: Callable[[], object]) -> None:
+    def __init__(self, agent: Agent, setup: PlaySetup, heard: Callable[[Event], object], replied: Callable[[], object]) -> None:
         self.agent, self._setup, self._heard, self._replied = agent, setup, heard, replied
         self.calls = self.commits = self.recalls = self.summaries = 0
         self.seconds = 0.0
@@ -223,7 +223,7 @@ def _as_new(event: Event) -> Event:
     return msgspec.structs.replace(event, resumed=False) if is_new else event
 
 
-def _settings(task: Task, setup: Setup, session: str) -> Settings:
+def _settings(task: BenchTask, setup: PlaySetup, session: str) -> Settings:
     window = setup.window or _room(setup)
     steps = 1 if setup.condition.compacts else setup.most_calls
     return Settings(
@@ -243,12 +243,12 @@ def _settings(task: Task, setup: Setup, session: str) -> Settings:
     )
 
 
-def _room(setup: Setup) -> int:
+def _room(setup: PlaySetup) -> int:
     choice = chosen(setup.model, base_url=setup.base_url)
     return choice.window - choice.reserve
 
 
-def _begun(store: Records, setup: Setup, session: str, settings: Settings, world: World) -> None:
+def _begun(store: Records, setup: PlaySetup, session: str, settings: Settings, world: World) -> None:
     """Make the conversation, unless it is there. It belongs to no folder, so whatever folder a task names is where it goes on."""
     try:
         store.conversation(session)
@@ -272,14 +272,14 @@ def _known(choice: ModelChoice, settings: Settings, world: World) -> ModelChoice
     return choice
 
 
-def _words(task: Task, setup: Setup, length: int) -> str:
+def _words(task: BenchTask, setup: PlaySetup, length: int) -> str:
     return (NEXT.format(folder=task.folder.as_posix()) if length and setup.moves else "") + task.words
 
 
-def _outcome(task: Task, setup: Setup, turn: _Turn, done: TurnDone, first: int) -> Outcome:
+def _outcome(task: BenchTask, setup: PlaySetup, turn: _Turn, done: TurnDone, first: int) -> TaskOutcome:
     agent = turn.agent
     helpers = _helpers(agent).since(turn.helpers)
-    return Outcome(
+    return TaskOutcome(
         task=task.name,
         condition=setup.condition.name,
         model=setup.model,

@@ -9,7 +9,7 @@ from math import sqrt
 from msgspec import Struct
 
 from tenure.lab.bench.measures import Measures
-from tenure.lab.bench.outcome import Outcome
+from tenure.lab.bench.outcome import TaskOutcome
 from tenure.lab.intervals import wilson
 
 
@@ -52,7 +52,7 @@ def rate(hits: int, of: int) -> Rate:
 VERSION = 1
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class BenchRun(Struct, frozen=True, kw_only=True):
     """All tasks of a benchmark, once, under one condition. `sessions` are the measures of its sessions: one of an accumulating run, else one a task."""
 
     benchmark: str
@@ -60,11 +60,11 @@ class Run(Struct, frozen=True, kw_only=True):
     name: str
     model: str = ""
     ceiling: int = 0
-    tasks: tuple[Outcome, ...]
+    tasks: tuple[TaskOutcome, ...]
     sessions: tuple[Measures, ...] = ()
 
     @property
-    def judged(self) -> tuple[Outcome, ...]:
+    def judged(self) -> tuple[TaskOutcome, ...]:
         """The tasks of which it is known whether they were solved."""
         return tuple(task for task in self.tasks if task.solved is not None)
 
@@ -98,7 +98,7 @@ class Marks(Struct, frozen=True, kw_only=True):
     recalls: Spread | None
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class BenchRow(Struct, frozen=True, kw_only=True):
     """One benchmark under one condition."""
 
     benchmark: str
@@ -121,31 +121,31 @@ class Row(Struct, frozen=True, kw_only=True):
     marks: Marks
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class BenchReport(Struct, frozen=True, kw_only=True):
     """Rows by benchmark and condition, in the order in which they were first met."""
 
     version: int = VERSION
-    rows: tuple[Row, ...]
+    rows: tuple[BenchRow, ...]
     notes: tuple[str, ...] = ()
 
 
-def report(runs: Sequence[Run], notes: Iterable[str] = ()) -> Report:
+def report(runs: Sequence[BenchRun], notes: Iterable[str] = ()) -> BenchReport:
     """The runs, by benchmark and condition."""
-    groups: dict[tuple[str, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[BenchRun]] = {}
     for run in runs:
         groups.setdefault((run.benchmark, run.condition), []).append(run)
     rows = tuple(_row(benchmark, condition, group) for (benchmark, condition), group in groups.items())
-    return Report(rows=rows, notes=tuple(notes))
+    return BenchReport(rows=rows, notes=tuple(notes))
 
 
-def _row(benchmark: str, condition: str, runs: Sequence[Run]) -> Row:
+def _row(benchmark: str, condition: str, runs: Sequence[BenchRun]) -> BenchRow:
     tasks = [task for run in runs for task in run.tasks]
     judged = [task for run in runs for task in run.judged]
     prompts = sum(task.usage.prompt for task in tasks)
     ended: dict[str, int] = {}
     for task in tasks:
         ended[task.reason] = ended.get(task.reason, 0) + 1
-    return Row(
+    return BenchRow(
         benchmark=benchmark,
         condition=condition,
         models=tuple(dict.fromkeys(run.model for run in runs if run.model)),
@@ -167,7 +167,7 @@ def _row(benchmark: str, condition: str, runs: Sequence[Run]) -> Row:
     )
 
 
-def _marks(runs: Sequence[Run]) -> Marks:
+def _marks(runs: Sequence[BenchRun]) -> Marks:
     sessions = [session for run in runs for session in run.sessions]
     overheads = [session.overhead for session in sessions]
     mistyped = [each for session in sessions for each in session.typing.mistyped]
@@ -200,7 +200,7 @@ def _marks(runs: Sequence[Run]) -> Marks:
     )
 
 
-def _overhead(run: Run) -> int:
+def _overhead(run: BenchRun) -> int:
     """Provider tokens that a run processed for annotation: the replies for it alone, and what stands in every request for it.
 
     The delimiters' own tokens, carried by later requests until they leave, are not in it.

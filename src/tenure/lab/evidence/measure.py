@@ -32,7 +32,7 @@ from tenure.lab.protocols.runs import CEILINGS, UNBOUNDED, budget_of, isolated, 
 from tenure.lab.protocols.tasks import Task, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.replay import Source
-from tenure.lab.spread import Engine, Failed, Keep, spread
+from tenure.lab.spread import Engine, FailedJob, ResultFolder, spread
 from tenure.lab.spread.keep import code_of
 from tenure.lab.validation import compare
 
@@ -103,7 +103,7 @@ class CorpusEvents(Struct, frozen=True, kw_only=True):
     profiles: tuple[Profile, ...] = ()
     lines: tuple[Line, ...] = ()  # in an order that does not depend on who measured them when
     labels: tuple[Label, ...] = ()
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedJob, ...] = ()
 
     @property
     def events(self) -> tuple[Line, ...]:
@@ -132,18 +132,18 @@ def gathered(
     whats: Sequence[str],
     engine: Engine,
     *,
-    keep: Keep | None = None,
+    keep: ResultFolder | None = None,
     labels: tuple[Label, ...] = (),
     progress: Progress = lambda _what, _done, _of: None,
 ) -> CorpusEvents:
     """Run what is asked for: first what every section needs, then the rest, longest first. Raises StoreError when `keep` cannot be written."""
-    failed: list[Failed] = []
+    failed: list[FailedJob] = []
 
     def run(what: str, jobs: Sequence[CorpusJob]) -> list[tuple[CorpusJob, EvidenceLines]]:
         results = spread(work, jobs, EvidenceLines, engine=engine, keep=keep, progress=lambda done, of: progress(what, done, of))
         pairs = list(zip(jobs, results, strict=True))
         failed.extend(
-            replace(each, reason=without_folder(each.reason, corpus.folder)) for _, each in pairs if isinstance(each, Failed)
+            replace(each, reason=without_folder(each.reason, corpus.folder)) for _, each in pairs if isinstance(each, FailedJob)
         )
         return [(job, each) for job, each in pairs if isinstance(each, EvidenceLines)]
 

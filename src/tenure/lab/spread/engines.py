@@ -9,15 +9,17 @@ import signal
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
 from multiprocessing import get_context
 from threading import Thread
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from tenure.errors import InputError
+from tenure.extras import NotInstalled
 from tenure.lab.spread.keep import code_of
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Job(Protocol):
         ...
 
 
-class Failed(Struct, frozen=True, kw_only=True):
+class FailedJob(Struct, frozen=True, kw_only=True):
     """A job that came to no result."""
 
     name: str
@@ -46,16 +48,16 @@ class Failed(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def died(job: Job) -> Failed:
+def died(job: Job) -> FailedJob:
     """That whoever did the job did not live to tell."""
-    return Failed(name=job.name, kind="WorkerDied", reason="the process that ran it ended without a word")
+    return FailedJob(name=job.name, kind="WorkerDied", reason="the process that ran it ended without a word")
 
 
-Answer = bytes | Failed
+Answer = bytes | FailedJob
 J = TypeVar("J", bound=Job)
 
 
-class Task(Struct, Generic[J], frozen=True):
+class Work(Struct, Generic[J], frozen=True):
     """`work`, as the engines run it. Picklable when `work` is a function of a module."""
 
     work: Callable[[J], Struct]
@@ -65,21 +67,23 @@ class Task(Struct, Generic[J], frozen=True):
         """The result as MessagePack, in which no float loses a digit."""
         try:
             if code_of(self.work) != self.code:
-                return Failed(name=job.name, kind="OtherCode", reason="the code where it ran is not the code that asked for it")
+                return FailedJob(
+                    name=job.name, kind="OtherCode", reason="the code where it ran is not the code that asked for it"
+                )
             return msgspec.msgpack.encode(self.work(job))
         except Exception as error:  # whatever it was: the other jobs go on, and this one is named
-            return Failed(name=job.name, kind=type(error).__name__, reason=str(error))
+            return FailedJob(name=job.name, kind=type(error).__name__, reason=str(error))
 
 
 class Engine(Protocol):
     """Runs a task on jobs."""
 
-    def __call__(self, task: Task[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
+    def __call__(self, task: Work[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
         """Each job's place with its answer, in any order."""
         ...
 
 
-def one_process(task: Task[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
+def one_process(task: Work[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
     """One after another, here."""
     for place, job in enumerate(jobs):
         yield place, task(job)
@@ -90,7 +94,7 @@ class Processes(Struct, frozen=True):
 
     count: int
 
-    def __call__(self, task: Task[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
+    def __call__(self, task: Work[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
         """As many at a time as there are processes. Jobs that a dead worker left are done again, each alone: then it is plain whose fault it was."""
         left = yield from _pooled(task, dict(enumerate(jobs)), self.count)
         for place, job in left.items():
@@ -98,7 +102,7 @@ class Processes(Struct, frozen=True):
                 yield place, died(job)
 
 
-def _pooled(task: Task[J], jobs: dict[int, J], count: int) -> Generator[tuple[int, Answer], None, dict[int, J]]:
+def _pooled(task: Work[J], jobs: dict[int, J], count: int) -> Generator[tuple[int, Answer], None, dict[int, J]]:
     """The answers; returns the jobs that have none because a worker died."""
     left = dict(jobs)
     if not left:
@@ -131,7 +135,7 @@ def _answer(future: "Future[Answer]", job: Job) -> Answer | None:
     except BrokenProcessPool:
         return None
     except Exception as error:  # it could not be handed over, such as what cannot be pickled
-        return Failed(name=job.name, kind=type(error).__name__, reason=str(error))
+        return FailedJob(name=job.name, kind=type(error).__name__, reason=str(error))
 
 
 def _as_worker(parent: "Connection") -> None:
@@ -145,17 +149,76 @@ def _end_after(parent: "Connection") -> None:
     os._exit(1)
 
 
-def _local(_workers: int) -> Engine:
-    return one_process
+class OnRay(Struct, frozen=True):
+    """A Ray cluster; `ray` is the module, which is imported only when it is asked for.
+
+    Every node needs this package in the same version (a worker that runs other code says so) and the files of the jobs under the same paths. The
+    cluster is the one that `RAY_ADDRESS` names or that this process is connected to; without either one is started on this machine and stopped again.
+    """
+
+    ray: ModuleType
+    workers: int  # of a cluster that is started here
+    ahead: int = 4  # jobs handed over for each core, so that none waits for the next one
+
+    @classmethod
+    def found(cls, workers: int) -> "OnRay":
+        """Raises NotInstalled where Ray is not installed."""
+        try:
+            return cls(import_module("ray"), workers)
+        except ImportError as error:
+            raise NotInstalled("ray") from error
+
+    def __call__(self, task: Work[J], jobs: Sequence[J], /) -> Iterator[tuple[int, Answer]]:
+        """As many at a time as the cluster has cores. A job whose worker died is tried three times more, as Ray does, and then fails."""
+        ours = self._connected()
+        waiting: dict[Any, int] = {}
+        try:
+            run = self.ray.remote(_run)
+            handed = self.ray.put(task)
+            room = max(1, int(self.ray.cluster_resources().get("CPU", 1))) * self.ahead
+            rest = enumerate(jobs)
+            while True:
+                while len(waiting) < room and (following := next(rest, None)) is not None:
+                    place, job = following
+                    waiting[run.remote(handed, job)] = place
+                if not waiting:
+                    return
+                (done, *_), _ = self.ray.wait(list(waiting), num_returns=1)
+                place = waiting.pop(done)
+                yield place, self._answer(done, jobs[place])
+        finally:
+            for job in waiting:  # of whoever stopped listening
+                self.ray.cancel(job, force=True)
+            if ours:
+                self.ray.shutdown()
+
+    def _connected(self) -> bool:
+        """Whether the connection is made here, and so is ours to end."""
+        if self.ray.is_initialized():
+            return False
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray would otherwise warn of
+        size = {} if os.environ.get("RAY_ADDRESS") else {"num_cpus": self.workers, "include_dashboard": False}
+        self.ray.init(log_to_driver=False, logging_level="ERROR", **size)
+        return True
+
+    def _answer(self, done: Any, job: Job) -> Answer:
+        errors = self.ray.exceptions
+        try:
+            return self.ray.get(done)
+        except (errors.WorkerCrashedError, errors.OutOfMemoryError, errors.NodeDiedError):
+            return died(job)
+        except Exception as error:  # what it was handed cannot be read there, such as a module that the node has not
+            return FailedJob(name=job.name, kind=type(error).__name__, reason=str(error).strip().rpartition("\n")[2])
 
 
-def _ray(workers: int) -> Engine:
-    from tenure.lab.spread.on_ray import OnRay
-
-    return OnRay.found(workers)
+def _run(task: Work[J], job: J) -> Answer:
+    return task(job)
 
 
-ENGINES: Final[Mapping[str, Callable[[int], Engine]]] = MappingProxyType({"local": _local, "processes": Processes, "ray": _ray})
+ENGINES: Final[Mapping[str, Callable[[int], Engine]]] = MappingProxyType(
+    {"local": lambda _: one_process, "processes": Processes, "ray": OnRay.found}
+)
 
 
 def engine_named(name: str, workers: int = 0) -> Engine:

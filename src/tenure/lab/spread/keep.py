@@ -90,7 +90,7 @@ MOST: Final = 10_000  # results in a folder
 _DIGEST: Final = 64  # characters of a sha256
 
 
-class Keep(Struct, frozen=True):
+class ResultFolder(Struct, frozen=True):
     """A folder of results, each in a file of its own that is named for its key and opens with the hash of what follows."""
 
     folder: Path

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from tenure.agent.settings import World
 from tenure.errors import InputError
-from tenure.lab.bench.outcome import FILE, STORE, Outcome, write_outcome
-from tenure.lab.bench.play import Setup, Task, play
+from tenure.lab.bench.outcome import FILE, STORE, TaskOutcome, write_outcome
+from tenure.lab.bench.play import BenchTask, PlaySetup, play
 from tenure.store.store import Store
 
 PREDICTIONS: Final = "predictions.jsonl"
@@ -93,13 +93,13 @@ def resolved_in(path: Path) -> frozenset[str]:
 
 async def predicted(
     instances: Sequence[Instance],
-    setup: Setup,
+    setup: PlaySetup,
     repositories: Path,
     folder: Path,
     world: World | None = None,
     *,
     together: bool = False,
-    report: Callable[[Instance, Outcome, Prediction], object] | None = None,
+    report: Callable[[Instance, TaskOutcome, Prediction], object] | None = None,
 ) -> tuple[Prediction, ...]:
     """Play every instance and write its prediction, into `folder`; `together` in one session over all. What has a prediction already is passed over.
 
@@ -115,7 +115,7 @@ async def predicted(
         within.mkdir(parents=True, exist_ok=True)
         store = folder / STORE if together else within / STORE
         outcome = await play(
-            Task(name=instance.instance_id, words=WORDS.format(problem=instance.problem_statement), folder=place),
+            BenchTask(name=instance.instance_id, words=WORDS.format(problem=instance.problem_statement), folder=place),
             setup,
             "swe-bench" if together else instance.instance_id,
             dataclasses.replace(world or World(), store=Store(f"sqlite:///{store}")),
@@ -163,7 +163,7 @@ def _predictions(path: Path) -> Iterator[Prediction]:
                 yield _decoded(line, Prediction, f"{path}:{n}")
 
 
-def _name(setup: Setup) -> str:
+def _name(setup: PlaySetup) -> str:
     """By which results name the run: the harness makes folders of it."""
     return f"tenure-{setup.condition.name}-{setup.model}".replace(":", "-").replace("/", "-")
 
