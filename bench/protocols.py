@@ -25,7 +25,7 @@ from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import compacted
 from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import CEILINGS, USUAL, Conditions, budget_of, isolated
-from tenure.lab.protocols.tasks import HUMAN_TOKENS, Task, layout_of
+from tenure.lab.protocols.tasks import HUMAN_TOKENS, ConversationTask, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.query import write
 from tenure.lab.report.template import asking
@@ -118,7 +118,11 @@ def _ways(names: Sequence[str], ceilings: Sequence[int | None]) -> list[tuple[st
 
 
 def _isolated(
-    tasks: Sequence[Task], names: Sequence[str], ceilings: Sequence[int | None], floor: int | None, conditions: Conditions
+    tasks: Sequence[ConversationTask],
+    names: Sequence[str],
+    ceilings: Sequence[int | None],
+    floor: int | None,
+    conditions: Conditions,
 ) -> Iterator[IsolatedRun]:
     for task in tasks:
         for name, ceiling in _ways(names, ceilings):
@@ -127,7 +131,7 @@ def _isolated(
 
 
 def _accumulating(
-    conversations: Sequence[Sequence[Task]],
+    conversations: Sequence[Sequence[ConversationTask]],
     names: Sequence[str],
     ceilings: Sequence[int | None],
     floor: int | None,

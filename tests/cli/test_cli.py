@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from tenure.cli.main import main
-from tenure.cli.options import Limits
+from tenure.cli.options import LimitOptions
 from tenure.cli.replay import play, report
 from tenure.cli.show import summary
 from tenure.engine.lifecycle.budget import Budget
@@ -209,12 +209,12 @@ def test_demo_replays_the_newest_session_it_finds_and_changes_nothing(
 
 
 def test_the_default_budget_is_a_ceiling_of_80k_unless_a_target_is_given() -> None:
-    assert Limits().budget() == Budget(ceiling=80_000)
-    assert Limits(target="80k").budget() == Budget(target=80_000)
-    assert Limits(target="50%", window="100k").budget() == Budget(target=50_000, window=100_000)
-    assert Limits(ceiling="100k", floor="50%").budget().floor_of(100_000) == 50_000
+    assert LimitOptions().budget() == Budget(ceiling=80_000)
+    assert LimitOptions(target="80k").budget() == Budget(target=80_000)
+    assert LimitOptions(target="50%", window="100k").budget() == Budget(target=50_000, window=100_000)
+    assert LimitOptions(ceiling="100k", floor="50%").budget().floor_of(100_000) == 50_000
     with pytest.raises(InputError):
-        Limits(ceiling="80kk").budget()
+        LimitOptions(ceiling="80kk").budget()
 
 
 @pytest.mark.parametrize("command", ["show", "replay"])

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from judge_scenes import INVALID, VALID, chosen, recorded
 from tenure.cli.judge import JudgeLine
-from tenure.cli.judge_screen import JudgeRequest, report
+from tenure.cli.judge_screen import JudgeScope, report
 from tenure.cli.main import main
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES
@@ -54,7 +54,7 @@ def test_the_report_reads_well(width: int, tmp_path: Path, golden: Callable[[str
     judge = Judge(model=model, name="openai:gpt-5-mini", count=o200k())
     made = (case for case in cases(source(path), BOTH, o200k(), pairs=1))
     outcomes = list(run(made, judge, Book(), against=PAIR))
-    asked = JudgeRequest(model="openai:gpt-5-mini", sessions=("session.json",), cuts=5, prune=0.45, room=100_000)
+    asked = JudgeScope(model="openai:gpt-5-mini", sessions=("session.json",), cuts=5, prune=0.45, room=100_000)
     console = screen(width)
     shown = figures(outcomes, PAIR)
     assert shown.disagreements
@@ -210,7 +210,7 @@ def test_what_a_session_or_a_judge_says_is_neither_markup_nor_obeyed_by_the_term
     path = recorded(tmp_path, wanted=2, name="[bold].json")
     judge = Judge(model=ScriptedModel(then=Line(text=json.dumps(answer))), name=hostile, count=o200k())
     outcomes = list(run(cases(source(str(path)), {"cwl": POLICIES["cwl"]}, o200k()), judge, Book()))
-    asked = JudgeRequest(model=hostile, sessions=(str(path),), cuts=5, prune=0.45, room=100_000)
+    asked = JudgeScope(model=hostile, sessions=(str(path),), cuts=5, prune=0.45, room=100_000)
     console = screen(120)
     console.print(report(figures(outcomes), asked, [hostile], Book()))
     assert "\x1b" not in text_of(console)

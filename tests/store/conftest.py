@@ -34,6 +34,8 @@ def world(whole: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> Wor
     script = {"model": "claude-opus-4-5", "dialect": "anthropic", "replies": [{"text": "Done."}] * 40}
     made.script.write_text(json.dumps(script), encoding="utf-8")
     made.restored()
-    outcome = TaskOutcome(task="t", condition="cwl", model="claude-opus-4-5", session=conversation, store=str(made.store), last=25)
+    outcome = TaskOutcome(
+        task="t", condition="cwl", model="claude-opus-4-5", session=conversation, store=str(made.store), last=25
+    )
     write_outcome(outcome, made.run / "t" / FILE)
     return made

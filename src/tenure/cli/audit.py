@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tenure.cli import words
 from tenure.cli.audit_screen import AuditRow, brief, corpus, name_of, screen, unreadable
-from tenure.cli.options import STDOUT, HeadTokens, Limits, PricedAs, Quiet, head_of, output
+from tenure.cli.options import STDOUT, HeadTokens, LimitOptions, PricedAs, Quiet, head_of, output
 from tenure.cli.progress import ProgressLine
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
@@ -55,7 +55,7 @@ def audit(
     newest: Annotated[
         int, typer.Option(min=1, metavar="N", help="Without SESSION: audit this many of your newest sessions.")
     ] = NEWEST,
-    limits: Limits,
+    limits: LimitOptions,
     model: PricedAs = "",
     head_tokens: HeadTokens = "",
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",

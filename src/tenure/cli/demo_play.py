@@ -27,7 +27,7 @@ from tenure.apis.reply import Delta, WholeReply
 from tenure.cli import words
 from tenure.cli.audit import NOWHERE, audit
 from tenure.cli.demo_screen import WIDEST, DemoScreen, Pace
-from tenure.cli.options import DEFAULT_CEILING, Limits
+from tenure.cli.options import DEFAULT_CEILING, LimitOptions
 from tenure.cli.replay import play as play_replay
 from tenure.cli.replay import report
 from tenure.engine.lifecycle.budget import Budget, parse_tokens
@@ -195,7 +195,7 @@ def play_demo(folder: Path | None, console: Console, *, slow: bool) -> None:
     assert screen is not None
     budget, head = tour.read_tour().budget, str(screen.seen.head)
     # With the session's own limits and head an audit is of the same window.
-    limits = Limits(ceiling=str(budget.limit), floor=str(budget.floor_of(budget.limit)))
+    limits = LimitOptions(ceiling=str(budget.limit), floor=str(budget.floor_of(budget.limit)))
     troubles = screen.seen.troubles
     screen.heading("the audit of this very session")
     console.print("\n".join(wrap(_AUDIT, screen.width)))
@@ -213,7 +213,7 @@ def play_demo(folder: Path | None, console: Console, *, slow: bool) -> None:
     _print_commands(stage, limits, head, console)
 
 
-def _print_commands(stage: Stage, limits: Limits, head: str, console: Console) -> None:
+def _print_commands(stage: Stage, limits: LimitOptions, head: str, console: Console) -> None:
     """What to try next, as it can be copied into a shell."""
     conversation = next(sessions(stage.store)).id
     store, page, model = (

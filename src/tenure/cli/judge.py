@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from tenure.cli import words
-from tenure.cli.judge_screen import JudgeRequest, forecast, report
+from tenure.cli.judge_screen import JudgeScope, forecast, report
 from tenure.cli.options import SESSION_HELP, STDOUT, Quiet, output
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
@@ -91,7 +91,7 @@ def judge(
     name = STAND_IN_NAME if model == STAND_IN else model
     console = words.screen(stderr=json == STDOUT, quiet=quiet)
     count = o200k()
-    asked = JudgeRequest(model=name, sessions=tuple(map(spelled, sessions)), cuts=cuts, prune=share, room=size)
+    asked = JudgeScope(model=name, sessions=tuple(map(spelled, sessions)), cuts=cuts, prune=share, room=size)
     pair = (policy, against) if against else None
     unread: list[str] = []
 

@@ -21,7 +21,7 @@ DISAGREEMENTS_SHOWN: Final = 6
 WHAT_CHARS: Final = 70
 
 
-class JudgeRequest(Struct, frozen=True, kw_only=True):
+class JudgeScope(Struct, frozen=True, kw_only=True):
     """What is to be judged."""
 
     model: str
@@ -31,7 +31,7 @@ class JudgeRequest(Struct, frozen=True, kw_only=True):
     room: int
 
 
-def report(found: Figures, asked: JudgeRequest, unread: Sequence[str], book: Book) -> RenderableType:
+def report(found: Figures, asked: JudgeScope, unread: Sequence[str], book: Book) -> RenderableType:
     """The screen at the end."""
     parts: list[RenderableType] = ["", *_titles(asked), "", _rates(found), "", words.facts(_facts(found, asked, book))]
     if found.disagreements:
@@ -40,7 +40,7 @@ def report(found: Figures, asked: JudgeRequest, unread: Sequence[str], book: Boo
     return Group(*parts)
 
 
-def forecast(asked: JudgeRequest, made: Iterable[Forecast], unread: Sequence[str]) -> RenderableType:
+def forecast(asked: JudgeScope, made: Iterable[Forecast], unread: Sequence[str]) -> RenderableType:
     """What would be asked. `unread` is looked at when all has been made."""
     waiting = tokens = held = 0
     for each in made:
@@ -57,7 +57,7 @@ def forecast(asked: JudgeRequest, made: Iterable[Forecast], unread: Sequence[str
     return Group(*lines, *(Text(words.plain(f"could not be read: {error}"), style="red") for error in unread))
 
 
-def _titles(asked: JudgeRequest) -> Iterator[Text]:
+def _titles(asked: JudgeScope) -> Iterator[Text]:
     names = (words.plain(words.names(asked.sessions)), "bold")
     yield Text.assemble(names, f"  cut {asked.cuts} times, {words.share(asked.prune)} to leave")
     rule = " (a rule, no model: the mechanical detector on what its question shows)" if asked.model == STAND_IN else ""
@@ -86,7 +86,7 @@ def _rates(found: Figures) -> Table:
     return table
 
 
-def _facts(found: Figures, asked: JudgeRequest, book: Book) -> Iterator[tuple[str, RenderableType]]:
+def _facts(found: Figures, asked: JudgeScope, book: Book) -> Iterator[tuple[str, RenderableType]]:
     losses = "; ".join(
         f"{row.policy}: " + ", ".join(f"{kind} {count}" for kind, count in row.categories.items())
         for row in found.rows

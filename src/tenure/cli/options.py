@@ -57,7 +57,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class LimitOptions:
     """The limits of a recorded session's window."""
 
     target: Target = ""
@@ -87,7 +87,7 @@ class SessionOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Permissions:
+class PermissionOptions:
     """What the agent may do."""
 
     approve: Annotated[
@@ -151,7 +151,7 @@ class WindowOptions:
         return Budget.parse(target=self.target or None, ceiling=self.ceiling or None, window=window or None)
 
 
-def settings_of(context: typer.Context, session: SessionOptions, may: Permissions, window: WindowOptions) -> "Settings":
+def settings_of(context: typer.Context, session: SessionOptions, may: PermissionOptions, window: WindowOptions) -> "Settings":
     """The agent's settings. The environment's model is for new sessions: one that goes on keeps its own. Raises InputError."""
     from tenure.agent.approval import Mode
     from tenure.agent.settings import Settings

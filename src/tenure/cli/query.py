@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP, Ceiling, HeadTokens, Limits, PricedAs, Target, head_of
+from tenure.cli.options import SESSION_HELP, Ceiling, HeadTokens, LimitOptions, PricedAs, Target, head_of
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.record.visible import json_of, visible_json
@@ -44,7 +44,7 @@ def query(
     else:
         evicts = bool(policy or target or ceiling)
         options = Options(
-            budget=Limits(target=target, ceiling=ceiling).budget(bounded=evicts and policy != UNBOUNDED),
+            budget=LimitOptions(target=target, ceiling=ceiling).budget(bounded=evicts and policy != UNBOUNDED),
             policy=policy_named(policy or (DEFAULT if evicts else UNBOUNDED)),
             model=model,
             head=head_of(head_tokens),

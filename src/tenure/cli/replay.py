@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, Limits, PricedAs, Quiet, head_of, output
+from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, LimitOptions, PricedAs, Quiet, head_of, output
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import threshold_of
 from tenure.engine.lifecycle.budget import parse_tokens
@@ -142,7 +142,7 @@ def replay(
     compat: Annotated[
         str, typer.Option(metavar="NAME", help="Follow a published version exactly: " + ", ".join(COMPAT) + ".")
     ] = "",
-    limits: Limits,
+    limits: LimitOptions,
     model: PricedAs = "",
     clip: Annotated[
         str, typer.Option(metavar="TOKENS", help="Clip results larger than this when they are appended, such as 4k.")

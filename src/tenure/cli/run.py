@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 import tenure
 from tenure.cli.main import is_interactive, talk
-from tenure.cli.options import Fields, Light, Permissions, SessionOptions, WindowOptions, fields_of, settings_of
+from tenure.cli.options import Fields, Light, PermissionOptions, SessionOptions, WindowOptions, fields_of, settings_of
 from tenure.engine.record.visible import visible_json
 from tenure.errors import InputError
 
@@ -57,7 +57,7 @@ def interactive(
     context: typer.Context,
     *,
     session: SessionOptions,
-    may: Permissions,
+    may: PermissionOptions,
     helper: Annotated[
         str,
         typer.Option(metavar="MODEL", envvar="TENURE_HELPER", help="The model that writes session titles. Default: --model."),
@@ -92,7 +92,7 @@ def run(
     task: Annotated[str, typer.Argument(help="What to do; - reads it from standard input. Piped text is added to it.")] = "",
     session: SessionOptions,
     cwd: Annotated[Path | None, typer.Option(metavar="FOLDER", help="The folder to work in. Default: this one.")] = None,
-    may: Permissions,
+    may: PermissionOptions,
     image: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Show the model an image or PDF; may be repeated.")
     ] = None,

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP, Limits, PricedAs
+from tenure.cli.options import SESSION_HELP, LimitOptions, PricedAs
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
@@ -42,7 +42,7 @@ def why(
         str,
         typer.Option(metavar="NAME", help=f"The policy to ask. Default: {DEFAULT}, or the one that the store's commits name."),
     ] = "",
-    limits: Limits,
+    limits: LimitOptions,
     model: PricedAs = "",
     at_call: Annotated[int | None, typer.Option(metavar="N", help="Before call N, counted from 0. Default: at the end.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -75,10 +75,10 @@ def screen(answer: ObjectAccount, width: int) -> RenderableType:
     return Group("", head, Text(facts(answer), style="dim"), "", words.facts(lines, fold=True))
 
 
-def _past(sessions: list[str], policy: str, limits: Limits, model: str) -> Past:
+def _past(sessions: list[str], policy: str, limits: LimitOptions, model: str) -> Past:
     if len(sessions) == 1 and (address := own_address(sessions[0])) is not None:
         with own_store(*address) as (store, held):
-            budget = limits.budget() if limits != Limits() else None
+            budget = limits.budget() if limits != LimitOptions() else None
             return kept(store, held, _policy(policy, held.terms, store.commits(held.id)), budget)
     options = Options(
         budget=limits.budget(bounded=policy != UNBOUNDED), policy=policy_named(policy or DEFAULT), model=model, head=None

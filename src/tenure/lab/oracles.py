@@ -25,7 +25,7 @@ _GONE: Final = "[removed]"  # in place of a result whose call stays
 _FRAMING: Final = 4
 
 
-class Unit(Struct, frozen=True):
+class RemovableUnit(Struct, frozen=True):
     """What goes together: blocks, what stands in place of the first, and what that saves."""
 
     places: tuple[At, ...]
@@ -65,7 +65,7 @@ def _objects(situation: Situation, wants: Sequence[tuple[int, str, tuple[At, ...
     for units in (_results(situation), _rest(situation)):
         chosen = list(units)
 
-        def loss(unit: Unit) -> float:
+        def loss(unit: RemovableUnit) -> float:
             falls: dict[int, int] = {}
             for at in unit.places:
                 if at not in gone:
@@ -121,7 +121,7 @@ def _lines(situation: Situation, wants: Sequence[tuple[int, str, tuple[At, ...]]
     return _net(edits)
 
 
-def _kept(situation: Situation, unit: Unit, newest: dict[At, list[str]]) -> Replace | None:
+def _kept(situation: Situation, unit: RemovableUnit, newest: dict[At, list[str]]) -> Replace | None:
     """A result cut down to what is wanted of it; None when it is no text that can be cut, or nothing would be saved."""
     at = unit.places[0]
     wanted = newest.get(at)
@@ -137,7 +137,7 @@ def _kept(situation: Situation, unit: Unit, newest: dict[At, list[str]]) -> Repl
     return Replace(entry=at[0], block=at[1], text=text, tokens=tokens)
 
 
-def _results(situation: Situation) -> Iterator[Unit]:
+def _results(situation: Situation) -> Iterator[RemovableUnit]:
     """Results of calls that stay, and reasoning."""
     words = situation.count(_GONE)
     for places in situation.free.values():
@@ -145,14 +145,14 @@ def _results(situation: Situation) -> Iterator[Unit]:
             facts = situation.index.block(at)
             weight = situation.view.weight(*at)
             if facts.kind == "thinking" and not facts.signed:
-                yield Unit((at,), weight or 1, (Drop(entry=at[0], block=at[1]),))
+                yield RemovableUnit((at,), weight or 1, (Drop(entry=at[0], block=at[1]),))
             elif facts.kind == "tool_result" or (facts.kind == "text" and facts.origin in (Origin.TOOL, Origin.HARNESS)):
                 tokens = words + _FRAMING * (at[1] == 0)
                 if weight > tokens:
-                    yield Unit((at,), weight - tokens, (Replace(entry=at[0], block=at[1], text=_GONE, tokens=tokens),))
+                    yield RemovableUnit((at,), weight - tokens, (Replace(entry=at[0], block=at[1], text=_GONE, tokens=tokens),))
 
 
-def _rest(situation: Situation) -> Iterator[Unit]:
+def _rest(situation: Situation) -> Iterator[RemovableUnit]:
     """Calls with their results, and the words of the model."""
     index = situation.index
     for places in situation.free.values():
@@ -162,9 +162,9 @@ def _rest(situation: Situation) -> Iterator[Unit]:
                 result = index.spans[facts.span].result if facts.span != NONE else None
                 pair = [each for each in (at, result) if each is not None and situation.view.shows(*each)]
                 saves = sum(situation.view.weight(*each) for each in pair)
-                yield Unit(tuple(pair), saves or 1, tuple(Drop(entry=each[0], block=each[1]) for each in pair))
+                yield RemovableUnit(tuple(pair), saves or 1, tuple(Drop(entry=each[0], block=each[1]) for each in pair))
             elif facts.kind == "text" and facts.origin is Origin.MODEL:
-                yield Unit((at,), situation.view.weight(*at) or 1, (Drop(entry=at[0], block=at[1]),))
+                yield RemovableUnit((at,), situation.view.weight(*at) or 1, (Drop(entry=at[0], block=at[1]),))
 
 
 def _net(edits: Sequence[Edit]) -> tuple[Edit, ...]:

@@ -91,7 +91,7 @@ def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) ->
     life = options.cache_life or next((reading.cache_life for reading in readings if reading.cache_life), "")
     tenant = readings[0].source.tenant() if readings else ""
     head = _head(readings, options, named or DEFAULT_MODEL, tokenizer)
-    run = _Run(options, head, named or DEFAULT_MODEL, life, tokenizer, tenant)
+    run = _ReplayRun(options, head, named or DEFAULT_MODEL, life, tokenizer, tenant)
     yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
     for reading in readings:
         run.begin_source()
@@ -158,7 +158,7 @@ class _Pending(Struct, frozen=True, kw_only=True):
     turns: int
 
 
-class _Run:
+class _ReplayRun:
     """One replay in progress. Mutable; yields lines."""
 
     def __init__(self, options: Options, head: Head, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str) -> None:

@@ -33,7 +33,7 @@ _UNITS: Final = {"": 1, "k": 1_000, "M": 1_000_000}
 _NO_CALLS: Final = ("user", "skill")  # kinds of objects that are more than one call
 
 
-class StandIn(Struct, frozen=True, kw_only=True):
+class RuleModel(Struct, frozen=True, kw_only=True):
     """A `Model` that answers the last message of a question by a rule. It costs nothing and reports no usage."""
 
     rule: Callable[[str], str]
@@ -129,5 +129,5 @@ def _safe(text: str) -> str:
     return one_line(text.replace("`", "'"), QUOTED)
 
 
-PLANNER: Final = StandIn(rule=planned)
-SUMMARISER: Final = StandIn(rule=briefed)
+PLANNER: Final = RuleModel(rule=planned)
+SUMMARISER: Final = RuleModel(rule=briefed)

@@ -19,7 +19,7 @@ from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import InputError
 from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.harnesses import logs
-from tenure.lab.bench.harnesses.command import FOLDER, WORDS, Playing, command, requirement, spec_of, stop
+from tenure.lab.bench.harnesses.command import FOLDER, WORDS, PlayCommand, command, requirement, spec_of, stop
 from tenure.lab.bench.harnesses.logs import trajectory
 from tenure.lab.bench.harnesses.swe_bench import (
     Instance,
@@ -73,7 +73,7 @@ def test_a_command_survives_any_words_in_a_shell(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\nfor each in "$@"; do printf "%s\\n" "$each"; done\n')
     program.chmod(0o755)
-    line = command(Playing(model="x/y z", fields='{"a": "\'"}', program=str(program)), str(folder), task="a;b")
+    line = command(PlayCommand(model="x/y z", fields='{"a": "\'"}', program=str(program)), str(folder), task="a;b")
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
         "bench",
@@ -106,7 +106,7 @@ def task(folder: Path, workspace: Path, model: str, words: str, **more: str) -> 
     folder.mkdir(parents=True, exist_ok=True)
     workspace.mkdir(parents=True, exist_ok=True)
     (folder / WORDS).write_text(words)
-    line = command(Playing(model=model, program="PROGRAM", ceiling="20k", **more), str(folder), task=workspace.name)
+    line = command(PlayCommand(model=model, program="PROGRAM", ceiling="20k", **more), str(folder), task=workspace.name)
     line = line.replace("PROGRAM", shlex.join(TENURE).replace("'", ""))
     return subprocess.Popen(
         ["bash", "-c", f"set -o pipefail; {line}"], cwd=workspace, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -11,9 +11,9 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.edit import Drop, Insert, Remove
 from tenure.lab.events import CallLine, CommitLine, Line, PlanLine, SummaryLine
-from tenure.lab.protocols.compaction import ASKED_TOKENS, Compacting, Compaction, Says, charged, compacted
+from tenure.lab.protocols.compaction import ASKED_TOKENS, Compacting, Says, SummaryCompaction, charged, compacted
 from tenure.lab.protocols.runs import USUAL, budget_of, options
-from tenure.lab.protocols.tasks import Task, layout_of
+from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.replay import replay
 
 TOKENIZER = o200k()
@@ -24,7 +24,7 @@ WISH = "Fix the door of the barn, and leave the roof alone."
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> tuple[Task, ...]:
+def tasks(tmp_path: Path) -> tuple[ConversationTask, ...]:
     """A session that changes a file early, fills its window three times over, and then runs what it changed."""
     rows = (read(f"first/part_{number}.txt", bulk(80, f"part {number}")) for number in range(20))
     change = ("call", "Write", '{"file_path": "tools/barn/hinge.py", "content": "print(1)"}', "written")
@@ -34,8 +34,8 @@ def tasks(tmp_path: Path) -> tuple[Task, ...]:
     return found
 
 
-def lines_of(tasks: tuple[Task, ...], says: Says = "brief", how: Compacting = HOW) -> list[Line]:
-    policy = Compaction(keep=how.keep, says=says, size=how.size)
+def lines_of(tasks: tuple[ConversationTask, ...], says: Says = "brief", how: Compacting = HOW) -> list[Line]:
+    policy = SummaryCompaction(keep=how.keep, says=says, size=how.size)
     setting = options(policy, budget_of(how.trigger), replace(CONDITIONS, faithful=True))
     return list(charged(replay([task.as_source() for task in tasks], setting, TOKENIZER)))
 
@@ -48,7 +48,7 @@ def summaries(lines: list[Line]) -> list[Insert]:
     return [edit for commit in commits(lines) for edit in commit.edits if isinstance(edit, Insert)]
 
 
-def test_a_window_is_compacted_near_its_limit_and_keeps_the_newest(tasks: tuple[Task, ...]) -> None:
+def test_a_window_is_compacted_near_its_limit_and_keeps_the_newest(tasks: tuple[ConversationTask, ...]) -> None:
     lines = lines_of(tasks)
     assert len(commits(lines)) >= 2
     for commit in commits(lines):
@@ -58,7 +58,7 @@ def test_a_window_is_compacted_near_its_limit_and_keeps_the_newest(tasks: tuple[
     assert max(line.view_tokens for line in lines if isinstance(line, CallLine)) <= HOW.trigger
 
 
-def test_there_is_one_summary_at_a_time(tasks: tuple[Task, ...]) -> None:
+def test_there_is_one_summary_at_a_time(tasks: tuple[ConversationTask, ...]) -> None:
     stood: set[str] = set()
     for commit in commits(lines_of(tasks)):
         stood -= {edit.key for edit in commit.edits if isinstance(edit, Remove)}
@@ -66,7 +66,7 @@ def test_there_is_one_summary_at_a_time(tasks: tuple[Task, ...]) -> None:
         assert len(stood) == 1
 
 
-def test_no_request_is_broken_by_it(tasks: tuple[Task, ...]) -> None:
+def test_no_request_is_broken_by_it(tasks: tuple[ConversationTask, ...]) -> None:
     last = lines_of(tasks)[-1]
     assert isinstance(last, SummaryLine)
     assert last.violations == ()
@@ -89,31 +89,31 @@ def test_the_words_of_people_go_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("says", ["nothing", "names"])
-def test_a_summary_weighs_what_it_may_and_little_less(tasks: tuple[Task, ...], says: Says) -> None:
+def test_a_summary_weighs_what_it_may_and_little_less(tasks: tuple[ConversationTask, ...], says: Says) -> None:
     for summary in summaries(lines_of(tasks, says)):
         assert HOW.size - 60 <= TOKENIZER(summary.text) <= HOW.size + 8
 
 
 @pytest.mark.parametrize("says", ["nothing", "brief", "names"])
-def test_a_summary_leads_nowhere(tasks: tuple[Task, ...], says: Says) -> None:
+def test_a_summary_leads_nowhere(tasks: tuple[ConversationTask, ...], says: Says) -> None:
     assert not any(summary.routes or re.search(r":\d+@[0-9a-f]{4}", summary.text) for summary in summaries(lines_of(tasks, says)))
     assert compacted(tasks, replace(HOW, says=says), TOKENIZER, conditions=CONDITIONS).measured.misses.routed == 0
 
 
-def test_what_a_summary_names_is_not_missed(tasks: tuple[Task, ...]) -> None:
+def test_what_a_summary_names_is_not_missed(tasks: tuple[ConversationTask, ...]) -> None:
     lost: dict[Says, int] = {}
     for says in ("nothing", "brief", "names"):
         lost[says] = compacted(tasks, replace(HOW, says=says), TOKENIZER, conditions=CONDITIONS).measured.misses.lost
     assert lost == {"nothing": 2, "brief": 1, "names": 1}  # the file that was changed; what a command printed nobody named
 
 
-def test_names_are_carried_from_one_summary_to_the_next(tasks: tuple[Task, ...]) -> None:
+def test_names_are_carried_from_one_summary_to_the_next(tasks: tuple[ConversationTask, ...]) -> None:
     found = summaries(lines_of(tasks, "names"))
     assert len(found) >= 2
     assert all("tools/barn/hinge.py" in summary.text for summary in found)
 
 
-def test_a_summary_costs_a_call_that_reads_the_window_from_the_cache(tasks: tuple[Task, ...]) -> None:
+def test_a_summary_costs_a_call_that_reads_the_window_from_the_cache(tasks: tuple[ConversationTask, ...]) -> None:
     lines, prices = lines_of(tasks), prices_for(USUAL.model, life=USUAL.cache_life)
     first = next(number for number, line in enumerate(lines) if isinstance(line, CommitLine))
     commit, plan = lines[first], next(line for line in reversed(lines[:first]) if isinstance(line, PlanLine))
@@ -125,7 +125,7 @@ def test_a_summary_costs_a_call_that_reads_the_window_from_the_cache(tasks: tupl
     assert plan.usd == pytest.approx(before.view_tokens * prices.read + new * prices.write + summary.tokens * prices.output)
 
 
-def test_the_price_of_summaries_is_in_the_bill_once(tasks: tuple[Task, ...]) -> None:
+def test_the_price_of_summaries_is_in_the_bill_once(tasks: tuple[ConversationTask, ...]) -> None:
     lines = lines_of(tasks)
     plans = sum(line.usd for line in lines if isinstance(line, PlanLine))
     last = lines[-1]
@@ -136,7 +136,7 @@ def test_the_price_of_summaries_is_in_the_bill_once(tasks: tuple[Task, ...]) -> 
     assert bill.total_usd == pytest.approx(last.usd + plans)
 
 
-def test_lines_without_a_compaction_are_billed_as_they_were(tasks: tuple[Task, ...]) -> None:
+def test_lines_without_a_compaction_are_billed_as_they_were(tasks: tuple[ConversationTask, ...]) -> None:
     setting = options(None, budget_of(None), CONDITIONS)
     lines = list(replay([task.as_source() for task in tasks], setting, TOKENIZER))
     again = list(charged(lines))

@@ -19,7 +19,7 @@ from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, IsolatedRun
 from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, without_head
-from tenure.lab.protocols.tasks import Task, layout_of
+from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.replay import Source, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result, system
@@ -36,7 +36,7 @@ def many(name: str, rows: int = 90) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> tuple[Task, ...]:
+def tasks(tmp_path: Path) -> tuple[ConversationTask, ...]:
     """A task that reads of a ticket and asks for it later, one that asks for it too, and one of another project that does."""
     asks = read("docs/tickets/TICKET-90417753.txt", "the door is stuck")
     shared = [read(f"src/unit_{number}/core.py", "pass") for number in range(6)]
@@ -57,26 +57,26 @@ def tasks(tmp_path: Path) -> tuple[Task, ...]:
     return found
 
 
-def ran(tasks: tuple[Task, ...], name: str = "sliding-window", budget: Budget = CEILING) -> AccumulatingRun:
+def ran(tasks: tuple[ConversationTask, ...], name: str = "sliding-window", budget: Budget = CEILING) -> AccumulatingRun:
     return accumulating(tasks, policy_named(name), budget, TOKENIZER, conditions=CONDITIONS)
 
 
-def alone(task: Task, name: str = "sliding-window", budget: Budget = CEILING) -> IsolatedRun:
+def alone(task: ConversationTask, name: str = "sliding-window", budget: Budget = CEILING) -> IsolatedRun:
     return isolated(source(task.source), policy_named(name), budget, TOKENIZER, conditions=CONDITIONS)
 
 
-def lines_of(task: Task, name: str, budget: Budget = CEILING) -> list[Line]:
+def lines_of(task: ConversationTask, name: str, budget: Budget = CEILING) -> list[Line]:
     return list(replay([without_head(source(task.source))], options(policy_named(name), budget, CONDITIONS), TOKENIZER))
 
 
-def test_without_eviction_nothing_is_missed_and_the_bill_is_the_calls(tasks: tuple[Task, ...]) -> None:
+def test_without_eviction_nothing_is_missed_and_the_bill_is_the_calls(tasks: tuple[ConversationTask, ...]) -> None:
     found = alone(tasks[0], "none", budget_of(None)).measured
     assert (found.commits, found.prefix_breaks, found.evicted_tokens, found.misses.missed) == (0, 0, 0, 0)
     assert found.bill == bill_of(lines_of(tasks[0], "none", budget_of(None)))
     assert found.calls == found.bill.calls == tasks[0].calls
 
 
-def test_a_break_is_a_request_that_does_not_begin_with_the_whole_one_before_it(tasks: tuple[Task, ...]) -> None:
+def test_a_break_is_a_request_that_does_not_begin_with_the_whole_one_before_it(tasks: tuple[ConversationTask, ...]) -> None:
     lines = lines_of(tasks[0], "sliding-window")
     calls = [line for line in lines if isinstance(line, CallLine)]
     breaks = sum(after.shared_prefix_tokens < before.view_tokens for before, after in pairwise(calls))
@@ -87,19 +87,19 @@ def test_a_break_is_a_request_that_does_not_begin_with_the_whole_one_before_it(t
     assert found.peak_view_tokens == max(line.view_tokens for line in calls) <= 9_000
 
 
-def test_a_session_misses_what_its_later_steps_used_of_what_had_left(tasks: tuple[Task, ...]) -> None:
+def test_a_session_misses_what_its_later_steps_used_of_what_had_left(tasks: tuple[ConversationTask, ...]) -> None:
     found = alone(tasks[0]).measured.misses
     assert (found.lost, found.calls) == (1, 1)
     assert alone(tasks[2]).measured.misses.missed == 0  # nothing in it had named the ticket before
 
 
 @pytest.mark.parametrize("name", [*POLICIES, *PEERS])
-def test_below_its_ceiling_every_policy_does_the_same_as_none(tasks: tuple[Task, ...], name: str) -> None:
+def test_below_its_ceiling_every_policy_does_the_same_as_none(tasks: tuple[ConversationTask, ...], name: str) -> None:
     free = alone(tasks[0], "none", budget_of(None)).measured
     assert alone(tasks[0], name, budget_of(free.peak_view_tokens)).measured == free
 
 
-def test_needs_are_told_apart_by_the_task_that_held_them(tasks: tuple[Task, ...]) -> None:
+def test_needs_are_told_apart_by_the_task_that_held_them(tasks: tuple[ConversationTask, ...]) -> None:
     found = ran(tasks)
     # The ticket; the ticket and the six files that both tasks of the project read; the ticket, in a project of its own.
     assert [(task.own.lost, task.across.lost, task.dependent.lost) for task in found.tasks] == [(1, 0, 0), (0, 7, 7), (0, 1, 0)]
@@ -107,23 +107,23 @@ def test_needs_are_told_apart_by_the_task_that_held_them(tasks: tuple[Task, ...]
     assert found.own.missed + found.across.missed == found.measured.misses.missed
 
 
-def test_what_tasks_cost_adds_up_to_the_calls_of_the_bill(tasks: tuple[Task, ...]) -> None:
+def test_what_tasks_cost_adds_up_to_the_calls_of_the_bill(tasks: tuple[ConversationTask, ...]) -> None:
     found = ran(tasks)
     assert sum(task.usd for task in found.tasks) == pytest.approx(found.measured.bill.calls_usd)
 
 
 @pytest.mark.parametrize("name", ["none", "cwl", "sliding-window"])
-def test_a_conversation_of_one_task_is_that_task_alone(tasks: tuple[Task, ...], name: str) -> None:
+def test_a_conversation_of_one_task_is_that_task_alone(tasks: tuple[ConversationTask, ...], name: str) -> None:
     (task,), *_ = layout_of([tasks[0].source], TOKENIZER)
     budget = budget_of(None) if name == "none" else CEILING
     assert ran((task,), name, budget).measured == alone(task, name, budget).measured
 
 
-def test_the_same_run_twice_is_the_same_to_the_byte(tasks: tuple[Task, ...]) -> None:
+def test_the_same_run_twice_is_the_same_to_the_byte(tasks: tuple[ConversationTask, ...]) -> None:
     assert msgspec.json.encode(ran(tasks, "cwl")) == msgspec.json.encode(ran(tasks, "cwl"))
 
 
-def test_rows_survive_json(tasks: tuple[Task, ...]) -> None:
+def test_rows_survive_json(tasks: tuple[ConversationTask, ...]) -> None:
     found = ran(tasks)
     assert msgspec.json.decode(msgspec.json.encode(found), type=AccumulatingRun) == found
 

@@ -6,7 +6,7 @@ from logged import START, read, recording
 
 from tenure.engine.record.entry import Draft
 from tenure.lab.loading import source
-from tenure.lab.protocols.tasks import GAP_S, RARE_TASKS, SHARED_NAMES, Task, layout_of
+from tenure.lab.protocols.tasks import GAP_S, RARE_TASKS, SHARED_NAMES, ConversationTask, layout_of
 from tenure.testing.builders import by_words
 
 
@@ -18,16 +18,16 @@ def naming(path: Path, *files: str) -> str:
     return recording(path, ("human", "Go on."), *(read(file, "nothing of note") for file in files), ("say", "Done."))
 
 
-def laid(*addresses: str, human_tokens: int | None = None) -> list[Task]:
+def laid(*addresses: str, human_tokens: int | None = None) -> list[ConversationTask]:
     return [task for tasks in layout_of(addresses, by_words, human_tokens=human_tokens) for task in tasks]
 
 
-def times(task: Task) -> list[datetime]:
+def times(task: ConversationTask) -> list[datetime]:
     _, events = task.as_source().events()
     return [datetime.fromisoformat(event.at) for event in events if isinstance(event, Draft) and event.at]
 
 
-def names(tasks: list[Task]) -> list[str]:
+def names(tasks: list[ConversationTask]) -> list[str]:
     return [Path(task.source).name for task in tasks]
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.lab.events import Profile, Workload
 from tenure.lab.loading import source
-from tenure.lab.protocols.workload import LEAST_HARD, RULES, Use, hard_set, profile, use_of
+from tenure.lab.protocols.workload import LEAST_HARD, RULES, UseKind, hard_set, profile, use_of
 from tenure.lab.replay import Source
 from tenure.testing.builders import by_words, human, reply
 
@@ -26,26 +26,26 @@ def classed(folder: Path, *turns: Turn) -> Profile:
 @pytest.mark.parametrize(
     ("tool", "arguments", "use"),
     [
-        ("Edit", "{}", Use.EDIT),
-        ("apply_patch", "{}", Use.EDIT),
-        ("mcp__files__write_file", "{}", Use.WRITE),
-        ("Read", "{}", Use.READ),
-        ("str_replace_based_edit_tool", '{"command": "view", "path": "a"}', Use.READ),
-        ("str_replace_based_edit_tool", '{"command": "str_replace", "path": "a"}', Use.EDIT),
-        ("Grep", "{}", Use.SEARCH),
-        ("Bash", '{"command": "make test"}', Use.COMMAND),
-        ("Bash", '{"command": "sed -i s/a/b/ x.py"}', Use.EDIT),
-        ("bash", '{"command": "cat <<EOF > x.py"}', Use.EDIT),
-        ("Bash", '{"command": "make > log 2>&1"}', Use.COMMAND),
-        ("WebFetch", "{}", Use.WEB),
-        ("mcp__playwright__browser_click", "{}", Use.WEB),
-        ("web_browser_go", "{}", Use.WEB),
-        ("TodoWrite", "{}", Use.PLAN),
-        ("Task", "{}", Use.AGENT),
-        ("book_reservation", "{}", Use.OTHER),
+        ("Edit", "{}", UseKind.EDIT),
+        ("apply_patch", "{}", UseKind.EDIT),
+        ("mcp__files__write_file", "{}", UseKind.WRITE),
+        ("Read", "{}", UseKind.READ),
+        ("str_replace_based_edit_tool", '{"command": "view", "path": "a"}', UseKind.READ),
+        ("str_replace_based_edit_tool", '{"command": "str_replace", "path": "a"}', UseKind.EDIT),
+        ("Grep", "{}", UseKind.SEARCH),
+        ("Bash", '{"command": "make test"}', UseKind.COMMAND),
+        ("Bash", '{"command": "sed -i s/a/b/ x.py"}', UseKind.EDIT),
+        ("bash", '{"command": "cat <<EOF > x.py"}', UseKind.EDIT),
+        ("Bash", '{"command": "make > log 2>&1"}', UseKind.COMMAND),
+        ("WebFetch", "{}", UseKind.WEB),
+        ("mcp__playwright__browser_click", "{}", UseKind.WEB),
+        ("web_browser_go", "{}", UseKind.WEB),
+        ("TodoWrite", "{}", UseKind.PLAN),
+        ("Task", "{}", UseKind.AGENT),
+        ("book_reservation", "{}", UseKind.OTHER),
     ],
 )
-def test_a_tool_use_is_for_what_its_name_and_its_command_say(tool: str, arguments: str, use: Use) -> None:
+def test_a_tool_use_is_for_what_its_name_and_its_command_say(tool: str, arguments: str, use: UseKind) -> None:
     assert use_of(tool, arguments) is use
 
 

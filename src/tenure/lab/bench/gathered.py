@@ -27,14 +27,14 @@ UPWARDS: Final = 4  # folders above an outcome in which a verdict may lie
 LARGEST: Final = 50_000_000  # bytes of a verdict
 
 
-class Gathered(msgspec.Struct, frozen=True, kw_only=True):
+class GatheredRuns(msgspec.Struct, frozen=True, kw_only=True):
     """Runs, and what could not be read."""
 
     runs: tuple[BenchRun, ...]
     notes: tuple[str, ...] = ()
 
 
-def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: frozenset[str] | None = None) -> Gathered:
+def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: frozenset[str] | None = None) -> GatheredRuns:
     """The runs in a folder: one for each condition that its outcomes name. Raises InputError where there is no outcome.
 
     `resolved` names the tasks that were solved, where a harness says so in one report of its own (SWE-bench).
@@ -55,7 +55,7 @@ def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: f
     if not found:
         raise InputError(str(folder), f"no {FILE} below it", "the folder of a run")
     runs = tuple(_run(folder, benchmark or folder.name, condition, tasks, count, notes) for condition, tasks in found.items())
-    return Gathered(runs=runs, notes=tuple(notes))
+    return GatheredRuns(runs=runs, notes=tuple(notes))
 
 
 def session_measured(store: Records, session: str, count: Tokenizer) -> Measures:

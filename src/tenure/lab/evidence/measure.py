@@ -29,7 +29,7 @@ from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import EARLY, LATE, Compacting, compacted
 from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import CEILINGS, UNBOUNDED, budget_of, isolated, limits
-from tenure.lab.protocols.tasks import Task, layout_of
+from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
 from tenure.lab.replay import Source
 from tenure.lab.spread import Engine, FailedJob, ResultFolder, spread
@@ -50,7 +50,7 @@ TOGETHER: Final = "together"  # beside the keys of OF_SESSION
 EVERYTHING: Final = ("alone", "cuts", "needs", "billed", TOGETHER)
 
 Progress = Callable[[str, int, int], None]  # what is done, how many of how many
-Line = Profile | CutLine | IsolatedRun | AccumulatingRun | Task | Needed | Billed
+Line = Profile | CutLine | IsolatedRun | AccumulatingRun | ConversationTask | Needed | Billed
 
 
 class CorpusJob(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class CorpusJob(Struct, frozen=True, kw_only=True):
     what: str  # a key of OF_SESSION, "layout" or TOGETHER
     folder: str
     members: tuple[Member, ...]
-    tasks: tuple[Task, ...] = ()  # of a conversation, in the order of its members, sources as members are named
+    tasks: tuple[ConversationTask, ...] = ()  # of a conversation, in the order of its members, sources as members are named
     policy: str = ""  # of a conversation; "none": nothing leaves
     ceiling: int | None = None
     compacting: Compacting | None = None  # instead of a policy
@@ -151,10 +151,10 @@ def gathered(
     profiles = hard_set(line for _, each in seen for line in each.lines if isinstance(line, Profile))
     readable = frozenset(each.source for each in profiles)
     sound = replace(corpus, members=tuple(member for member in corpus.members if member.name in readable))
-    tasks: list[Task] = []
+    tasks: list[ConversationTask] = []
     if TOGETHER in whats and sound.members:
         layout = CorpusJob(what="layout", folder=sound.folder, members=sound.members)
-        tasks += (line for _, each in run("laying out", [layout]) for line in each.lines if isinstance(line, Task))
+        tasks += (line for _, each in run("laying out", [layout]) for line in each.lines if isinstance(line, ConversationTask))
     done = run("running", [*together(sound, tasks), *of_sessions(sound, [what for what in whats if what != TOGETHER])])
     alone = (line for job, each in done if job.what != TOGETHER for line in each.lines)
     return CorpusEvents(
@@ -184,10 +184,10 @@ def of_sessions(corpus: Corpus, whats: Sequence[str]) -> list[CorpusJob]:
     return [CorpusJob(what=what, folder=corpus.folder, members=(member,)) for what in whats for member in corpus.members]
 
 
-def together(corpus: Corpus, tasks: Sequence[Task]) -> list[CorpusJob]:
+def together(corpus: Corpus, tasks: Sequence[ConversationTask]) -> list[CorpusJob]:
     """Every conversation under every policy and compaction, longest first: what takes longest should not start last."""
     members = {member.name: member for member in corpus.members}
-    conversations: dict[int, list[Task]] = {}
+    conversations: dict[int, list[ConversationTask]] = {}
     for task in tasks:
         conversations.setdefault(task.conversation, []).append(task)
     longest = sorted(conversations.values(), key=lambda each: (-sum(task.tokens for task in each), each[0].conversation))

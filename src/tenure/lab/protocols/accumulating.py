@@ -11,12 +11,17 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.lab.events import AccumulatingRun, CallLine, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
 from tenure.lab.protocols.runs import USUAL, Conditions, Measuring, Tally, limits, options
-from tenure.lab.protocols.tasks import Task
+from tenure.lab.protocols.tasks import ConversationTask
 from tenure.lab.replay import replay
 
 
 def accumulating(
-    tasks: Sequence[Task], policy: Policy | None, budget: Budget, tokenizer: Tokenizer, *, conditions: Conditions = USUAL
+    tasks: Sequence[ConversationTask],
+    policy: Policy | None,
+    budget: Budget,
+    tokenizer: Tokenizer,
+    *,
+    conditions: Conditions = USUAL,
 ) -> AccumulatingRun:
     """One conversation under the budget; `policy` None evicts nothing. Raises InputError when a source cannot be read."""
     lines = replay([task.as_source() for task in tasks], options(policy, budget, conditions), tokenizer)
@@ -25,7 +30,7 @@ def accumulating(
 
 def run_of(
     lines: Iterable[Line],
-    tasks: Sequence[Task],
+    tasks: Sequence[ConversationTask],
     policy: str,
     budget: Limits,
     conditions: Conditions = USUAL,
@@ -61,7 +66,7 @@ class _OfTask:
 class _Parting:
     """The needs of a replay, by the task whose step needed them and the tasks that held them. Mutable."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[ConversationTask]) -> None:
         self.measuring = Measuring()
         self._tasks = tasks
         self._found = [_OfTask() for _ in tasks]

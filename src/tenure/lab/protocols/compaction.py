@@ -31,7 +31,7 @@ from tenure.lab.events import AccumulatingRun, CallLine, CommitLine, Line, PlanL
 from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.protocols.accumulating import run_of
 from tenure.lab.protocols.runs import UNBOUNDED, USUAL, Conditions, limits, options
-from tenure.lab.protocols.tasks import Task
+from tenure.lab.protocols.tasks import ConversationTask
 from tenure.lab.replay import replay
 from tenure.lab.stand_ins import briefed
 
@@ -61,7 +61,7 @@ LATE: Final = Compacting(trigger=167_000, keep=20_000)
 EARLY: Final = Compacting(trigger=80_000, keep=10_000)
 
 
-class Compaction(Struct, frozen=True, kw_only=True):
+class SummaryCompaction(Struct, frozen=True, kw_only=True):
     """The rule as a policy: one brief for all but the newest `keep` tokens, the words of people included, as agents do."""
 
     keep: int
@@ -80,10 +80,10 @@ class Compaction(Struct, frozen=True, kw_only=True):
 
 
 def compacted(
-    tasks: Sequence[Task], compacting: Compacting, tokenizer: Tokenizer, *, conditions: Conditions = USUAL
+    tasks: Sequence[ConversationTask], compacting: Compacting, tokenizer: Tokenizer, *, conditions: Conditions = USUAL
 ) -> AccumulatingRun:
     """One conversation under compaction, measured as any policy's. Raises InputError when a source cannot be read."""
-    policy = Compaction(keep=compacting.keep, says=compacting.says, size=compacting.size)
+    policy = SummaryCompaction(keep=compacting.keep, says=compacting.says, size=compacting.size)
     budget = Budget(ceiling=compacting.trigger, window=UNBOUNDED)
     how = options(policy, budget, replace(conditions, faithful=True))
     lines = charged(replay([task.as_source() for task in tasks], how, tokenizer))

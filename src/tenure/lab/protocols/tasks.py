@@ -31,7 +31,7 @@ _TELLING: Final = frozenset(
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Task(Struct, frozen=True, kw_only=True, tag="task", tag_field="type"):
+class ConversationTask(Struct, frozen=True, kw_only=True, tag="task", tag_field="type"):
     """A recorded session as a part of a conversation."""
 
     conversation: int
@@ -52,16 +52,16 @@ class Task(Struct, frozen=True, kw_only=True, tag="task", tag_field="type"):
         return _moved(without_head(source(self.source)), timedelta(seconds=self.shift_s))
 
 
-class _Seen(Struct, frozen=True, kw_only=True):
+class _ReadSession(Struct, frozen=True, kw_only=True):
     """A session as it was read: the task it will be, and what its agent named."""
 
-    task: Task
+    task: ConversationTask
     names: frozenset[str]
 
 
 def layout_of(
     addresses: Iterable[str], tokenizer: Tokenizer, *, human_tokens: int | None = HUMAN_TOKENS, gap_s: float = GAP_S
-) -> tuple[tuple[Task, ...], ...]:
+) -> tuple[tuple[ConversationTask, ...], ...]:
     """The tasks of each conversation, in order. One pass over the sources. Raises InputError when one cannot be read.
 
     Tasks come by project, within one by when they began, then by address. A conversation ends before the task with which its people's words
@@ -70,13 +70,13 @@ def layout_of(
     every = [_seen(address, tokenizer) for address in addresses]
     every.sort(key=lambda each: (each.task.project, each.task.started, each.task.source))
     rare = _rare(every)
-    found: list[tuple[Task, ...]] = []
+    found: list[tuple[ConversationTask, ...]] = []
     for group in _grouped([each for each in every if each.task.calls], human_tokens):
         found.append(tuple(_placed(group, rare, len(found), gap_s)))
     return tuple(found)
 
 
-def _seen(address: str, tokenizer: Tokenizer) -> _Seen:
+def _seen(address: str, tokenizer: Tokenizer) -> _ReadSession:
     entries = calls = tokens = human = 0
     times: list[datetime] = []
     started = ""
@@ -95,8 +95,8 @@ def _seen(address: str, tokenizer: Tokenizer) -> _Seen:
         if (at := _time(event.at)) is not None:
             started = started or event.at
             times.append(at)
-    return _Seen(
-        task=Task(
+    return _ReadSession(
+        task=ConversationTask(
             conversation=0,
             number=0,
             source=address,
@@ -119,7 +119,7 @@ def _names(block: Block) -> Iterator[str]:
         yield from (anchor.text for anchor in names_of("", block.text) if anchor.form in _TELLING)
 
 
-def _rare(every: Iterable[_Seen]) -> frozenset[str]:
+def _rare(every: Iterable[_ReadSession]) -> frozenset[str]:
     """Names of one project only, in few of its tasks: what all of them name is the suite's form, or the machine's."""
     sizes = Counter(each.task.project for each in every)
     holders: dict[str, Counter[str]] = {}
@@ -134,8 +134,8 @@ def _rare(every: Iterable[_Seen]) -> frozenset[str]:
     )
 
 
-def _grouped(seen: Iterable[_Seen], human_tokens: int | None) -> Iterator[list[_Seen]]:
-    group: list[_Seen] = []
+def _grouped(seen: Iterable[_ReadSession], human_tokens: int | None) -> Iterator[list[_ReadSession]]:
+    group: list[_ReadSession] = []
     held = 0
     for each in seen:
         if group and human_tokens is not None and held + each.task.human_tokens > human_tokens:
@@ -147,7 +147,7 @@ def _grouped(seen: Iterable[_Seen], human_tokens: int | None) -> Iterator[list[_
         yield group
 
 
-def _placed(group: Sequence[_Seen], rare: frozenset[str], conversation: int, gap_s: float) -> Iterator[Task]:
+def _placed(group: Sequence[_ReadSession], rare: frozenset[str], conversation: int, gap_s: float) -> Iterator[ConversationTask]:
     """Numbered, timed one after another, with what each depends on. O(names that tasks have in common)."""
     holders: dict[str, list[int]] = {}
     clock: float | None = None  # seconds, when the task before ended

@@ -26,7 +26,7 @@ LEAST_HARD: Final = 10  # sessions
 HARD_RESULTS: Final = 0.5  # of a hard session's tokens, at least, are tool results
 
 
-class Use(StrEnum):
+class UseKind(StrEnum):
     """What a tool use is for."""
 
     EDIT = "edit"
@@ -41,18 +41,18 @@ class Use(StrEnum):
 
 
 _USE_OF: Final = {
-    **dict.fromkeys((Act.EDIT, Act.PATCH, Act.EDITOR, Act.DELETE), Use.EDIT),
-    **dict.fromkeys((Act.WRITE, Act.CREATE), Use.WRITE),
-    Act.READ: Use.READ,
-    **dict.fromkeys((Act.SEARCH, Act.LIST, Act.LOOK_UP), Use.SEARCH),
-    **dict.fromkeys((Act.RUN, Act.PROCESS), Use.COMMAND),
-    **dict.fromkeys((Act.FETCH, Act.SEARCH_WEB), Use.WEB),
-    **dict.fromkeys((Act.PLAN, Act.TODO), Use.PLAN),
-    Act.AGENT: Use.AGENT,
+    **dict.fromkeys((Act.EDIT, Act.PATCH, Act.EDITOR, Act.DELETE), UseKind.EDIT),
+    **dict.fromkeys((Act.WRITE, Act.CREATE), UseKind.WRITE),
+    Act.READ: UseKind.READ,
+    **dict.fromkeys((Act.SEARCH, Act.LIST, Act.LOOK_UP), UseKind.SEARCH),
+    **dict.fromkeys((Act.RUN, Act.PROCESS), UseKind.COMMAND),
+    **dict.fromkeys((Act.FETCH, Act.SEARCH_WEB), UseKind.WEB),
+    **dict.fromkeys((Act.PLAN, Act.TODO), UseKind.PLAN),
+    Act.AGENT: UseKind.AGENT,
 }
-USES: Final[Mapping[str, Use]] = {
+USES: Final[Mapping[str, UseKind]] = {
     **{name: _USE_OF[act] for name, act in ACTS.items()},
-    **dict.fromkeys(("taskoutput", "taskstop"), Use.AGENT),
+    **dict.fromkeys(("taskoutput", "taskstop"), UseKind.AGENT),
 }
 _BROWSERS: Final = ("browser", "playwright", "web_browser", "chrome", "puppeteer")  # in a tool's name or its server's
 _LOOKS: Final = re.compile(r'"command"\s*:\s*"view"')  # of an editor of several commands
@@ -75,35 +75,37 @@ class WorkloadRule(Struct, frozen=True):
 class Counted(Struct, frozen=True, kw_only=True):
     """What rules look at: uses by purpose, and how often a person spoke."""
 
-    uses: Mapping[Use, int]
+    uses: Mapping[UseKind, int]
     human_turns: int
 
-    def share(self, *uses: Use) -> float:
+    def share(self, *uses: UseKind) -> float:
         """Of the uses that touch the world; planning and other agents do not count."""
-        work = sum(count for use, count in self.uses.items() if use not in (Use.PLAN, Use.AGENT))
+        work = sum(count for use, count in self.uses.items() if use not in (UseKind.PLAN, UseKind.AGENT))
         return sum(self.uses.get(use, 0) for use in uses) / work if work else 0.0
 
-    def count(self, *uses: Use) -> int:
+    def count(self, *uses: UseKind) -> int:
         """How many there are."""
         return sum(self.uses.get(use, 0) for use in uses)
 
 
 # The first that holds decides; the last holds always.
 RULES: Final = (
-    WorkloadRule(Workload.TALK, "fewer than 4 tool uses", lambda seen: seen.count(*Use) < 4),
-    WorkloadRule(Workload.WEB, "a quarter of the uses are of the web or a browser", lambda seen: seen.share(Use.WEB) >= 0.25),
+    WorkloadRule(Workload.TALK, "fewer than 4 tool uses", lambda seen: seen.count(*UseKind) < 4),
+    WorkloadRule(Workload.WEB, "a quarter of the uses are of the web or a browser", lambda seen: seen.share(UseKind.WEB) >= 0.25),
     WorkloadRule(
         Workload.DIALOGUE,
         "half of the uses are of tools of a domain, and a person spoke 3 times or more",
-        lambda seen: seen.share(Use.OTHER) >= 0.5 and seen.human_turns >= 3,
+        lambda seen: seen.share(UseKind.OTHER) >= 0.5 and seen.human_turns >= 3,
     ),
     WorkloadRule(
         Workload.CODING,
         "3 uses or more, and a tenth, change files",
-        lambda seen: seen.count(Use.EDIT, Use.WRITE) >= 3 and seen.share(Use.EDIT, Use.WRITE) >= 0.1,
+        lambda seen: seen.count(UseKind.EDIT, UseKind.WRITE) >= 3 and seen.share(UseKind.EDIT, UseKind.WRITE) >= 0.1,
     ),
-    WorkloadRule(Workload.COMMANDS, "half of the uses are commands", lambda seen: seen.share(Use.COMMAND) >= 0.5),
-    WorkloadRule(Workload.READING, "half of the uses read or search", lambda seen: seen.share(Use.READ, Use.SEARCH) >= 0.5),
+    WorkloadRule(Workload.COMMANDS, "half of the uses are commands", lambda seen: seen.share(UseKind.COMMAND) >= 0.5),
+    WorkloadRule(
+        Workload.READING, "half of the uses read or search", lambda seen: seen.share(UseKind.READ, UseKind.SEARCH) >= 0.5
+    ),
     WorkloadRule(Workload.MIXED, "none of the others", lambda _: True),
 )
 
@@ -129,16 +131,16 @@ def hard_set(profiles: Iterable[Profile]) -> tuple[Profile, ...]:
     return tuple(replace(each, is_hard=each.source in hard) for each in every)
 
 
-def use_of(tool: str, arguments: str = "") -> Use:
+def use_of(tool: str, arguments: str = "") -> UseKind:
     """What a call of a tool is for. A command that changes files counts as an edit."""
     name = tool_name(tool)
     use = USES.get(name)
     if use is None:
-        return Use.WEB if any(browser in tool_key(tool) for browser in _BROWSERS) else Use.OTHER
-    if use is Use.EDIT and _LOOKS.search(arguments[:_LOOKED_AT]):
-        return Use.READ
-    if use is Use.COMMAND and _CHANGES.search(arguments[:_LOOKED_AT]):
-        return Use.EDIT
+        return UseKind.WEB if any(browser in tool_key(tool) for browser in _BROWSERS) else UseKind.OTHER
+    if use is UseKind.EDIT and _LOOKS.search(arguments[:_LOOKED_AT]):
+        return UseKind.READ
+    if use is UseKind.COMMAND and _CHANGES.search(arguments[:_LOOKED_AT]):
+        return UseKind.EDIT
     return use
 
 
@@ -147,7 +149,7 @@ class _Counting:
 
     def __init__(self) -> None:
         self._format = ""
-        self._uses: Counter[Use] = Counter()
+        self._uses: Counter[UseKind] = Counter()
         self._entries = self._replies = self._turns = self._tokens = self._results = self._peak = 0
         self._shown = 0  # tokens of tool results in the window
         self._pressure = 0
@@ -218,7 +220,7 @@ class _Counting:
             self._said = ""
 
 
-def _use_in_words(said: str, came_back: str) -> Use:
+def _use_in_words(said: str, came_back: str) -> UseKind:
     if _CHANGES.search(said[:_LOOKED_AT]):
-        return Use.EDIT
-    return Use.WEB if "://" in came_back[:_ADDRESS_WITHIN] else Use.COMMAND
+        return UseKind.EDIT
+    return UseKind.WEB if "://" in came_back[:_ADDRESS_WITHIN] else UseKind.COMMAND

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenure.lab.spread.engines import ENGINES, Answer, Engine, FailedJob, J, Job, Work, engine_named, one_process
+from tenure.lab.spread.engines import ENGINES, Answer, Engine, FailedJob, J, SpreadJob, Work, engine_named, one_process
 from tenure.lab.spread.keep import ResultFolder, code_of
 
-__all__ = ("ENGINES", "Engine", "FailedJob", "Job", "ResultFolder", "engine_named", "spread")
+__all__ = ("ENGINES", "Engine", "FailedJob", "ResultFolder", "SpreadJob", "engine_named", "spread")
 
 FORMAT: Final = "1"  # of keys, and of what is kept under them
 
@@ -57,7 +57,7 @@ def spread(
         yield settled[place]
 
 
-def _key(code: str, work: Callable[[J], Struct], job: Job) -> str:
+def _key(code: str, work: Callable[[J], Struct], job: SpreadJob) -> str:
     parts = (FORMAT, code, work.__module__, work.__qualname__, job.name, job.identity)
     return sha256(msgspec.json.encode(parts)).hexdigest()
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 
-class Job(Protocol):
+class SpreadJob(Protocol):
     """What is to be done: a small frozen value that can be pickled."""
 
     @property
@@ -48,13 +48,13 @@ class FailedJob(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def died(job: Job) -> FailedJob:
+def died(job: SpreadJob) -> FailedJob:
     """That whoever did the job did not live to tell."""
     return FailedJob(name=job.name, kind="WorkerDied", reason="the process that ran it ended without a word")
 
 
 Answer = bytes | FailedJob
-J = TypeVar("J", bound=Job)
+J = TypeVar("J", bound=SpreadJob)
 
 
 class Work(Struct, Generic[J], frozen=True):
@@ -128,7 +128,7 @@ def _pooled(task: Work[J], jobs: dict[int, J], count: int) -> Generator[tuple[in
     return left
 
 
-def _answer(future: "Future[Answer]", job: Job) -> Answer | None:
+def _answer(future: "Future[Answer]", job: SpreadJob) -> Answer | None:
     """None when the worker died."""
     try:
         return future.result()
@@ -202,7 +202,7 @@ class OnRay(Struct, frozen=True):
         self.ray.init(log_to_driver=False, logging_level="ERROR", **size)
         return True
 
-    def _answer(self, done: Any, job: Job) -> Answer:
+    def _answer(self, done: Any, job: SpreadJob) -> Answer:
         errors = self.ray.exceptions
         try:
             return self.ray.get(done)

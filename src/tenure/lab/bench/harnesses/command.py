@@ -34,7 +34,7 @@ SERVERS: Final[Mapping[str, str]] = {
 _OURS: Final = re.compile(r"(?:openai|anthropic|openai-chat|openai-responses|scripted):")
 
 
-class Playing(Struct, frozen=True, kw_only=True):
+class PlayCommand(Struct, frozen=True, kw_only=True):
     """What a harness's user decides."""
 
     model: str  # as the harness names it: provider/name
@@ -61,7 +61,7 @@ def spec_of(model: str) -> tuple[str, str]:
     return f"openai:{model}", ""
 
 
-def command(playing: Playing, folder: str, *, task: str, cwd: str = ".") -> str:
+def command(playing: PlayCommand, folder: str, *, task: str, cwd: str = ".") -> str:
     """The command line. `folder` is where the words are and everything goes to; its process writes down its id, so that it can be asked to end."""
     spec, server = spec_of(playing.model)
     endpoint = playing.endpoint or server

@@ -122,7 +122,7 @@ class Tenure(BaseInstalledAgent):
             words.write_text(instruction, encoding="utf-8")
             await self._upload_agent_owned_file(environment, words, f"{remote}/{commands.WORDS}")
         options = self.options
-        playing = commands.Playing(
+        playing = commands.PlayCommand(
             model=self.model_name or "",
             condition=options.condition,
             ceiling=options.ceiling,

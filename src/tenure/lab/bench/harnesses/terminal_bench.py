@@ -51,7 +51,7 @@ class Tenure(AbstractInstalledAgent):
         condition_named(condition)  # wrong before anything is spent
         self._session, self._package, self._program = session, package, program
         self._task = "task"
-        self._playing = commands.Playing(
+        self._playing = commands.PlayCommand(
             model=model_name,
             condition=condition,
             ceiling=str(ceiling),
