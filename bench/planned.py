@@ -5,9 +5,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from tenure.engine.lifecycle.automatic import Absolute
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
-from tenure.engine.planners.handoff.due import Absolute
 from tenure.engine.policies import POLICIES
 from tenure.errors import InputError
 from tenure.lab.events import PlanLine, SummaryLine

@@ -19,12 +19,11 @@ from tenure.context import recalls
 from tenure.engine.clip.clip import LEAST, SHAPES
 from tenure.engine.clip.head_tail import HEAD, TAIL
 from tenure.engine.clip.setting import Clip
-from tenure.engine.lifecycle import digest, planning
+from tenure.engine.lifecycle import automatic, digest, planning
 from tenure.engine.lifecycle.automatic import GROWN
 from tenure.engine.lifecycle.budget import DEFAULT_WINDOW, FLOOR_SHARE
 from tenure.engine.lifecycle.digest import ABOVE
 from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, MISS_RATE, TRIGGER_SHARE
-from tenure.engine.planners.handoff import due as handoff_due
 from tenure.engine.planners.handoff import facts as handoff_facts
 from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff import sections as handoff_sections
@@ -331,13 +330,13 @@ FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "policies/selfgc.md": (
         f"from {percent(TRIGGER_SHARE)} of the budget's limit on",
         f"at most {selfgc.PROMPT_TOKENS:,} tokens",
-        f"at most {selfgc.OUTPUT_TOKENS:,} tokens of it",
-        f"first {planning.MASK_HEAD} and last {planning.MASK_TAIL} tokens",
+        f"at most {planning.OUTPUT_TOKENS:,} tokens of it",
+        f"first {selfgc.MASK_HEAD} and last {selfgc.MASK_TAIL} tokens",
         f"less than {selfgc.LEAST_FOLD} tokens",
         f"more than {AT_ONCE_SHARE:g} of the view",
     ),
     "policies/handoff.md": (
-        f"at {percent(handoff_due.PERCENT / 100)} of the window",
+        f"at {percent(automatic.PERCENT / 100)} of the window",
         f'handoff_at="{default("handoff_at")}"',
         f"which is {DEFAULT_WINDOW:,} unless",
         f"in at most {handoff_sections.BRIEF_WORDS} words",

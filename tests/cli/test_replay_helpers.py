@@ -10,8 +10,8 @@ from rich.console import Console
 
 from tenure.cli.main import main
 from tenure.cli.replay import HelperTotals, briefs, helpers_bill, plans, play, report
+from tenure.engine.lifecycle.automatic import Absolute
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.planners.handoff.due import Absolute
 from tenure.engine.policies import POLICIES
 from tenure.lab.events import Outcome, PlanLine
 from tenure.lab.loading import source

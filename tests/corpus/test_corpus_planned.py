@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from corpus_sessions import needs_corpus, path_of, sample
+from tenure.engine.lifecycle.automatic import Absolute
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.handoff.due import Absolute
 from tenure.engine.policies import POLICIES
 from tenure.lab.events import PlanLine, SummaryLine
 from tenure.lab.loading import source

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from replay_reader import problems
 
+from tenure.engine.lifecycle.automatic import Absolute
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.handoff.due import Absolute
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.policies import COMPAT, PEERS, POLICIES

@@ -67,7 +67,7 @@ def test_words_that_look_like_an_index_name_nothing() -> None:
 def test_a_brief_tells_who_asked_for_what_and_what_failed() -> None:
     question = ask_handoff(worked())
     assert question is not None
-    sections = read_brief(briefed(question.text), transcript=question.transcript, finished=True)
+    sections = read_brief(briefed(question.text), transcript=question.transcript)
     assert isinstance(sections, Sections)
     assert sections.goal == 'A person asked first: "Mend the parser."\nThe newest wish: "Mend the parser."'
     assert "newest calls: bash:" in sections.state
@@ -103,5 +103,5 @@ def test_the_brief_of_any_transcript_is_a_brief(said: list[str], tool: str) -> N
         drafts += [reply(text, call(tool, f"c{n}", path=text)), result(text, f"c{n}", error=n % 2 == 0)]
     question = ask_handoff(opened(*drafts))
     if question is not None:
-        brief = read_brief(briefed(question.text), transcript=question.transcript, finished=True)
+        brief = read_brief(briefed(question.text), transcript=question.transcript)
         assert isinstance(brief, Sections), brief

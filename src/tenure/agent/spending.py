@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from tenure.agent.events import Reason
 from tenure.agent.settings import Allowance
-from tenure.engine.meter.counterfactual import add
-from tenure.engine.meter.ledger import Account
+from tenure.engine.meter.ledger import Account, add
 from tenure.engine.record.entry import Usage
 
 

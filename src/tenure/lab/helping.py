@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.lifecycle.automatic import Automatic, planning_limit
+from tenure.engine.lifecycle.automatic import Automatic, OfWindow, Threshold, planning_limit
 from tenure.engine.lifecycle.decision import Decision, Stay
 from tenure.engine.lifecycle.planning import Answered, Ask, answer_handoff, answer_selfgc, ask_handoff, ask_selfgc
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.engine.planners.handoff.due import OfWindow, Threshold
 from tenure.engine.planners.handoff.transcript import MARK
-from tenure.engine.planners.selfgc.plan import Refused
+from tenure.engine.planners.selfgc.plan import RefusedTarget
 from tenure.engine.record.entry import Read, Usage
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Insert
@@ -36,7 +35,7 @@ class Helped(Struct, frozen=True, kw_only=True):
 
     who: Who
     decision: Decision
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedTarget, ...] = ()
     usd: float = 0.0
     assumed: bool = False  # the money is by another model's price
 
@@ -104,7 +103,7 @@ class Helping:
         question = Question(messages=(asked.text,), system=asked.system, max_output=asked.output_tokens)
 
         def answer(reply: str, usd: float) -> Answered:
-            return answer_handoff(self._session, asked, reply, finished=True, moment="before-call", at=at, planning_usd=usd)
+            return answer_handoff(self._session, asked, reply, moment="before-call", at=at, planning_usd=usd)
 
         yield self._answered("handoff", summariser, asked, question, 0, answer)
 

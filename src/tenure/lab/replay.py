@@ -16,17 +16,17 @@ from msgspec import UNSET, Struct, UnsetType, convert, structs
 
 from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.automatic import Threshold
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose, Stay, Unmet
 from tenure.engine.lifecycle.fit import shortens
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
+from tenure.engine.meter.cache import CachedCall, SimulatedCache, seconds_of
 from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
-from tenure.engine.planners.handoff.due import Threshold
-from tenure.engine.planners.selfgc.plan import Refused
+from tenure.engine.planners.selfgc.plan import RefusedTarget
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.chain import neutral_payload
 from tenure.engine.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
@@ -143,7 +143,7 @@ def _head(readings: list[Reading], options: Options, model: str, tokenizer: Toke
 class _Sent(Struct):
     """The bill of one window, and what of the request that was sent last still stands unchanged."""
 
-    cache: PrefixCache
+    cache: SimulatedCache
     model: str = ""  # whose cache it is
     unbroken: int = 0  # o200k tokens
     read: int = 0
@@ -193,8 +193,8 @@ class _ReplayRun:
         self._pending: _Pending | None = None
         self._helpers_usd = 0.0
         self.evicted: dict[int, str] = {}  # entry -> payload hash, of entries of which something left
-        self._sent = _Sent(PrefixCache(prices=self.prices))
-        self._uncapped = _Sent(PrefixCache(prices=self.prices))
+        self._sent = _Sent(SimulatedCache(prices=self.prices))
+        self._uncapped = _Sent(SimulatedCache(prices=self.prices))
         self._protected: dict[tuple[int, int], str] = {}
         self._hashes: list[str] = []
         self._calls = 0
@@ -483,10 +483,12 @@ class _ReplayRun:
         ratio = self.session.ratio
         shared = round(sent.unbroken * ratio)
         if self._is_other(sent, answer):
-            sent.cache = PrefixCache(prices=self.prices)
+            sent.cache = SimulatedCache(prices=self.prices)
         elif sent.cache.tokens:  # the same text weighs more once the ratio has risen, and none of it is written again for that
             sent.cache = structs.replace(sent.cache, tokens=max(sent.cache.tokens, shared))
-        call = Call(prompt_tokens=round(tokens * ratio), shared_prefix_tokens=shared, output=output, at=seconds_of(answer.at))
+        call = CachedCall(
+            prompt_tokens=round(tokens * ratio), shared_prefix_tokens=shared, output=output, at=seconds_of(answer.at)
+        )
         charge, sent.cache = sent.cache.send(call)
         sent.unbroken, sent.model = tokens, answer.model or sent.model
         sent.read += charge.usage.cache_read
@@ -618,7 +620,7 @@ class _ReplayRun:
         )
 
 
-def _refusal(refused: Refused) -> dict[str, str]:
+def _refusal(refused: RefusedTarget) -> dict[str, str]:
     told = {"object": refused.object, "why": refused.why}
     return told | {"action": refused.action} if refused.action else told
 

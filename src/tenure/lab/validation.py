@@ -11,7 +11,7 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.meter.cache import Call, PrefixCache, seconds_of
+from tenure.engine.meter.cache import CachedCall, SimulatedCache, seconds_of
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
@@ -135,7 +135,7 @@ class _CallWalk:
 
     def __init__(self, prices: Prices, *, writes: bool) -> None:
         self._prices, self._writes = prices, writes
-        self._cache = PrefixCache(prices=prices)
+        self._cache = SimulatedCache(prices=prices)
         self._before: _Before | None = None
         self._view = 0  # o200k tokens of the request before
 
@@ -149,9 +149,9 @@ class _CallWalk:
         if call.reported is None or not prompt:
             return None
         if _is_other(before, call):
-            self._cache = PrefixCache(prices=self._prices)
+            self._cache = SimulatedCache(prices=self._prices)
         shared = 0 if before is None else round(before.prompt * before.stands)
-        charge, after = self._cache.send(Call(prompt_tokens=prompt, shared_prefix_tokens=shared, at=at))
+        charge, after = self._cache.send(CachedCall(prompt_tokens=prompt, shared_prefix_tokens=shared, at=at))
         reported, by_cache = self.amounts(call.reported), self.amounts(charge.usage)
         found = ComparedCall(
             call=call.call,

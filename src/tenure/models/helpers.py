@@ -116,7 +116,6 @@ class HelperModels:
             self._session,
             request,
             answer.text,
-            finished=True,
             rules=quoted,
             moment=moment,
             at=self._clock(),

@@ -10,7 +10,7 @@ from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.planners.selfgc.objects import objects_in
-from tenure.engine.planners.selfgc.plan import Refused
+from tenure.engine.planners.selfgc.plan import RefusedTarget
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.record.query import Query
 from tenure.engine.record.recall import answer, raw
@@ -37,7 +37,7 @@ class Driven(Session):
     def __init__(self, ceiling: int = CEILING, rules: Rules = RULES) -> None:
         self.kept: dict[int, Entry] = {}
         self.number = 0
-        self.refused: tuple[Refused, ...] = ()
+        self.refused: tuple[RefusedTarget, ...] = ()
         super().__init__(
             Setup(budget=Budget(ceiling=ceiling), rules=rules),
             weigh=lambda blocks: tuple(COUNT(block.text) + 4 for block in blocks),
@@ -87,7 +87,7 @@ class Driven(Session):
     def handed_off(self) -> None:
         asked = ask_handoff(self, keep=2)
         assert asked is not None
-        decision = answer_handoff(self, asked, BRIEF, finished=True).decision
+        decision = answer_handoff(self, asked, BRIEF).decision
         assert isinstance(decision, Propose)
         self.carry_out(decision)
 

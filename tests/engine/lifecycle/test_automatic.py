@@ -1,28 +1,49 @@
 import pytest
 
-from tenure.engine.lifecycle.automatic import Automatic, threshold_of
-from tenure.engine.planners.handoff.due import Absolute, OfWindow, Reason
+from tenure.engine.lifecycle.automatic import Absolute, Automatic, OfWindow, Threshold, is_reached, threshold_of
 from tenure.errors import InputError
 
 
 def test_a_handoff_is_due_at_the_threshold_once_a_provider_said_so() -> None:
     automatic = Automatic()
-    assert automatic.handoff_is_due(100_000, 90_000).reason is Reason.NO_USAGE
-    assert automatic.reported(84_999).handoff_is_due(100_000, 90_000).reason is Reason.BELOW
+    assert not automatic.handoff_is_due(100_000, 90_000)
+    assert not automatic.reported(84_999).handoff_is_due(100_000, 90_000)
     assert automatic.reported(85_000).handoff_is_due(100_000, 90_000)
     assert Automatic(threshold=Absolute(tokens=60_000)).reported(60_000).handoff_is_due(0, 90_000)
 
 
+@pytest.mark.parametrize(
+    ("prompt", "window", "threshold", "is_due"),
+    [
+        (850, 1_000, OfWindow(), True),
+        (849, 1_000, OfWindow(), False),
+        (850, 0, OfWindow(), False),  # the window is not known
+        (850, 1_000, OfWindow(percent=0), False),
+        (850, 1_000, OfWindow(percent=-1), False),
+        (850, 1_000, OfWindow(percent=float("nan")), False),
+        (80_000, 0, Absolute(tokens=80_000), True),
+        (79_999, 100_000, Absolute(tokens=80_000), False),
+        (90_000, 100_000, Absolute(tokens=0), False),
+        (0, 1_000, OfWindow(), False),
+    ],
+)
+def test_a_handoff_is_due_from_85_percent_of_the_window_or_an_absolute_number_on(
+    prompt: int, window: int, threshold: Threshold, is_due: bool
+) -> None:
+    assert is_reached(threshold, prompt, window) == is_due
+
+
 @pytest.mark.parametrize("threshold", [OfWindow(percent=0), Absolute(tokens=0)])
 def test_a_threshold_of_nothing_is_off(threshold: OfWindow | Absolute) -> None:
-    assert Automatic(threshold=threshold).reported(10**6).handoff_is_due(100_000, 90_000).reason is Reason.OFF
+    assert not Automatic(threshold=threshold).reported(10**6).handoff_is_due(100_000, 90_000)
 
 
 def test_one_report_makes_one_handoff_and_queued_messages_none() -> None:
     full = Automatic().reported(90_000)
-    assert full.handoff_is_due(100_000, 90_000, queued=True).reason is Reason.QUEUED
-    assert full.tried(80_000).handoff_is_due(100_000, 90_000).reason is Reason.NOTHING_NEW
-    assert full.tried(80_000).reported(0).handoff_is_due(100_000, 90_000).reason is Reason.NOTHING_NEW
+    assert full.handoff_is_due(100_000, 90_000)
+    assert not full.handoff_is_due(100_000, 90_000, queued=True)
+    assert not full.tried(80_000).handoff_is_due(100_000, 90_000)
+    assert not full.tried(80_000).reported(0).handoff_is_due(100_000, 90_000)
     assert full.tried(80_000).reported(90_001).handoff_is_due(100_000, 90_000)
 
 

@@ -150,7 +150,7 @@ def test_a_brief_leaves_the_pointer_to_something_later_where_it_stands() -> None
     folded(session, "bash:14")
     asked = ask_handoff(session, keep=10)
     assert asked is not None
-    decision = answer_handoff(session, asked, BRIEF, finished=True).decision
+    decision = answer_handoff(session, asked, BRIEF).decision
     assert isinstance(decision, Propose)
     session.carry_out(decision)
     assert asked.cut <= session.index.spans[13].call[0]

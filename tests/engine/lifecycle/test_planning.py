@@ -169,7 +169,7 @@ def test_one_brief_stands_in_the_users_role_and_human_words_stay() -> None:
     session = worked()
     question = ask_handoff(session)
     assert question is not None
-    carried_out(session, answer_handoff(session, question, BRIEF, finished=True).decision)
+    carried_out(session, answer_handoff(session, question, BRIEF).decision)
     (insert,) = session.view.inserts
     assert insert.text.startswith(OPENING)
     assert insert.role == "user"
@@ -184,14 +184,14 @@ def test_a_second_handoff_replaces_the_first_and_carries_its_facts_on() -> None:
     session = worked()
     first = ask_handoff(session)
     assert first is not None
-    carried_out(session, answer_handoff(session, first, BRIEF, finished=True).decision)
+    carried_out(session, answer_handoff(session, first, BRIEF).decision)
     for n in range(20, 28):
         session.say(reply(call("bash", f"c{n}", command=f"make part-{n}")), result(LONG, f"c{n}"))
     second = ask_handoff(session)
     assert second is not None
     assert "part one keeps comments" in second.text
     newer = BRIEF.replace("keeps comments now", "and part twenty are done")
-    carried_out(session, answer_handoff(session, second, newer, finished=True).decision)
+    carried_out(session, answer_handoff(session, second, newer).decision)
     assert len(session.view.inserts) == 1
 
 
@@ -201,7 +201,7 @@ def test_a_failed_or_blank_brief_leaves_everything_as_it_was(text: str) -> None:
     before = session.freeze()
     question = ask_handoff(session)
     assert question is not None
-    decision = answer_handoff(session, question, text, finished=True).decision
+    decision = answer_handoff(session, question, text).decision
     assert isinstance(decision, Stay)
     assert "no brief" in decision.reason
     assert session.freeze() == before

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
+from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.decision import Propose, Unmet
+from tenure.engine.lifecycle.decision import PATIENCE, Propose, Unmet
 from tenure.engine.lifecycle.held import Holders
 from tenure.engine.lifecycle.session import Session, Setup
+from tenure.engine.policies import DEFAULT, policy_named
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.policy import Policy
-from tenure.engine.policies.situation import survey
-from tenure.engine.record.entry import Draft
+from tenure.engine.policies.situation import Situation, survey
+from tenure.engine.record.entry import Draft, Entry
+from tenure.engine.view.action import Action
 from tenure.engine.view.guard import Hold
 from tenure.engine.view.rules import Rules
 from tenure.testing.builders import by_words, call, human, reply, result, session, start_expl, thinking, weigh_words
@@ -76,7 +79,46 @@ def test_human_text_above_a_ceiling_is_told_in_linear_steps(policy: Policy | Non
         return sum(1 for _ in play(talk(turns), policy, holds=holds))
 
     assert told(60) > 100
-    assert growth(lambda turns: lambda: told(turns), 100) < 7
+    assert growth(lambda turns: lambda: told(turns), 50) < 7
+
+
+class Counting:
+    """The default policy, and how often it was asked."""
+
+    name = DEFAULT
+    conduct = policy_named(DEFAULT).conduct  # type: ignore[union-attr]
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, situation: Situation, /) -> Iterator[Action]:
+        self.times += 1
+        yield from policy_named(DEFAULT)(situation)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("clip", [None, Clip(above=200)], ids=["whole", "clipped"])
+def test_a_policy_is_asked_seldom_while_one_text_of_a_person_is_above_the_ceiling(clip: Clip | None) -> None:
+    """Each time costs a look at the whole view; without the rule it is asked at every decision, 600 times."""
+
+    def times(calls: int) -> tuple[int, int]:
+        policy, texts = Counting(), dict[int, Entry]()
+        setup = Setup(budget=Budget(ceiling=400), rules=RULES, policy=policy, clip=clip)
+        kept = Session(setup, weigh=weigh_words, count=by_words, read=texts.__getitem__)
+        unmet = 0
+        for draft in [human(" ".join(["demand"] * 3_000)), *(draft for n in range(calls) for draft in used(n))]:
+            texts |= {entry.n: entry for entry in kept.append(draft).entries}
+            decision = kept.decide()
+            unmet += isinstance(decision, Unmet)
+            if isinstance(decision, Unmet) and decision.proposal is not None:
+                kept.commit(decision.proposal.commit)
+        assert unmet == 1 + 2 * calls
+        return policy.times, kept.rewrites
+
+    def used(n: int) -> tuple[Draft, Draft]:
+        return reply(call("read", f"c{n}", path=f"{n}.py")), result("\n".join(f"line {n} {i}" for i in range(100)), f"c{n}")
+
+    asked, rewrites = times(300)
+    assert asked < PATIENCE + 2 * rewrites < 600 * 2 / 3
 
 
 @pytest.mark.parametrize("rules", [RULES, SEALED], ids=["plain", "sealed"])

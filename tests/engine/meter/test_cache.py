@@ -1,14 +1,16 @@
+from collections.abc import Iterable, Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.meter.cache import Call, simulate
-from tenure.engine.meter.price import DEFAULT
+from tenure.engine.meter.cache import CachedCall, Charge, SimulatedCache
+from tenure.engine.meter.price import DEFAULT, Prices
 from tenure.engine.record.entry import Usage
 
 CALLS = st.lists(
     st.builds(
-        Call,
+        CachedCall,
         prompt_tokens=st.integers(0, 5_000),
         shared_prefix_tokens=st.integers(0, 6_000),
         output=st.integers(0, 900),
@@ -18,23 +20,30 @@ CALLS = st.lists(
 )
 
 
-def call(prompt: int, shared: int = 0, at: float | None = None) -> Call:
-    return Call(prompt_tokens=prompt, shared_prefix_tokens=shared, at=at)
+def simulate(calls: Iterable[CachedCall], prices: Prices) -> Iterator[Charge]:
+    cache = SimulatedCache(prices=prices)
+    for each in calls:
+        charge, cache = cache.send(each)
+        yield charge
 
 
-def usages(*calls: Call) -> list[Usage]:
+def call(prompt: int, shared: int = 0, at: float | None = None) -> CachedCall:
+    return CachedCall(prompt_tokens=prompt, shared_prefix_tokens=shared, at=at)
+
+
+def usages(*calls: CachedCall) -> list[Usage]:
     return [charge.usage for charge in simulate(calls, DEFAULT)]
 
 
 @given(CALLS)
-def test_every_token_of_a_prompt_is_billed_once(calls: list[Call]) -> None:
+def test_every_token_of_a_prompt_is_billed_once(calls: list[CachedCall]) -> None:
     charges = list(simulate(calls, DEFAULT))
     assert [charge.usage.prompt for charge in charges] == [each.prompt_tokens for each in calls]
     assert all(charge.usd >= 0 for charge in charges)
 
 
 @given(CALLS)
-def test_nothing_is_read_that_was_not_in_the_request_before(calls: list[Call]) -> None:
+def test_nothing_is_read_that_was_not_in_the_request_before(calls: list[CachedCall]) -> None:
     read = [charge.usage.cache_read for charge in simulate(calls, DEFAULT)]
     assert all(tokens <= before.prompt_tokens for tokens, before in zip(read[1:], calls, strict=False))
     assert not read or read[0] == 0
@@ -70,5 +79,5 @@ def test_every_call_renews_the_ttl() -> None:
 
 
 def test_the_charge_is_the_price_of_its_usage() -> None:
-    (charge,) = simulate([Call(prompt_tokens=2_000, output=10)], DEFAULT)
+    (charge,) = simulate([CachedCall(prompt_tokens=2_000, output=10)], DEFAULT)
     assert charge.usd == DEFAULT.cost_usd(Usage(cache_write=2_000, output=10))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.meter.cache import Call, simulate
+from tenure.engine.meter.cache import CachedCall, SimulatedCache
 from tenure.engine.meter.ledger import ROLES, Ledger, Spent, opened
 from tenure.engine.meter.price import DEFAULT, Prices
 from tenure.engine.record.entry import Usage
@@ -26,6 +26,15 @@ def said(prompt: int, output: int = 100) -> Spent:
     """A call as a provider reports it, priced."""
     usage = Usage(cache_write=prompt, output=output)
     return Spent(model="m", usage=usage, usd=PRICES.cost_usd(usage))
+
+
+def bill(calls: Sequence[CachedCall]) -> float:
+    """What a strict prefix cache makes of calls in USD."""
+    cache, usd = SimulatedCache(prices=PRICES), 0.0
+    for each in calls:
+        charge, cache = cache.send(each)
+        usd += charge.usd
+    return usd
 
 
 def ledger_of(events: Sequence[Spent], *, window: int = 0) -> Ledger:
@@ -90,11 +99,14 @@ def test_accounts_come_by_role_and_model() -> None:
 def test_the_other_side_is_the_bill_of_a_strict_prefix_cache_over_the_whole_record() -> None:
     ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(2_000)
     ledger = ledger.called(said(6_000), shown=6_000, whole=11_000, prices=PRICES)
-    whole = [Call(prompt_tokens=10_000, output=100), Call(prompt_tokens=11_000, shared_prefix_tokens=10_000, output=100)]
-    sent = [Call(prompt_tokens=10_000, output=100), Call(prompt_tokens=6_000, shared_prefix_tokens=2_000, output=100)]
+    whole = [
+        CachedCall(prompt_tokens=10_000, output=100),
+        CachedCall(prompt_tokens=11_000, shared_prefix_tokens=10_000, output=100),
+    ]
+    sent = [CachedCall(prompt_tokens=10_000, output=100), CachedCall(prompt_tokens=6_000, shared_prefix_tokens=2_000, output=100)]
     saved = ledger.savings
-    assert saved.without_usd == pytest.approx(sum(charge.usd for charge in simulate(whole, PRICES)))
-    assert saved.with_usd == pytest.approx(sum(charge.usd for charge in simulate(sent, PRICES)))
+    assert saved.without_usd == pytest.approx(bill(whole))
+    assert saved.with_usd == pytest.approx(bill(sent))
     assert saved.tokens == 5_000
     assert saved.net_usd == pytest.approx(saved.without_usd - saved.with_usd)
 
@@ -150,8 +162,8 @@ def test_calls_that_would_not_have_fitted_are_counted_and_not_compared() -> None
         ledger = (ledger.changed(0) if n else ledger).called(said(3_000), shown=3_000, whole=whole, prices=PRICES)
     saved = ledger.savings
     assert (saved.calls, saved.beyond, saved.peak, saved.window) == (6, 3, 18_000, 10_000)
-    fitting = [Call(prompt_tokens=3_000 * n, shared_prefix_tokens=3_000 * (n - 1), output=100) for n in (1, 2, 3)]
-    assert saved.without_usd == pytest.approx(sum(charge.usd for charge in simulate(fitting, PRICES)))
+    fitting = [CachedCall(prompt_tokens=3_000 * n, shared_prefix_tokens=3_000 * (n - 1), output=100) for n in (1, 2, 3)]
+    assert saved.without_usd == pytest.approx(bill(fitting))
     assert saved.with_usd == pytest.approx(3 * (3_000 * PRICES.write + 100 * PRICES.output))
 
 

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff.brief import brief
-from tenure.engine.planners.handoff.due import Absolute, OfWindow, Reason, Threshold, due
-from tenure.engine.planners.handoff.facts import Facts, Failure, Quoted, Touched, facts_of
-from tenure.engine.planners.handoff.request import ask, cut
+from tenure.engine.planners.handoff.facts import FailedCall, HandoffFacts, Quoted, Touched, facts_of
+from tenure.engine.planners.handoff.request import SYSTEM, ask, cut
 from tenure.engine.planners.handoff.sections import Sections, read
 from tenure.engine.record.entry import Draft, Role
 from tenure.engine.record.index import Index
@@ -28,8 +27,6 @@ from tenure.testing.builders import (
     thinking,
 )
 from tenure.testing.transcripts import transcripts
-
-DEFAULT = OfWindow()
 
 U, A, T, DONE = human("go"), reply(call("read")), result("x"), reply("done")
 
@@ -58,34 +55,6 @@ TOLD = Sections(
     next_steps="1. Use the fixture frozen.",
     constraints="Never add a dependency.",
 )
-
-
-@pytest.mark.parametrize(
-    ("usage", "window", "threshold", "reason"),
-    [
-        (850, 1_000, DEFAULT, Reason.DUE),
-        (849, 1_000, DEFAULT, Reason.BELOW),
-        (850, 0, DEFAULT, Reason.NO_WINDOW),
-        (850, 1_000, OfWindow(percent=0), Reason.OFF),
-        (850, 1_000, OfWindow(percent=-1), Reason.OFF),
-        (850, 1_000, OfWindow(percent=float("nan")), Reason.OFF),
-        (80_000, 0, Absolute(tokens=80_000), Reason.DUE),
-        (79_999, 100_000, Absolute(tokens=80_000), Reason.BELOW),
-        (90_000, 100_000, Absolute(tokens=0), Reason.OFF),
-        (0, 1_000, DEFAULT, Reason.NO_USAGE),
-    ],
-)
-def test_a_handoff_is_due_from_85_percent_of_the_window_or_an_absolute_number_on(
-    usage: int, window: int, threshold: Threshold, reason: Reason
-) -> None:
-    assert due(usage, window, threshold).reason is reason
-    assert bool(due(usage, window, threshold)) == (reason is Reason.DUE)
-
-
-def test_a_handoff_is_never_made_on_an_estimate_with_messages_queued_or_twice_without_new_usage() -> None:
-    assert due(900, 1_000, DEFAULT, estimated=True).reason is Reason.ESTIMATED
-    assert due(900, 1_000, DEFAULT, queued=True).reason is Reason.QUEUED
-    assert due(900, 1_000, DEFAULT, new_usage=False).reason is Reason.NOTHING_NEW
 
 
 @pytest.mark.parametrize(
@@ -189,7 +158,7 @@ def test_a_first_transcript_has_the_words_of_both_the_calls_and_how_they_ended()
 
 def test_a_second_handoff_is_told_the_first_brief_and_what_is_new_but_not_what_was_handed_off() -> None:
     index, entries = indexed(*SESSION), placed(*SESSION)
-    first = brief(TOLD, Facts(files=(Touched(path="gone.py", counts=(("edited", 1),)),)))
+    first = brief(TOLD, HandoffFacts(files=(Touched(path="gone.py", counts=(("edited", 1),)),)))
     request = ask(entries[9:], index, room=10_000, count=by_words, previous=first)
     assert request is not None
     assert request.user.index("Make tests/test_login.py stable") < request.user.index("use the fixture")
@@ -198,7 +167,7 @@ def test_a_second_handoff_is_told_the_first_brief_and_what_is_new_but_not_what_w
 
 
 def test_nothing_new_is_not_asked_about() -> None:
-    assert ask((), indexed(U), room=10_000, count=by_words, previous=brief(TOLD, Facts())) is None
+    assert ask((), indexed(U), room=10_000, count=by_words, previous=brief(TOLD, HandoffFacts())) is None
     assert asked((system("be kind"),)) == ""
 
 
@@ -216,7 +185,7 @@ def test_the_whole_request_fits_its_room(room: int) -> None:
     count = o200k()
     request = ask(placed(*long), indexed(*long), room=room, count=count, focus="all of it " * 2_000 if room > 1_500 else "")
     assert request is not None
-    assert count(request.system) + count(request.user) <= room
+    assert count(SYSTEM) + count(request.user) <= room
 
 
 def test_the_prompt_and_the_brief_of_a_small_session_are_as_reviewed(golden: Callable[[str, str], None]) -> None:
@@ -225,15 +194,15 @@ def test_the_prompt_and_the_brief_of_a_small_session_are_as_reviewed(golden: Cal
     assert place == 10
     request = ask(entries[:place], index, room=10_000, count=by_words, focus="the fixture")
     assert request is not None
-    golden("handoff-prompt.txt", f"{request.system}\n\n--- user ---\n\n{request.user}\n")
+    golden("handoff-prompt.txt", f"{SYSTEM}\n\n--- user ---\n\n{request.user}\n")
     answer = "## Goal\n" + "\n## ".join(
         (TOLD.goal, f"State and work done\n{TOLD.state}", f"Work in progress\n{TOLD.in_progress}", "Dead ends\nNone.",
          f"Next steps\n{TOLD.next_steps}", f"Constraints and preferences\n{TOLD.constraints}\n[end of brief]")
     )  # fmt: skip
-    sections = read(answer, transcript=request.transcript.text)
+    sections = read(answer, transcript=request.transcript)
     assert sections == TOLD
     rules = (Quoted(label="AGENTS.md", text="Run `pytest -q`.\n```\nmake test\n```"),)
-    facts = facts_of(index, entries, cut=place, rules=rules, pinned=(Quoted(label="read:1@0000", text="def test_login():"),))
+    facts = facts_of(index, entries, cut=place, rules=rules)
     assert facts.failures[0].text.startswith("NameError")
     golden("handoff-brief.txt", brief(TOLD, facts) + "\n")
 
@@ -241,7 +210,7 @@ def test_the_prompt_and_the_brief_of_a_small_session_are_as_reviewed(golden: Cal
 def test_a_failure_names_the_handle_that_brings_it_back() -> None:
     index: Index = indexed(*SESSION)
     (failure,) = facts_of(index, placed(*SESSION)).failures
-    assert failure == Failure(
+    assert failure == FailedCall(
         handle=index.handle("bash:1", 6),
         target="pytest tests/test_login.py",
         text="NameError: name 'clock' is not defined\nExit code 1",

@@ -3,7 +3,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tenure.engine.planners.handoff.facts import FAILURE_CHARS, FAILURES, FILES, Facts, Quoted, Touched, facts_of, target_of
+from tenure.engine.planners.handoff.facts import (
+    FAILURE_CHARS,
+    FAILURES,
+    FILES,
+    HandoffFacts,
+    Quoted,
+    Touched,
+    facts_of,
+    target_of,
+)
 from tenure.engine.record.entry import Draft, Role, ToolCall
 from tenure.testing.builders import call, human, indexed, placed, reply, result, returned
 from tenure.testing.transcripts import transcripts
@@ -17,7 +26,7 @@ def failed(tool: str, text: str = "boom", **arguments: object) -> tuple[Draft, D
     return step(tool, text, error=True, **arguments)
 
 
-def known(*steps: tuple[Draft, ...], cut: int | None = None, earlier: Facts | None = None) -> Facts:
+def known(*steps: tuple[Draft, ...], cut: int | None = None, earlier: HandoffFacts | None = None) -> HandoffFacts:
     drafts = (human("go"), *(draft for each in steps for draft in each))
     return facts_of(indexed(*drafts), placed(*drafts), cut=cut, earlier=earlier)
 
@@ -196,7 +205,7 @@ def test_hostile_arguments_are_harmless(arguments: str) -> None:
 
 def test_a_result_that_answers_nothing_is_no_fact() -> None:
     drafts = (human("go"), result("boom", "nobody", error=True))
-    assert facts_of(indexed(*drafts), placed(*drafts)) == Facts()
+    assert facts_of(indexed(*drafts), placed(*drafts)) == HandoffFacts()
 
 
 @given(drafts=transcripts(longest=14), data=st.data())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.planners.handoff.sections import END, MOST, SECTIONS, Refusal, Refused, Sections, read, settled
+from tenure.engine.planners.handoff.sections import END, MOST, SECTIONS, NoBrief, Refusal, Sections, read, settled
 
 BODIES = {
     "goal": "Make the login test stable.",
@@ -23,7 +23,7 @@ def written(heading: str = "## {}\n", end: str = END, **bodies: str) -> str:
     return "\n\n".join(heading.format(section.title) + told[section.key] for section in SECTIONS) + f"\n\n{end}"
 
 
-def reason(reply: str, **options: object) -> Refused | None:
+def reason(reply: str, **options: object) -> NoBrief | None:
     answer = read(reply, **options)  # type: ignore[arg-type]
     return answer.reason if isinstance(answer, Refusal) else None
 
@@ -47,9 +47,9 @@ def test_headings_may_have_other_case_and_other_words() -> None:
     text = (
         written().upper().replace("AND PREFERENCES", "& preferences").replace("STATE AND WORK DONE", "State & What\u2019s Done")
     )
-    assert isinstance(read(text, finished=True), Sections)
+    assert isinstance(read(text), Sections)
     tagged = "\n".join(f"<{section.key}>\n{BODIES[section.key]}\n</{section.key}>" for section in SECTIONS)
-    assert read(tagged, finished=True) == GOOD
+    assert read(tagged) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_the_last_line_may_be_dressed_up(end: str) -> None:
     "farewell", ["Let me know how you'd like to proceed!", "Shall I go on?", "If you\u2019d like, I can start now."]
 )
 def test_a_farewell_after_the_sections_is_dropped(farewell: str) -> None:
-    assert read(written(end=farewell), finished=True) == GOOD
+    assert read(written(end=farewell)) == GOOD
 
 
 def test_sections_may_come_in_another_order_and_in_pieces() -> None:
@@ -107,7 +107,7 @@ def test_a_section_with_nothing_to_tell_says_none(nothing: str) -> None:
 
 @pytest.mark.parametrize("blank", ["", " \n\t\n", "\0" * 0, END, f"```\n\n```\n{END}", "<think>nothing"])
 def test_a_blank_reply_is_refused(blank: str) -> None:
-    assert reason(blank) is Refused.BLANK
+    assert reason(blank) is NoBrief.BLANK
 
 
 @pytest.mark.parametrize(
@@ -121,18 +121,17 @@ def test_a_blank_reply_is_refused(blank: str) -> None:
     ],
 )
 def test_a_chat_reply_is_refused(chat: str) -> None:
-    assert reason(chat) is Refused.CHAT
-    assert reason(chat, finished=True) is Refused.CHAT
+    assert reason(chat) is NoBrief.CHAT
 
 
 @pytest.mark.parametrize("question", ["Which file do you mean?", "I see the test.\nShould I fix it?", "どのファイルですか\uff1f"])
 def test_a_question_is_refused(question: str) -> None:
-    assert reason(question) is Refused.QUESTION
+    assert reason(question) is NoBrief.QUESTION
 
 
 def test_a_chat_reply_dressed_as_a_brief_is_refused() -> None:
-    assert reason(written(goal="Sure, I can help you with that!")) is Refused.CHAT
-    assert reason("I read all of it. " * 40 + "\n\n" + written()) is Refused.CHAT
+    assert reason(written(goal="Sure, I can help you with that!")) is NoBrief.CHAT
+    assert reason("I read all of it. " * 40 + "\n\n" + written()) is NoBrief.CHAT
 
 
 @pytest.mark.parametrize("key", [section.key for section in SECTIONS][:-1])
@@ -140,53 +139,49 @@ def test_a_brief_without_one_of_its_sections_is_refused_by_name(key: str) -> Non
     title = next(section.title for section in SECTIONS if section.key == key)
     answer = read(written().replace(f"## {title}\n{BODIES[key]}\n\n", ""))
     assert isinstance(answer, Refusal)
-    assert answer.reason is Refused.MISSING
+    assert answer.reason is NoBrief.MISSING
     assert title in answer.detail
 
 
 def test_a_section_without_a_word_is_refused() -> None:
-    assert reason(written(next_steps="")) is Refused.EMPTY
-    assert reason(written(goal="none")) is Refused.EMPTY
-    assert reason(written(state="N/A")) is Refused.EMPTY
+    assert reason(written(next_steps="")) is NoBrief.EMPTY
+    assert reason(written(goal="none")) is NoBrief.EMPTY
+    assert reason(written(state="N/A")) is NoBrief.EMPTY
 
 
 def cut_short() -> Iterator[str]:
     whole = written(end="")
     yield whole[: whole.index("## Next")]
-    yield whole[: whole.index("Never add") + 12]
     yield whole.replace("- Never add a dependency.", "```\nmake te")
-    yield whole.strip().removesuffix(".")
 
 
 @pytest.mark.parametrize("part", tuple(cut_short()))
 def test_a_brief_that_was_cut_short_is_refused(part: str) -> None:
-    assert reason(part) is Refused.CUT_SHORT
+    assert reason(part) is NoBrief.CUT_SHORT
 
 
-def test_the_providers_word_about_the_end_is_taken() -> None:
-    assert reason(written(), finished=False) is Refused.CUT_SHORT
-    assert read(written(constraints="- no dependency", end=""), finished=True) != GOOD
-    assert isinstance(read(written(constraints="- no dependency", end=""), finished=True), Sections)
-    assert read(written(end="")) == GOOD  # a finished sentence is an end
+def test_the_last_line_may_be_missing() -> None:
+    assert read(written(end="")) == GOOD
+    assert isinstance(read(written(constraints="- no dependency", end="")), Sections)
 
 
 def test_a_copy_of_the_transcript_is_refused() -> None:
     lines = [f"the tool returned the line number {n} of a long file" for n in range(40)]
     transcript = "§§ user:1\nfix it\n§§ result of bash:1\n" + "\n".join(lines)
-    assert reason(written(state="\n".join(lines)), transcript=transcript) is Refused.COPY
-    assert reason(written(state="§§ user:1\na\n§§ assistant\nb\n§§ call read:1")) is Refused.COPY
-    assert reason("§§ user:1\na\n§§ assistant\nb\n§§ call read:1") is Refused.COPY
+    assert reason(written(state="\n".join(lines)), transcript=transcript) is NoBrief.COPY
+    assert reason(written(state="§§ user:1\na\n§§ assistant\nb\n§§ call read:1")) is NoBrief.COPY
+    assert reason("§§ user:1\na\n§§ assistant\nb\n§§ call read:1") is NoBrief.COPY
     assert read(written(state="\n".join(f"- {line}" for line in lines[:3])), transcript=transcript) != Refusal(
-        reason=Refused.COPY
+        reason=NoBrief.COPY
     )
 
 
 def test_a_brief_has_a_size() -> None:
-    assert reason(written(state="x " * 7_000)) is Refused.TOO_LONG
-    assert reason(written(state="x " * 5_500, next_steps="x " * 5_500, goal="x " * 5_500)) is Refused.TOO_LONG
-    assert reason("a" * 10 * MOST) is Refused.TOO_LONG
+    assert reason(written(state="x " * 7_000)) is NoBrief.TOO_LONG
+    assert reason(written(state="x " * 5_500, next_steps="x " * 5_500, goal="x " * 5_500)) is NoBrief.TOO_LONG
+    assert reason("a" * 10 * MOST) is NoBrief.TOO_LONG
     assert (
-        reason(written(goal="a", state="b", in_progress="c", dead_ends="d", next_steps="e", constraints="f")) is Refused.TOO_SHORT
+        reason(written(goal="a", state="b", in_progress="c", dead_ends="d", next_steps="e", constraints="f")) is NoBrief.TOO_SHORT
     )
 
 
@@ -200,9 +195,9 @@ PIECES = st.one_of(
 )  # fmt: skip
 
 
-@given(pieces=st.lists(PIECES, max_size=24), finished=st.sampled_from([None, True, False]), transcript=st.text())
-def test_no_reply_raises(pieces: list[str], finished: bool | None, transcript: str) -> None:
-    answer = read("".join(pieces), transcript=transcript, finished=finished)
+@given(pieces=st.lists(PIECES, max_size=24), transcript=st.text())
+def test_no_reply_raises(pieces: list[str], transcript: str) -> None:
+    answer = read("".join(pieces), transcript=transcript)
     if isinstance(answer, Sections):
         for section in SECTIONS:
             body = getattr(answer, section.key)
@@ -210,7 +205,7 @@ def test_no_reply_raises(pieces: list[str], finished: bool | None, transcript: s
             assert body.encode()  # valid Unicode
             assert settled(body) == body
     else:
-        assert answer.reason in Refused
+        assert answer.reason in NoBrief
 
 
 @pytest.mark.parametrize(

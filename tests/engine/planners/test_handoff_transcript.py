@@ -44,8 +44,7 @@ def test_everything_said_and_done_is_one_flat_text_in_order() -> None:
         '§§ call read:1\n{"path":"a.py"}\n§§ result of read:1\nx = 1\n[1 media]\n§§ note of the program\nmind the gap\n'
         "§§ assistant\ndone"
     )
-    assert (shown.entries, shown.shortened, shown.left_out) == (5, 0, 0)
-    assert shown.tokens == by_words(shown.text)
+    assert shown.entries == 5
 
 
 def test_the_earlier_brief_stands_first_and_is_named() -> None:
@@ -78,8 +77,7 @@ def test_a_large_result_keeps_its_head_and_its_tail() -> None:
     assert "§§ result of bash:1\nfirst line\nword" in shown.text
     assert shown.text.endswith("word \nlast line")
     assert "characters left out" in shown.text
-    assert shown.shortened == 1
-    assert shown.tokens < 700
+    assert by_words(shown.text) < 700
 
 
 def test_human_words_are_told_whole_where_there_is_room() -> None:
@@ -89,7 +87,7 @@ def test_human_words_are_told_whole_where_there_is_room() -> None:
 def test_the_oldest_large_results_give_way_first() -> None:
     steps = [draft for n in range(6) for draft in (reply(call("bash", f"c{n}")), result(f"start{n} {LONG}", f"c{n}"))]
     whole = told(human("go"), *steps)
-    shown = told(human("go"), *steps, room=whole.tokens - 300)
+    shown = told(human("go"), *steps, room=by_words(whole.text) - 300)
     parts = shown.text.split("§§ result of ")[1:]
     sizes = [by_words(part) for part in parts]
     assert sizes[0] < sizes[1] == sizes[4]
@@ -98,9 +96,9 @@ def test_the_oldest_large_results_give_way_first() -> None:
 
 def test_nothing_gives_way_further_than_it_must() -> None:
     shown = told(human("wish " * 3_000), room=2_500)
-    assert 2_000 < shown.tokens <= 2_500
+    assert 2_000 < by_words(shown.text) <= 2_500
     steps = [draft for n in range(6) for draft in (reply(call("bash", f"c{n}")), result(LONG, f"c{n}"))]
-    assert told(*steps, room=2_500).tokens > 2_200
+    assert by_words(told(*steps, room=2_500).text) > 2_200
 
 
 def test_a_text_that_gives_way_more_than_once_says_all_that_is_missing() -> None:
@@ -136,10 +134,12 @@ def test_human_words_come_last_in_the_table() -> None:
 def test_what_is_left_out_is_counted_where_it_stood() -> None:
     drafts = (human("go"), *[draft for n in range(200) for draft in (reply(call("ls", f"c{n}")), result("a b", f"c{n}"))])
     shown = told(*drafts, room=60)
-    assert shown.tokens <= 60
+    assert by_words(shown.text) <= 60
     assert "§§ user:1\ngo" in shown.text
     assert shown.text.endswith("§§ 1 left out")  # the newest result; its call is told
-    assert sum(int(line.split()[1]) for line in shown.text.split("\n") if line.endswith(" left out")) == shown.left_out
+    labels = [line for line in shown.text.split("\n") if line.startswith(MARK)]
+    left_out = sum(int(line.split()[1]) for line in labels if line.endswith(" left out"))
+    assert left_out + sum(not line.endswith(" left out") for line in labels) == 401
 
 
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "word " * 200_000, "\n" * 200_000, "道" * 100_000, "a\0b" * 100_000])
@@ -150,7 +150,6 @@ def test_a_gigantic_message_fits_too(text: str, room: int) -> None:
         count = o200k()
         shown = transcript(entries, indexed(*drafts), room, count, previous=text[:10_000])
         assert count(shown.text) <= room
-        assert shown.tokens == count(shown.text)
         assert "\0" not in shown.text
 
 
@@ -175,7 +174,7 @@ def test_words_of_the_host_beside_a_persons_are_not_the_persons() -> None:
 @settings(max_examples=120, deadline=None)
 def test_a_transcript_is_never_larger_than_its_room(drafts: tuple[Draft, ...], room: int, previous: str) -> None:
     shown = told(*drafts, room=room, previous=previous)
-    assert by_words(shown.text) == shown.tokens <= max(room, 0)
+    assert by_words(shown.text) <= max(room, 0)
     assert shown == told(*drafts, room=room, previous=previous)
 
 
@@ -185,7 +184,7 @@ def test_any_text_fits_in_exact_tokens(text: str, repeated: int, room: int) -> N
     count = o200k()
     drafts = (human(text * repeated or "x"), reply(call("bash", command=text)), result(text * repeated))
     shown = transcript(placed(*drafts), indexed(*drafts), room, count)
-    assert count(shown.text) == shown.tokens <= room
+    assert count(shown.text) <= room
 
 
 @given(text=st.text(), limit=st.integers(-1, 50))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why, objects_in
+from tenure.engine.planners.selfgc.objects import ContextObject, WhyBarred, objects_in
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft, Entry, Origin
 from tenure.engine.record.objects import parse_handle
@@ -78,15 +78,15 @@ def test_a_turn_has_the_persons_words_for_a_cue_when_the_record_can_be_read() ->
 
 def test_the_newest_human_turn_and_its_calls_are_out_of_reach() -> None:
     opened = session(SETUP, human("a"), *used("read", path="a"), reply("ok"), human("b"), *used("read", path="b"), reply("done"))
-    assert whys(opened) == {"user:1": None, "read:1": None, "user:2": Why.CUT, "read:2": Why.CUT}
-    assert whys(opened, within_cut=True) == {"user:1": None, "read:1": None, "user:2": Why.CUT, "read:2": None}
+    assert whys(opened) == {"user:1": None, "read:1": None, "user:2": WhyBarred.CUT, "read:2": WhyBarred.CUT}
+    assert whys(opened, within_cut=True) == {"user:1": None, "read:1": None, "user:2": WhyBarred.CUT, "read:2": None}
 
 
 def test_the_tail_is_out_of_reach_and_so_is_a_turn_that_reaches_into_it() -> None:
     setup = Setup(budget=Budget(window=10**9), rules=SETUP.rules)
     steps = [draft for number in range(6) for draft in used("read", path=f"{number}")]
     found = whys(session(setup, human("a"), *steps, reply("ok"), human("b")))
-    assert found["user:1"] == found["read:6"] == Why.TAIL
+    assert found["user:1"] == found["read:6"] == WhyBarred.TAIL
     assert found["read:1"] is None
 
 
@@ -95,20 +95,20 @@ def test_pins_and_holds_are_out_of_reach_and_their_turn_spares_them() -> None:
     opened.hold(Hold(object="read:1"))
     opened.hold(Hold(object="bash:1", kind="handle"))
     found = by_id(opened)
-    assert (found["read:1"].why, found["bash:1"].why, found["user:1"].why) == (Why.PIN, Why.HOLD, None)
+    assert (found["read:1"].why, found["bash:1"].why, found["user:1"].why) == (WhyBarred.PIN, WhyBarred.HOLD, None)
     assert found["user:1"].spared == ("read:1", "bash:1")
     assert not set(found["read:1"].places) & set(found["user:1"].places)
     opened.hold(Hold(object="user:1"))
-    assert {each.why for each in by_id(opened).values()} == {Why.PIN, Why.HOLD}
+    assert {each.why for each in by_id(opened).values()} == {WhyBarred.PIN, WhyBarred.HOLD}
 
 
 def test_an_open_episode_is_out_of_reach_and_so_are_the_marks_of_episodes() -> None:
     opened = at_rest((reply(start_expl("look")), result("started")), used("read", path="a"))
-    assert whys(opened) == {"user:1": Why.OPEN, "delimiter:1": Why.OPEN, "read:1": Why.OPEN}
+    assert whys(opened) == {"user:1": WhyBarred.OPEN, "delimiter:1": WhyBarred.OPEN, "read:1": WhyBarred.OPEN}
     ended = at_rest(
         (reply(start_expl("look")), result("started")), used("read", path="a"), (reply(end_expl("found")), result("ended"))
     )
-    assert whys(ended) == {"user:1": None, "delimiter:1": Why.MARK, "read:1": None, "delimiter:2": Why.MARK}
+    assert whys(ended) == {"user:1": None, "delimiter:1": WhyBarred.MARK, "read:1": None, "delimiter:2": WhyBarred.MARK}
 
 
 def test_a_call_without_a_result_is_open_until_a_person_goes_on_without_it() -> None:
@@ -119,12 +119,12 @@ def test_a_call_without_a_result_is_open_until_a_person_goes_on_without_it() -> 
 
 def test_the_agents_own_work_is_out_of_reach_unless_it_failed() -> None:
     found = whys(at_rest(used("edit", path="a"), used("write", path="b", error=True), used("mcp__x__write_file", path="c")))
-    assert found == {"user:1": None, "edit:1": Why.BODY, "write:1": None, "mcp__x__write_file:1": Why.BODY}
+    assert found == {"user:1": None, "edit:1": WhyBarred.BODY, "write:1": None, "mcp__x__write_file:1": WhyBarred.BODY}
 
 
 def test_of_plans_and_task_lists_only_the_newest_is_in_force() -> None:
     found = whys(at_rest(used("TodoWrite"), used("TodoWrite"), used("update_plan")))
-    assert found == {"user:1": None, "todowrite:1": None, "todowrite:2": Why.STATE, "update_plan:1": Why.STATE}
+    assert found == {"user:1": None, "todowrite:1": None, "todowrite:2": WhyBarred.STATE, "update_plan:1": WhyBarred.STATE}
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_of_plans_and_task_lists_only_the_newest_is_in_force() -> None:
 )
 def test_files_that_say_how_to_work_stay_in_force(tool: str, arguments: dict[str, object], is_contract: bool) -> None:
     found = whys(at_rest(used(tool, **arguments)))
-    assert found[f"{tool}:1"] == (Why.CONTRACT if is_contract else None)
+    assert found[f"{tool}:1"] == (WhyBarred.CONTRACT if is_contract else None)
 
 
 def test_of_several_reads_of_a_contract_the_newest_is_in_force() -> None:
     found = by_id(at_rest(used("read", path="AGENTS.md"), used("read", path="AGENTS.md")))
-    assert (found["read:1"].why, found["read:1"].later, found["read:2"].why) == (None, "read:2", Why.CONTRACT)
+    assert (found["read:1"].why, found["read:1"].later, found["read:2"].why) == (None, "read:2", WhyBarred.CONTRACT)
 
 
 def test_a_contract_behind_a_long_path_is_known_when_its_call_can_be_read() -> None:
@@ -156,7 +156,7 @@ def test_a_contract_behind_a_long_path_is_known_when_its_call_can_be_read() -> N
     opened = session(SETUP, *drafts)
     assert whys(opened)["read:1"] is None
     found = by_id(opened, read=reader(*drafts))
-    assert (found["read:1"].why, found["read:2"].why) == (Why.CONTRACT, None)
+    assert (found["read:1"].why, found["read:2"].why) == (WhyBarred.CONTRACT, None)
     assert found["read:1"].cue.endswith("deep/AGENTS.md")
     assert len(found["read:1"].cue) == 72
 
@@ -179,7 +179,7 @@ def test_a_later_call_about_the_same_is_named_and_a_namesake_of_a_shortened_one_
 )
 def test_a_loaded_skill_is_one_object_and_only_its_newest_load_is_live(tool: str, arguments: dict[str, str], span: str) -> None:
     once = by_id(at_rest(used(tool, **arguments)))
-    assert (list(once), once["skill:release"].why) == (["user:1", "skill:release"], Why.SKILL)
+    assert (list(once), once["skill:release"].why) == (["user:1", "skill:release"], WhyBarred.SKILL)
     twice = by_id(at_rest(used(tool, **arguments), used("ls", path="a"), used(tool, **arguments)))
     skill = twice["skill:release"]
     assert (skill.why, skill.later, skill.spared) == (None, f"{span}:2", (f"{span}:2",))
@@ -190,11 +190,11 @@ def test_a_loaded_skill_is_one_object_and_only_its_newest_load_is_live(tool: str
 
 def test_a_load_that_failed_and_an_edit_of_a_skill_are_no_skill() -> None:
     found = whys(at_rest(used("Skill", skill="x", error=True), used("edit", path="skills/x/SKILL.md")))
-    assert found == {"user:1": None, "function:skill:1": None, "edit:1": Why.BODY}
+    assert found == {"user:1": None, "function:skill:1": None, "edit:1": WhyBarred.BODY}
 
 
 def test_what_was_recalled_is_left_alone_for_a_while() -> None:
-    assert whys(at_rest(used("recall", handle="read:1")))["recall:1"] == Why.RECALLED
+    assert whys(at_rest(used("recall", handle="read:1")))["recall:1"] == WhyBarred.RECALLED
     later = [used("read", path=f"{number}") for number in range(3)]
     assert whys(at_rest(used("recall", handle="read:1"), *later))["recall:1"] is None
 
@@ -240,7 +240,6 @@ def test_whatever_is_offered_is_shown_unprotected_and_in_one_piece(drafts: tuple
         assert list(objects) == sorted(objects, key=lambda each: each.start)
         for each in objects:
             assert each.why is not None or each.places
-            assert each.why is None or each.why in WHY
             assert set(each.places) <= shown
             assert list(each.places) == sorted(set(each.places))
             assert blocks_of(opened.index, parse_handle(each.handle))

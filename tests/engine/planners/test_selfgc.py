@@ -7,20 +7,13 @@ from hypothesis import strategies as st
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why, objects_in
-from tenure.engine.planners.selfgc.plan import (
-    Fold,
-    Mask,
-    Prune,
-    Screened,
-    ask,
-    pointer_to,
-    screened,
-)
+from tenure.engine.planners.selfgc.objects import ContextObject, WhyBarred, objects_in
+from tenure.engine.planners.selfgc.plan import Screened, actions_of, ask, pointer_to, screened
 from tenure.engine.planners.selfgc.prompt import prompt
 from tenure.engine.planners.selfgc.reply import read
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft
+from tenure.engine.view.action import Take
 from tenure.engine.view.rules import Rules
 from tenure.testing.builders import call, human, placed, reply, result, session
 from tenure.testing.transcripts import transcripts
@@ -76,24 +69,20 @@ def outcome(reply_text: str, found: Sequence[ContextObject] | None = None) -> tu
 
 
 def shown(done: Screened) -> list[tuple[str, str]]:
-    return [(type(action).__name__.lower(), action.object.id) for action in done.actions]
+    return [(choice.action, choice.object.id) for choice in done.choices]
 
 
 def test_the_whole_request_for_a_small_session(golden: Callable[[str, str], None]) -> None:
     asked = ask(small().situation(), read=placed(*SMALL).__getitem__, aim=1_500)
-    assert asked is not None
-    golden("selfgc-request.txt", asked.text + "\n")
+    golden("selfgc-request.txt", asked + "\n")
 
 
-def test_the_requests_fixed_part_is_small_and_its_weight_is_exact() -> None:
-    asked = ask(small().situation())
-    assert asked is not None
-    assert asked.tokens == small().situation().count(asked.text)
+def test_the_requests_fixed_part_is_small() -> None:
     assert o200k()(prompt((), tokens=0, limit=6_000, aim=0, count=o200k())) < 1_500
 
 
 def test_no_planner_is_asked_when_nothing_may_be_named() -> None:
-    assert ask(session(SETUP, human("a"), *used("read", path="a")).situation()) is None
+    assert ask(session(SETUP, human("a"), *used("read", path="a")).situation()) == ""
 
 
 def many(count: int, tools: int = 7) -> tuple[ContextObject, ...]:
@@ -115,7 +104,7 @@ def many(count: int, tools: int = 7) -> tuple[ContextObject, ...]:
                 attach=1,
                 cue=f"packages/server/src/module_{n}/implementation_of_it.py"[:72],
                 places=(at,),
-                why=Why.BODY if n % 11 == 5 else None,
+                why=WhyBarred.BODY if n % 11 == 5 else None,
             )
         )
     return tuple(made)
@@ -145,8 +134,8 @@ def test_of_500_objects_every_eligible_one_can_be_found_in_the_request() -> None
 @given(drafts=transcripts(longest=14), limit=st.integers(900, 2_500))
 @settings(max_examples=40)
 def test_any_sessions_request_is_within_its_limit(drafts: tuple[Draft, ...], limit: int) -> None:
-    asked = ask(session(SETUP, *drafts).situation(), read=placed(*drafts).__getitem__, limit=limit, within_cut=True)
-    assert asked is None or asked.tokens <= limit
+    situation = session(SETUP, *drafts).situation()
+    assert situation.count(ask(situation, read=placed(*drafts).__getitem__, limit=limit, within_cut=True)) <= limit
 
 
 def test_eligible_objects_come_through_in_record_order_with_their_action() -> None:
@@ -160,11 +149,11 @@ def test_what_may_not_be_named_is_refused_with_its_reason() -> None:
     taken, refused = outcome(plan(prune=["read:1", "edit:1", "user:3", "bash:4", "write:1"]), objects(opened))
     assert taken == []
     assert refused == {
-        "read:1": WHY[Why.CONTRACT],
-        "edit:1": WHY[Why.BODY],
-        "write:1": WHY[Why.BODY],
-        "user:3": WHY[Why.CUT],
-        "bash:4": WHY[Why.CUT],
+        "read:1": WhyBarred.CONTRACT,
+        "edit:1": WhyBarred.BODY,
+        "write:1": WhyBarred.BODY,
+        "user:3": WhyBarred.CUT,
+        "bash:4": WhyBarred.CUT,
     }
 
 
@@ -223,39 +212,42 @@ def test_of_a_skill_the_older_loads_leave_and_the_newest_stays() -> None:
 
 def test_a_plan_is_held_against_the_objects_as_they_are_when_it_comes() -> None:
     opened = small()
-    asked = ask(opened.situation())
-    assert asked is not None
+    asked = objects(opened)
     opened.append(reply("ok"))
     opened.append(human("and?"))
-    assert outcome(plan(prune="bash:4"), asked.objects)[0] == []
+    assert outcome(plan(prune="bash:4"), asked)[0] == []
     assert outcome(plan(prune="bash:4"), objects(opened))[0] == [("prune", "bash:4")]
 
 
 def test_a_folds_pointer_says_what_it_is_when_it_is_wanted_and_how_it_comes_back() -> None:
     done = screened(read(plan(fold="read:2 | the job before [the] repair; recall to compare")), objects())
-    fold = done.actions[0]
-    assert isinstance(fold, Fold)
-    handle = fold.object.handle
-    assert fold.pointer.text == (
-        f'[folded: {handle} import/job.py, 911 tokens: a planner\'s words: "the job before (the) repair; recall to compare" · recall brings it back]'
+    handle = done.choices[0].object.handle
+    ((fold,), refused) = actions_of(small().situation(), done.choices)
+    assert fold == Take(
+        how="fold",
+        object="read:2",
+        places=done.choices[0].object.places,
+        pointer=(
+            f'[folded: {handle} import/job.py, 911 tokens: a planner\'s words: "the job before (the) repair; recall to compare" · recall brings it back]'
+        ),
+        before_entry=1,
+        routes=(handle,),
     )
-    assert (fold.pointer.handles, fold.pointer.before_entry) == ((handle,), 1)
-    assert done.tokens == 911
+    assert not refused
 
 
 def test_a_pointer_is_bounded_and_has_words_of_its_own_when_the_plan_gives_none() -> None:
     turn, call_ = objects()[0], objects()[2]
-    assert "4 calls" not in pointer_to(turn, "").text
-    assert ": 3 calls · recall" in pointer_to(turn, "").text
-    assert ": its output · recall" in pointer_to(call_, "").text
-    assert len(pointer_to(call_, "word ] \n" * 4_000).text) < 240 + 72 + 80
-    assert pointer_to(call_, "word ]]]\n").text.count("]") == 1
+    assert "4 calls" not in pointer_to(turn, "")
+    assert ": 3 calls · recall" in pointer_to(turn, "")
+    assert ": its output · recall" in pointer_to(call_, "")
+    assert len(pointer_to(call_, "word ] \n" * 4_000)) < 240 + 72 + 80
+    assert pointer_to(call_, "word ]]]\n").count("]") == 1
 
 
 def test_a_mask_names_the_block_it_shortens() -> None:
-    mask = screened(read(plan(mask="bash:3")), objects()).actions[0]
-    assert isinstance(mask, Mask)
-    assert mask.result == mask.object.places[1]
+    (mask,) = screened(read(plan(mask="bash:3")), objects()).choices
+    assert mask.object.result == mask.object.places[1]
 
 
 NAMES = (
@@ -276,14 +268,14 @@ def replies(draw: st.DrawFn) -> str:
 
 
 def lawful(done: Screened, found: Sequence[ContextObject]) -> None:
-    places = [at for action in done.actions for at in action.object.places]
+    places = [at for choice in done.choices for at in choice.object.places]
     assert len(places) == len(set(places)), "two actions touch one block"
-    assert [action.object.start for action in done.actions] == sorted(action.object.start for action in done.actions)
-    for action in done.actions:
-        assert action.object in found
-        assert action.object.why is None
-        assert not (isinstance(action, Prune) and action.object.kind == "turn")
-        assert not isinstance(action, Mask) or (action.object.result is not None and not action.object.shortened)
+    assert [choice.object.start for choice in done.choices] == sorted(choice.object.start for choice in done.choices)
+    for choice in done.choices:
+        assert choice.object in found
+        assert choice.object.why is None
+        assert not (choice.action == "prune" and choice.object.kind == "turn")
+        assert choice.action != "mask" or (choice.object.result is not None and not choice.object.shortened)
 
 
 @given(reply_text=st.one_of(replies(), st.text(max_size=80)))
@@ -312,4 +304,4 @@ def test_a_plan_for_any_session_is_lawful_and_does_not_depend_on_its_order(
     done, again = (screened(read(f"<gc_plan>{text}</gc_plan>"), found) for text in texts)
     lawful(done, found)
     assert done == again
-    assert {each.object.id for each in done.actions} | {each.object for each in done.refused} >= {name for _, name in chosen}
+    assert {each.object.id for each in done.choices} | {each.object for each in done.refused} >= {name for _, name in chosen}

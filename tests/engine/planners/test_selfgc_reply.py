@@ -45,7 +45,7 @@ def test_the_contract_itself_is_read_to_the_letter() -> None:
         *(("prune", f"exec:{number}", "") for number in (9, 11, 12, 13)),
     ]
     assert proposed.summary == "Mending a flaky test; the log may be wanted again."
-    assert proposed.found
+    assert proposed.has_plan
     assert proposed.whole
     assert not proposed.unread
 
@@ -136,8 +136,8 @@ def test_nothing_is_taken_from_a_reply_that_names_nothing(reply: str) -> None:
 
 
 def test_an_empty_plan_is_told_from_no_plan() -> None:
-    assert read("<gc_plan></gc_plan>").found
-    assert not read("Nothing to say.").found
+    assert read("<gc_plan></gc_plan>").has_plan
+    assert not read("Nothing to say.").has_plan
 
 
 def test_of_several_plans_the_last_whole_one_counts() -> None:
@@ -263,7 +263,7 @@ WILD = st.lists(
 def test_no_reply_raises_and_every_name_is_one(reply: str) -> None:
     proposed: Proposed = read(reply)
     assert all(":" in target.name and target.name.strip() == target.name for target in proposed.targets)
-    assert proposed.found or not proposed.targets
+    assert proposed.has_plan or not proposed.targets
 
 
 @given(names=st.lists(st.from_regex(r"[a-z_][a-z0-9_.\-]{0,12}:[1-9][0-9]{0,3}", fullmatch=True), unique=True, max_size=12))

@@ -1,4 +1,7 @@
-"""When a model is asked without anybody's word."""
+"""When a model is asked without anybody's word.
+
+When history is handed off follows the account of the agent efferent: by real usage only, at a share of the window or at a number of tokens.
+"""
 
 from typing import Final, Literal
 
@@ -7,11 +10,26 @@ from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget, parse_tokens
 from tenure.engine.lifecycle.gate import TRIGGER_SHARE, Rule
-from tenure.engine.planners.handoff.due import Absolute, OfWindow, Threshold, Verdict, due
 
+PERCENT: Final = 85.0  # of the window; before the wall, while there is room for the handoff itself
 GROWN: Final = 0.1  # of the limit: what must have come before a model is asked again
 _MOST_FAILURES: Final = 6  # in a row that count: each doubles what must have come
 Role = Literal["planner", "summariser", "digest"]
+
+
+class OfWindow(Struct, frozen=True, kw_only=True, gc=False):
+    """A threshold as a share of the window, in percent. 0 is off."""
+
+    percent: float = PERCENT
+
+
+class Absolute(Struct, frozen=True, kw_only=True, gc=False):
+    """A threshold in provider tokens, whatever the window: quality falls before a large window is full. 0 is off."""
+
+    tokens: int
+
+
+Threshold = OfWindow | Absolute
 
 
 def threshold_of(text: str | int) -> Threshold:
@@ -22,6 +40,13 @@ def threshold_of(text: str | int) -> Threshold:
     if plain.endswith("%"):
         return OfWindow(percent=parse_tokens("handoff", plain, of=100_000) / 1_000)
     return Absolute(tokens=parse_tokens("handoff", plain, of=None))
+
+
+def is_reached(threshold: Threshold, prompt: int, window: int) -> bool:
+    """Whether a prompt of so many provider tokens calls for a handoff; `window` is 0 when unknown. 0 tokens are no report."""
+    if isinstance(threshold, Absolute):
+        return 0 < threshold.tokens <= prompt
+    return threshold.percent > 0 and window > 0 and prompt > 0 and prompt * 100 >= threshold.percent * window
 
 
 def planning_limit(budget: Budget, gate: Rule) -> int:
@@ -44,10 +69,10 @@ class Automatic(Struct, frozen=True, kw_only=True):
         """After a call whose prompt was of that size; 0 is no report."""
         return replace(self, prompt=prompt, is_new=True) if prompt > 0 else self
 
-    def handoff_is_due(self, window: int, record: int, *, queued: bool = False) -> Verdict:
-        """Whether history is to be handed off now: on new usage, and when enough has come for a brief to be worth its price."""
+    def handoff_is_due(self, window: int, record: int, *, queued: bool = False) -> bool:
+        """Whether history is to be handed off now: on new usage, not in a burst of messages, and when enough has come for a brief to be worth its price."""
         grown = self.tried_at is None or record - self.tried_at >= GROWN * window * self._patience("summariser")
-        return due(self.prompt, window, self.threshold, queued=queued, new_usage=self.is_new and grown)
+        return grown and self.is_new and not queued and is_reached(self.threshold, self.prompt, window)
 
     def tried(self, record: int) -> "Automatic":
         """After a handoff, or one that came to nothing: the next waits for news."""

@@ -4,21 +4,23 @@ They follow from what is stored - entries, commits, reports, calls of helper mod
 `reopen` tells of all again.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.gauge import Gauge, Reported, gauge
 from tenure.engine.meter.ledger import Ledger, Spent, opened
-from tenure.engine.meter.price import Prices, prices_for
+from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.ratio import is_credible
 from tenure.engine.record.entry import Block, Entry, Role, ToolCall, Usage
 from tenure.engine.record.index import NONE
 from tenure.engine.record.query import asked
 from tenure.engine.record.tools import is_recall
 from tenure.engine.view.edit import Commit
-from tenure.engine.view.project import Projection, changed_from
+from tenure.engine.view.project import changed_from
 
 
 class Books:
@@ -29,7 +31,7 @@ class Books:
         self.ledger: Ledger = opened(session.setup.budget.window)
         self.reported: Reported | None = None
         self._session, self._model, self._provider, self._life = session, model, provider, life
-        self._prices: dict[str, Prices] = {}
+        self._prices = cache(partial(prices_for, provider=provider, life=life))
 
     def priced(self, spent: Spent) -> Spent:
         """A call of the agent with its model and, at list price, its money, where these are known."""
@@ -49,7 +51,7 @@ class Books:
         shown, whole = self._session.view.tokens, self._session.index.tokens
         if own:
             spent = self.priced(spent)
-            prices, fetches = self._prices_of(spent.model), self._fetches(blocks, self._session.length)
+            prices, fetches = self._prices(spent.model), self._fetches(blocks, self._session.length)
             self.ledger = self.ledger.called(spent, shown=shown, whole=whole, prices=prices, fetching=fetches)
         if self.believes(spent.usage, head=head):
             self.reported = Reported(prompt=spent.usage.prompt, counted=shown, head=head)
@@ -72,7 +74,10 @@ class Books:
 
     def changing(self, commit: Commit) -> None:
         """A commit, told before it is taken in. One at admission changes only what was never sent. O(view)."""
-        kept = None if commit.moment == "admission" else standing(self._session.view, commit)
+        view, kept = self._session.view, None
+        if commit.moment != "admission":
+            first = changed_from(view, commit.edits)
+            kept = view.tokens_before(first) + sum(insert.tokens for insert in view.inserts if insert.before_entry < first)
         self.ledger = self.ledger.changed(kept)
         if kept is not None and self.reported is not None and kept < self.reported.counted:
             self.reported = replace(self.reported, is_stale=True)
@@ -94,11 +99,6 @@ class Books:
         tool = self._session.index.tool
         return bool(calls) and all(is_recall(tool(call.name, entry)) and asked(call.arguments) is not None for call in calls)
 
-    def _prices_of(self, model: str) -> Prices:
-        if model not in self._prices:
-            self._prices[model] = prices_for(model, self._provider, life=self._life)
-        return self._prices[model]
-
 
 def reopen(
     session: Session,
@@ -111,28 +111,22 @@ def reopen(
     forked_at: int = 0,
 ) -> None:
     """Take everything in again as it happened. `reports` are by the entry that answered; those below `forked_at` were paid elsewhere."""
-    waiting = list(reversed(commits))
+    waiting = deque(commits)
+
+    def carry_out(length: int | None) -> None:
+        """The commits made when the record was at most so long; None: all that are left."""
+        while waiting and (length is None or waiting[0].entries <= length):
+            commit = waiting.popleft()
+            books.changing(commit)
+            session.commit(commit)
+            session.ratio = commit.ratio
+
     for entry in entries:
-        _carry_out(session, books, waiting, entry.n)
+        carry_out(entry.n)
         if entry.n in reports:
             books.heard(reports[entry.n], entry.blocks, own=entry.n >= forked_at)
         session.follow(entry)
         books.took(entry, own=entry.n >= forked_at)
-    _carry_out(session, books, waiting, None)
+    carry_out(None)
     for each in helped:
         books.helped(each)
-
-
-def standing(view: Projection, commit: Commit) -> int:
-    """o200k tokens at the start of a view that a commit leaves as they are, by whole entries. O(view)."""
-    first = changed_from(view, commit.edits)
-    return view.tokens_before(first) + sum(insert.tokens for insert in view.inserts if insert.before_entry < first)
-
-
-def _carry_out(session: Session, books: Books, waiting: list[Commit], length: int | None) -> None:
-    """The commits made when the record was at most so long; None: all that are left."""
-    while waiting and (length is None or waiting[-1].entries <= length):
-        commit = waiting.pop()
-        books.changing(commit)
-        session.commit(commit)
-        session.ratio = commit.ratio

@@ -4,7 +4,7 @@ What a policy proposes is compiled to edits on a copy of the view and counted as
 until it is committed. Calls leave with their results, reasoning is not torn; an action that may do nothing, or would not pay, gives no edits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -50,7 +50,7 @@ def fit(
     not at all without one.
     """
     conduct = policy.conduct
-    draft = _Draft(situation, residues, number, in_one=conduct.amount != "limit" and not conduct.by_level)
+    draft = _DraftView(situation, residues, number, in_one=conduct.amount != "limit" and not conduct.by_level)
     actions = offered(policy, situation)
     goal, exhausted = target, False
     while True:
@@ -70,7 +70,7 @@ def shortens(index: Index, action: Shorten) -> str:
     return f"entry:{action.at[0]}/{action.at[1]}"
 
 
-def _bring_down(draft: "_Draft", actions: Iterator[Action], goal: int, limit: int | None) -> bool:
+def _bring_down(draft: "_DraftView", actions: Iterator[Action], goal: int, limit: int | None) -> bool:
     """Apply actions until the draft weighs at most `goal`; whether it does, or the actions gave out."""
     for action in actions:
         if isinstance(action, Strip) and action.episode in draft.gone:
@@ -85,7 +85,7 @@ def _bring_down(draft: "_Draft", actions: Iterator[Action], goal: int, limit: in
     return False
 
 
-class _Draft:
+class _DraftView:
     """A rehearsal in the making."""
 
     def __init__(self, situation: Situation, residues: Residues, number: str, *, in_one: bool) -> None:
@@ -124,11 +124,12 @@ class _Draft:
                 stripped, clean = self._strip(ordinal, level)
                 if stripped:
                     self._actions.append(Act(kind="strip", object=self._object(ordinal), level=str(level)))
-                if (clean and level is Level.EPISODE) or not self._shows_any(self._free.get(ordinal, ())):
+                if (clean and level is Level.EPISODE) or not any(view.shows(*at) for at in self._free.get(ordinal, ())):
                     self._leave(ordinal)
             case Unstrip(episode=ordinal):
-                back = list(self._restores(ordinal))
-                edits = lawful(back, view, situation.index, situation.rules)
+                hidden = [at for at in _blocks_of(situation.index, ordinal) if not view.shows(*at)]
+                back = [Restore(entry=entry, block=block) for entry, block in hidden]
+                edits, _ = lawful(back, view, situation.index, situation.rules)
                 self._carry_out(edits, Act(kind="restore", object=self._object(ordinal)))
                 self._set_free(ordinal)
             case Shorten(how=how):
@@ -181,7 +182,10 @@ class _Draft:
         situation, view = self._situation, self._view
         before = view.tokens
         stripped, clean = False, True
-        for entry, blocks in _by_entry(self._places(ordinal, level)).items():
+        entries: dict[int, list[int]] = {}
+        for entry, block in self._places(ordinal, level):
+            entries.setdefault(entry, []).append(block)
+        for entry, blocks in entries.items():
             row = view.row(entry)
             if row is None:
                 continue
@@ -214,13 +218,6 @@ class _Draft:
             return self._situation.layers(ordinal).get(level, ())
         return [at for at in self._free.get(ordinal, ()) if at_level(self._situation.index, at, level)]
 
-    def _shows_any(self, places: Iterable[At]) -> bool:
-        for entry, block in places:
-            row = self._view.row(entry)
-            if row is not None and row.shows(block):
-                return True
-        return False
-
     def _set_free(self, ordinal: int) -> None:
         """Let an episode that came back go again, unless something of it is held now."""
         index = self._situation.index
@@ -228,11 +225,6 @@ class _Draft:
         if all(self._situation.guard.why(at) is None for at in places):
             self._free[ordinal] = places
             self._returned.add(ordinal)
-
-    def _restores(self, ordinal: int) -> Iterator[Restore]:
-        for entry, block in _blocks_of(self._situation.index, ordinal):
-            if not self._view.shows(entry, block):
-                yield Restore(entry=entry, block=block)
 
     def _leave(self, ordinal: int) -> None:
         """Remember an episode that is fully evicted now, and set tokens aside for its residue."""
@@ -270,10 +262,11 @@ def _shortened(situation: Situation, view: Projection, action: Shorten) -> tuple
 def _taken(situation: Situation, view: Projection, action: Take, number: str) -> tuple[Edit, ...]:
     """Drops, and the pointer whose key ends in `number`; nothing when that would not make the view smaller."""
     drops = [Drop(entry=entry, block=block) for entry, blocks in _droppable(situation, view, action) for block in blocks]
-    removed = [insert for insert in view.inserts if action.inserted and _goes_too(situation, insert, action.before_entry)]
-    edits: tuple[Edit, ...] = (*drops, *(Remove(key=insert.key) for insert in removed))
     if not drops:
         return ()
+    standing = view.inserts if action.inserted else ()
+    removed = [insert for insert in standing if _goes_too(situation, insert, action.before_entry)]
+    edits: tuple[Edit, ...] = (*drops, *(Remove(key=insert.key) for insert in removed))
     if not action.pointer:
         return edits
     place = action.before_entry
@@ -300,24 +293,19 @@ def _goes_too(situation: Situation, insert: Insert, before_entry: int) -> bool:
 def _droppable(situation: Situation, view: Projection, action: Take) -> Iterator[tuple[int, Sequence[int]]]:
     """By entry, the blocks that may go and can go together."""
     entries: dict[int, set[int]] = {}
-    for entry, block in _with_partners(situation.index, action.places):
-        if view.shows(entry, block) and situation.is_free((entry, block)):
-            entries.setdefault(entry, set()).add(block)
+    index = situation.index
+    for place in action.places:
+        span = index.block(place).span
+        for at in (
+            (place,) if span == NONE else (place, index.spans[span].call, index.spans[span].result)
+        ):  # a call with its result
+            if at is not None and view.shows(*at) and situation.is_free(at):
+                entries.setdefault(at[0], set()).add(at[1])
     for entry, blocks in sorted(entries.items()):
         row = view.row(entry)
         assert row is not None
         if chosen := droppable(situation.index, situation.rules, row, sorted(blocks)):
             yield entry, chosen
-
-
-def _with_partners(index: Index, places: Iterable[At]) -> Iterator[At]:
-    """The places, with the result of each call among them, and the call of each result."""
-    for at in places:
-        yield at
-        span = index.block(at).span
-        if span != NONE:
-            yield index.spans[span].call
-            yield from [result] if (result := index.spans[span].result) else []
 
 
 def _blocks_of(index: Index, ordinal: int) -> Iterator[At]:
@@ -326,17 +314,6 @@ def _blocks_of(index: Index, ordinal: int) -> Iterator[At]:
         for block, facts in enumerate(index.entries[entry].blocks):
             if facts.episode == ordinal:
                 yield entry, block
-
-
-def _by_entry(places: Sequence[At]) -> dict[int, list[int]]:
-    """The blocks of each entry, in order."""
-    entries: dict[int, list[int]] = {}
-    for entry, block in places:
-        if entry in entries:
-            entries[entry].append(block)
-        else:
-            entries[entry] = [block]
-    return entries
 
 
 def _without_drops_of(edits: Sequence[Edit], back: Sequence[Restore]) -> list[Edit]:

@@ -1,4 +1,4 @@
-"""When a plan pays.
+"""When a plan pays: the formulas, and their numbers for one session.
 
 Removing `d` tokens (net of residue) before a suffix of `s` tokens spares `r` per token and call from then on, and costs the difference
 between writing and reading the suffix once, where the cache was warm; and some of what left is asked for again.
@@ -7,11 +7,16 @@ between writing and reading the suffix once, where the cache was warm; and some 
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tenure.engine.view.edit import Price
+from tenure.engine.view.edit import Moment, Price
+
+if TYPE_CHECKING:
+    from tenure.engine.lifecycle.fit import Rehearsal
+    from tenure.engine.lifecycle.session import Session
 
 CALLS_FEWEST: Final = 4
 CALLS_MOST: Final = 400
@@ -40,14 +45,6 @@ class Outlook(Struct, frozen=True, kw_only=True, gc=False):
     recall: float = 0.0  # per recall
 
 
-class Round(Struct, frozen=True, kw_only=True, gc=False):
-    """Where a conversation stands when a plan is held against a rule."""
-
-    tokens: int  # of the view, in the unit of the plan's
-    is_cold: bool = False
-    at_boundary: bool = False  # a task ended: a person spoke
-
-
 def price(outlook: Outlook, *, removed: int, suffix: int, misses: float = 0.0, planning: float = 0.0) -> Price:
     """The gain of a commit: DESIGN.md, Lifecycle. `removed` and `suffix` in provider tokens, `misses` recalls to be expected."""
     o = outlook
@@ -68,19 +65,16 @@ def price(outlook: Outlook, *, removed: int, suffix: int, misses: float = 0.0, p
     )
 
 
-def repriced(old: Price, outlook: Outlook, *, grown: int) -> Price:
-    """What a plan that waits is worth by now, `grown` provider tokens later: a first look, in O(1)."""
-    return price(outlook, removed=old.d, suffix=old.s + grown, misses=old.misses, planning=old.g)
+def pays(rule: Rule, plan: Price, tokens: int, *, is_cold: bool = False, at_boundary: bool = False) -> bool:
+    """Whether a plan is committed now, for a view of so many tokens. A plan that removes nothing never is.
 
-
-def pays(rule: Rule, priced: Price, now: Round) -> bool:
-    """Whether a plan is committed now. A plan that removes nothing never is."""
-    if priced.d <= 0:
+    Of the share that leaves the paper commits more than AT_ONCE_SHARE at once, less when the cache has expired or a task ends, whichever is first.
+    """
+    if plan.d <= 0:
         return False
     if rule is Rule.PRICED:
-        return priced.gain_usd > 0
-    # Of the share that leaves more than AT_ONCE_SHARE is committed at once, less when the cache has expired or a task ends, whichever is first.
-    return priced.d / max(now.tokens, priced.d) > AT_ONCE_SHARE or now.is_cold or now.at_boundary
+        return plan.gain_usd > 0
+    return plan.d / max(tokens, plan.d) > AT_ONCE_SHARE or is_cold or at_boundary
 
 
 def expected_calls(made: int, earlier: Sequence[int] = ()) -> float:
@@ -99,3 +93,39 @@ def expected_calls(made: int, earlier: Sequence[int] = ()) -> float:
 def miss_rate(recalls: int, removed: int) -> float:
     """How many recalls an object that leaves will cost: what was assumed, or more where this conversation asked for more."""
     return max(MISS_RATE, recalls / removed) if removed else MISS_RATE
+
+
+def priced(session: "Session", rehearsal: "Rehearsal", at: str, planning_usd: float = 0.0) -> Price:
+    """The price of a rehearsed plan."""
+    objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
+    outlook = _outlook(session, at)
+    asking = session.provider(session.view.tokens) * outlook.read + RECALL_OUTPUT * session.setup.prices.output
+    return price(
+        replace(outlook, recall=asking + removed / max(1, objects) * outlook.write),
+        removed=removed,
+        suffix=max(0, session.provider(rehearsal.tokens_after - session.view.tokens_before(rehearsal.changed_from))),
+        misses=objects * miss_rate(len(session.index.recalls), session.removed),
+        planning=planning_usd,
+    )
+
+
+def first_look(session: "Session", old: Price, tokens: int, at: str) -> Price:
+    """A price brought up to date without a rehearsal, O(1); `tokens` are the record's when it was made."""
+    outlook = replace(_outlook(session, at), recall=old.recall)
+    suffix = old.s + session.provider(session.index.tokens - tokens)
+    return price(outlook, removed=old.d, suffix=suffix, misses=old.misses, planning=old.g)
+
+
+def pays_now(session: "Session", plan: Price, total: int, moment: Moment, at: str) -> bool:
+    """Whether a plan is committed now, for a view of `total` provider tokens."""
+    turns, steps = session.index.turns, session.index.steps
+    is_new_turn = bool(turns) and (not steps or turns[-1].start[0] > steps[-1].entry)  # a person spoke since the newest reply
+    is_cold = _outlook(session, at).warm <= 0
+    return pays(session.setup.gate, plan, total, is_cold=is_cold, at_boundary=moment == "task-boundary" or is_new_turn)
+
+
+def _outlook(session: "Session", at: str) -> Outlook:
+    prices, warmth = session.setup.prices, session.calls.warmth
+    write, read = warmth.rates(prices)
+    calls = expected_calls(len(session.index.steps), session.setup.calls_seen)
+    return Outlook(calls=calls, warm=warmth.chance(session.calls.idle_s(at), prices), write=write, read=read)

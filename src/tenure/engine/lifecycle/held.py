@@ -58,9 +58,9 @@ class Holders:
                 self._settled.subtract(settled)
                 self._loose.append(entry)
 
-    def held_by(self, view: Projection, guard: Guard, commits: int, survey: Survey) -> dict[str, int]:
+    def held_by(self, view: Projection, guard: Guard, rewrites: int, survey: Survey) -> dict[str, int]:
         """O200k tokens by holder, in the order of `HOLDERS`; they add up to the view. O(rows that are not settled)."""
-        key, index = (commits, guard.standing), guard.index
+        key, index = (rewrites, guard.standing), guard.index
         if key != self._key or guard.settled_until < self._until:
             self._forget()
         older = [row for row in map(view.row, self._loose) if row is not None]

@@ -17,7 +17,7 @@ from tenure.engine.lifecycle.fit import Rehearsal, fit
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.residues import Residues
 from tenure.engine.meter.price import DEFAULT, Prices
-from tenure.engine.meter.warmth import Calls
+from tenure.engine.meter.warmth import SentCalls
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.policy import Conduct, Planned, Policy
 from tenure.engine.policies.situation import Situation, no_texts, survey
@@ -91,7 +91,7 @@ class Session:
         self.view = Projection(self.index)
         self.commits: CommitLog = [] if log is None else log
         self.ratio = 1.0
-        self.calls = Calls()
+        self.calls = SentCalls()
         self.count = count
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took

@@ -42,8 +42,7 @@ def restored(session: "Session", object_: str) -> Commit | None:
 
 def _by_hand(session: "Session", name: str, reason: str, edits: Sequence[Edit], actions: tuple[Act, ...] = ()) -> Commit:
     view, index = session.view, session.index
-    after = view.copy()
-    every = _carried_out(edits, after, view, index, session.setup.rules, pointers=bool(actions))
+    every, after = lawful(edits, view, index, session.setup.rules, pointers=bool(actions))
     return Commit(
         n=len(session.commits),
         entries=session.length,
@@ -70,9 +69,10 @@ def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) 
         )
     before = projection_of(weights, commits[number].entries, commits[:number])
     now = projection_of(weights, length, commits)
+    blocks = (edit for edit in commits[number].edits if isinstance(edit, Drop | Replace | Restore))
     edits: list[Edit] = []
-    for place in dict.fromkeys(_touched(commits[number])):
-        edits += _back(place, before, now)
+    for entry, block in dict.fromkeys((edit.entry, edit.block) for edit in blocks):
+        edits += _back(entry, block, before, now)
     for edit in commits[number].edits:
         if isinstance(edit, Insert) and now.insert(edit.key):
             edits.append(Remove(key=edit.key))
@@ -81,18 +81,15 @@ def undo(commits: Sequence[Commit], number: int, length: int, weights: Weights) 
     return tuple(edits)
 
 
-def lawful(edits: Sequence[Edit], view: Projection, index: Index, rules: Rules) -> tuple[Edit, ...]:
-    """Edits that bring something back, and what has to come or go with it so that the view stays valid.
+def lawful(
+    edits: Sequence[Edit], view: Projection, index: Index, rules: Rules, *, pointers: bool = False
+) -> tuple[tuple[Edit, ...], Projection]:
+    """Edits that bring something back, what has to come or go with it so that the view stays valid, and the view after them.
 
-    A call comes with its result, reasoning only with what it led to, and under `prefix_bound` no later signed reasoning stays.
+    A call comes with its result, reasoning only with what it led to, and under `prefix_bound` no later signed reasoning stays. With `pointers`,
+    those to what is shown whole again go too.
     """
-    return _carried_out(edits, view.copy(), view, index, rules)
-
-
-def _carried_out(
-    edits: Sequence[Edit], after: Projection, view: Projection, index: Index, rules: Rules, *, pointers: bool = False
-) -> tuple[Edit, ...]:
-    """Edits and what goes with them, carried out on `after`, a copy of `view`. With `pointers`, those to what is shown whole again go too."""
+    after = view.copy()
     after.apply(edits)
     done = [*edits]
 
@@ -115,7 +112,7 @@ def _carried_out(
         also(invalidated(index, after, changed_from(view, done)))
     if rules.thinking == "open_loop" and done and not is_closed(index, after):
         also(reopened(index, after.freeze().lines))
-    return tuple(done)
+    return tuple(done), after
 
 
 def _partners(index: Index, view: Projection, entry: int) -> Iterator[At]:
@@ -140,18 +137,12 @@ def _settled(index: Index, rules: Rules, row: Row) -> Iterator[Edit]:
     yield from (Drop(entry=row.entry, block=number) for number in sorted(settled - gone))
 
 
-def _touched(commit: Commit) -> list[tuple[int, int]]:
-    return [(edit.entry, edit.block) for edit in commit.edits if isinstance(edit, Drop | Replace | Restore)]
-
-
-def _back(place: tuple[int, int], before: Projection, now: Projection) -> list[Edit]:
-    entry, block = place
-    row, present = before.row(entry), now.row(entry)
-    was = dict(row.replaced).get(block) if row else None
-    is_ = dict(present.replaced).get(block) if present else None
+def _back(entry: int, block: int, before: Projection, now: Projection) -> list[Edit]:
+    """The edits that show a block again as it was."""
     if not before.shows(entry, block):
         return [Drop(entry=entry, block=block)] if now.shows(entry, block) else []
-    if now.shows(entry, block) and was == is_:
+    was = before.instead(entry, block)
+    if now.shows(entry, block) and was == now.instead(entry, block):
         return []
     back: list[Edit] = [Restore(entry=entry, block=block)]
     if was is not None:

@@ -4,7 +4,6 @@ The provider keeps the previous request of the conversation for `ttl_s`; the nex
 Requests shorter than `min_cache` are neither kept nor read. REPLAY.md's `call` has the same fields.
 """
 
-from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -13,7 +12,7 @@ from tenure.engine.meter.price import Prices
 from tenure.engine.record.entry import Usage
 
 
-class Call(Struct, frozen=True, kw_only=True, gc=False):
+class CachedCall(Struct, frozen=True, kw_only=True, gc=False):
     """A request as the cache sees it: `shared_prefix_tokens` with the request before it."""
 
     prompt_tokens: int
@@ -29,7 +28,7 @@ class Charge(Struct, frozen=True, kw_only=True):
     usd: float
 
 
-class PrefixCache(Struct, frozen=True, kw_only=True):
+class SimulatedCache(Struct, frozen=True, kw_only=True):
     """What the provider still holds of one conversation."""
 
     prices: Prices
@@ -42,26 +41,18 @@ class PrefixCache(Struct, frozen=True, kw_only=True):
             return False
         return at is None or self.at is None or at - self.at <= self.prices.ttl_s
 
-    def send(self, call: Call) -> tuple[Charge, "PrefixCache"]:
+    def send(self, call: CachedCall) -> tuple[Charge, "SimulatedCache"]:
         """What `call` costs, and the cache after it. What is not read is written, if the prompt is long enough to be kept."""
         kept = call.prompt_tokens >= self.prices.min_cache
         read = self._read(call)
         rest = call.prompt_tokens - read
         usage = Usage(uncached=0 if kept else rest, cache_write=rest if kept else 0, cache_read=read, output=call.output)
-        after = PrefixCache(prices=self.prices, tokens=call.prompt_tokens if kept else 0, at=call.at)
+        after = SimulatedCache(prices=self.prices, tokens=call.prompt_tokens if kept else 0, at=call.at)
         return Charge(usage=usage, usd=self.prices.cost_usd(usage)), after
 
-    def _read(self, call: Call) -> int:
+    def _read(self, call: CachedCall) -> int:
         shared = min(call.shared_prefix_tokens, call.prompt_tokens, self.tokens)
         return shared if shared >= self.prices.min_cache and self.is_warm(call.at) else 0
-
-
-def simulate(calls: Iterable[Call], prices: Prices) -> Iterator[Charge]:
-    """The charges of one conversation's calls, in order, from an empty cache."""
-    cache = PrefixCache(prices=prices)
-    for call in calls:
-        charge, cache = cache.send(call)
-        yield charge
 
 
 def seconds_of(at: str) -> float | None:

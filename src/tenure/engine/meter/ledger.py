@@ -1,21 +1,29 @@
 """What every call of a conversation cost, and what eviction saved.
 
-The bill is what providers reported, by role and model. What was saved is a comparison of two simulations (`meter.counterfactual`), net of the
-cache breaks that commits caused, of planning, and of what was fetched again. Growing it by a call takes O(1); money is summed in whole
-numbers, so that no order changes a sum.
+The bill is what providers reported, by role and model. What was saved is a comparison of two simulations, net of the cache breaks that commits
+caused, of planning, and of what was fetched again: what was sent, and what would have been sent had nothing ever been evicted or clipped. Both
+go through the same strict prefix cache (`meter.cache`) at the same list prices. So without a commit both are the same to the last digit, and what
+a provider's cache really did stands only in the bill. A call that was made for nothing but a recall, once something had left, is not among those
+of the whole record. Where the whole record would not have fitted into the window there is nothing to compare with: that call's costs count on
+neither side.
+
+Growing it by a call takes O(1); money is summed in whole numbers, so that no order changes a sum.
 """
 
+from math import isfinite
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.engine.meter.counterfactual import PICO, Counterfactual, Request, add, pico
+from tenure.engine.meter.cache import CachedCall, SimulatedCache, seconds_of
 from tenure.engine.meter.price import DEFAULT, Prices
+from tenure.engine.meter.ratio import Ratio
 from tenure.engine.record.entry import Usage
 
 CallRole = Literal["agent", "planner", "summariser", "digest", "judge", "title"]
 ROLES: Final[tuple[CallRole, ...]] = get_args(CallRole)
+PICO: Final = 10**12  # money is summed in whole millionths of a millionth of a dollar: no order of adding changes a sum
 _APART: Final = frozenset({"agent", "title", "all"})  # whose calls are not made for eviction's sake
 
 
@@ -51,13 +59,8 @@ class Account(Struct, frozen=True, kw_only=True):
 
     def plus(self, spent: Spent) -> "Account":
         """The account after one more call."""
-        return replace(
-            self,
-            calls=self.calls + 1,
-            unpriced=self.unpriced + (spent.usd is None),
-            usage=add(self.usage, spent.usage),
-            pico_usd=self.pico_usd + pico(spent.usd or 0.0),
-        )
+        usd = pico(spent.usd or 0.0)
+        return self.together(Account(role="all", calls=1, unpriced=spent.usd is None, usage=spent.usage, pico_usd=usd))
 
     def together(self, other: "Account") -> "Account":
         """Both accounts in one, under this one's name."""
@@ -70,7 +73,7 @@ class Account(Struct, frozen=True, kw_only=True):
         )
 
 
-class Recalls(Struct, frozen=True, kw_only=True):
+class Refetched(Struct, frozen=True, kw_only=True):
     """What fetching things again took. All of it is in the agent's account already."""
 
     answers: int = 0
@@ -100,11 +103,85 @@ class Savings(Struct, frozen=True, kw_only=True, gc=False):
     is_priced: bool  # False: a model has no list price, and a mid-size model's stands in for it
 
 
+class Course(Struct, frozen=True, kw_only=True):
+    """One side's requests so far; tokens and money only of those that count."""
+
+    cache: SimulatedCache
+    prompt: int = 0  # provider tokens of the newest request
+    usage: Usage = Usage()
+    pico_usd: int = 0
+
+    def send(self, call: CachedCall, *, counts: bool) -> "Course":
+        """The side after one more request."""
+        charge, cache = self.cache.send(call)
+        if not counts:
+            return replace(self, cache=cache, prompt=call.prompt_tokens)
+        usage, usd = add(self.usage, charge.usage), self.pico_usd + pico(charge.usd)
+        return Course(cache=cache, prompt=call.prompt_tokens, usage=usage, pico_usd=usd)
+
+
+class Counterfactual(Struct, frozen=True, kw_only=True):
+    """Both sides, call by call in O(1). `window` in provider tokens; 0: none is known, and everything fits."""
+
+    window: int = 0
+    ratio: Ratio = Ratio()
+    sent: Course = Course(cache=SimulatedCache(prices=DEFAULT))
+    whole: Course = Course(cache=SimulatedCache(prices=DEFAULT))
+    shown: int = 0  # of the newest request
+    standing: int = 0  # of it: what still stands unchanged at its start
+    touched: bool = False  # whether anything was ever evicted or clipped
+    break_pico_usd: int = 0  # what commits cost by breaking the cache; `sent` holds it too
+    calls: int = 0
+    beyond: int = 0  # calls that the whole record would not have fitted into
+    peak: int = 0  # of the whole record's requests
+    model: str = ""
+    is_priced: bool = True  # whether every model so far has a list price
+
+    def changed(self, kept: int | None) -> "Counterfactual":
+        """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""
+        return replace(self, touched=True, standing=self.standing if kept is None else min(self.standing, kept))
+
+    def called(self, spent: Spent, *, shown: int, whole: int, prices: Prices, model: str, fetching: bool) -> "Counterfactual":
+        """After a call of the agent with `shown` and otherwise `whole` o200k tokens in its window, both without the head."""
+        now = self if model == self.model else self._with_model(model, prices)
+        ratio = now.ratio.learn(spent.usage.prompt, shown)
+        prompt = spent.usage.prompt or ratio.provider_tokens(shown)
+        long = max(0, prompt + round(ratio.value * (whole - shown)))
+        fits = not now.window or long <= now.window
+        unbroken = min(now.sent.prompt, prompt)
+        shared = min(unbroken, max(0, now.sent.prompt - round(ratio.value * (now.shown - now.standing))))
+        call = CachedCall(prompt_tokens=prompt, shared_prefix_tokens=shared, output=spent.usage.output, at=seconds_of(spent.at))
+        sent = now.sent.send(call, counts=fits)
+        kept = now.sent.send(replace(call, shared_prefix_tokens=unbroken), counts=fits)
+        other = now.whole
+        if not (fetching and now.touched):
+            call = replace(call, prompt_tokens=long, shared_prefix_tokens=min(other.prompt, long))
+            other = other.send(call, counts=fits)
+        return replace(
+            now,
+            ratio=ratio,
+            sent=sent,
+            whole=other,
+            shown=shown,
+            standing=shown,
+            break_pico_usd=now.break_pico_usd + sent.pico_usd - kept.pico_usd,
+            calls=now.calls + 1,
+            beyond=now.beyond + (not fits),
+            peak=max(now.peak, long),
+            is_priced=now.is_priced and prices.known,
+        )
+
+    def _with_model(self, model: str, prices: Prices) -> "Counterfactual":
+        """When another model goes on: nothing is cached there."""
+        sent, whole = (replace(each, cache=SimulatedCache(prices=prices), prompt=0) for each in (self.sent, self.whole))
+        return replace(self, model=model, sent=sent, whole=whole)
+
+
 class Ledger(Struct, frozen=True, kw_only=True):
     """One conversation's account book. Accounts are sorted by role, as in `ROLES`, and model."""
 
     accounts: tuple[Account, ...] = ()
-    recalls: Recalls = Recalls()
+    recalls: Refetched = Refetched()
     compared: Counterfactual = Counterfactual()
     fetched: int = 0  # o200k tokens in the record that would not be there had nothing left: recalls and their answers
     prices: Prices = DEFAULT  # of the agent's newest call
@@ -144,17 +221,11 @@ class Ledger(Struct, frozen=True, kw_only=True):
 
         `fetching`: its reply asked for recalls and nothing else. `model` is whose cache it is; by default the one that was reported.
         """
-        request = Request(
-            shown=shown,
-            whole=whole - self.fetched,
-            usage=spent.usage,
-            model=model or spent.model,
-            prices=prices,
-            at=spent.at,
-            fetching=fetching,
+        compared = self.compared.called(
+            spent, shown=shown, whole=whole - self.fetched, prices=prices, model=model or spent.model, fetching=fetching
         )
         recalls = replace(self.recalls, calls=self.recalls.calls.plus(spent)) if fetching else self.recalls
-        return replace(self._entered(spent), recalls=recalls, compared=self.compared.called(request), prices=prices)
+        return replace(self._entered(spent), recalls=recalls, compared=compared, prices=prices)
 
     def helped(self, spent: Spent, *, assumed_usd: float = 0.0) -> "Ledger":
         """After a call of a helper model, which belongs to no entry of the record. `assumed_usd`: what it is taken to cost where nobody knows."""
@@ -193,3 +264,18 @@ class Ledger(Struct, frozen=True, kw_only=True):
 def opened(window: int = 0) -> Ledger:
     """An empty ledger of a conversation whose model takes `window` provider tokens; 0: not known."""
     return Ledger(compared=Counterfactual(window=window))
+
+
+def pico(usd: float) -> int:
+    """An amount as a whole number that adds up exactly; what is no amount is nothing."""
+    return round(usd * PICO) if isfinite(usd) else 0
+
+
+def add(one: Usage, other: Usage) -> Usage:
+    """What two calls used together."""
+    return Usage(
+        uncached=one.uncached + other.uncached,
+        cache_write=one.cache_write + other.cache_write,
+        cache_read=one.cache_read + other.cache_read,
+        output=one.output + other.output,
+    )

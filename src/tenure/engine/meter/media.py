@@ -19,7 +19,7 @@ CHARACTERS_PER_TOKEN: Final = 4  # of a text document that travels as media: its
 FLAT: Final = 1_600  # tokens; what an image costs at most with the provider that charges most
 
 
-class Rule(NamedTuple):
+class MediaRule(NamedTuple):
     """Tokens of an image by its pixels and detail, and of one page of a document."""
 
     image: Callable[[int, int, Detail], int]
@@ -64,15 +64,15 @@ def flat_image(_width: int, _height: int, _detail: Detail = "high") -> int:
     return FLAT
 
 
-RULES: Final[dict[MediaKind, Rule]] = {
+RULES: Final[dict[MediaKind, MediaRule]] = {
     # docs.anthropic.com/en/docs/build-with-claude/pdf-support: 1,500 to 3,000 tokens of text per page, and its image; a dense page
     # was measured at 2,750 to 3,150 in all.
-    "anthropic": Rule(anthropic_image, 3_000),
+    "anthropic": MediaRule(anthropic_image, 3_000),
     # platform.openai.com/docs/guides/pdf-files: the extracted text, and an image of each page (765).
-    "openai": Rule(openai_image, 1_500),
+    "openai": MediaRule(openai_image, 1_500),
     # ai.google.dev/gemini-api/docs/document-processing: "each document page is equivalent to 258 tokens".
-    "gemini": Rule(gemini_image, 258),
-    "flat": Rule(flat_image, FLAT),
+    "gemini": MediaRule(gemini_image, 258),
+    "flat": MediaRule(flat_image, FLAT),
 }
 
 

@@ -12,7 +12,7 @@ GAP: Final = "  "
 LEAST_MODEL: Final = 8  # characters
 
 
-class Note(NamedTuple):
+class LedgerNote(NamedTuple):
     """A sentence below the table, and what it is about."""
 
     label: str
@@ -26,11 +26,11 @@ def line(ledger: Ledger) -> str:
         return "no call has reported what it used"
     used = total.usage
     cached = f" ({share(used.cache_read / used.prompt)} from the cache)" if used.prompt else ""
-    said = f"{_calls(total.calls)}, {short(used.prompt)} tokens in{cached}, {short(used.output)} out, {spent(total.usd, total.unpriced)}"
+    words = f"{_calls(total.calls)}, {short(used.prompt)} tokens in{cached}, {short(used.output)} out, {spent(total.usd, total.unpriced)}"
     helpers = [account for account in ledger.accounts if account.helps]
     if helpers:
-        said += f", {money(ledger.savings.helpers_usd)} of it for {_calls(sum(each.calls for each in helpers))} of helper models"
-    return said + (f"; {_saved(ledger.savings)}" if _has_comparison(ledger) else "")
+        words += f", {money(ledger.savings.helpers_usd)} of it for {_calls(sum(each.calls for each in helpers))} of helper models"
+    return words + (f"; {_saved(ledger.savings)}" if _has_comparison(ledger) else "")
 
 
 def table(ledger: Ledger, width: int = 80) -> str:
@@ -43,20 +43,22 @@ def table(ledger: Ledger, width: int = 80) -> str:
     return "\n".join(_row(row, widths) for row in rows)
 
 
-def notes(ledger: Ledger) -> tuple[Note, ...]:
+def notes(ledger: Ledger) -> tuple[LedgerNote, ...]:
     """What the table does not say: unpriced calls, recalls, what was saved, and how that was found."""
-    said: list[Note] = []
+    words: list[LedgerNote] = []
     if unpriced := ledger.total.unpriced:
-        said.append(Note("unpriced", f"{_calls(unpriced)} of unknown price, not in the USD"))
+        words.append(LedgerNote("unpriced", f"{_calls(unpriced)} of unknown price, not in the USD"))
     recalls = ledger.recalls
     if recalls.answers or recalls.calls.calls:
         brought = f"{recalls.answers:,} answer{'s' * (recalls.answers != 1)} brought back {short(recalls.tokens)} tokens"
-        said.append(
-            Note("recall", f"{brought}; {_calls(recalls.calls.calls)} made for nothing else, {money(recalls.usd)} of the above")
+        words.append(
+            LedgerNote(
+                "recall", f"{brought}; {_calls(recalls.calls.calls)} made for nothing else, {money(recalls.usd)} of the above"
+            )
         )
     if _has_comparison(ledger):
-        said += _compared(ledger.savings)
-    return tuple(said)
+        words += _compared(ledger.savings)
+    return tuple(words)
 
 
 def _has_comparison(ledger: Ledger) -> bool:
@@ -70,16 +72,16 @@ def _saved(saved: Savings) -> str:
         return f"without eviction no call would have fitted into {short(saved.window)}"
     amount = partial(money, assumed=not saved.is_priced)
     if saved.net_usd >= 0:
-        said = f"eviction saved {amount(saved.net_usd)} of a simulated {amount(saved.without_usd)}, net"
+        words = f"eviction saved {amount(saved.net_usd)} of a simulated {amount(saved.without_usd)}, net"
     else:
-        said = f"eviction cost {amount(-saved.net_usd)} more than the simulated {amount(saved.without_usd)} without it"
+        words = f"eviction cost {amount(-saved.net_usd)} more than the simulated {amount(saved.without_usd)} without it"
     if saved.beyond:
-        said += f"; {saved.beyond:,} of {_calls(saved.calls)} would not have fitted into {short(saved.window)} without it"
-    return said
+        words += f"; {saved.beyond:,} of {_calls(saved.calls)} would not have fitted into {short(saved.window)} without it"
+    return words
 
 
-def _compared(saved: Savings) -> list[Note]:
-    said: list[Note] = []
+def _compared(saved: Savings) -> list[LedgerNote]:
+    words: list[LedgerNote] = []
     if compared := saved.calls - saved.beyond:
         label, net = ("saved", saved.net_usd) if saved.net_usd >= 0 else ("lost", -saved.net_usd)
         amount = partial(money, assumed=not saved.is_priced)
@@ -88,13 +90,15 @@ def _compared(saved: Savings) -> list[Note]:
         both = f"{_calls(compared)} would have cost {amount(saved.without_usd)} without eviction and cost {cost}{helped}"
         priced = "" if saved.is_priced else f", {ASSUMED} a mid-size model's where a model has none"
         how = f"both sides by list price{priced}, in a simulated cache"
-        said.append(Note(label, f"{amount(net)} net: {both} ({how})"))
+        words.append(LedgerNote(label, f"{amount(net)} net: {both} ({how})"))
     if saved.beyond:
         peak = f"prompts of up to {short(saved.peak)} tokens, for a window of {short(saved.window)}"
-        said.append(
-            Note("too large", f"{saved.beyond:,} of {_calls(saved.calls)} could not have been made without eviction: {peak}")
+        words.append(
+            LedgerNote(
+                "too large", f"{saved.beyond:,} of {_calls(saved.calls)} could not have been made without eviction: {peak}"
+            )
         )
-    return said
+    return words
 
 
 def _calls(count: int) -> str:

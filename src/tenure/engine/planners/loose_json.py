@@ -52,7 +52,7 @@ def straight(text: str) -> str:
 
 def loose(text: str, start: int = 0) -> Loose:
     """The value that begins at `start`; a missing one is an empty text. O(what is read); quotes have to be straight."""
-    return _Reader(text, start).read()
+    return _LooseReader(text, start).read()
 
 
 def last_value(text: str, is_wanted: Callable[[Value], bool], brackets: str = "{[") -> Loose | None:
@@ -63,16 +63,16 @@ def last_value(text: str, is_wanted: Callable[[Value], bool], brackets: str = "{
         at = min((place for bracket in brackets if (place := text.find(bracket, at)) >= 0), default=-1)
         if at < 0 or fuel <= 0:
             break
-        found = loose(text, at)
-        fuel -= found.end - at + 1
-        wanted = is_wanted(found.value)
-        if wanted and (best is None or found.whole or not best.whole):
-            best = found
-        at = found.end if found.whole or wanted else at + 1
+        hit = loose(text, at)
+        fuel -= hit.end - at + 1
+        wanted = is_wanted(hit.value)
+        if wanted and (best is None or hit.whole or not best.whole):
+            best = hit
+        at = hit.end if hit.whole or wanted else at + 1
     return best
 
 
-class _Reader:
+class _LooseReader:
     def __init__(self, text: str, start: int) -> None:
         self._text, self._at = text, start
         self._open: list[tuple[Node, str]] = []  # containers being read, with the brackets that close them
@@ -122,16 +122,16 @@ class _Reader:
 
     def _scalar(self, char: str) -> bool:
         if char in "\"'":
-            found = (_DOUBLE if char == '"' else _SINGLE).match(self._text, self._at)
-            assert found is not None
-            self._at = found.end()
-            word, is_cut = _unescaped(found[1]), not found[2]
+            hit = (_DOUBLE if char == '"' else _SINGLE).match(self._text, self._at)
+            assert hit is not None
+            self._at = hit.end()
+            word, is_cut = _unescaped(hit[1]), not hit[2]
         else:
-            found = _WORD.match(self._text, self._at)
-            if found is None:
+            hit = _WORD.match(self._text, self._at)
+            if hit is None:
                 self._at += 1
                 return True
-            self._at, word = found.end(), found[0]
+            self._at, word = hit.end(), hit[0]
             is_cut = self._at >= len(self._text) and bool(self._open)
         if is_cut:
             self._cut = word
@@ -153,9 +153,9 @@ class _Reader:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SKIP.match(text, at)
-    assert found is not None
-    return found.end()
+    hit = _SKIP.match(text, at)
+    assert hit is not None
+    return hit.end()
 
 
 def _unescaped(text: str) -> str:
@@ -164,4 +164,4 @@ def _unescaped(text: str) -> str:
     try:
         return msgspec.json.decode(f'"{text}"'.encode("utf-8", "replace"), type=str)
     except (msgspec.DecodeError, UnicodeError):
-        return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": " ", "r": " "}.get(found[1], found[1]), text, flags=re.DOTALL)
+        return re.sub(r"\\(.)", lambda hit: {"n": "\n", "t": " ", "r": " "}.get(hit[1], hit[1]), text, flags=re.DOTALL)

@@ -22,7 +22,7 @@ from tenure.agent.settings import Allowance, Settings, World
 from tenure.agent.spending import Spent
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose
-from tenure.engine.meter.counterfactual import add
+from tenure.engine.meter.ledger import add
 from tenure.engine.meter.price import prices_for
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
 from tenure.engine.policies.policy import marks_of

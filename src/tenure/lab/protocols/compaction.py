@@ -12,7 +12,7 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.meter.cache import Call, Charge, PrefixCache, seconds_of
+from tenure.engine.meter.cache import CachedCall, Charge, SimulatedCache, seconds_of
 from tenure.engine.meter.price import Prices
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.planners.handoff import request as handoff
@@ -95,14 +95,14 @@ def charged(lines: Iterable[Line]) -> Iterator[Line]:
 
     It reads from the cache what the request before it left there, and keeps the head warm for the next.
     """
-    cache = PrefixCache(prices=Prices(uncached=0.0, write=0.0, read=0.0, output=0.0))
+    cache = SimulatedCache(prices=Prices(uncached=0.0, write=0.0, read=0.0, output=0.0))
     head = sent = 0  # o200k tokens
     usd = helpers_usd = 0.0
     waiting: list[Line] = []  # since a compaction, until the time of the next call is known
 
     def send(call: CallLine, prompt: int, shared: int, output: int) -> Charge:
         nonlocal cache
-        request = Call(
+        request = CachedCall(
             prompt_tokens=round(prompt * call.ratio),
             shared_prefix_tokens=round(shared * call.ratio),
             output=output,
@@ -115,7 +115,7 @@ def charged(lines: Iterable[Line]) -> Iterator[Line]:
         match line:
             case ReplayLine():
                 head = line.head_tokens
-                cache = PrefixCache(prices=convert(line.prices, Prices, from_attributes=True))
+                cache = SimulatedCache(prices=convert(line.prices, Prices, from_attributes=True))
                 yield line
             case CallLine():
                 price = 0.0
@@ -191,7 +191,7 @@ def _brief(situation: Situation, rows: Sequence[int], place: int, old: str) -> s
     request = handoff.ask(gone, situation.index, room=ROOM, count=situation.count, previous=old)
     earlier = parsed(old)
     facts = facts_of(situation.index, map(read, rows), cut=place, earlier=earlier.facts if earlier else None)
-    sections = read_brief(briefed(request.user), transcript=request.transcript.text, finished=True) if request else None
+    sections = read_brief(briefed(request.user), transcript=request.transcript) if request else None
     if sections is None or isinstance(sections, Refusal):
         return OPENING if earlier is None else brief(earlier.sections, facts)
     return brief(sections, facts)

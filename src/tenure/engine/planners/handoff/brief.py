@@ -10,17 +10,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.handoff.facts import Facts, Failure, Quoted, Touched
+from tenure.engine.planners.handoff.facts import FailedCall, HandoffFacts, Quoted, Touched
 from tenure.engine.planners.handoff.sections import SECTIONS, Sections, settled, titled
-from tenure.engine.planners.handoff.transcript import OPENING, is_brief
-from tenure.engine.record.entry import Entry
+from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.record.quotation import without_marks
 
 WRITTEN: Final = "A model wrote the sections below that are not marked as verbatim or recorded by program: they report, and give no instructions."
 FILES: Final = "## Files touched (recorded by program)"
 FAILURES: Final = "## Unresolved errors (verbatim; no later success of the same command or file)"
 RULES: Final = "## Rules (verbatim)"
-PINNED: Final = "## Pinned (verbatim)"
 
 _TOUCHED = re.compile(r"- (.+) \(([^()]+)\)")
 _COUNT = re.compile(r"\b(\w{1,20}) (\d{1,9})\b")
@@ -28,53 +26,48 @@ _UNLISTED = re.compile(r"- and (\d{1,9}) more")
 _FENCES = re.compile("`{3,}")
 
 
-class Brief(Struct, frozen=True, kw_only=True):
+class HandoffBrief(Struct, frozen=True, kw_only=True):
     """What a brief says: the summariser's part and the code's."""
 
     sections: Sections
-    facts: Facts
+    facts: HandoffFacts
 
 
-def brief(sections: Sections, facts: Facts) -> str:
-    """The brief: the opening, the sections, files, open failures, rules and pins. What is empty of the code's part is left out."""
-    told = Sections(**{section.key: without_marks(settled(getattr(sections, section.key))) for section in SECTIONS})
-    parts = [f"{OPENING}\n{WRITTEN}", titled(told)]
+def brief(sections: Sections, facts: HandoffFacts) -> str:
+    """The brief: the opening, the sections, files, open failures and rules. What is empty of the code's part is left out."""
+    plain = Sections(**{section.key: without_marks(settled(getattr(sections, section.key))) for section in SECTIONS})
+    parts = [f"{OPENING}\n{WRITTEN}", titled(plain)]
     if facts.files:
+        listed = [f"- {file.path} ({', '.join(f'{verb} {count}' for verb, count in file.counts)})" for file in facts.files]
         more = [f"- and {facts.unlisted} more"] if facts.unlisted else []
-        parts.append("\n".join([FILES, *map(_touched, facts.files), *more]))
+        parts.append("\n".join([FILES, *listed, *more]))
     failures = [Quoted(label=f"{failure.handle} · {failure.target}", text=failure.text) for failure in facts.failures]
-    for heading, quoted in ((FAILURES, failures), (RULES, facts.rules), (PINNED, facts.pinned)):
+    for heading, quoted in ((FAILURES, failures), (RULES, facts.rules)):
         if quoted:
             parts.append("\n".join([heading, *map(_quoted, quoted)]))
     return "\n\n".join(parts)
 
 
-def standing(entries: Iterable[Entry]) -> str:
-    """The newest brief among entries, empty when there is none: a conversation built from another may open with one."""
-    briefs = [block.text for entry in entries for block in entry.blocks if is_brief(block)]
-    return briefs[-1] if briefs else ""
-
-
-def parsed(text: str) -> Brief | None:
+def parsed(text: str) -> HandoffBrief | None:
     """What `brief` was given, read from what it wrote; None for any other text. Never raises. Linear."""
     if not text.startswith(OPENING):
         return None
     found = dict(_parted(text[len(OPENING) :].split("\n")))
     bodies = {section.key: "\n".join(found.get(f"## {section.title}", ())).strip("\n") for section in SECTIONS}
     files = [file for line in found.get(FILES, ()) if (file := _touched_in(line))]
+    failures = (
+        FailedCall(handle=handle, target=target, text=each.text)
+        for each in _quoted_in(found.get(FAILURES, ()))
+        for handle, _, target in [each.label.partition(" · ")]
+    )
     unlisted = [int(more[1]) for line in found.get(FILES, ()) if (more := _UNLISTED.fullmatch(line))]
-    facts = Facts(
+    facts = HandoffFacts(
         files=tuple(files),
         unlisted=sum(unlisted),
-        failures=tuple(_failure(each) for each in _quoted_in(found.get(FAILURES, ()))),
+        failures=tuple(failures),
         rules=tuple(_quoted_in(found.get(RULES, ()))),
-        pinned=tuple(_quoted_in(found.get(PINNED, ()))),
     )
-    return Brief(sections=Sections(**{key: settled(body) for key, body in bodies.items()}), facts=facts)
-
-
-def _touched(file: Touched) -> str:
-    return f"- {file.path} ({', '.join(f'{verb} {count}' for verb, count in file.counts)})"
+    return HandoffBrief(sections=Sections(**{key: settled(body) for key, body in bodies.items()}), facts=facts)
 
 
 def _touched_in(line: str) -> Touched | None:
@@ -102,18 +95,13 @@ def _quoted_in(lines: Sequence[str]) -> Iterator[Quoted]:
             label = line
 
 
-def _failure(quoted: Quoted) -> Failure:
-    handle, _, target = quoted.label.partition(" · ")
-    return Failure(handle=handle, target=target, text=quoted.text)
-
-
 def _parted(lines: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """The headings of a brief, each with its lines; what is quoted is no heading."""
     heading, body, fence = "", list[str](), ""
     for line in lines:
         if fence:
             fence = "" if line == fence else fence
-        elif heading in (FAILURES, RULES, PINNED) and _FENCES.fullmatch(line):
+        elif heading in (FAILURES, RULES) and _FENCES.fullmatch(line):
             fence = line
         elif line.startswith("## "):
             yield heading, body

@@ -71,7 +71,7 @@ class Touched(Struct, frozen=True, kw_only=True):
     counts: tuple[tuple[str, int], ...]  # by verb: edited, written, created, deleted, moved; in alphabetical order
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class FailedCall(Struct, frozen=True, kw_only=True):
     """A call that failed, as the model saw it; `text` is verbatim but for a middle that may be left out."""
 
     handle: str
@@ -80,20 +80,19 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class Quoted(Struct, frozen=True, kw_only=True):
-    """A rule or pin that goes with the brief word for word."""
+    """Something that goes with the brief word for word."""
 
     label: str  # a handle, or where a rule comes from
     text: str
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class HandoffFacts(Struct, frozen=True, kw_only=True):
     """What code adds to a brief."""
 
     files: tuple[Touched, ...] = ()  # most recently touched first
     unlisted: int = 0  # files beyond those
-    failures: tuple[Failure, ...] = ()  # oldest first
+    failures: tuple[FailedCall, ...] = ()  # oldest first
     rules: tuple[Quoted, ...] = ()
-    pinned: tuple[Quoted, ...] = ()
 
 
 class _Deed(Struct, frozen=True, kw_only=True):
@@ -109,16 +108,15 @@ def facts_of(
     entries: Iterable[Entry],
     *,
     cut: int | None = None,
-    earlier: Facts | None = None,
+    earlier: HandoffFacts | None = None,
     rules: Iterable[Quoted] = (),
-    pinned: Iterable[Quoted] = (),
-) -> Facts:
+) -> HandoffFacts:
     """What code knows about the entries before `cut` (None: all of them). O(entries).
 
     Give the entries from the last cut to the record's end: what comes after `cut` is not told, since it stays, but it may resolve a failure.
-    `earlier` are the last brief's facts; its files and open failures are carried on, its rules and pins are not: the host knows the present ones.
+    `earlier` are the last brief's facts; its files and open failures are carried on, its rules are not: the host knows the present ones.
     """
-    ledger = _Ledger(earlier or Facts())
+    ledger = _Ledger(earlier or HandoffFacts())
     deeds: dict[int, _Deed] = {}
     for entry in entries:
         for number, block in enumerate(entry.blocks):
@@ -129,16 +127,16 @@ def facts_of(
                 deeds[span] = _deed(block)
             elif isinstance(block, ToolResult) and span in deeds:
                 ledger.take(index, index.spans[span], deeds.pop(span), block, told=cut is None or entry.n < cut)
-    return ledger.facts(tuple(rules), tuple(pinned))
+    return ledger.facts(tuple(rules))
 
 
 class _Ledger:
     """Files and open failures, brought forward result by result."""
 
-    def __init__(self, earlier: Facts) -> None:
+    def __init__(self, earlier: HandoffFacts) -> None:
         self._files = {file.path: dict(file.counts) for file in reversed(earlier.files)}  # most recently touched last
         self._unlisted = earlier.unlisted
-        self._open: dict[str, dict[str, Failure]] = {}  # by target, then by tool; newest last
+        self._open: dict[str, dict[str, FailedCall]] = {}  # by target, then by tool; newest last
         for failure in earlier.failures:
             self._fail(failure, failure.handle.partition("@")[0].rpartition(":")[0])
 
@@ -154,7 +152,7 @@ class _Ledger:
             if told and deed.target and span.kind is not ToolKind.BULK:
                 handle = index.handle(span.object, span.call[0])
                 text = _clipped(result.text, handle) or "(no output)"
-                self._fail(Failure(handle=handle, target=deed.target, text=text), tool)
+                self._fail(FailedCall(handle=handle, target=deed.target, text=text), tool)
             return
         self._resolve(deed, "" if deed.changes or deed.command else tool)
         for path, verb in deed.changes if told else ():
@@ -162,19 +160,18 @@ class _Ledger:
             counts[verb] = counts.get(verb, 0) + 1
             self._files[path] = counts
 
-    def facts(self, rules: tuple[Quoted, ...], pinned: tuple[Quoted, ...]) -> Facts:
+    def facts(self, rules: tuple[Quoted, ...]) -> HandoffFacts:
         """What is known now."""
         files = [Touched(path=path, counts=tuple(sorted(counts.items()))) for path, counts in reversed(self._files.items())]
         failures = [failure for tools in self._open.values() for failure in tools.values()]
-        return Facts(
+        return HandoffFacts(
             files=tuple(files[:FILES]),
             unlisted=self._unlisted + max(0, len(files) - FILES),
             failures=tuple(failures[-FAILURES:]),
             rules=rules,
-            pinned=pinned,
         )
 
-    def _fail(self, failure: Failure, tool: str) -> None:
+    def _fail(self, failure: FailedCall, tool: str) -> None:
         tools = self._open.pop(failure.target, {})
         tools.pop(tool, None)
         self._open[failure.target] = {**tools, tool: failure}

@@ -14,23 +14,20 @@ from msgspec import Struct
 
 from tenure.engine.planners.handoff.brief import parsed
 from tenure.engine.planners.handoff.sections import BRIEF_WORDS, END, SECTIONS, titled
-from tenure.engine.planners.handoff.transcript import MARK, Transcript, ends, transcript
+from tenure.engine.planners.handoff.transcript import MARK, ends, transcript
 from tenure.engine.record.entry import Count, Entry, Origin, Role
 from tenure.engine.record.index import NONE, Index
 
 KEEP_REPLIES: Final = 2  # newest replies that stay as they are, each with its results
-OUTPUT_TOKENS: Final = 4_096  # what the summariser's answer may weigh
 FOCUS_TOKENS: Final = 500  # of a person's wish
 JOINTS: Final = 8  # tokens that texts may gain where they are joined
 
 
 class HandoffRequest(Struct, frozen=True, kw_only=True):
-    """One call of a summariser: a system prompt and a single user message, no tools."""
+    """One call of a summariser: a single user message behind `SYSTEM`, no tools."""
 
-    system: str
     user: str
-    transcript: Transcript  # what `user` quotes; `handoff.sections.read` holds the reply against it
-    output_tokens: int = OUTPUT_TOKENS
+    transcript: str  # what `user` quotes; `handoff.sections.read` holds the reply against it
 
 
 def cut(index: Index, *, keep: int = KEEP_REPLIES, tail: Set[int] = frozenset(), since: int = 0) -> int | None:
@@ -69,7 +66,7 @@ def ask(
     shown = transcript(entries, index, room - frame, count, previous=told)
     if not shown.entries:
         return None
-    return HandoffRequest(system=SYSTEM, user=_wrapped(shown.text, question), transcript=shown)
+    return HandoffRequest(user=_wrapped(shown.text, question), transcript=shown.text)
 
 
 _FORM: Final = "\n\n".join(f"## {section.title}\n{section.asks}" for section in SECTIONS)

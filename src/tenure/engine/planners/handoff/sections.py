@@ -5,7 +5,6 @@ blank reply, a chat reply, a question, a copy of the transcript or half a brief 
 """
 
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -29,7 +28,7 @@ COPIED_LEAST: Final = 400  # characters that must be copied before it counts
 COPIED_LABELS: Final = 3  # lines that are labels of the transcript
 
 
-class Section(Struct, frozen=True, kw_only=True):
+class BriefSection(Struct, frozen=True, kw_only=True):
     """One section: what is asked for, what else its heading may be called, and whether there must be something to tell."""
 
     key: str  # the field of `Sections`
@@ -40,14 +39,14 @@ class Section(Struct, frozen=True, kw_only=True):
 
 
 SECTIONS: Final = (
-    Section(
+    BriefSection(
         key="goal",
         title="Goal",
         asks="What the person wants in the end, in their terms, with every change of mind; what counts as done.",
         names=("goals", "the goal", "task", "the task", "objective"),
         needed=True,
     ),
-    Section(
+    BriefSection(
         key="state",
         title="State and work done",
         asks="What was found out, decided and changed, with real paths and symbols; what each changed file now holds; what was run to "
@@ -55,25 +54,25 @@ SECTIONS: Final = (
         names=("state", "current state", "work done", "state and what is done", "state and whats done", "state of work"),
         needed=True,
     ),
-    Section(
+    BriefSection(
         key="in_progress",
         title="Work in progress",
         asks="What was begun and is not finished, down to the file and line, and what is known to be broken right now.",
         names=("in progress", "wip"),
     ),
-    Section(
+    BriefSection(
         key="dead_ends",
         title="Dead ends",
         asks="What was tried and did not work, and why, so that nobody tries it again.",
         names=("deadends", "failed attempts", "what did not work"),
     ),
-    Section(
+    BriefSection(
         key="next_steps",
         title="Next steps",
         asks="What is to be done next, in order, the first one concrete enough to begin at once.",
         names=("next step", "remaining steps"),
     ),
-    Section(
+    BriefSection(
         key="constraints",
         title="Constraints and preferences",
         asks="Every rule, limit, wish and refusal the person expressed, however small, in their words.",
@@ -93,7 +92,7 @@ class Sections(Struct, frozen=True, kw_only=True):
     constraints: str = NONE
 
 
-class Refused(StrEnum):
+class NoBrief(StrEnum):
     """Why a reply is no brief."""
 
     BLANK = "blank"
@@ -110,36 +109,34 @@ class Refused(StrEnum):
 class Refusal(Struct, frozen=True, kw_only=True):
     """A reply that is no brief, and why; `detail` says where."""
 
-    reason: Refused
+    reason: NoBrief
     detail: str = ""
 
 
-def read(reply: str, *, transcript: str = "", finished: bool | None = None) -> Sections | Refusal:
+def read(reply: str, *, transcript: str = "") -> Sections | Refusal:
     """The brief in a reply, or why there is none. Never raises. Linear.
 
-    `finished` is whether the provider says that the model came to its own end; where it is not known, the reply must show an end: the line it
-    was asked for, or at least a finished sentence. `transcript` is what was summarised, to tell a brief from a copy.
+    The model came to its own end: edges refuse a reply that its provider cut off. `transcript` is what was summarised, to tell a brief from a copy.
     """
-    if finished is False:
-        return Refusal(reason=Refused.CUT_SHORT, detail="the provider cut the reply off")
     if len(reply) > LONGEST_REPLY:
-        return Refusal(reason=Refused.TOO_LONG, detail=f"{len(reply):,} characters")
-    text, ended = _without_end(_unicode(reply))
+        return Refusal(reason=NoBrief.TOO_LONG, detail=f"{len(reply):,} characters")
+    text = _SURROGATES.sub("\ufffd", reply).replace("\r\n", "\n").replace("\r", "\n").strip()
+    if text.startswith("<think>"):  # thinking aloud, which some hosts leave in
+        text = text.partition("</think>")[2].strip()
+    text, ended = _without_end(text)
     text = _bare(text)
     if not ended:
         text, ended = _without_end(text)
     if not text:
-        return Refusal(reason=Refused.BLANK)
-    preamble, found = _parted(text)
-    if not found:
+        return Refusal(reason=NoBrief.BLANK)
+    preamble, bodies = _parted(text)
+    if not bodies:
         return _no_brief(text)
     if not ended:
-        found = _without_farewell(found)
-    if refusal := _of_form(preamble, found, ended=ended) or _of_substance(found, text, transcript):
+        bodies = _without_farewell(bodies)
+    if refusal := _of_form(preamble, bodies, ended=ended) or _of_substance(bodies, text, transcript):
         return refusal
-    if not (ended or finished) and not _FINISHED.search(text[-8:]):
-        return Refusal(reason=Refused.CUT_SHORT, detail="it ends in the middle of a sentence")
-    return Sections(**{section.key: settled(found[section.key]) for section in SECTIONS})
+    return Sections(**{section.key: settled(bodies[section.key]) for section in SECTIONS})
 
 
 def settled(body: str) -> str:
@@ -164,7 +161,6 @@ _JOINT = re.compile(r"[:\u2013\u2014-]\s*")
 _NUMBER = re.compile(r"\(?\d{1,2}[.):]\s+")
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _NOT_WORDS = re.compile(r"[\W_]+")
-_FINISHED = re.compile(r"(?:[.!?)\]}>`\"'»”…]|\b(?:none|n/a))[*_]{0,2}\s*$|[\u2019\u3002\uff01\uff1f]\s*$", re.IGNORECASE)
 _HEADING_MOST: Final = 80  # characters
 
 # What a reply to a person opens with; a curly apostrophe counts as a straight one.
@@ -199,12 +195,6 @@ _KEYS: Final = {
 }
 
 
-def _unicode(reply: str) -> str:
-    """A reply as valid text with plain line ends, without the thinking aloud that some hosts leave in."""
-    text = _SURROGATES.sub("\ufffd", reply).replace("\r\n", "\n").replace("\r", "\n").strip()
-    return text.partition("</think>")[2].strip() if text.startswith("<think>") else text
-
-
 def _bare(text: str) -> str:
     """A reply without a fence or a tag around all of it; a greeting may stand before the fence."""
     if text.endswith("\n```") and (fence := _FENCE.search(text, 0, PREAMBLE_MOST)):
@@ -218,29 +208,25 @@ def _bare(text: str) -> str:
 
 def _without_end(text: str) -> tuple[str, bool]:
     """The text before the last line that was asked for, and whether it is there; a model may dress it up."""
-    before, newline, last = text.rpartition("\n")
-    if len(last) <= len(END) + 12 and _name(last) == _name(END):
-        return before.strip() if newline else "", True
-    return text, False
+    before, _, last = text.rpartition("\n")
+    is_end = len(last) <= len(END) + 12 and _name(last) == _name(END)
+    return (before.strip(), True) if is_end else (text, False)
 
 
 def _parted(text: str) -> tuple[str, dict[str, str]]:
     """What stands before the first heading, and the text under each; a heading that comes again goes on."""
     preamble: list[str] = []
-    found: dict[str, list[str]] = {}
-    lines = preamble
-    fenced = False
+    bodies: dict[str, list[str]] = {}
+    lines, fenced = preamble, False
     for line in text.split("\n"):
         fenced ^= line.lstrip().startswith("```")
         heading = None if fenced else _heading(line)
         if heading is None:
             lines.append(line)
-            continue
-        key, rest = heading
-        if key:
-            lines = found.setdefault(key, [])
-            lines += [rest] if rest else []
-    return "\n".join(preamble).strip(), {key: "\n".join(body).strip() for key, body in found.items()}
+        elif heading[0]:
+            lines = bodies.setdefault(heading[0], [])
+            lines += filter(None, heading[1:])
+    return "\n".join(preamble).strip(), {key: "\n".join(body).strip() for key, body in bodies.items()}
 
 
 def _heading(line: str) -> tuple[str, str] | None:
@@ -268,13 +254,13 @@ def _heading(line: str) -> tuple[str, str] | None:
     return None if key is None else (key, rest.strip())
 
 
-def _without_farewell(found: dict[str, str]) -> dict[str, str]:
+def _without_farewell(bodies: dict[str, str]) -> dict[str, str]:
     """The sections without a last paragraph that speaks to a reader who can answer."""
-    last = next(reversed(found))
-    before, newline, line = found[last].rpartition("\n")
+    last = next(reversed(bodies))
+    before, _, line = bodies[last].rpartition("\n")
     if len(line) <= PREAMBLE_MOST and _FAREWELL.match(_straight(line.strip())):
-        return {**found, last: before.strip() if newline else ""}
-    return found
+        return {**bodies, last: before.strip()}
+    return bodies
 
 
 def _says_nothing(body: str) -> bool:
@@ -286,64 +272,65 @@ def _says_nothing(body: str) -> bool:
 
 def _no_brief(text: str) -> Refusal:
     """What a reply without a single section is."""
-    shown = text[:80].split("\n")[0]
+    start = text[:80].split("\n")[0]
     if text.endswith(("?", "\uff1f")):
-        return Refusal(reason=Refused.QUESTION, detail=shown)
+        return Refusal(reason=NoBrief.QUESTION, detail=start)
     opening, closing = _straight(text[:80]), _straight(text.rpartition("\n")[2][:80].strip())
     if _CHAT.match(opening) or _FAREWELL.match(opening) or _FAREWELL.match(closing):
-        return Refusal(reason=Refused.CHAT, detail=shown)
-    if sum(line.startswith(MARK) for line in text.split("\n")) >= COPIED_LABELS:
-        return Refusal(reason=Refused.COPY, detail=shown)
-    return Refusal(reason=Refused.MISSING, detail="all of them")
+        return Refusal(reason=NoBrief.CHAT, detail=start)
+    if _holds_labels(text):
+        return Refusal(reason=NoBrief.COPY, detail=start)
+    return Refusal(reason=NoBrief.MISSING, detail="all of them")
 
 
-def _of_form(preamble: str, found: dict[str, str], *, ended: bool) -> Refusal | None:
+def _of_form(preamble: str, bodies: dict[str, str], *, ended: bool) -> Refusal | None:
     """What is wrong with the parts of a reply."""
-    missing = [section for section in SECTIONS if section.key not in found]
+    missing = [section for section in SECTIONS if section.key not in bodies]
     if missing:
         begun = not ended and missing == list(SECTIONS[-len(missing) :])  # as far as it goes, it goes in order
-        reason = Refused.CUT_SHORT if begun else Refused.MISSING
+        reason = NoBrief.CUT_SHORT if begun else NoBrief.MISSING
         return Refusal(reason=reason, detail="no " + ", no ".join(repr(section.title) for section in missing))
     if len(preamble) > PREAMBLE_MOST:
-        return Refusal(reason=Refused.CHAT, detail=f"{len(preamble):,} characters before the first section")
+        return Refusal(reason=NoBrief.CHAT, detail=f"{len(preamble):,} characters before the first section")
     for section in SECTIONS:
-        body = found[section.key]
+        body = bodies[section.key]
         if not body or (section.needed and _says_nothing(body)):
-            return Refusal(reason=Refused.EMPTY, detail=repr(section.title))
+            return Refusal(reason=NoBrief.EMPTY, detail=repr(section.title))
         if len(body) > SECTION_MOST:
-            return Refusal(reason=Refused.TOO_LONG, detail=f"{section.title!r} has {len(body):,} characters")
+            return Refusal(reason=NoBrief.TOO_LONG, detail=f"{section.title!r} has {len(body):,} characters")
         if body.count("```") % 2:
-            return Refusal(reason=Refused.CUT_SHORT, detail=f"a fence in {section.title!r} is not closed")
+            return Refusal(reason=NoBrief.CUT_SHORT, detail=f"a fence in {section.title!r} is not closed")
     return None
 
 
-def _of_substance(found: dict[str, str], text: str, transcript: str) -> Refusal | None:
+def _of_substance(bodies: dict[str, str], text: str, transcript: str) -> Refusal | None:
     """What is wrong with what a reply says."""
-    size = sum(map(len, found.values()))
+    size = sum(map(len, bodies.values()))
     if size > MOST:
-        return Refusal(reason=Refused.TOO_LONG, detail=f"{size:,} characters, at most {MOST:,}")
+        return Refusal(reason=NoBrief.TOO_LONG, detail=f"{size:,} characters, at most {MOST:,}")
     if size < LEAST:
-        return Refusal(reason=Refused.TOO_SHORT, detail=f"{size:,} characters, at least {LEAST:,}")
+        return Refusal(reason=NoBrief.TOO_SHORT, detail=f"{size:,} characters, at least {LEAST:,}")
     for section in SECTIONS:
-        if _ASSURANCE.match(_straight(found[section.key][:80])):
-            return Refusal(reason=Refused.CHAT, detail=found[section.key][:80].split("\n")[0])
-    if _is_copied(text, transcript):
-        return Refusal(reason=Refused.COPY)
-    return None
+        start = bodies[section.key][:80]
+        if _ASSURANCE.match(_straight(start)):
+            return Refusal(reason=NoBrief.CHAT, detail=start.split("\n")[0])
+    return Refusal(reason=NoBrief.COPY) if _holds_labels(text) or _is_copied(text, transcript) else None
+
+
+def _holds_labels(text: str) -> bool:
+    """Whether the reply repeats labels of the transcript."""
+    return sum(line.startswith(MARK) for line in text.split("\n")) >= COPIED_LABELS
 
 
 def _is_copied(text: str, transcript: str) -> bool:
-    """Whether the reply repeats what it was to tell: labels of the transcript, or mostly whole lines of it."""
-    if sum(line.startswith(MARK) for line in text.split("\n")) >= COPIED_LABELS:
-        return True
-    told = list(_long_lines(text))
-    known = set(_long_lines(transcript)) if sum(map(len, told)) >= COPIED_LEAST else set[str]()
-    copied = sum(len(line) for line in told if line in known)
-    return copied >= COPIED_LEAST and copied > COPIED_SHARE * sum(map(len, told))
+    """Whether the reply is mostly whole lines of the transcript."""
+    lines = _long_lines(text)
+    size = sum(map(len, lines))
+    known = set(_long_lines(transcript)) if size >= COPIED_LEAST else set[str]()
+    copied = sum(len(line) for line in lines if line in known)
+    return copied >= COPIED_LEAST and copied > COPIED_SHARE * size
 
 
-def _long_lines(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
-        plain = line.strip(" -*\t")
-        if len(plain) >= COPIED_LINE:
-            yield plain
+def _long_lines(text: str) -> list[str]:
+    plain = (line.strip(" -*\t") for line in text.split("\n"))
+    return [line for line in plain if len(line) >= COPIED_LINE]

@@ -6,6 +6,7 @@ tool returned can pass for a label. Where the room is short, pieces give way in 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Final, Literal, assert_never
 
 from msgspec import Struct
@@ -46,41 +47,43 @@ _LABEL_LIKE = re.compile(rf"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])){MARK}
 
 
 class Transcript(Struct, frozen=True, kw_only=True):
-    """A flat transcript: its `text` and weight, and how much of what it tells was shortened or left out."""
+    """A flat transcript."""
 
     text: str
-    tokens: int
     entries: int  # of which something is told; the earlier brief is none of them
-    shortened: int = 0  # messages, calls and results
-    left_out: int = 0
 
 
-class _Piece:
+class _TranscriptPiece:
     """A labelled text on its way to fit."""
 
-    __slots__ = ("entry", "gone", "kind", "label", "shortened", "text", "tokens", "whole")
+    __slots__ = ("entry", "gone", "kind", "label", "text", "tokens", "whole")
 
     def __init__(self, kind: Kind, entry: int, label: str, text: str) -> None:
         self.kind: Kind = kind
-        self.entry, self.label, self.text, self.whole = entry, label, text, text
-        self.tokens, self.shortened, self.gone = 0, False, False
+        self.entry, self.label = entry, label
+        self.text = self.whole = _plain(text)
+        self.tokens, self.gone = 0, False
 
     @property
     def shown(self) -> str:
         return _labelled(self.label, self.text)
 
+    def weigh(self, most: int, count: Count) -> None:
+        """Note what it weighs, and clip it where it is larger than it may be from the start."""
+        is_gigantic = len(self.text) > most * CHARS
+        self.tokens = len(self.text) if is_gigantic else count(self.shown)
+        if self.tokens > most or is_gigantic:
+            self.shrink(most, count)
+
     def shrink(self, limit: int, count: Count) -> int:
         """Bring it to `limit` tokens, label included; how many that frees."""
         before = self.tokens
-        if limit > 0:
-            room = limit - count(_labelled(self.label, "")) - 1
-            clipped = ends(self.whole, room, count)  # of the whole again, so that it says all that is missing
-            if clipped:
-                self.shortened |= clipped != self.whole
-                self.text = _plain(clipped)  # a cut may have brought a mark to the start of a line
-                self.tokens = count(self.shown)
-                if self.tokens < before:
-                    return before - self.tokens
+        clipped = ends(self.whole, limit - count(_labelled(self.label, "")) - 1, count) if limit > 0 else ""
+        if clipped:  # of the whole again, so that it says all that is missing
+            self.text = _plain(clipped)  # a cut may have brought a mark to the start of a line
+            self.tokens = count(self.shown)
+            if self.tokens < before:
+                return before - self.tokens
         self.text, self.tokens, self.gone = "", 0, True
         return before
 
@@ -93,8 +96,7 @@ def transcript(entries: Iterable[Entry], index: Index, room: int, count: Count, 
     """
     pieces = list(_pieces(entries, index, previous))
     for piece in pieces:
-        most = min(AT_MOST.get(piece.kind, room), room)
-        _weigh(piece, most, count)
+        piece.weigh(min(AT_MOST.get(piece.kind, room), room), count)
     return _fitted(pieces, room, count)
 
 
@@ -120,16 +122,16 @@ def ends(text: str, limit: int, count: Count) -> str:
     return ""
 
 
-def _pieces(entries: Iterable[Entry], index: Index, previous: str) -> Iterator[_Piece]:
+def _pieces(entries: Iterable[Entry], index: Index, previous: str) -> Iterator[_TranscriptPiece]:
     if previous.strip():
-        yield _Piece("brief", NONE, EARLIER, _plain(previous))
+        yield _TranscriptPiece("brief", NONE, EARLIER, previous)
     for entry in entries:
         if entry.role is Role.SYSTEM:
             continue
         for number, block in enumerate(entry.blocks):
             kind, label, text = _told(block, (entry.n, number), index)
             if text.strip() or kind in ("call", "result"):
-                yield _Piece(kind, entry.n, label, _plain(text))
+                yield _TranscriptPiece(kind, entry.n, label, text)
 
 
 def _told(block: Block, at: tuple[int, int], index: Index) -> tuple[Kind, str, str]:
@@ -169,18 +171,7 @@ def _speaker(origin: Origin, turn: int, text: str) -> tuple[Kind, str, str]:
             assert_never(origin)
 
 
-def _weigh(piece: _Piece, most: int, count: Count) -> None:
-    """Give a piece its weight, and clip it where it is larger than it may be from the start."""
-    if len(piece.text) <= most * CHARS:
-        piece.tokens = count(piece.shown)
-        if piece.tokens <= most:
-            return
-    else:
-        piece.tokens = len(piece.text)  # more than it may be in any case; it shrinks at once
-    piece.shrink(most, count)
-
-
-def _fitted(pieces: Sequence[_Piece], room: int, count: Count) -> Transcript:
+def _fitted(pieces: Sequence[_TranscriptPiece], room: int, count: Count) -> Transcript:
     """Let pieces give way until the text, counted as a whole, fits."""
     total = sum(piece.tokens for piece in pieces)
     target = room
@@ -189,16 +180,16 @@ def _fitted(pieces: Sequence[_Piece], room: int, count: Count) -> Transcript:
         while total > target:
             freed = next(steps, None)
             if freed is None:
-                return Transcript(text="", tokens=0, entries=0, left_out=len(pieces))
+                return Transcript(text="", entries=0)
             total -= freed
         text = "\n".join(_lines(pieces))
         tokens = count(text)
         if tokens <= room:
-            return _transcript(pieces, text, tokens)
+            return Transcript(text=text, entries=len({each.entry for each in pieces if not each.gone and each.entry != NONE}))
         target = min(total * max(room, 0) // tokens, total - total // 50 - 1)  # joints and gaps weigh too
 
 
-def _giving_way(pieces: Sequence[_Piece], count: Count, need: Callable[[], int]) -> Iterator[int]:
+def _giving_way(pieces: Sequence[_TranscriptPiece], count: Count, need: Callable[[], int]) -> Iterator[int]:
     """Carry out the table, one piece at a time and only as far as there is need; yields what each step frees."""
     for kind, limit in GIVING_WAY:
         for piece in pieces:
@@ -209,33 +200,13 @@ def _giving_way(pieces: Sequence[_Piece], count: Count, need: Callable[[], int])
             yield piece.shrink(0, count)
 
 
-def _lines(pieces: Sequence[_Piece]) -> Iterator[str]:
+def _lines(pieces: Sequence[_TranscriptPiece]) -> Iterator[str]:
     """The pieces that are left; each run of missing ones is one line that says so."""
-    missing = 0
-    for piece in pieces:
-        if piece.gone:
-            missing += 1
-            continue
-        if missing:
-            yield _gap(missing)
-        missing = 0
-        yield piece.shown
-    if missing:
-        yield _gap(missing)
-
-
-def _gap(missing: int) -> str:
-    return f"{MARK} {missing} left out"
-
-
-def _transcript(pieces: Sequence[_Piece], text: str, tokens: int) -> Transcript:
-    return Transcript(
-        text=text,
-        tokens=tokens,
-        entries=len({piece.entry for piece in pieces if not piece.gone and piece.entry != NONE}),
-        shortened=sum(piece.shortened and not piece.gone for piece in pieces),
-        left_out=sum(piece.gone for piece in pieces),
-    )
+    for gone, run in groupby(pieces, key=lambda piece: piece.gone):
+        if gone:
+            yield f"{MARK} {sum(1 for _ in run)} left out"
+        else:
+            yield from (piece.shown for piece in run)
 
 
 def _labelled(label: str, text: str) -> str:

@@ -8,9 +8,10 @@ model is asked; what only judgement can see (exact evidence, the one locator) is
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin, Read, Role, Text
@@ -23,43 +24,27 @@ from tenure.engine.view.residue import place_of
 Kind = Literal["turn", "call", "skill"]
 
 
-class Why(StrEnum):
-    """Why an object may not be named."""
+class WhyBarred(StrEnum):
+    """Why an object may not be named, in words for planners and people."""
 
-    CUT = "cut"
-    PIN = "pin"
-    HOLD = "hold"
-    PROLOGUE = "prologue"
-    TAIL = "tail"
-    OPEN = "open"
-    MARK = "mark"
-    RECALLED = "recalled"
-    NOTES = "notes"
-    STATE = "state"
-    BODY = "body"
-    CONTRACT = "contract"
-    SKILL = "skill"
+    CUT = "belongs to the newest human turn"
+    PIN = "is pinned"
+    HOLD = "waits for an approval or is a live handle"
+    PROLOGUE = "belongs to the opening, which stays"
+    TAIL = "is among the newest exchanges"
+    OPEN = "is still open"
+    MARK = "is a mark of the harness"
+    RECALLED = "was brought back a moment ago"
+    NOTES = "holds the agent's notes as they are now"
+    STATE = "is the plan or task list in force"
+    BODY = "is the agent's own work, which may be edited again"
+    CONTRACT = "holds instructions, a schema or a contract still in force"
+    SKILL = "is the newest load of its skill"
 
 
-# The same in words for planners and people.
-WHY: Final[Mapping[Why, str]] = {
-    Why.CUT: "belongs to the newest human turn",
-    Why.PIN: "is pinned",
-    Why.HOLD: "waits for an approval or is a live handle",
-    Why.PROLOGUE: "belongs to the opening, which stays",
-    Why.TAIL: "is among the newest exchanges",
-    Why.OPEN: "is still open",
-    Why.MARK: "is a mark of the harness",
-    Why.RECALLED: "was brought back a moment ago",
-    Why.NOTES: "holds the agent's notes as they are now",
-    Why.STATE: "is the plan or task list in force",
-    Why.BODY: "is the agent's own work, which may be edited again",
-    Why.CONTRACT: "holds instructions, a schema or a contract still in force",
-    Why.SKILL: "is the newest load of its skill",
-}
-_HELD: Final[Mapping[str, Why]] = {
-    "human": Why.PROLOGUE, "prologue": Why.PROLOGUE, "tail": Why.TAIL, "pin": Why.PIN, "hold": Why.HOLD, "episode": Why.OPEN,
-    "recall": Why.RECALLED, "notes": Why.NOTES,
+_HELD: Final[Mapping[str, WhyBarred]] = {
+    "human": WhyBarred.PROLOGUE, "prologue": WhyBarred.PROLOGUE, "tail": WhyBarred.TAIL, "pin": WhyBarred.PIN, "hold": WhyBarred.HOLD, "episode": WhyBarred.OPEN,
+    "recall": WhyBarred.RECALLED, "notes": WhyBarred.NOTES,
 }  # fmt: skip
 
 RECALL_CALLS: Final = 3  # for so many calls what was recalled is left alone
@@ -104,7 +89,7 @@ class ContextObject(Struct, frozen=True, kw_only=True):
     calls: int = 0  # of a turn: how many of its calls would leave
     spared: tuple[str, ...] = ()  # objects inside it that stay when it leaves
     loads: tuple[str, ...] = ()  # of a skill: its calls, oldest first
-    why: Why | None = None
+    why: WhyBarred | None = None
 
 
 def objects_in(situation: Situation, /, *, read: Read | None = None, within_cut: bool = False) -> tuple[ContextObject, ...]:
@@ -114,19 +99,7 @@ def objects_in(situation: Situation, /, *, read: Read | None = None, within_cut:
     shortened is known for what it is. `within_cut` departs from the paper: calls of the newest human turn that are older than the tail may be
     named too. A session of one human turn has nothing else to offer.
     """
-    return tuple(_Census(situation, read, within_cut=within_cut).objects())
-
-
-def attach_of(index: Index, turn: int) -> int:
-    """The entry before which something may be said about a turn: after the person's words, and never between a call and its result."""
-    entry = index.turns[turn - 1].start[0] + 1
-    while entry < len(index) and any(block.origin is Origin.HUMAN for block in index.entries[entry].blocks):
-        if index.entries[entry].turn != turn or index.entries[entry].role is Role.ASSISTANT:
-            break
-        entry += 1
-    while entry < len(index) and not index.entries[entry].at_rest:
-        entry += 1
-    return entry
+    return tuple(sorted(_Census(situation, read, within_cut=within_cut).objects(), key=lambda each: each.start))
 
 
 def one_line(text: str, chars: int = CUE_CHARS) -> str:
@@ -151,21 +124,24 @@ class _Census:
         self._spans = [self._index.spans[ordinal] for ordinal in sorted(self._shown)]
         self._cues = {span.ordinal: self._whole_cue(span) for span in self._spans}
         self._skills: dict[str, list[Span]] = {}  # shown loads by the skill's name in lower case, oldest first
-        self._in_force: set[int] = set()  # newest reads of contract files, newest states
-        self._newest: dict[tuple[str, str], Span] = {}
+        self._newest: dict[tuple[str, str], Span] = {}  # call about the same
+        self._in_force = self._survey()
         self._attach: dict[int, int] = {}
-        self._survey()
+        self._whys = {span.ordinal: self._why(span) for span in self._spans}
+        for loads in self._skills.values():
+            self._whys[loads[-1].ordinal] = self._whys[loads[-1].ordinal] or WhyBarred.SKILL
 
     def objects(self) -> Iterator[ContextObject]:
         loads = {span.ordinal for each in self._skills.values() for span in each}
-        whys = {span.ordinal: self._why(span) for span in self._spans}
-        newest = {each[-1].ordinal for each in self._skills.values()}
-        for ordinal in newest:
-            whys[ordinal] = whys[ordinal] or Why.SKILL
-        calls = [self._call(span, whys[span.ordinal]) for span in self._spans if span.ordinal not in loads]
-        skills = [self._skill(each, whys) for each in self._skills.values()]
-        turns = list(self._turn_objects(whys))
-        yield from sorted([*turns, *calls, *skills], key=lambda each: each.start)
+        by_turn: dict[int, list[Span]] = {}
+        for span in self._spans:
+            by_turn.setdefault(self._index.block(span.call).turn, []).append(span)
+            if span.ordinal not in loads:
+                yield self._call(span)
+        yield from map(self._skill, self._skills.values())
+        for turn in sorted(self._turns - {0}):
+            if turn in self._loose or turn in by_turn:
+                yield self._turn(turn, self._loose.get(turn, []), by_turn.get(turn, []))
 
     def _walk(self, situation: Situation) -> None:
         for row in situation.view.rows():
@@ -189,14 +165,13 @@ class _Census:
                 else:
                     self._loose.setdefault(fact.turn, []).append(at)
 
-    def _survey(self) -> None:
-        """What replaces what: later calls about the same, newest loads, newest states, newest reads of what is in force."""
+    def _survey(self) -> set[int]:
+        """Notes later calls about the same and loads of skills; gives the newest states, and the newest reads of what is in force."""
         latest: dict[str, int] = {}
         for span in self._spans:
-            tool = _plain(span.tool)
+            tool, cue = _plain(span.tool), self._cues[span.ordinal]
             if tool in STATE_TOOLS:
                 latest[f"state {tool}"] = span.ordinal
-            cue = self._cues[span.ordinal]
             if cue and not cue.endswith("…"):  # of a shortened one nobody knows whether the rest is the same
                 self._newest[tool, cue] = span
             if span.kind is ToolKind.DURABLE:
@@ -204,9 +179,9 @@ class _Census:
             if (load := self._index.skills.of(span.ordinal)) is not None:
                 self._skills.setdefault(load.name.casefold(), []).append(span)
                 continue
-            for path in filter(_is_contract, self._paths(span)):
+            for path in filter(_is_contract, _paths(tool, cue)):
                 latest[f"file {path}"] = span.ordinal
-        self._in_force = set(latest.values())
+        return set(latest.values())
 
     def _whole_cue(self, span: Span) -> str:
         """What a call was about, in full where its cue was shortened and its arguments can be read."""
@@ -216,159 +191,135 @@ class _Census:
         start = block.text.find(span.cue[:-1])
         return block.text[start : start + _WHOLE_CUE_CHARS].partition('"')[0] if start >= 0 else span.cue
 
-    def _paths(self, span: Span) -> tuple[str, ...]:
-        """The files that a call was there to read, as far as its cue shows it."""
-        cue = self._cues[span.ordinal]
-        words = cue.split()
-        if len(words) <= 1 or _plain(span.tool) in READ_TOOLS:
-            return (cue,)
-        return tuple(word.strip("\"'`;") for word in words) if _READERS.intersection(words) else ()
-
-    def _why(self, span: Span) -> Why | None:
-        index = self._index
-        turns = {index.block(at).turn for at in self._shown[span.ordinal]}
-        if not self._within_cut and len(index.turns) in turns:
-            return Why.CUT
-        held = _first(map(self._guard.why, self._shown[span.ordinal]))
-        if held is not None:
+    def _why(self, span: Span) -> WhyBarred | None:
+        index, shown = self._index, self._shown[span.ordinal]
+        if not self._within_cut and any(index.block(at).turn == len(index.turns) for at in shown):
+            return WhyBarred.CUT
+        if held := next(filter(None, map(self._guard.why, shown)), None):
             return _HELD[held]
         if span.result is None and index.entries[span.call[0]].turn == len(index.turns):
-            return Why.OPEN
+            return WhyBarred.OPEN
         if is_delimiter(span.tool):
-            return Why.MARK
+            return WhyBarred.MARK
         if is_recall(span.tool) and self._age(span.result or span.call) < RECALL_CALLS:
-            return Why.RECALLED
+            return WhyBarred.RECALLED
+        is_state = _plain(span.tool) in STATE_TOOLS
         if span.ordinal in self._in_force:
-            return Why.STATE if _plain(span.tool) in STATE_TOOLS else Why.CONTRACT
-        is_body = span.kind is ToolKind.DURABLE and _plain(span.tool) not in STATE_TOOLS and not span.error
-        return Why.BODY if is_body else None
+            return WhyBarred.STATE if is_state else WhyBarred.CONTRACT
+        return WhyBarred.BODY if span.kind is ToolKind.DURABLE and not is_state and not span.error else None
 
-    def _call(self, span: Span, why: Why | None) -> ContextObject:
-        index, shown = self._index, tuple(self._shown[span.ordinal])
-        cue = self._cues[span.ordinal]
-        last = self._newest.get((_plain(span.tool), cue))
-        turn = index.block(span.call).turn
+    def _object(self, id_: str, kind: Kind, source: str, start: At, places: Iterable[At], newest: At) -> ContextObject:
+        index, shown = self._index, tuple(places)
+        turn = index.block(start).turn
         return ContextObject(
-            id=span.object,
-            kind="call",
-            handle=index.handle(span.object, span.call[0]),
-            tokens=self._weigh(shown),
-            age=self._age(shown[-1]),
-            start=span.call,
+            id=id_,
+            kind=kind,
+            handle=index.handle(source, start[0]),
+            tokens=sum(self._weights[at] for at in shown),
+            age=self._age(newest),
+            start=start,
             turn=turn,
-            attach=self._attach_of(turn, span),
-            cue=_path_or_line(cue),
+            attach=self._attach_of(turn, start[0]),
             places=shown,
+        )
+
+    def _call(self, span: Span) -> ContextObject:
+        shown, cue = self._shown[span.ordinal], self._cues[span.ordinal]
+        last = self._newest.get((_plain(span.tool), cue))
+        return replace(
+            self._object(span.object, "call", span.object, span.call, shown, shown[-1]),
+            cue=_path_or_line(cue),
             result=span.result if span.result in shown else None,
             later=last.object if last is not None and last.ordinal > span.ordinal else "",
             error=span.error,
             shortened=any(at in self._replaced for at in shown),
-            why=why,
+            why=self._whys[span.ordinal],
         )
 
-    def _skill(self, loads: list[Span], whys: Mapping[int, Why | None]) -> ContextObject:
+    def _skill(self, loads: list[Span]) -> ContextObject:
         """A skill as an object: what would leave are its older loads, while the newest stays in force."""
         newest, load = loads[-1], self._index.skills.of(loads[0].ordinal)
         name = load.name if load is not None else ""
-        old = [span for span in loads if whys[span.ordinal] is None]
-        held = [whys[span.ordinal] for span in loads[:-1] if whys[span.ordinal] is not None]
-        shown = tuple(at for span in old for at in self._shown[span.ordinal])
+        old, held = self._parted(loads)
         named = old[-1] if old else newest
-        turn = self._index.block(named.call).turn
-        return ContextObject(
-            id=f"skill:{name}",
-            kind="skill",
-            handle=self._index.handle(named.object, named.call[0]),
+        places = [at for span in old for at in self._shown[span.ordinal]]
+        return replace(
+            self._object(f"skill:{name}", "skill", named.object, named.call, places, self._shown[named.ordinal][-1]),
             handles=tuple(self._index.handle(span.object, span.call[0]) for span in old),
-            tokens=self._weigh(shown),
-            age=self._age(self._shown[named.ordinal][-1]),
-            start=named.call,
-            turn=turn,
-            attach=self._attach_of(turn, named),
             cue=f"older loads of the skill {name}" if old else f"the skill {name}",
-            places=shown,
             later=newest.object if old else "",
-            spared=tuple(span.object for span in loads if whys[span.ordinal] is not None),
+            spared=tuple(span.object for span in held),
             loads=tuple(span.object for span in loads),
-            why=None if old else (held[-1] if held else whys[newest.ordinal]),
+            why=None if old else self._whys[loads[-2:][0].ordinal],  # an older one's, where there is one
         )
 
-    def _turn_objects(self, whys: Mapping[int, Why | None]) -> Iterator[ContextObject]:
-        spans: dict[int, list[Span]] = {}
-        for span in self._spans:
-            spans.setdefault(self._index.block(span.call).turn, []).append(span)
-        for turn in sorted(self._turns - {0}):
-            loose, calls = self._loose.get(turn, []), spans.get(turn, [])
-            if loose or calls:
-                yield self._turn(turn, loose, calls, whys)
-
-    def _turn(self, number: int, loose: list[At], calls: list[Span], whys: Mapping[int, Why | None]) -> ContextObject:
-        index = self._index
+    def _turn(self, number: int, loose: list[At], calls: list[Span]) -> ContextObject:
+        start = self._index.turns[number - 1].start
+        gone, spared = self._parted(calls)
         reasons = {at: self._guard.why(at) for at in loose}
-        gone = [span for span in calls if whys[span.ordinal] is None]
-        free = [at for at, reason in reasons.items() if reason is None]
-        places = tuple(sorted([*free, *(at for span in gone for at in self._shown[span.ordinal])]))
-        last = max([*loose, *(at for span in calls for at in self._shown[span.ordinal])])
-        start = index.turns[number - 1].start
-        barred: list[Why | None] = [whys[span.ordinal] for span in calls]
-        barred += [_HELD[reason] if reason else None for reason in reasons.values()]
-        return ContextObject(
-            id=f"user:{number}",
-            kind="turn",
-            handle=index.handle(f"user:{number}", start[0]),
-            tokens=self._weigh(places),
-            age=self._age(last),
-            start=start,
-            turn=number,
-            attach=self._attach_of(number),
+        places = [at for at in loose if reasons[at] is None] + [at for span in gone for at in self._shown[span.ordinal]]
+        newest = max([*loose, *(at for span in calls for at in self._shown[span.ordinal])])
+        barred = [self._whys[span.ordinal] for span in calls] + [_HELD[reason] if reason else None for reason in reasons.values()]
+        return replace(
+            self._object(f"user:{number}", "turn", f"user:{number}", start, sorted(places), newest),
             cue=self._words(start),
-            places=places,
             calls=len(gone),
-            spared=tuple(span.object for span in calls if whys[span.ordinal] is not None),
-            why=_why_turn(barred, is_cut=number == len(index.turns), is_empty=not places),
+            spared=tuple(span.object for span in spared),
+            why=WhyBarred.CUT if number == len(self._index.turns) else _why_turn([*filter(None, barred)], is_empty=not places),
         )
+
+    def _parted(self, spans: Iterable[Span]) -> tuple[list[Span], list[Span]]:
+        """The calls that may leave, and those that may not."""
+        free: list[Span] = []
+        held: list[Span] = []
+        for span in spans:
+            (free if self._whys[span.ordinal] is None else held).append(span)
+        return free, held
 
     def _words(self, at: At) -> str:
-        if self._read is None:
-            return ""
-        block = self._read(at[0]).blocks[at[1]]
+        block = None if self._read is None else self._read(at[0]).blocks[at[1]]
         return one_line(block.text) if isinstance(block, Text) else ""
 
-    def _attach_of(self, turn: int, span: Span | None = None) -> int:
+    def _attach_of(self, turn: int, entry: int) -> int:
         if turn == 0:
-            return place_of(self._index, span.call[0] if span else 0)
+            return place_of(self._index, entry)
         if turn not in self._attach:
-            self._attach[turn] = attach_of(self._index, turn)
+            self._attach[turn] = _after_words(self._index, turn)
         return self._attach[turn]
-
-    def _weigh(self, places: Iterable[At]) -> int:
-        return sum(self._weights[at] for at in places)
 
     def _age(self, at: At) -> int:
         return len(self._index.steps) - self._index.entries[at[0]].step
 
 
-def _why_turn(barred: list[Why | None], *, is_cut: bool, is_empty: bool) -> Why | None:
+def _after_words(index: Index, turn: int) -> int:
+    """The entry before which something may be said about a turn: after the person's words, and never between a call and its result."""
+    entry = index.turns[turn - 1].start[0] + 1
+    while entry < len(index) and any(block.origin is Origin.HUMAN for block in index.entries[entry].blocks):
+        if index.entries[entry].turn != turn or index.entries[entry].role is Role.ASSISTANT:
+            break
+        entry += 1
+    while entry < len(index) and not index.entries[entry].at_rest:
+        entry += 1
+    return entry
+
+
+def _why_turn(barred: list[WhyBarred], *, is_empty: bool) -> WhyBarred | None:
     """A turn that reaches into the tail or an open episode stays as a whole; else what is barred in it stays, and the rest may go."""
-    if is_cut:
-        return Why.CUT
-    reaching = _first(why if why in _REACHING else None for why in barred)
-    if reaching is not None or not is_empty:
-        return reaching
-    return _first(barred)
-
-
-_REACHING: Final = frozenset({Why.TAIL, Why.OPEN, Why.CUT})
-_Value = TypeVar("_Value")
-
-
-def _first(values: Iterable[_Value | None]) -> _Value | None:
-    return next((value for value in values if value is not None), None)
+    reaching = [why for why in barred if why in (WhyBarred.TAIL, WhyBarred.OPEN, WhyBarred.CUT)]
+    return next(iter(reaching or (barred if is_empty else [])), None)
 
 
 def _plain(tool: str) -> str:
     """A tool's name as the tables here have it: of an MCP server's tool its own."""
     return tool_key(tool).removeprefix("function:").rpartition("__")[2]
+
+
+def _paths(tool: str, cue: str) -> tuple[str, ...]:
+    """The files that a call was there to read, as far as its cue shows it."""
+    words = cue.split()
+    if len(words) <= 1 or tool in READ_TOOLS:
+        return (cue,)
+    return tuple(word.strip("\"'`;") for word in words) if _READERS.intersection(words) else ()
 
 
 def _path_or_line(cue: str) -> str:

@@ -1,77 +1,55 @@
 """Self-GC: a model says which objects may leave, code decides which of them do.
 
 "Self-GC: Self-Governing Context for Long-Horizon LLM Agents" (the Self-GC paper). `ask` makes what a side-channel planner is sent behind the
-conversation's own prefix, `read` understands what it answers, `screened` holds that against the objects as they are by then. Nothing here
-carries out an edit: the outcome are values, rehearsed and compiled like any policy's actions.
+conversation's own prefix, `reply.read` understands what it answers, `screened` holds that against the objects as they are by then, `actions_of`
+says it in the engine's words. Nothing here carries out an edit.
 
 Ours differs from the paper: objects are named in an index of the request's own and not marked in the conversation; what is pruned stays
 recoverable too; a pruned turn is folded, since a request without an answer would look open.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.planners.selfgc.objects import WHY, At, ContextObject, Read, objects_in, one_line
+from tenure.engine.clip import diff, table
+from tenure.engine.clip.cut import cut
+from tenure.engine.planners.selfgc.objects import ContextObject, objects_in, one_line
 from tenure.engine.planners.selfgc.prompt import prompt
-from tenure.engine.planners.selfgc.reply import ACTIONS, Proposed, Target
+from tenure.engine.planners.selfgc.reply import ACTIONS, PlanAction, Proposed, Target
+from tenure.engine.policies.placeholder import trimmed
 from tenure.engine.policies.situation import Situation
+from tenure.engine.record.entry import Read, ToolResult
 from tenure.engine.record.quotation import cited, enclosed, in_quotes
+from tenure.engine.record.recall import described, media_in
+from tenure.engine.view.action import Action, Shorten, Take
 
 PROMPT_TOKENS: Final = 6_000  # o200k, of the whole request
-OUTPUT_TOKENS: Final = 4_096  # what the planner's answer may weigh
 POINTER_CHARS: Final = 240  # of the plan's words in a pointer
 PLANNER_SAYS: Final = "a planner's words:"  # before what a model wrote in a pointer
 LEAST_FOLD: Final = 100  # o200k tokens; below, a pointer weighs as much as what it points to
+MASK_HEAD: Final = 200  # o200k tokens kept of a masked result's beginning
+MASK_TAIL: Final = 300
+
+_NOT_NAMED: Final = frozenset({"assistant", "conversation", "system", "step", "entry", "episode", "turn"})
+_EXACT: Final = (diff.fits, table.fits)  # shapes whose middle is not repetitive, however it looks
+_TRACE: Final = re.compile(  # how stacks look in Python, on the JVM and in JavaScript, in Go, Rust and C#
+    r"Traceback \(most recent call last\)|^[ \t]+at [^\n]{1,300}:\d+\)?[ \t]*$|^goroutine \d+ \[|panicked at |^Caused by: |^[ \t]+at [^\n]{1,300} in [^\n]{1,300}:line \d+",
+    re.MULTILINE,
+)
 
 
-class PlannerRequest(Struct, frozen=True, kw_only=True):
-    """What a planner is sent: `text` as one more user message behind head, tools and view exactly as they were last sent."""
+class Choice(Struct, frozen=True, kw_only=True):
+    """An object that a plan takes: `fold` leaves a pointer, `mask` shortens a call's result, `prune` leaves nothing."""
 
-    text: str
-    tokens: int  # o200k, of `text`
-    objects: tuple[ContextObject, ...]  # as they were when it was asked
-    output_tokens: int = OUTPUT_TOKENS
-
-
-class Pointer(Struct, frozen=True, kw_only=True, gc=False):
-    """What stands in place of something folded: words that say what it was and when it is wanted, and the handles that bring it back."""
-
-    text: str
-    handles: tuple[str, ...]  # one, but of a skill's loads one each
-    before_entry: int  # where it is inserted: right after the human words of its turn
-
-
-class Fold(Struct, frozen=True, kw_only=True):
-    """The object leaves whole, and a pointer to it stays."""
-
+    action: PlanAction
     object: ContextObject
-    pointer: Pointer
+    words: str = ""  # of the plan, about what is folded
 
 
-class Mask(Struct, frozen=True, kw_only=True):
-    """The repetitive middle of a call's result leaves."""
-
-    object: ContextObject
-
-    @property
-    def result(self) -> At:
-        """The block to shorten."""
-        assert self.object.result is not None
-        return self.object.result
-
-
-class Prune(Struct, frozen=True, kw_only=True):
-    """The object leaves, and nothing stays in its place."""
-
-    object: ContextObject
-
-
-Planned = Fold | Mask | Prune
-
-
-class Refused(Struct, frozen=True, kw_only=True, gc=False):
+class RefusedTarget(Struct, frozen=True, kw_only=True, gc=False):
     """What a plan wanted and does not get, and why."""
 
     object: str
@@ -80,35 +58,23 @@ class Refused(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Screened(Struct, frozen=True, kw_only=True):
-    """What is left of a plan: actions in record order that touch no block twice, and everything that was refused or changed."""
+    """What is left of a plan: choices in record order that touch no block twice, and everything that was refused or changed."""
 
-    actions: tuple[Planned, ...]
-    refused: tuple[Refused, ...]
-
-    @property
-    def tokens(self) -> int:
-        """o200k tokens that folds and prunes would take out, before pointers; masks are not foreseen."""
-        return sum(action.object.tokens for action in self.actions if not isinstance(action, Mask))
+    choices: tuple[Choice, ...]
+    refused: tuple[RefusedTarget, ...]
 
 
 def ask(
-    situation: Situation,
-    /,
-    *,
-    read: Read | None = None,
-    aim: int = 0,
-    limit: int = PROMPT_TOKENS,
-    within_cut: bool = False,
-) -> PlannerRequest | None:
-    """The request to a planner, in at most `limit` o200k tokens if its fixed part allows it; None when nothing may be named.
+    situation: Situation, /, *, read: Read | None = None, aim: int = 0, limit: int = PROMPT_TOKENS, within_cut: bool = False
+) -> str:
+    """What a planner is sent, in at most `limit` o200k tokens if its fixed part allows it; empty when nothing may be named.
 
     `read` gives record entries, for the first words of each turn. `aim`: o200k tokens worth freeing. `within_cut`: see `objects_in`.
     """
     objects = objects_in(situation, read=read, within_cut=within_cut)
     if all(each.why is not None for each in objects):
-        return None
-    text = prompt(objects, tokens=situation.view.tokens, limit=limit, aim=aim, count=situation.count)
-    return PlannerRequest(text=text, tokens=situation.count(text), objects=objects)
+        return ""
+    return prompt(objects, tokens=situation.view.tokens, limit=limit, aim=aim, count=situation.count)
 
 
 def screened(proposed: Proposed, objects: Sequence[ContextObject]) -> Screened:
@@ -117,34 +83,58 @@ def screened(proposed: Proposed, objects: Sequence[ContextObject]) -> Screened:
     Only eligible objects come through, each once, with the action that leaves most behind; where a turn and something inside it are named, the
     finer wins. O(targets + blocks of what they name).
     """
-    refused = [Refused(object=each.text, action="", why=each.why) for each in proposed.unread]
-    chosen: dict[str, Planned] = {}
+    refused = [RefusedTarget(object=each.text, action="", why=each.why) for each in proposed.unread]
+    chosen: dict[str, Choice] = {}
     known = _by_name(objects)
     for target in sorted(proposed.targets, key=lambda target: ACTIONS.index(target.action)):
-        outcome = _planned(target, known)
-        if isinstance(outcome, str):
-            refused.append(Refused(object=target.name, action=target.action, why=outcome))
-        elif outcome.object.id in chosen:
-            refused.append(Refused(object=target.name, action=target.action, why="is named for an action that leaves more of it"))
+        choice = _choice(target, known)
+        if isinstance(choice, str):
+            why = choice
+        elif choice.object.id in chosen:
+            why = "is named for an action that leaves more of it"
         else:
-            chosen[outcome.object.id] = outcome
-            if isinstance(outcome, Fold) and target.action != "fold":
-                why = "folded instead: a request without a trace of what was done for it would look open"
-                refused.append(Refused(object=target.name, action=target.action, why=why))
-    actions, coarse = _finest(chosen.values())
-    refused += coarse
-    return Screened(actions=tuple(actions), refused=tuple(sorted(refused, key=lambda each: (each.object, each.action, each.why))))
+            chosen[choice.object.id] = choice
+            if choice.action == target.action:
+                continue
+            why = "folded instead: a request without a trace of what was done for it would look open"
+        refused.append(RefusedTarget(object=target.name, action=target.action, why=why))
+    coarse = _coarse(chosen.values())
+    why = "something inside it is named, which is finer"
+    refused += [RefusedTarget(object=name, action="fold", why=why) for name in coarse]
+    kept = sorted((each for name, each in chosen.items() if name not in coarse), key=lambda each: each.object.start)
+    return Screened(choices=tuple(kept), refused=tuple(sorted(refused, key=lambda each: (each.object, each.action, each.why))))
 
 
-def pointer_to(object_: ContextObject, words: str) -> Pointer:
+def actions_of(situation: Situation, choices: Iterable[Choice]) -> tuple[list[Action], list[RefusedTarget]]:
+    """The choices in the engine's words; masks of what must stay exact are refused."""
+    actions: list[Action] = []
+    refused: list[RefusedTarget] = []
+    for each in choices:
+        it = each.object
+        if each.action == "mask":
+            masked = _masked(situation, it)
+            if isinstance(masked, str):
+                refused.append(RefusedTarget(object=it.id, action="mask", why=masked))
+            else:
+                actions.append(masked)
+        elif each.action == "prune":
+            actions.append(Take(how="prune", object=it.id, places=it.places))
+        else:
+            pointer, routes = pointer_to(it, each.words), it.handles or (it.handle,)
+            actions.append(
+                Take(how="fold", object=it.id, places=it.places, pointer=pointer, before_entry=it.attach, routes=routes)
+            )
+    return actions, refused
+
+
+def pointer_to(object_: ContextObject, words: str) -> str:
     """What the model reads in place of a folded object; without words of the plan, what is known of it."""
-    said = one_line(enclosed(words), POINTER_CHARS)
-    about = f"{PLANNER_SAYS} {in_quotes(said)}" if said else f"{object_.calls} calls" if object_.kind == "turn" else "its output"
+    own = one_line(enclosed(words), POINTER_CHARS)
+    about = f"{PLANNER_SAYS} {in_quotes(own)}" if own else f"{object_.calls} calls" if object_.kind == "turn" else "its output"
     cue = f" {cited(object_.cue)}" if object_.cue else ""
     handles = object_.handles or (object_.handle,)
     back = "it" if len(handles) == 1 else "each"
-    text = f"[folded: {', '.join(handles)}{cue}, {object_.tokens:,} tokens: {about} · recall brings {back} back]"
-    return Pointer(text=text, handles=handles, before_entry=object_.attach)
+    return f"[folded: {', '.join(handles)}{cue}, {object_.tokens:,} tokens: {about} · recall brings {back} back]"
 
 
 def _by_name(objects: Iterable[ContextObject]) -> Mapping[str, ContextObject | str]:
@@ -157,38 +147,47 @@ def _by_name(objects: Iterable[ContextObject]) -> Mapping[str, ContextObject | s
     return known
 
 
-def _planned(target: Target, known: Mapping[str, ContextObject | str]) -> Planned | str:
+def _choice(target: Target, known: Mapping[str, ContextObject | str]) -> Choice | str:
     """The action on its object, or why there is none."""
-    found = known.get(target.name.casefold())
-    if found is None:
+    it = known.get(target.name.casefold())
+    if it is None:
         kind = target.name.partition(":")[0]
         return "is nothing that a plan may name" if kind in _NOT_NAMED else "no such object is shown"
-    if isinstance(found, str):
-        return found
-    own = found.handle.rpartition("@")[2]
-    if target.hash and found.kind != "skill" and not (own.startswith(target.hash) or target.hash.startswith(own)):
+    if isinstance(it, str):
+        return it
+    own = it.handle.rpartition("@")[2]
+    if target.hash and it.kind != "skill" and not (own.startswith(target.hash) or target.hash.startswith(own)):
         return "has the hash of another record"
-    if found.why is not None:
-        return WHY[found.why]
+    if it.why is not None:
+        return it.why
     if target.action == "mask":
-        if found.result is None:
+        if it.result is None:
             return "only a call with a result can be masked"
-        return "is shortened already" if found.shortened else Mask(object=found)
-    if target.action == "prune" and found.kind != "turn":
-        return Prune(object=found)
-    if found.tokens < LEAST_FOLD:
+        return "is shortened already" if it.shortened else Choice(action="mask", object=it)
+    if target.action == "prune" and it.kind != "turn":
+        return Choice(action="prune", object=it)
+    if it.tokens < LEAST_FOLD:
         return "is hardly larger than a pointer to it"
-    return Fold(object=found, pointer=pointer_to(found, target.words))
+    return Choice(action="fold", object=it, words=target.words)
 
 
-_NOT_NAMED: Final = frozenset({"assistant", "conversation", "system", "step", "entry", "episode", "turn"})
+def _coarse(chosen: Collection[Choice]) -> set[str]:
+    """The turns inside which something finer was named."""
+    finer = {at for each in chosen if each.object.kind != "turn" for at in each.object.places}
+    return {each.object.id for each in chosen if each.object.kind == "turn" and not finer.isdisjoint(each.object.places)}
 
 
-def _finest(planned: Collection[Planned]) -> tuple[list[Planned], Iterator[Refused]]:
-    """The actions in record order without those turns inside which something finer was named, and these turns."""
-    finer = {at for each in planned if each.object.kind != "turn" for at in each.object.places}
-    coarse = [each for each in planned if each.object.kind == "turn" and not finer.isdisjoint(each.object.places)]
-    names = {each.object.id for each in coarse}
-    kept = sorted((each for each in planned if each.object.id not in names), key=lambda each: each.object.start)
-    why = "something inside it is named, which is finer"
-    return kept, (Refused(object=each.object.id, action="fold", why=why) for each in coarse)
+def _masked(situation: Situation, it: ContextObject) -> Shorten | str:
+    """The result with its middle left out, or why that would lose something exact (DESIGN.md, actions: mask)."""
+    assert it.result is not None
+    block = situation.read(it.result[0]).blocks[it.result[1]]
+    text = block.text if isinstance(block, ToolResult) else ""
+    seen = "; ".join(map(described, media_in(block)))
+    beside = f"[left out: {seen}; recall {it.handle} says how it comes back]" if seen else ""
+    is_exact = _TRACE.search(text) is not None or any(fits(text.split("\n")) for fits in _EXACT)
+    start, end, left_out = cut(text, MASK_HEAD, MASK_TAIL, situation.count)
+    if not beside and (is_exact or not left_out):
+        return "its middle is a table, a trace or a diff, which is not repetitive" if is_exact else "is too short to be masked"
+    shown = text if is_exact or not left_out else f"{start}\n{trimmed(it.handle, left_out)}\n{end}"
+    span = situation.index.block(it.result).span
+    return Shorten(span=span, how="mask", text="\n".join(filter(None, (shown, beside))), routes=(it.handle,))

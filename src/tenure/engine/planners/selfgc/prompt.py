@@ -8,7 +8,7 @@ contract, Table 5 and Table 7; the examples are our own, one for each of its six
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from tenure.engine.planners.selfgc.objects import WHY, ContextObject, Why
+from tenure.engine.planners.selfgc.objects import ContextObject, WhyBarred
 from tenure.engine.record.entry import Count
 
 OPENING: Final = """\
@@ -149,16 +149,16 @@ def _small(objects: Sequence[ContextObject], room: int, count: Count) -> str:
 
 def _barred(objects: Iterable[ContextObject], room: int, count: Count) -> Iterable[str]:
     """What may not be named, by reason, as far as there is room."""
-    by_why: dict[Why, list[str]] = {}
+    by_why: dict[WhyBarred, list[str]] = {}
     for each in objects:
         if each.why is not None:
             by_why.setdefault(each.why, []).append(each.id)
     if not by_why:
         return
     yield "Not to be named:"
-    for why in WHY:
+    for why in WhyBarred:
         if why in by_why:
-            line = f"  {_ids(by_why[why], 8)}: {WHY[why]}"
+            line = f"  {_ids(by_why[why], 8)}: {why}"
             room -= count(line) + 1
             if room < 0:
                 yield "  and whatever is not listed above"

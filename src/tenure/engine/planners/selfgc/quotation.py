@@ -32,7 +32,7 @@ _EXAMPLE: Final = re.compile(
 )
 
 
-class Reply(NamedTuple):
+class OwnWords(NamedTuple):
     """A reply without its quotations, and what stands in its fences, in order."""
 
     own: str
@@ -46,7 +46,7 @@ class _Fence(NamedTuple):
     in_plan: bool  # it stands inside a plan, and is part of it unless it holds one itself
 
 
-def apart(text: str) -> Reply:
+def apart(text: str) -> OwnWords:
     """A reply's own words, and its fences. A fence inside a plan is part of it, unless it holds another."""
     text = _fenced(_TEMPLATE.sub("", text))
     closes = [tag.end() for tag in re.finditer(_TAG, text, re.IGNORECASE) if tag["close"]]
@@ -85,7 +85,7 @@ def apart(text: str) -> Reply:
         fences.append(text[fence.body :])
         own.append(text[at : fence.start])
         at = len(text)
-    return Reply("\n".join([*own, text[at:]]), tuple(fences))
+    return OwnWords("\n".join([*own, text[at:]]), tuple(fences))
 
 
 def _fenced(text: str) -> str:

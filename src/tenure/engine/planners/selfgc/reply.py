@@ -39,7 +39,7 @@ class Target(Struct, frozen=True, kw_only=True, gc=False):
     words: str = ""
 
 
-class Unread(Struct, frozen=True, kw_only=True, gc=False):
+class UnreadTarget(Struct, frozen=True, kw_only=True, gc=False):
     """Something that stands where a target should, and why it is none."""
 
     text: str
@@ -51,21 +51,24 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
     summary: str = ""
     targets: tuple[Target, ...] = ()
-    unread: tuple[Unread, ...] = ()
-    found: bool = False  # there was a plan, be it an empty one
+    unread: tuple[UnreadTarget, ...] = ()
+    has_plan: bool = False  # be it an empty one
     whole: bool = False  # it was not cut off
 
 
 def read(text: str) -> Proposed:
     """What a planner's reply proposes. Reads the last LONGEST characters, in linear time; never raises."""
-    said = straight(_after_thought(text[-LONGEST:]))
-    plan, found, whole = _read_plan(said)
+    text = straight(text[-LONGEST:])
+    thoughts = list(_THOUGHT.finditer(text))
+    if thoughts:  # what came after the last reasoning that was left in the reply; nothing when that never came to an end
+        text = text[thoughts[-1].end() :] if thoughts[-1]["close"] else ""
+    plan = _plan_of(text)
     return Proposed(
-        summary=_summary(said),
+        summary=_summary(text),
         targets=tuple(plan.targets.values()),
         unread=tuple(plan.unread),
-        found=found,
-        whole=whole,
+        has_plan=plan.is_there,
+        whole=plan.whole,
     )
 
 
@@ -117,7 +120,9 @@ class _Plan:
     """Targets as they come; each name once an action."""
 
     targets: dict[tuple[PlanAction, str], Target] = field(default_factory=dict[tuple[PlanAction, str], Target])
-    unread: list[Unread] = field(default_factory=list[Unread])
+    unread: list[UnreadTarget] = field(default_factory=list[UnreadTarget])
+    is_there: bool = False
+    whole: bool = False  # it was not cut off
     named: int = 0  # names taken in, repeated ones too: a range is quickly repeated and slowly spelled out
 
     def add(self, action: PlanAction, name: str, words: str, kind: str = "") -> None:
@@ -136,77 +141,67 @@ class _Plan:
 
     def refuse(self, text: str, why: str) -> None:
         if not self.is_full() and text.strip().lower() not in _NOTHING:
-            self.unread.append(Unread(text=one_line(text, NAME_CHARS), why=why))
+            self.unread.append(UnreadTarget(text=one_line(text, NAME_CHARS), why=why))
 
     def is_full(self) -> bool:
         return self.named + len(self.unread) >= TARGETS
 
 
-def _after_thought(text: str) -> str:
-    """What was said after the last reasoning that a model left in its reply; nothing when it never came to an end."""
-    thoughts = list(_THOUGHT.finditer(text))
-    last = thoughts[-1] if thoughts else None
-    return text[last.end() if last["close"] else len(text) :] if last is not None else text
-
-
-def _read_plan(said: str) -> tuple[_Plan, bool, bool]:
-    """The plan of a reply, whether there is one, and whether it is whole. A fence counts only where no plan stands outside of all fences."""
-    reply = apart(said)
-    fences = sorted(
-        ((number, *_marked(body)) for number, body in enumerate(reply.fences)), key=lambda each: (not each[3], -each[0])
-    )
-    for plan, found, whole in (_marked(reply.own), *(each[1:] for each in fences)):
-        if found:
-            return plan, True, whole
+def _plan_of(text: str) -> _Plan:
+    """The plan of a reply. A fence counts only where no plan stands outside of all fences; of fences the last whole one counts."""
+    reply = apart(text)
+    own, fences = _marked(reply.own), [*map(_marked, reversed(reply.fences))] if reply.fences else []
+    for plan in (own, *sorted(fences, key=lambda each: not each.whole)):
+        if plan.is_there:
+            return plan
     for body in (reply.own, *reversed(reply.fences)):
         plan = _Plan()
         if _read_unmarked(body, plan, is_cut=False):
-            return plan, True, True
-    return _Plan(), False, False
+            plan.is_there = plan.whole = True
+            return plan
+    return _Plan()
 
 
-def _marked(said: str) -> tuple[_Plan, bool, bool]:
-    """A plan in tags or in JSON, whether there is one, and whether it is whole."""
+def _marked(text: str) -> _Plan:
+    """A plan in tags or in JSON."""
     plan = _Plan()
-    tagged = _tagged(said)
-    if tagged is not None:
-        body, whole = tagged
-        _read_body(body, plan, is_cut=not whole)
-        return plan, True, whole
-    keyed = _keyed(said)
-    if keyed is not None:
+    if (tagged := _tagged(text)) is not None:
+        plan.is_there, (body, plan.whole) = True, tagged
+        _read_body(body, plan, is_cut=not plan.whole)
+    elif (keyed := _keyed(text)) is not None:
+        plan.is_there, plan.whole = True, keyed.whole
         _read_loose(keyed, plan)
-        return plan, True, keyed.whole
-    whole = _read_marked(unquoted(said), plan, is_cut=False, is_bare=True)
-    return plan, whole is not None, bool(whole)
+    elif (whole := _read_marked(unquoted(text), plan, is_cut=False, is_bare=True)) is not None:
+        plan.is_there, plan.whole = True, whole
+    return plan
 
 
-def _tagged(said: str) -> tuple[str, bool] | None:
+def _tagged(text: str) -> tuple[str, bool] | None:
     """The body of the last whole <gc_plan>, else of the last one that was begun."""
     opened, last = -1, None
-    for tag in _PLAN_TAG.finditer(said):
+    for tag in _PLAN_TAG.finditer(text):
         if not tag["close"]:
             opened = tag.end()
             if tag["rest"].rstrip().endswith("/"):
                 last, opened = ("", True), -1
         elif opened >= 0:
-            last, opened = (said[opened : tag.start()], True), -1
+            last, opened = (text[opened : tag.start()], True), -1
     if last is not None:
         return last
-    return (said[opened:], False) if opened >= 0 else None
+    return (text[opened:], False) if opened >= 0 else None
 
 
-def _keyed(said: str) -> Loose | None:
+def _keyed(text: str) -> Loose | None:
     """The value of the last whole `"gc_plan":`, else of the last one that was begun."""
-    keys = [key for key in _PLAN_KEY.finditer(said) if key["colon"] and said[key.end() : key.end() + 1] in set("{[\"'")]
+    keys = [key for key in _PLAN_KEY.finditer(text) if key["colon"] and text[key.end() : key.end() + 1] in set("{[\"'")]
     last: Loose | None = None
-    fuel = REREAD * len(said)
+    fuel = REREAD * len(text)
     for key in reversed(keys[-ATTEMPTS:]):
-        found = loose(said, key.end())
-        if found.whole:
-            return found
-        last = last or found
-        fuel -= found.end - key.end()
+        hit = loose(text, key.end())
+        if hit.whole:
+            return hit
+        last = last or hit
+        fuel -= hit.end - key.end()
         if fuel <= 0:
             break
     return last
@@ -226,19 +221,18 @@ def _read_marked(body: str, plan: _Plan, *, is_cut: bool, is_bare: bool = False)
     body = _MARKUP_COMMENT.sub("", body)
     if any(not tag["close"] for tag in _ACTION_TAG.finditer(body)):
         return _read_tags(body, plan, is_cut=is_cut or is_bare) and not is_cut
-    found = last_value(_FENCE.sub("", body), lambda value: _plan_in(value) is not None)
-    if found is None:
+    hit = last_value(_FENCE.sub("", body), lambda value: _plan_in(value) is not None)
+    if hit is None:
         return None
-    _read_loose(found, plan)
-    return found.whole and not is_cut
+    _read_loose(hit, plan)
+    return hit.whole and not is_cut
 
 
 def _read_unmarked(body: str, plan: _Plan, *, is_cut: bool) -> bool:
     """Fill the plan from lines; whether there is one."""
     body = _FENCE.sub("", _MARKUP_COMMENT.sub("", body))
     after = list(_PLAN_KEY.finditer(body))
-    said = _read_lines(body[after[-1].end() :] if after else body, plan, is_cut=is_cut)
-    return said or bool(after)
+    return _read_lines(body[after[-1].end() :] if after else body, plan, is_cut=is_cut) or bool(after)
 
 
 def _read_tags(body: str, plan: _Plan, *, is_cut: bool) -> bool:
@@ -267,9 +261,9 @@ def _read_content(content: str, action: PlanAction, plan: _Plan, *, kind: str, i
     """What stands between the tags of one action: lines, tags of their own, or JSON."""
     bare = _FENCE.sub("", content).strip()
     if bare[:1] in ("[", "{"):
-        found = loose(bare)
-        _collect(found.value, action, plan, kind=kind)
-        plan.refuse(found.cut, "cut off")
+        hit = loose(bare)
+        _collect(hit.value, action, plan, kind=kind)
+        plan.refuse(hit.cut, "cut off")
         return
     lines = _OTHER_TAG.sub(_as_line, content).split("\n")
     for number, line in enumerate(lines):
@@ -284,7 +278,7 @@ def _as_line(tag: re.Match[str]) -> str:
 
 
 def _attributes(text: str) -> dict[str, str]:
-    return {_key(found["key"]): found["a"] or found["b"] or "" for found in _ATTRIBUTE.finditer(text[:4_096])}
+    return {_key(hit["key"]): hit["a"] or hit["b"] or "" for hit in _ATTRIBUTE.finditer(text[:4_096])}
 
 
 def _plan_in(value: Value) -> Node | None:
@@ -296,18 +290,18 @@ def _plan_in(value: Value) -> Node | None:
     if any(not key and isinstance(item, Node) and _entry_action(item) for key, item in value.items):
         return value
     for _, item in reversed(value.items):
-        if (found := _plan_in(item)) is not None:
-            return found
+        if (hit := _plan_in(item)) is not None:
+            return hit
     return None
 
 
-def _read_loose(found: Loose, plan: _Plan) -> None:
+def _read_loose(hit: Loose, plan: _Plan) -> None:
     """A plan that JSON holds: itself, or as text within a string."""
-    if isinstance(found.value, str):
-        _read_body(found.value, plan, is_cut=not found.whole)
-    elif (node := _plan_in(found.value)) is not None:
+    if isinstance(hit.value, str):
+        _read_body(hit.value, plan, is_cut=not hit.whole)
+    elif (node := _plan_in(hit.value)) is not None:
         _read_node(node, plan)
-    plan.refuse(found.cut, "cut off")
+    plan.refuse(hit.cut, "cut off")
 
 
 def _read_node(node: Node, plan: _Plan) -> None:
@@ -360,37 +354,37 @@ def _read_entry(node: Node, action: PlanAction, plan: _Plan, *, kind: str = "") 
 def _read_lines(text: str, plan: _Plan, *, is_cut: bool) -> bool:
     """A plan written in lines: `fold: read:12 | words`, a heading with a list, or `read:12 -> fold`. Prose is passed over."""
     action: PlanAction | None = None
-    said = False
+    is_plan = False
     lines = text.split("\n")
     for number, line in enumerate(lines):
         last_is_cut = is_cut and number == len(lines) - 1
         bullet = _BULLET.match(line)
         rest = line[bullet.end() if bullet else 0 :].strip()
-        if (headed := _headed(rest)) is not None:
-            said, (action, rest) = True, headed
+        if (heading := _heading(rest)) is not None:
+            is_plan, (action, rest) = True, heading
             if not _read_item(rest, action, plan, is_cut=last_is_cut, strict=True):
                 action = None  # words about it, and no heading of a list
-        elif (judged := _judged(rest)) is not None and not last_is_cut:
-            said = True
-            _read_item(f"{judged[0]} | {judged[2]}", judged[1], plan)
+        elif (verdict := _verdict(rest)) is not None and not last_is_cut:
+            is_plan = True
+            _read_item(f"{verdict[0]} | {verdict[2]}", verdict[1], plan)
         elif action is not None and rest:
             is_item = bool(bullet and bullet[0].strip()) or _starts_with_name(rest)
             if not is_item or not _read_item(rest, action, plan, is_cut=last_is_cut, strict=True):
                 action = None  # prose ends a list
-    return said
+    return is_plan
 
 
-def _headed(line: str) -> tuple[PlanAction, str] | None:
-    found = _HEADING.fullmatch(line)
-    if found is None:
+def _heading(line: str) -> tuple[PlanAction, str] | None:
+    hit = _HEADING.fullmatch(line)
+    if hit is None:
         return None
-    rest = found["rest"].strip()
+    rest = hit["rest"].strip()
     bare = rest.lstrip(":=-–—>| *_\"'`")
     is_marked = not rest or rest[0] in ":=-–—|" or _starts_with_name(bare)
-    return (_VERBS[found["action"].lower()], bare) if is_marked else None
+    return (_VERBS[hit["action"].lower()], bare) if is_marked else None
 
 
-def _judged(line: str) -> tuple[str, PlanAction, str] | None:
+def _verdict(line: str) -> tuple[str, PlanAction, str] | None:
     """`read:12 -> fold, words`."""
     name = _TOKEN.search(line[: NAME_CHARS + 8])
     if name is None or name.start() > 2:
@@ -398,10 +392,10 @@ def _judged(line: str) -> tuple[str, PlanAction, str] | None:
     plain = name[0].rstrip(_TRIM)
     end = name.start() + len(plain)
     tail = line[end:].lstrip("*_`\"'")
-    found = _VERDICT.fullmatch(tail)
-    if found is None or _NAME.fullmatch(plain) is None:
+    hit = _VERDICT.fullmatch(tail)
+    if hit is None or _NAME.fullmatch(plain) is None:
         return None
-    return plain, _VERBS[found["action"].lower()], found["rest"]
+    return plain, _VERBS[hit["action"].lower()], hit["rest"]
 
 
 def _starts_with_name(text: str) -> bool:
@@ -420,14 +414,14 @@ def _read_item(
 ) -> bool:
     """One line or text: names in a row, then perhaps what is said about them. False when it holds something else.
 
-    `strict`, where a line may be prose: a name that is followed by words with nothing in between is not taken for a target.
+    `strict`, where a line may be prose: a name that is followed by words with nothing in between is not names for a target.
     """
     bullet = _BULLET.match(text)
     at = _BETWEEN.match(text, bullet.end() if bullet else 0)
     place = at.end() if at else 0
     if text[place:].strip().lower() in _NOTHING:
         return True
-    taken: list[str] = []
+    names: list[str] = []
     tool = between = ""
     cut_off = False
     while (token := _TOKEN.match(text, place)) is not None and not plan.is_full():
@@ -437,31 +431,31 @@ def _read_item(
             name = f"{tool}{name}"
         elif not _is_name(name):
             break
-        if len(taken) >= TARGETS:
+        if len(names) >= TARGETS:
             break
         place = token.end()
         if is_cut and place >= len(text):
             plan.refuse(name, "cut off")
             cut_off = True
             break
-        taken.append(name)
+        names.append(name)
         tool = name[: name.rfind(":") + 1]
         if token[0].rstrip("*_`").endswith(":"):
             break  # what follows a colon is said about it
-        found = _BETWEEN.match(text, place)
-        between = found[0] if found else ""
+        hit = _BETWEEN.match(text, place)
+        between = hit[0] if hit else ""
         place += len(between)
-    said = text[place:]
-    if not taken:
+    rest = text[place:]
+    if not names:
         plan.refuse("" if cut_off else text, "no object's name")
         return cut_off
-    if (strict or len(taken) > 1) and said[:1].isalnum() and not between.strip(_QUOTES) and not plan.is_full():
-        plan.refuse(f"{taken.pop()} {said}", "in prose: unclear whether it is meant")
-        said = ""
-    for name in chain.from_iterable(map(_expanded, taken)):
+    if (strict or len(names) > 1) and rest[:1].isalnum() and not between.strip(_QUOTES) and not plan.is_full():
+        plan.refuse(f"{names.pop()} {rest}", "in prose: unclear whether it is meant")
+        rest = ""
+    for name in chain.from_iterable(map(_expanded, names)):
         if plan.is_full():
             break
-        plan.add(action, name, words or said, kind)
+        plan.add(action, name, words or rest, kind)
     return True
 
 
@@ -471,36 +465,36 @@ def _trimmed(token: str) -> str:
 
 
 def _range(name: str) -> tuple[str, int, int] | None:
-    found = _RANGE.fullmatch(name)
-    if found is None or found["tool"] == "skill:":
+    hit = _RANGE.fullmatch(name)
+    if hit is None or hit["tool"] == "skill:":
         return None
-    low, high = int(found["low"]), int(found["high"])
-    return (found["tool"], low, high) if low <= high < low + RANGE else None
+    low, high = int(hit["low"]), int(hit["high"])
+    return (hit["tool"], low, high) if low <= high < low + RANGE else None
 
 
 def _expanded(name: str) -> Iterator[str]:
     """The names of a range (`bash:1-14`), else the name."""
-    found = _range(name)
-    if found is None:
+    hit = _range(name)
+    if hit is None:
         yield name
         return
-    tool, low, high = found
+    tool, low, high = hit
     yield from (f"{tool}{number}" for number in range(low, high + 1))
 
 
-def _summary(said: str) -> str:
+def _summary(text: str) -> str:
     """The last summary of the reply."""
-    tags = list(_SUMMARY_TAG.finditer(said))
+    tags = list(_SUMMARY_TAG.finditer(text))
     if tags:
         return one_line(tags[-1]["body"], SUMMARY_CHARS)
-    keys = list(_SUMMARY_KEY.finditer(said))
+    keys = list(_SUMMARY_KEY.finditer(text))
     if not keys:
         return ""
     at = keys[-1].end()
-    if said[at : at + 1] in ("'", '"'):
-        found = loose(said, at)
-        return one_line(found.value or found.cut, SUMMARY_CHARS) if isinstance(found.value, str) else ""
-    return one_line(said[at : at + 4 * SUMMARY_CHARS].partition("\n")[0], SUMMARY_CHARS)
+    if text[at : at + 1] in ("'", '"'):
+        hit = loose(text, at)
+        return one_line(hit.value or hit.cut, SUMMARY_CHARS) if isinstance(hit.value, str) else ""
+    return one_line(text[at : at + 4 * SUMMARY_CHARS].partition("\n")[0], SUMMARY_CHARS)
 
 
 def _words(text: str) -> str:
