@@ -20,7 +20,8 @@ from tenure.engine.policies import UNBOUNDED
 from tenure.lab.audit import text
 from tenure.lab.audit.drawing import FINE, HEIGHT, RAIL, Stacks, drawing, stacks_of, taken
 from tenure.lab.audit.island import VERDICTS, Detail, detail_for, island, named_needs, session_data
-from tenure.lab.audit.report import Audit, CommitSummary, PolicyRun, UnreadSession
+from tenure.lab.audit.report import Audit, CommitSummary, PolicyRun, PolicyTotal, UnreadSession
+from tenure.lab.audit.tables import Totals
 from tenure.lab.events import Bill, BudgetLine, Part
 from tenure.lab.report.template import environment
 
@@ -134,19 +135,21 @@ def verdict(audits: Sequence[Audit]) -> str:
         said += (
             f" {share} of the tokens sent had no use there any more: results of files changed since, read again, or shown twice."
         )
-    every = [run for run in _sums(audits) if run["policy"] != UNBOUNDED and run["sessions"] == len(audits)]
+    every = [each for each in _sums(audits) if each.run.policy != UNBOUNDED and each.sessions == len(audits)]
     if not every:
         return said
-    best = min(every, key=lambda run: (run["usd"], run["lost"]))
-    if best["usd"] >= paid:
+    best = min((each.run for each in every), key=lambda run: (run.bill.total_usd, run.lost))
+    usd = best.bill.total_usd
+    if usd >= paid:
         return f"{said} No policy tried would have cost less."
-    counts = [(best[name], how) for name, how in (("lost", "lost"), ("routed", "one recall away")) if best[name]]
-    missed = [f"{count:,} {'is' if count == 1 else 'are'} {how}" for count, how in counts]
+    counts = ((best.lost, "lost"), (best.routed, "one recall away"))
+    missed = [f"{count:,} {'is' if count == 1 else 'are'} {how}" for count, how in counts if count]
     needs = (
         f"; of the strings that later steps used, {' and '.join(missed)}" if missed else " and lost nothing that later steps used"
     )
-    limit, saved = _limit(best["budget"]), text.percent(1 - best["usd"] / paid)
-    return f"{said} The cheapest policy tried, {text.line(best['policy'], 60)} under {limit}, would have saved {saved}{needs}."
+    budget = next(run.budget for run in audits[0].runs if run.policy == best.policy)
+    limit, saved = _limit(budget), text.percent(1 - usd / paid)
+    return f"{said} The cheapest policy tried, {text.line(best.policy, 60)} under {limit}, would have saved {saved}{needs}."
 
 
 def title_of(audit: Audit) -> str:
@@ -185,26 +188,25 @@ def _names(runs: Sequence[PolicyRun]) -> tuple[str, ...]:
     return tuple(text.slug(run.policy, names) for run in runs)
 
 
-def _sums(audits: Sequence[Audit]) -> list[dict[str, Any]]:
-    """Each policy over the sessions that have it; `recorded`: the bill of the same sessions as they were recorded."""
-    found: list[dict[str, Any]] = []
+class PolicySum(Struct, frozen=True, kw_only=True):
+    """A policy over the sessions that have it, and the bill of the same sessions as they were recorded."""
+
+    run: PolicyTotal
+    recorded: float  # USD
+    sessions: int
+
+
+def _sums(audits: Sequence[Audit]) -> list[PolicySum]:
+    found: list[PolicySum] = []
     for policy in dict.fromkeys(run.policy for audit in audits for run in audit.runs):
-        pairs = [(run, audit) for audit in audits for run in audit.runs if run.policy == policy]
-        runs = [run for run, _ in pairs]
-        bill = sum((run.bill for run in runs), Bill())
-        found.append(
-            {
-                "policy": policy,
-                "budget": runs[0].budget,
-                "bill": bill,
-                "usd": bill.total_usd,
-                "recorded": sum(none.bill.total_usd for _, audit in pairs if (none := _run_of(audit, UNBOUNDED))),
-                "left": sum(run.left for run in runs),
-                "lost": sum(run.harms.lost for run in runs),
-                "routed": sum(run.harms.routed for run in runs),
-                "sessions": len(runs),
-            }
-        )
+        totals = Totals()
+        for audit in audits:
+            if _run_of(audit, policy) is not None:
+                totals.take(audit)
+        total = totals.total()
+        runs = {run.policy: run for run in total.runs}
+        recorded = runs[UNBOUNDED].bill.total_usd if UNBOUNDED in runs else 0.0
+        found.append(PolicySum(run=runs[policy], recorded=recorded, sessions=total.sessions))
     return found
 
 
