@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenure.lab.audit.files import Commanded, Showing, access_of, commanded
+from tenure.lab.audit.files import FileAccess, Showing, access_of, commanded
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from tenure.lab.audit.files import Commanded, Showing, access_of, commanded
     ],
 )
 def test_a_command_that_does_nothing_but_show_a_file_is_a_read(command: str, path: str, start: int, count: int | None) -> None:
-    assert commanded(command) == Commanded(shows=Showing(path=path, start=start, count=count))
+    assert commanded(command) == FileAccess(path=path, shows=Showing(path=path, start=start, count=count))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_a_command_that_does_nothing_but_show_a_file_is_a_read(command: str, pat
     ],
 )  # fmt: skip
 def test_what_is_not_plain_is_nothing(command: str) -> None:
-    assert commanded(command) == Commanded()
+    assert commanded(command) == FileAccess()
 
 
 @pytest.mark.parametrize(

@@ -44,15 +44,16 @@ class Showing(Struct, frozen=True, kw_only=True):
     count: int | None = None
 
 
-class Commanded(Struct, frozen=True, kw_only=True):
-    """What a command does to files."""
+class FileAccess(Struct, frozen=True, kw_only=True):
+    """A call as files see it. `path` is the file that it is about, empty when it is about none."""
 
+    path: str = ""
     shows: Showing | None = None
     changes: tuple[str, ...] = ()
 
 
-def commanded(command: str) -> Commanded:
-    """What is plain about a command. Linear in what is looked at."""
+def commanded(command: str) -> FileAccess:
+    """What a command does to files, where that is plain. Linear in what is looked at."""
     try:
         lexer = shlex.shlex(_NOWHERE.sub(" ", _without_documents(command)), posix=True, punctuation_chars=";&|<>()\n")
         lexer.whitespace = " \t\r"
@@ -60,12 +61,16 @@ def commanded(command: str) -> Commanded:
         lexer.commenters = ""
         tokens = list(lexer)
     except ValueError:  # a quote that is not closed
-        return Commanded()
+        return FileAccess()
     parts, joins = _parts(tokens)
     folder = next((part[1] for part in parts if part[0] == "cd" and len(part) == 2), "")
-    changes = tuple(dict.fromkeys(posixpath.join(folder, path) for part in parts for path in _changed(part)))
+    changes = tuple(
+        _tidy(path) for path in dict.fromkeys(posixpath.join(folder, path) for part in parts for path in _changed(part))
+    )
     shows = None if changes else _shown(parts, joins)
-    return Commanded(shows=shows and replace(shows, path=posixpath.join(folder, shows.path)), changes=changes)
+    if shows is not None:
+        shows = replace(shows, path=_tidy(posixpath.join(folder, shows.path)))
+    return FileAccess(path=shows.path if shows is not None else changes[0] if changes else "", shows=shows, changes=changes)
 
 
 def _without_documents(command: str) -> str:
@@ -168,14 +173,6 @@ _PATCH = re.compile(rf"^\*\*\* (?:{'|'.join(PATCHED)}) File: ([^\n]{{1,300}})$",
 _MOST: Final = 2_000_000  # characters of arguments that are read
 
 
-class FileAccess(Struct, frozen=True, kw_only=True):
-    """A call as files see it. `path` is the file that it is about, empty when it is about none."""
-
-    path: str = ""
-    shows: Showing | None = None
-    changes: tuple[str, ...] = ()
-
-
 def access_of(tool: str, arguments: str) -> FileAccess:
     """What a call of `tool` does; nothing, when its arguments are no object of JSON."""
     found = _arguments(arguments)
@@ -185,25 +182,13 @@ def access_of(tool: str, arguments: str) -> FileAccess:
         return FileAccess(path=changes[0] if changes else "", changes=changes)
     path = _tidy(next((str(found[key]) for key in _FILES if isinstance(found.get(key), str) and found[key].strip()), ""))
     if not path:
-        return _of_command(found)
+        command = next((_text(found[key]) for key in COMMAND_FIELDS if key in found), "")
+        return commanded(command) if command else FileAccess()
     if name in VERBS or (name in COMMANDED and found.get("command") in COMMANDS):
         return FileAccess(path=path, changes=(path,))
     if name in READS or (name in COMMANDED and found.get("command") == _VIEW):
         return FileAccess(path=path, shows=_range(path, found))
     return FileAccess(path=path)
-
-
-def _of_command(found: dict[str, Any]) -> FileAccess:
-    command = next((_text(found[key]) for key in COMMAND_FIELDS if key in found), "")
-    done = commanded(command) if command else None
-    if done is None:
-        return FileAccess()
-    shows = done.shows
-    if shows is not None:
-        shows = msgspec.structs.replace(shows, path=_tidy(shows.path))
-    changes = tuple(_tidy(path) for path in done.changes)
-    path = shows.path if shows is not None else changes[0] if changes else ""
-    return FileAccess(path=path, shows=shows, changes=changes)
 
 
 def _range(path: str, found: dict[str, Any]) -> Showing:

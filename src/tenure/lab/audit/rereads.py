@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.engine.meter.figures import first_line
 from tenure.engine.record.objects import HASH_CHARS
@@ -45,18 +46,6 @@ class _WatchedResult(Struct, frozen=True):
     lines: range  # of the file
 
 
-class _Open(Struct, frozen=True):
-    """A result that has become needless: by what, and what it had come to then."""
-
-    how: Waste
-    shown: _WatchedResult
-    tokens: int
-    by: str
-    by_entry: int
-    before_call: int
-    usd: float
-
-
 class Rereads:
     """The needless results of a session, as its lines come. Mutable. O(length of results), and O(results of one file) for each."""
 
@@ -66,7 +55,7 @@ class Rereads:
         self._needed: dict[At, _WatchedResult] = {}
         self._by_path: dict[str, dict[At, _WatchedResult]] = {}
         self._by_digest: dict[bytes, _WatchedResult] = {}
-        self._open: dict[At, _Open] = {}
+        self._open: dict[At, Reread] = {}  # with what they had come to when they became so
         self._done: list[Reread] = []
 
     def entry(self, line: EntryLine) -> None:
@@ -89,7 +78,10 @@ class Rereads:
         for at in list(self._open):
             self._close(at)
         found = sorted((each for each in self._done if each.calls), key=lambda each: (-each.usd, -each.paid, each.entry))
-        return tuple(found[:REREADS]), tuple(_wasted(how, [each for each in found if each.how == how]) for how in WASTES)
+        sums = {how: Wasted(how=how, objects=0, tokens=0, paid=0, usd=0.0) for how in WASTES}
+        for each in found:
+            sums[each.how] += Wasted(how=each.how, objects=1, tokens=each.tokens, paid=each.paid, usd=each.usd)
+        return tuple(found[:REREADS]), tuple(sums.values())
 
     def deed(self, object_: str) -> FileAccess:
         """What a call did."""
@@ -108,7 +100,9 @@ class Rereads:
         for path in call.deed.changes:
             for each in list(self._by_path.get(path, {}).values()):
                 self._needless("stale", each, call, at, each.tokens)
-        shown = _shown(at, call, block)
+        text = block.text or ""
+        digest = sha256(text.encode()).digest()
+        shown = _WatchedResult(at, call, digest, block.tokens or 0, lines_shown(text, call.deed.shows))
         self._again(shown)
         self._needed[at] = shown
         if shown.tokens >= LEAST:
@@ -134,13 +128,19 @@ class Rereads:
 
     def _needless(self, how: Waste, old: _WatchedResult, by: _WatchedCall, by_at: At, tokens: int) -> None:
         self._forget(old.at)
-        self._open[old.at] = _Open(
+        self._open[old.at] = Reread(
             how=how,
-            shown=old,
+            object=old.call.object,
+            handle=old.call.handle,
+            path=old.call.cue,
+            entry=old.at[0],
             tokens=tokens,
+            of=old.tokens,
             by=by.object,
             by_entry=by_at[0],
             before_call=self._lifetimes.calls,
+            calls=0,
+            paid=0,
             usd=self._lifetimes.paid(old.at).usd,
         )
 
@@ -150,41 +150,8 @@ class Rereads:
             self._by_path.get(shown.call.deed.path, {}).pop(at, None)
 
     def _close(self, at: At) -> None:
-        needless = self._open.pop(at, None)
-        if needless is None:
-            return
-        shown = needless.shown
-        calls = self._lifetimes.calls - needless.before_call
-        usd = self._lifetimes.paid(at).usd - needless.usd
-        self._done.append(
-            Reread(
-                how=needless.how,
-                object=shown.call.object,
-                handle=shown.call.handle,
-                path=shown.call.cue,
-                entry=at[0],
-                tokens=needless.tokens,
-                of=shown.tokens,
-                by=needless.by,
-                by_entry=needless.by_entry,
-                before_call=needless.before_call,
-                calls=calls,
-                paid=needless.tokens * calls,
-                usd=usd * needless.tokens / shown.tokens if shown.tokens else 0.0,
-            )
-        )
-
-
-def _shown(at: At, call: _WatchedCall, block: BlockLine) -> _WatchedResult:
-    text = block.text or ""
-    return _WatchedResult(at, call, sha256(text.encode()).digest(), block.tokens or 0, lines_shown(text, call.deed.shows))
-
-
-def _wasted(how: Waste, found: list[Reread]) -> Wasted:
-    return Wasted(
-        how=how,
-        objects=len(found),
-        tokens=sum(each.tokens for each in found),
-        paid=sum(each.paid for each in found),
-        usd=sum((each.usd for each in found), 0.0),
-    )
+        found = self._open.pop(at, None)
+        if found is not None:
+            calls = self._lifetimes.calls - found.before_call
+            usd = (self._lifetimes.paid(at).usd - found.usd) * found.tokens / found.of if found.of else 0.0
+            self._done.append(replace(found, calls=calls, paid=found.tokens * calls, usd=usd))
