@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -141,13 +142,40 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_did(tmp_path: Path) ->
 def test_an_archive_that_unpacks_to_more_than_any_log_is_refused(
     pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "ALWAYS", 2**22)
+    monkeypatch.setattr(archives, "ALWAYS", 2**20)
     path = tmp_path / "bomb"
-    path.write_bytes(pack(b" " * 2**27))
+    path.write_bytes(pack(b" " * 2**25))
     sizes: list[int] = []
     with pytest.raises(InputError, match="unpacks to more than"):
         sizes.extend(map(len, open_session(path)))
-    assert sum(sizes) <= max(2**22, archives.MOST_TIMES * path.stat().st_size) + CHUNK
+    assert sum(sizes) <= max(2**20, archives.MOST_TIMES * path.stat().st_size) + CHUNK
+
+
+def xz_of(dictionary: int) -> bytes:
+    """A line, packed in a stream that says it needs a dictionary of 2 to the power of so much."""
+    packed = bytearray(lzma.compress(LINE, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}]))
+    end = 12 + 4 * packed[12]  # of the header of the only block
+    packed[16] = 2 * (dictionary - 12)
+    packed[end : end + 4] = zlib.crc32(packed[12:end]).to_bytes(4, "little")
+    return bytes(packed)
+
+
+def zstd_of(window: int) -> bytes:
+    return bytes.fromhex("28b52ffd00") + bytes([(window - 10) << 3]) + (len(LINE) << 3 | 1).to_bytes(3, "little") + LINE
+
+
+@pytest.mark.parametrize("bomb", [xz_of(30), xz_of(20) + xz_of(30), zstd_of(30)], ids=["xz", "second stream", "zstd"])
+def test_an_archive_that_asks_for_more_memory_than_any_log_is_refused(bomb: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bomb"
+    path.write_bytes(bomb)
+    with pytest.raises(InputError, match="takes more than 256 MiB of memory to unpack"):
+        list(open_session(path))
+
+
+def test_the_streams_of_an_xz_file_are_read_one_after_another(tmp_path: Path) -> None:
+    path = tmp_path / "streams"
+    path.write_bytes(xz_of(20) + bytes(8) + xz_of(26) + b"what another program wrote")
+    assert b"".join(open_session(path)) == LINE * 2
 
 
 @pytest.mark.parametrize("pack", [lzma.compress, gzip.compress, zstd.compress], ids=["xz", "gzip", "zstd"])

@@ -1,5 +1,6 @@
 import json
 import lzma
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.lab.loading import store_drafts
 from tenure.logs.places.first_sight import START, Glimpse, glimpse
 from tenure.logs.places.places import FoundSession, below, usual_places
+from work import growth
 
 
 def found(path: Path, tool: str = "") -> FoundSession:
@@ -65,6 +67,18 @@ def test_sub_agents_of_claude_code_are_counted_with_their_session(tmp_path: Path
     put(folder / "s1/subagents/workflows/w/agent-b.jsonl", claude("sub", session="s1"))
     put(folder / "agent-c.jsonl", "\n".join(json.dumps(line, separators=(",", ":")) for line in claude("sub", session="s2")))
     assert [seen.agents for each in usual_places(here(tmp_path)) if (seen := glimpse(each))] == [2, 1]
+
+
+def test_sessions_and_sub_agents_in_one_folder_are_looked_at_in_linear_steps(tmp_path: Path) -> None:
+    def glimpses(n: int) -> Callable[[], object]:
+        folder = tmp_path / f"{n}/.claude/projects/-w"
+        for number in range(n):
+            put(folder / f"s{number}.jsonl", claude("go", session=f"s{number}"))
+            put(folder / f"agent-{number}.jsonl", claude("sub", session=f"s{number}"))
+        sessions = usual_places(here(tmp_path / str(n)))
+        return lambda: [glimpse(each) for each in sessions]
+
+    assert growth(glimpses, 25) < 6
 
 
 def test_sub_agents_of_gemini_cli_are_counted_with_their_session(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import select
 import stat
 import sys
@@ -12,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Final, Protocol, cast
+from typing import IO, Any, Final, cast
 
 from tenure.errors import InputError
 from tenure.logs.places import archives
@@ -23,30 +24,46 @@ else:
     from backports import zstd
 
 CHUNK: Final = 2**18  # bytes
+MOST_MEMORY: Final = 2**28  # bytes that unpacking may take: four times what the largest setting of xz asks for
 MOST_PIPED: Final = 2**30  # bytes of what has no size, and is held in memory
 WRITER_S: Final = 10.0  # seconds in which something is written to a pipe that is named as a file
 
 STDIN: Final = "-"
 
-
-class _Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
+_NEEDS_MEMORY: Final = re.compile(r"[Mm]emory usage limit|too much memory")  # in the words of liblzma and libzstd
 
 
-def _gzip(packed: io.BufferedReader) -> _Readable:
-    return gzip.GzipFile(fileobj=packed)
+def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
+    """The streams of an xz file, one after another; `lzma.LZMAFile` sets no bound to the memory of a stream."""
+    held, streams = b"", 0
+    while held := held.lstrip(b"\0") or packed.read(CHUNK):
+        stream = lzma.LZMADecompressor(memlimit=MOST_MEMORY)
+        while not stream.eof:
+            if stream.needs_input and not held and not (held := packed.read(CHUNK)):
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            try:
+                yield stream.decompress(held, CHUNK)
+            except lzma.LZMAError as error:
+                if streams and "format not supported" in str(error):
+                    return  # what follows the last stream is none
+                raise
+            held = b""
+        held, streams = stream.unused_data, streams + 1
 
 
-def _xz(packed: io.BufferedReader) -> _Readable:
-    return lzma.LZMAFile(packed)
+def _gunzip(packed: io.BufferedReader) -> Iterator[bytes]:
+    source = gzip.GzipFile(fileobj=packed)
+    return iter(lambda: source.read1(CHUNK), b"")  # gives what it has, so that a cut archive gives all there is
 
 
-def _zstd(packed: io.BufferedReader) -> _Readable:
-    return zstd.ZstdFile(packed, "rb")
+def _unzstd(packed: io.BufferedReader) -> Iterator[bytes]:
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: MOST_MEMORY.bit_length() - 1}
+    source = zstd.ZstdFile(packed, "rb", options=options)
+    return iter(lambda: source.read1(CHUNK), b"")
 
 
 # What a file starts with, and how it is then unpacked; all else is read as it is.
-PACKERS: Final = ((b"\xfd7zXZ\x00", _xz), (b"\x1f\x8b", _gzip), (b"\x28\xb5\x2f\xfd", _zstd))
+PACKERS: Final = ((b"\xfd7zXZ\x00", _unxz), (b"\x1f\x8b", _gunzip), (b"\x28\xb5\x2f\xfd", _unzstd))
 
 
 def open_session(path: str | Path) -> Iterator[bytes]:
@@ -167,18 +184,20 @@ def _chunks(file: _Bounded, where: str) -> Iterator[bytes]:
         if unpack is None:
             yield from _in_utf8(iter(lambda: file.read(CHUNK), b""))
         else:
-            yield from _in_utf8(_unpacked(unpack(cast(io.BufferedReader, file)), file, where))
+            yield from _in_utf8(_bounded(unpack(cast(io.BufferedReader, file)), file, where))
     except (lzma.LZMAError, zlib.error, zstd.ZstdError, EOFError, MemoryError) as error:
+        if _NEEDS_MEMORY.search(str(error)):
+            found = f"an archive that takes more than {MOST_MEMORY // 2**20} MiB of memory to unpack"
+            raise InputError(where, found, "a packed session") from error
         raise InputError(where, f"a damaged archive ({_why(error)})", "a whole xz, gzip or zstd file") from error
     except OSError as error:
         raise InputError(where, f"cannot be read ({_why(error)})", "a file that may be read") from error
 
 
-def _unpacked(source: _Readable, packed: _Bounded, where: str) -> Iterator[bytes]:
+def _bounded(chunks: Iterator[bytes], packed: _Bounded, where: str) -> Iterator[bytes]:
     """What an archive holds. Raises InputError for one that unpacks to far more than any log does."""
-    read = getattr(source, "read1", source.read)  # gives what it has, so that a cut archive gives all there is
     size = 0
-    for chunk in iter(lambda: read(CHUNK), b""):
+    for chunk in chunks:
         size += len(chunk)
         if size > min(archives.MOST, max(archives.ALWAYS, archives.MOST_TIMES * packed.count)):
             raise InputError(

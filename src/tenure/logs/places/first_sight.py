@@ -1,9 +1,10 @@
 """What a session is about, told from its start (an edge)."""
 
-import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -157,11 +158,17 @@ def _none(_: Path, __: bytes) -> int:
 
 def _claude_agents(path: Path, _: bytes) -> int:
     """In a folder by the name of the session; once, beside it, with its id within."""
-    folder = path.with_suffix("")
-    own = sum(1 for _ in matches(str(folder / "subagents"), "**/agent-*.jsonl"))
-    mark = os.fsencode(f'"sessionId":"{path.stem}"')
-    beside = (entry.path for entry in entries(str(path.parent)) if entry.name.startswith("agent-"))
-    return own + sum(mark in _line(each) for each in beside)
+    own = sum(1 for _ in matches(str(path.with_suffix("") / "subagents"), "**/agent-*.jsonl"))
+    with suppress(OSError):
+        return own + _agents_in(str(path.parent), path.parent.stat().st_mtime_ns)[path.stem]
+    return own
+
+
+@lru_cache(maxsize=4)
+def _agents_in(folder: str, _changed: int) -> Counter[str]:
+    """How many logs of sub-agents a folder holds, by the id of their session; asked once for all sessions in it."""
+    agents = (entry.path for entry in entries(folder) if entry.name.startswith("agent-"))
+    return Counter(id_.decode("utf-8", "replace") for path in agents for id_ in set(_CLAUDE_SESSION.findall(_start(path))))
 
 
 def _gemini_agents(path: Path, start: bytes) -> int:
@@ -170,13 +177,14 @@ def _gemini_agents(path: Path, start: bytes) -> int:
     return sum(1 for _ in matches(str(path.parent / found[1].decode()), "*.json*")) if found else 0
 
 
+_CLAUDE_SESSION: Final = re.compile(rb'"sessionId":"([^"\\]*)"')
 _SESSION: Final = re.compile(rb'"sessionId"\s*:\s*"([\w-]{1,128})"')
 
 # Tools that keep the logs of sub-agents beside the session's.
 AGENTS: Final[Mapping[str, Callable[[Path, bytes], int]]] = {"claude-code": _claude_agents, "gemini-cli": _gemini_agents}
 
 
-def _line(path: str, most: int = 4096) -> bytes:
+def _start(path: str, most: int = 4096) -> bytes:
     with suppress(OSError), open(path, "rb", buffering=0) as file:  # noqa: PTH123 - of hundreds
         return file.read(most)
     return b""
