@@ -14,9 +14,11 @@ from recordings import LINES, audited, message_file, step
 from tenure.cli.audit_screen import brief, corpus, screen, unreadable
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
-from tenure.lab.audit.audit import Auditor, AuditRequest, budget_line
+from tenure.errors import InputError
+from tenure.lab.audit.audit import Auditor, AuditRequest, audit, budget_line
 from tenure.lab.audit.report import ROWS, Audit, UnreadSession
 from tenure.lab.audit.tables import Totals
+from tenure.lab.loading import source
 from tenure.logs.reader import Skipped
 from tenure.store.records import Conversation
 from tenure.store.store import Store
@@ -136,3 +138,12 @@ def test_a_damaged_store_of_our_own_costs_the_other_sessions_nothing(tmp_path: P
     assert isinstance(first, UnreadSession)
     assert "cannot be read back" in first.why
     assert isinstance(second, Audit)
+
+
+def test_a_session_of_which_nothing_is_left_says_what_was_left_out_and_where(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"type":"session.start","data":{"selectedModel":"x","cwd":"/w', encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"a session without a message \(left out: line 1: damaged line: found JSON that ends too"
+    ):
+        list(audit(source(str(path)), AuditRequest(policies=(), budget=Budget(ceiling=600)), o200k()))

@@ -26,7 +26,7 @@ from tenure.lab.events import BudgetLine, EntryLine, Head, ReplayLine, SkippedLi
 from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, Source, replay
-from tenure.logs.reader import Event
+from tenure.logs.reader import Event, Skipped
 
 ENDLESS: Final = Budget(window=10**12)  # of the recorded agent's own window, whose limits were its own
 
@@ -91,7 +91,9 @@ class Held:
         self._events: list[Event] = list(events)
         self.path = spelled(source.path)
         if not any(isinstance(event, Draft) for event in self._events):
-            raise InputError(self.path, "a session without a message", "at least one")
+            lost = next((event for event in self._events if isinstance(event, Skipped)), None)
+            why = "" if lost is None else f" (left out: line {lost.line}: {lost.reason})"
+            raise InputError(self.path, f"a session without a message{why}", "at least one")
 
     def source(self, sha256: str) -> Source:
         """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
