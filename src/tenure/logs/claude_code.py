@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tenure.engine.record.entry import Origin, Role, ToolCall, ToolResult, Usage
 from tenure.logs.json_files import Element, records
-from tenure.logs.parts import AnthropicContent, anthropic_content
+from tenure.logs.parts import ANTHROPIC_API, AnthropicContent, anthropic_content
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import DamagedJson, cut, decode
 from tenure.logs.shape import keys
@@ -482,7 +482,7 @@ class _ClaudeBranch:
         number = self.transcript.add(
             role,
             (block for content in contents for block in content.blocks),
-            dialect="anthropic",
+            dialect=ANTHROPIC_API.name,
             payload=_payload(role, contents),
             model="" if synthetic else first.model,
             usage=max((one.usage for one in usages), key=lambda usage: usage.output) if usages and not synthetic else None,

@@ -18,7 +18,17 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import NEUTRAL, Block, Media, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.logs.cline_screen import is_screen, read_screen
 from tenure.logs.json_files import HEAD, Element, decoded, document, elements
-from tenure.logs.parts import anthropic_content, anthropic_result, from_base64, from_url, plain, result_of, seal, string
+from tenure.logs.parts import (
+    ANTHROPIC_API,
+    anthropic_content,
+    anthropic_result,
+    from_base64,
+    from_url,
+    plain,
+    result_of,
+    seal,
+    string,
+)
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import DamagedJson, cut, decode, decode_with_source
 from tenure.logs.shape import keys, opening
@@ -477,7 +487,7 @@ def _read(message: _ClineMessage, raw: bytes) -> _ClineBody:
         if beside or not content.blocks or message.role not in ("user", "assistant"):
             return _ClineBody((*_unless_repeated(beside, content.blocks), *content.blocks))
         payload = b'{"role":"' + message.role.encode() + b'","content":' + content.json + b"}"
-        return _ClineBody(content.blocks, "anthropic", payload)
+        return _ClineBody(content.blocks, ANTHROPIC_API.name, payload)
     blocks = [block for part, part_raw in zip(parts, raws, strict=True) for block in _blocks(part, part_raw, origin)]
     details = beside or _of_details([detail for part in parts for detail in part.reasoning_details or ()])
     return _ClineBody((*_unless_repeated(details, blocks), *blocks))

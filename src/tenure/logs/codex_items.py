@@ -12,11 +12,9 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.apis.json_text import clean, load
-from tenure.apis.openai_responses import NAME as DIALECT
-from tenure.apis.openai_responses import OpenAIResponses
 from tenure.apis.output import read_output
 from tenure.engine.record.entry import NEUTRAL, Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
-from tenure.logs.parts import from_base64, seal, string
+from tenure.logs.parts import RESPONSES_API, from_base64, seal, string
 
 # Items that Codex keeps for itself.
 BESIDE: Final = frozenset({"ghost_snapshot", "compaction_trigger", "configuration_update", "other"})
@@ -59,8 +57,6 @@ _ROLES: Final = {
 }
 _CALLS: Final = {"function_call": "function", "custom_tool_call": "custom", "local_shell_call": "local_shell"}
 _TEXTS: Final = frozenset({"input_text", "output_text", "text"})
-
-_dialect: Final = OpenAIResponses()
 
 
 class CodexPart(Struct, frozen=True, gc=False):
@@ -129,7 +125,7 @@ class CodexItem(Struct, frozen=True, gc=False):
 
     def draft(self, at: str, line: int) -> Draft:
         """The item as a draft of its own."""
-        dialect = DIALECT if self.payload else NEUTRAL
+        dialect = RESPONSES_API.name if self.payload else NEUTRAL
         return Draft(role=self.role, blocks=self.blocks, dialect=dialect, payload=self.payload, at=at, line=line)
 
     def place(self) -> CodexPlace:
@@ -160,7 +156,7 @@ def read_item(item: Item, payload: bytes, line: int) -> CodexItem:
     if (neutral := _neutral(item, line)) is not None:
         role, blocks = neutral
         return CodexItem(role, blocks, b"", hash((kind, tuple(_key(kind, block) for block in blocks))))
-    draft = _dialect.parse([payload])[0]
+    draft = RESPONSES_API.parse([payload])[0]
     return CodexItem(draft.role, draft.blocks, payload, _key(kind, draft.blocks[0]))
 
 
@@ -230,7 +226,7 @@ def _message(item: Item, payload: bytes) -> CodexItem:
     role, origin = _ROLES.get(item.role or "", (Role.USER, Origin.HUMAN))
     blocks = _texts(item, role, origin)
     if blocks is None:
-        draft = _dialect.parse([payload])[0]
+        draft = RESPONSES_API.parse([payload])[0]
         blocks = tuple(block for block in draft.blocks if block.text or not isinstance(block, Text))
         if role is Role.USER:
             shown = (kind for part, kind in zip(item.parts, _kinds(item), strict=True) if part.text or part.type not in _TEXTS)

@@ -8,13 +8,11 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.apis.anthropic import Anthropic
 from tenure.apis.api import Api
-from tenure.apis.openai_chat import OpenAIChat
-from tenure.apis.openai_responses import OpenAIResponses
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.errors import InputError
 from tenure.logs.json_files import Element, document, elements, lines
+from tenure.logs.parts import ANTHROPIC_API, CHAT_API, RESPONSES_API
 from tenure.logs.reader import Event, Reader, Skipped
 from tenure.logs.salvage import DamagedJson, decode_with_source
 from tenure.logs.shape import keys, opening
@@ -28,7 +26,7 @@ _MARKS: Final = {
     "anthropic-messages": re.compile(
         rb'"type"\s*:\s*"(tool_use|tool_result|thinking|redacted_thinking)"|"anthropic_version"|"type"\s*:\s*"base64"'
     ),
-    "openai-responses": re.compile(
+    RESPONSES_API.name: re.compile(
         rb'"type"\s*:\s*"(function_call|function_call_output|custom_tool_call|custom_tool_call_output|reasoning|input_text|output_text)"'
     ),
     "openai-messages": re.compile(rb'"tool_calls"\s*:|"tool_call_id"\s*:|"role"\s*:\s*"(tool|developer|function)"|"image_url"'),
@@ -112,7 +110,7 @@ def _prompt(body: _ApiBody) -> str:
 
 
 def _holds_messages(head: bytes) -> bool:
-    found = _ROLE.search(head) is not None or _MARKS["openai-responses"].search(head) is not None
+    found = _ROLE.search(head) is not None or _MARKS[RESPONSES_API.name].search(head) is not None
     match opening(head):
         case "[":
             return found
@@ -125,7 +123,7 @@ def _holds_messages(head: bytes) -> bool:
 
 def _kind(head: bytes) -> str:
     if opening(head) == "{" and "input" in (top := keys(head)) and "messages" not in top:
-        return "openai-responses"
+        return RESPONSES_API.name
     counts = {name: len(mark.findall(head)) for name, mark in _MARKS.items()}
     best = max(counts, key=lambda name: counts[name])
     if counts[best]:
@@ -151,7 +149,7 @@ def _by_line(raw: bytes) -> Iterator[Element | Skipped]:
 
 
 READERS: Final[tuple[Reader, ...]] = (
-    ApiMessages("openai-responses", OpenAIResponses()),
-    ApiMessages("anthropic-messages", Anthropic()),
-    ApiMessages("openai-messages", OpenAIChat()),
+    ApiMessages(RESPONSES_API.name, RESPONSES_API),
+    ApiMessages("anthropic-messages", ANTHROPIC_API),
+    ApiMessages("openai-messages", CHAT_API),
 )

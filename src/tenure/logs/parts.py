@@ -8,13 +8,18 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from tenure.apis import APIS
 from tenure.apis.media import Source, media_of, source_of
-from tenure.apis.openai_chat import OpenAIChat
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.errors import InputError
 from tenure.logs.json_files import Element
 from tenure.logs.reader import Skipped
 from tenure.logs.salvage import DamagedJson, cut, decode, salvage
+
+# The APIs whose messages stand in logs.
+CHAT_API: Final = APIS["openai-chat"]
+RESPONSES_API: Final = APIS["openai-responses"]
+ANTHROPIC_API: Final = APIS["anthropic"]
 
 _string: Final = msgspec.json.Decoder(str)
 
@@ -150,7 +155,6 @@ def prompt_usage(prompt: int | None, output: int | None, read: int | None, write
 
 # Messages of the Chat Completions API, with notes of the tool that logged them.
 
-_chat: Final = OpenAIChat()
 _fields: Final = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -161,7 +165,7 @@ def chat_message(element: Element, sent: Sequence[str]) -> Draft | Skipped:
         message = element.faithful
         if not all(key in sent for key in fields):
             message = joined({key: cut(bytes(fields[key]), element.source, element.faithful) for key in sent if key in fields})
-        return _chat.parse([message])[0]
+        return CHAT_API.parse([message])[0]
     except DamagedJson as damage:
         found = damage.found
     except InputError as error:

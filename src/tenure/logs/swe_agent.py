@@ -13,11 +13,10 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.apis.openai_chat import OpenAIChat
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.logs.json_files import Element, decoded, inside, samples
-from tenure.logs.parts import joined, string
+from tenure.logs.parts import CHAT_API, joined, string
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import DamagedJson, cut, decode
 from tenure.logs.shape import first, keys, member
@@ -138,7 +137,6 @@ class _Attempt(Struct, frozen=True, gc=False):
         return (model and model.name) or ""
 
 
-_dialect: Final = OpenAIChat()
 _attempt: Final = msgspec.json.Decoder(_Attempt)
 _item: Final = msgspec.json.Decoder(_SweItem)
 _step: Final = msgspec.json.Decoder(_SweStep)
@@ -288,7 +286,7 @@ class _SweReading:
         self.transcript.here(element.line, element.size)
         answers = self._answers(item)
         try:
-            draft = _dialect.parse([_sent(element, item, answers, reasoning)])[0]
+            draft = CHAT_API.parse([_sent(element, item, answers, reasoning)])[0]
         except InputError as error:
             self.transcript.lost(f"damaged message: found {error!s:.200}, expected a chat message")
             return

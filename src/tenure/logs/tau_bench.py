@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCall, ToolResult
-from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.parts import LoggedCall, Tokens, chat_message
+from tenure.engine.record.entry import Origin, Role, Text, ToolCall, ToolResult
+from tenure.logs.json_files import Element, first_keys, samples
+from tenure.logs.parts import LoggedCall, Tokens, chat_message, texts
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.transcript import TranscriptBuilder
@@ -41,11 +41,7 @@ MARKS: Final = (
 TURN: Final = b'"turn_idx"'
 LEAST_MARKS: Final = 2
 
-NO_MESSAGES: Final = "simulations without messages: they are in files of their own"
-NOTHING: Final = f"no conversation, expected {ALLOWED}"
 USERS_TOOLS: Final = "the simulated user's own tools: not shown to the agent"
-REASONING: Final = "reasoning in a raw response: not sent back to the model"
-UNKNOWN_ROLE: Final = "message of a role unknown to this version: {!r}"
 
 
 class _TauAgent(Struct, frozen=True, gc=False):
@@ -166,17 +162,14 @@ class _TauReading:
         self.transcript.model = (info.agent_info and info.agent_info.llm) or ""
         if file.simulations is None:
             if file.traj is None and file.messages is None and file.ticks is None:
-                self.transcript.lost(NOTHING)
+                self.transcript.lost(f"no conversation, expected {ALLOWED}")
             else:
                 self._sample(element, file, file.policy or "")
             return
         if not file.simulations:
-            self.transcript.lost(NO_MESSAGES, 0)
-        for item in decoded(inside(file.simulations, element), _sample, "simulation"):
-            if isinstance(item, Skipped):
-                self.transcript.event(item)
-            else:
-                self._sample(*item, item[1].policy or policy)
+            self.transcript.lost("simulations without messages: they are in files of their own", 0)
+        for place, sample in self.transcript.inside(file.simulations, element, _sample, "simulation"):
+            self._sample(place, sample, sample.policy or policy)
 
     def _sample(self, element: Element, sample: _TauSample, policy: str) -> None:
         """Add a sample; its policy is added unless it was before, and then it stays."""
@@ -184,8 +177,8 @@ class _TauReading:
         transcript.here(element.line, element.size)
         if sample.traj is not None:
             transcript.restart()
-            for item in decoded(inside(sample.traj, element), _about, "message"):
-                self._chat(item if isinstance(item, Skipped) else chat_message(item[0], SENT), item)
+            for place, _ in transcript.inside(sample.traj, element, _about, "message"):
+                self._chat(place)
             return
         array = sample.messages or []
         if any(_is_system(bytes(raw)) for raw in array):
@@ -193,24 +186,26 @@ class _TauReading:
         known = self.policies.get(policy) if policy else None
         transcript.restart(kept=() if known is None else (known,))
         if policy and known is None:
-            known = self.policies[policy] = transcript.add(Role.SYSTEM, (Text(text=policy, origin=Origin.HARNESS),))
+            known = self.policies[policy] = transcript.text(Role.SYSTEM, policy)
         simulation = _Simulation(transcript, known)
         if sample.messages is None and sample.ticks is not None:
             simulation.ticks(sample.ticks, element)
         else:
             simulation.messages(array, element)
 
-    def _chat(self, draft: Draft | Skipped, item: tuple[Element, _System] | Skipped) -> None:
+    def _chat(self, place: Element) -> None:
         """Add a message of tau-bench, which is one of the Chat Completions API."""
-        if isinstance(draft, Skipped) or isinstance(item, Skipped):
+        draft = chat_message(place, SENT)
+        if isinstance(draft, Skipped):
             self.transcript.event(draft)
             return
-        blocks = tuple(_by(block) for block in draft.blocks) if draft.role is Role.USER else draft.blocks
-        self.transcript.draft(replace(draft, blocks=blocks, line=item[0].line))
-
-
-def _by(block: Block) -> Block:
-    return replace(block, origin=Origin.TOOL) if isinstance(block, Text) and block.text.startswith(PRINTED) else block
+        by_tool = (isinstance(block, Text) and block.text.startswith(PRINTED) for block in draft.blocks)
+        if draft.role is Role.USER:
+            blocks = (
+                replace(block, origin=Origin.TOOL) if tool else block for block, tool in zip(draft.blocks, by_tool, strict=True)
+            )
+            draft = replace(draft, blocks=tuple(blocks))
+        self.transcript.draft(replace(draft, line=place.line))
 
 
 def _is_system(raw: bytes) -> bool:
@@ -234,31 +229,20 @@ class _Simulation:
 
     def messages(self, array: list[Raw], outer: Element) -> None:
         """Add a simulation in turns."""
-        for item in decoded(inside(array, outer), _message, "message"):
-            if isinstance(item, Skipped) or item[1].tool_messages is None:
-                self._item(item)
+        for element, message in self.transcript.inside(array, outer, _message, "message"):
+            if message.tool_messages is None:
+                self._message(element, message)
             else:  # those of several tools
-                for inner in decoded(inside(item[1].tool_messages, item[0]), _message, "message"):
-                    self._item(inner)
-
-    def _item(self, item: tuple[Element, _TauMessage] | Skipped) -> None:
-        if isinstance(item, Skipped):
-            self.transcript.event(item)
-        else:
-            self._message(*item)
+                for item in self.transcript.inside(message.tool_messages, element, _message, "message"):
+                    self._message(*item)
 
     def ticks(self, array: list[Raw], outer: Element) -> None:
         """Add a spoken simulation: a draft for each utterance."""
         self.user_spoke = True  # a greeting is spoken by the model
-        agent, user, number = _Utterance("assistant"), _Utterance("user"), 0
-        for item in decoded(inside(array, outer), _tick, "tick"):
-            if isinstance(item, Skipped):
-                self.transcript.event(item)
-                continue
-            element, tick = item
+        agent, user = _Utterance("assistant"), _Utterance("user")
+        for number, (element, tick) in enumerate(self.transcript.inside(array, outer, _tick, "tick"), 1):
             if tick.user_tool_calls or tick.user_tool_results:
                 self.transcript.skip(USERS_TOOLS, element.size, element.line)
-            number += 1
             agent.hear(number, element, tick.agent_chunk, tick)
             user.hear(number, element, tick.user_chunk, tick)
             if tick.agent_tool_calls:
@@ -283,27 +267,25 @@ class _Simulation:
                 transcript.skip(USERS_TOOLS)
             case "user":
                 self.user_spoke = True
-                transcript.add(Role.USER, (Text(text=message.words, origin=Origin.HUMAN),) if message.words else ())
+                transcript.text(Role.USER, message.words, Origin.HUMAN)
             case "tool":  # the call that it answers; those without ids are answered in their order
                 call_id = message.id or message.tool_call_id or (self.unanswered.popleft() if self.unanswered else "")
                 result = ToolResult(call_id=call_id, text=message.content or "", error=bool(message.error))
                 transcript.add(Role.TOOL, (result,))
             case "system":
-                transcript.add(Role.SYSTEM, (Text(text=message.words, origin=Origin.HARNESS),) if message.words else ())
+                transcript.text(Role.SYSTEM, message.words)
             case role:
-                transcript.skip(UNKNOWN_ROLE.format(role))
+                transcript.skip(f"message of a role unknown to this version: {role!r}")
 
     def _answer(self, message: _TauMessage) -> None:
         raw = message.raw_data or _RawData()
         if bytes(raw.thinking_blocks) != b"null" or (raw.message is not None and raw.message.reasoning_content):
-            self.transcript.skip(REASONING, 0)
+            self.transcript.skip("reasoning in a raw response: not sent back to the model", 0)
         greeting = not self.user_spoke and message.usage is None and not message.tool_calls  # written into the benchmark
-        blocks: list[Block] = []
-        if message.words:
-            blocks.append(Text(text=message.words, origin=Origin.HARNESS if greeting else Origin.MODEL))
-        blocks += [ToolCall(call_id=self._id(call), name=call.tool, arguments=call.sent) for call in message.tool_calls or ()]
+        words = texts((message.words, Origin.HARNESS if greeting else Origin.MODEL))
+        calls = (ToolCall(call_id=self._id(call), name=call.tool, arguments=call.sent) for call in message.tool_calls or ())
         model = "" if greeting else raw.model or self.transcript.model
-        self.transcript.add(Role.ASSISTANT, blocks, model=model, usage=message.usage and message.usage.usage)
+        self.transcript.add(Role.ASSISTANT, (*words, *calls), model=model, usage=message.usage and message.usage.usage)
 
     def _truncate(self, message: _TauMessage) -> None:
         """For this call the oldest messages were left out; they stay out, since the conversation only grows."""
@@ -316,17 +298,15 @@ class _Simulation:
     def _utterance(self, utterance: "_Utterance", calls: list[LoggedCall] | None = None, at: Element | None = None) -> None:
         element = utterance.element or at
         if element is not None and (utterance.words or calls):
-            message = _TauMessage(role=utterance.role, content=utterance.words, tool_calls=calls, timestamp=utterance.timestamp)
-            self._message(element, message)
+            self._message(element, _TauMessage(utterance.role, utterance.words, tool_calls=calls, timestamp=utterance.timestamp))
         utterance.forget()
 
     def _id(self, call: LoggedCall) -> str:
+        """The id of a call, made up where it has none; the count of drafts tells simulations of one file apart."""
         if call.call_id:
             return call.call_id
         self.made_ids += 1
-        self.unanswered.append(
-            f"call-{self.transcript.count}-{self.made_ids}"
-        )  # the first number tells simulations of one file apart
+        self.unanswered.append(f"call-{self.transcript.count}-{self.made_ids}")
         return self.unanswered[-1]
 
 

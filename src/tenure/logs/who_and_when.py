@@ -7,14 +7,15 @@ and the annotation of the mistake are no conversation, and the question is there
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
-from tenure.engine.record.entry import Origin, Role, Text
-from tenure.logs.json_files import Element, decoded, first_keys, inside, samples
-from tenure.logs.reader import Event, Skipped
+from tenure.engine.record.entry import Origin, Role
+from tenure.logs.json_files import Element, first_keys, samples
+from tenure.logs.reader import Event
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import opening
 from tenure.logs.transcript import TranscriptBuilder
@@ -97,17 +98,14 @@ def _add(transcript: TranscriptBuilder, place: Element, task: _WhoAndWhenTask) -
     if not transcript.is_empty:
         transcript.clear("new sample")
     prompts = task.system_prompt  # an export may name agents of other tasks, without a text
-    texts = [prompts] if isinstance(prompts, str) else prompts.values() if isinstance(prompts, dict) else prompts or ()
-    for text in texts:
-        transcript.add(Role.SYSTEM, (Text(text=text, origin=Origin.HARNESS),) if text and text.strip() else ())
+    for text in [prompts] if isinstance(prompts, str) else prompts.values() if isinstance(prompts, dict) else prompts or ():
+        transcript.text(Role.SYSTEM, text if text and text.strip() else "")
     asked = False
-    for item in decoded(inside(task.history, place), _message, "message"):
-        if isinstance(item, Skipped):
-            transcript.event(item)
-        elif (text := _text(item[1])).strip():
-            role, origin = _who(item[1], text, asked)
+    for element, message in transcript.inside(task.history, place, _message, "message"):
+        if (text := _text(message)).strip():
+            role, origin = _who(message, text, asked)
             asked = asked or role is not Role.SYSTEM
-            transcript.add(role, (Text(text=text, origin=origin),), line=item[0].line, model="")
+            transcript.text(role, text, origin, line=element.line, model="")
 
 
 def _who(message: _WhoAndWhenMessage, text: str, asked: bool) -> _As:
@@ -120,14 +118,10 @@ def _who(message: _WhoAndWhenMessage, text: str, asked: bool) -> _As:
 
 
 def _text(message: _WhoAndWhenMessage) -> str:
-    content = message.content
-    if isinstance(content, list):
-        return "\n".join(filter(None, map(_part_text, content)))
-    return content or ""
-
-
-def _part_text(part: Raw) -> str:
-    try:
-        return decode(bytes(part), _part).text or ""
-    except DamagedJson:
-        return ""
+    if not isinstance(message.content, list):
+        return message.content or ""
+    texts: list[str] = []
+    for part in message.content:
+        with suppress(DamagedJson):
+            texts.append(decode(bytes(part), _part).text or "")
+    return "\n".join(filter(None, texts))
