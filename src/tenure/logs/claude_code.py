@@ -67,7 +67,6 @@ UNKNOWN_TYPE: Final = "line type unknown to this version: {!r}"
 DUPLICATE: Final = "line whose uuid was there before"
 NOTICE: Final = "notice of a failed API call: shown to the user, never sent to the model"
 ATTACHMENT: Final = "context added by the harness, whose wording for the model is not in the log"
-UNQUEUED: Final = "prompt taken out of the queue: whether the model saw it is not in the log"
 
 _ELEMENT: Final = re.compile(rf"<({'|'.join(HARNESS_ELEMENTS)})>")
 
@@ -338,7 +337,7 @@ class _ClaudeReading:
         if line.uuid is not None:
             self.links.setdefault(line.uuid, line.parentUuid or None)
         if line.type == "queue-operation" and line.operation == "remove":
-            self.transcript.skip(UNQUEUED)
+            self.transcript.skip("prompt taken out of the queue: whether the model saw it is not in the log")
         elif line.type == "attachment":
             self.transcript.skip(ATTACHMENT)
         elif line.type in ("user", "assistant"):

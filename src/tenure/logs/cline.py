@@ -47,7 +47,6 @@ _FIRST: Final = 2  # messages that no compaction of Cline's takes
 
 EMPTY: Final = "message without content"
 UNKNOWN: Final = "message of a role unknown to this version: {!r}"
-GONE: Final = "condensation: what it stands for is no longer in the file"
 
 # Who wrote a text in the user's role, since all comes under it. A block that holds anything of a human's is theirs.
 # Elements that Cline puts around what a human typed. The task comes first in a block, the others may follow Cline's words.
@@ -398,7 +397,7 @@ class _ClineReading:
             transcript.clear("condensation")
         elif message.isSummary:
             if not transcript.drop("condensation", self.hidden.pop(message.condenseId or "", ())):
-                transcript.skip(GONE, 0)
+                transcript.skip("condensation: what it stands for is no longer in the file", 0)
         elif message.isTruncationMarker:
             transcript.drop("sliding window truncation", self.hidden.pop(message.truncationId or "", ()))
         elif message.role == "user" and (newest := _newest_kept(blocks)) is not None:

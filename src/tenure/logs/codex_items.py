@@ -44,7 +44,6 @@ OPENINGS: Final = (
 LABELS: Final = ("<image", "</image>", "<local_image", "</local_image>", "<local_audio", "</local_audio>")  # around an attachment
 
 # What newer versions note beside a part about its kind; where they are not sure, the text decides.
-HUMAN_KIND: Final = "user."
 HARNESS_KINDS: Final = frozenset({"user.heartbeat"})
 UNSURE_KINDS: Final = frozenset({"", "unknown"})
 
@@ -274,7 +273,7 @@ def _key(kind: str, block: Block) -> int:
 def written_by(text: str, kind: str = "") -> Origin:
     """Human as soon as anything stands beside the harness's elements, since human text is what must not be lost."""
     if kind not in UNSURE_KINDS:
-        return Origin.HUMAN if kind.startswith(HUMAN_KIND) and kind not in HARNESS_KINDS else Origin.HARNESS
+        return Origin.HUMAN if kind.startswith("user.") and kind not in HARNESS_KINDS else Origin.HARNESS
     start = text[: _LONGEST_NAME * 2].lstrip()
     if start.startswith(OPENINGS) or is_label(text):
         return Origin.HARNESS

@@ -58,13 +58,9 @@ SAID_FOR_USER: Final = ("You MUST call the `", "<info-msg>", "<turn-context>", "
 
 KICKOFF: Final = "Start working toward this goal now:"  # hidden from the user, yet the goal in it is theirs
 
-FOR_USER: Final = "message for the user alone: never sent to the model"
-COPIED: Final = "thinking copied to a parallel call of the same answer"
 DUPLICATE: Final = "message whose id and words were there before"
-UNKNOWN: Final = "line that is neither a message nor the session's own"
 
 _COMPACTED: Final = "compaction"
-_SUMMARISED: Final = "old calls and results replaced by a sentence each"
 
 _SESSION_KEYS: Final = frozenset({"conversation", "extension_data", "session_type", "message_count", "accumulated_usage"})
 _PARTS: Final = re.compile(rb'"(toolRequest|toolResponse|agentVisible)"')
@@ -315,7 +311,7 @@ class _GooseReading:
         if line.role:
             self.message(element, line)
         elif line.working_dir is None and line.description is None:
-            self.transcript.skip(UNKNOWN)
+            self.transcript.skip("line that is neither a message nor the session's own")
 
     def message(self, element: Element, message: _GooseMessage) -> None:
         """Add a message, unless it has to be held."""
@@ -346,14 +342,14 @@ class _GooseReading:
                 gone = []
             aside = n > last or (message.role == "user" and COMMANDS.match(message.opening))
             if not message.visible and not message.with_tools and aside:
-                self.transcript.skip(FOR_USER)
+                self.transcript.skip("message for the user alone: never sent to the model")
                 continue
             number = self._add(placed, known.get(n))
             if number >= 0 and not message.visible:
                 gone.append(number)
             if pairs and n == pairs[-1]:
                 self.transcript.close()
-                self.transcript.drop(_SUMMARISED, gone)
+                self.transcript.drop("old calls and results replaced by a sentence each", gone)
             yield from self.transcript.take()
         yield from self.transcript.end()
 
@@ -391,7 +387,7 @@ class _GooseReading:
         block = _block(part, origin)
         match block:
             case Thinking(text=text) if text and text in self.thoughts:
-                self.transcript.skip(COPIED, 0)
+                self.transcript.skip("thinking copied to a parallel call of the same answer", 0)
                 return None
             case Thinking(text=text):
                 self.thoughts.add(text)

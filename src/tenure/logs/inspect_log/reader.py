@@ -26,7 +26,6 @@ ALLOWED: Final = "an Inspect log: an object with `eval` and `samples`"
 
 REPLACED: Final = "reply that a later call was sent, but `messages` no longer holds: its history was replaced or is another's"
 BESIDE: Final = "call beside the conversation, such as one for a summary: its answer is no message of it"
-UNSHOWN: Final = "output of a tool that failed: the model was shown the error in its place"
 EMPTY: Final = "message without content"
 ELSEWHERE: Final = "message in a compacted window that `messages` does not hold"
 
@@ -157,7 +156,7 @@ class _InspectReading:
                 EMPTY if message.role in ROLES else f"message of unknown role {message.role!r}", said.size, said.line
             )
         if hidden := unshown(message):
-            self.transcript.skip(UNSHOWN, hidden, said.line)
+            self.transcript.skip("output of a tool that failed: the model was shown the error in its place", hidden, said.line)
 
     def _note_others(self, calls: Sequence[InspectCall], found: Mapping[int, InspectCall], sample: Sample) -> None:
         used = {call.n for call in found.values()}

@@ -79,10 +79,7 @@ KNOWLEDGE: Final = (
     "It may or may not be relevant to the user's request.\n\n{}\n</EXTRA_INFO>"
 )
 
-BY_ENVIRONMENT: Final = "action of the environment: not shown to the model"
 NOT_RECALLED: Final = "recalled context: not sent where prompt extensions are off, as they are in this benchmark"
-CUT_OUT: Final = "middle of a long observation: cut out before it was sent"
-SCREENSHOT: Final = "screenshot of a browser: sent only where visual browsing was on"
 
 
 class _V0Choice(Struct, frozen=True, gc=False):
@@ -313,7 +310,7 @@ class EventsV0:
         elif event.source == "user":
             self._by_human(event, args)
         elif event.source == "environment" and event.action not in WORDS:
-            self.transcript.skip(BY_ENVIRONMENT)
+            self.transcript.skip("action of the environment: not shown to the model")
         else:
             self._by_model(event, args)
 
@@ -381,7 +378,7 @@ class EventsV0:
         if event.observation not in SHOWN:
             self.transcript.skip(f"observation unknown to this version: {event.observation!r}", 0)
         if pictures := len(extras.screenshot or "") + len(extras.set_of_marks or ""):
-            self.transcript.skip(SCREENSHOT, pictures)
+            self.transcript.skip("screenshot of a browser: sent only where visual browsing was on", pictures)
         made = event.tool_call_metadata
         call_id = made.tool_call_id if made is not None else None if event.cause is None else self._call_of.get(event.cause)
         text, shown = self._observed(event, extras), images(extras.image_urls, Origin.TOOL)
@@ -425,7 +422,7 @@ class EventsV0:
         if longest is None or longest < 0 or len(text) <= longest:
             return text
         half = longest // 2
-        self.transcript.skip(CUT_OUT, len(text) - 2 * half)
+        self.transcript.skip("middle of a long observation: cut out before it was sent", len(text) - 2 * half)
         return text[:half] + CUT + text[len(text) - half :]
 
     def _recall(self, event: EventV0, recall: _Recall) -> None:

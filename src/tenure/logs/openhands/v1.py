@@ -36,7 +36,6 @@ ROLES: Final = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.S
 REJECTED: Final = "Action rejected: {}"
 IMAGES: Final = {"/9j/": "image/jpeg", "R0lGODlh": "image/gif", "UklGR": "image/webp"}  # by how their base64 starts
 ENDED: Final = ("completed", "failed")
-OF_SUBAGENT: Final = "call of a sub-agent behind the Agent Client Protocol"
 
 
 class _TextPart(Struct, frozen=True, gc=False):
@@ -200,7 +199,7 @@ class EventsV1:
 
     def _acp_call(self, event: EventV1) -> None:
         if event.parent_tool_call_id is not None:
-            self.transcript.skip(OF_SUBAGENT)
+            self.transcript.skip("call of a sub-agent behind the Agent Client Protocol")
             return
         key = event.tool_call_id or ""
         self._behind[key] = self.transcript.line, event

@@ -15,7 +15,6 @@ from tenure.logs.places.sqlite_file import MAGIC, reading, refuse_no_file
 from tenure.logs.places.stored import StoredSession
 from tenure.store.records import PART
 
-_CONVERSATIONS: Final = "SELECT id, title, length, created, tenant FROM conversation ORDER BY created DESC, id DESC"
 _OF_USER: Final = "SELECT coalesce(blocks, payload) FROM entry WHERE conversation = ? AND role = 'user' ORDER BY n LIMIT 5"
 
 
@@ -48,7 +47,7 @@ def sessions(path: Path) -> Iterator[StoredSession]:
         if not rows.columns("tenure_version"):
             raise InputError(str(path), "found another program's database", "a store of Tenure's")
         try:
-            held = rows.select(_CONVERSATIONS)
+            held = rows.select("SELECT id, title, length, created, tenant FROM conversation ORDER BY created DESC, id DESC")
         except InputError as error:
             yield StoredSession(id="", title=f"{DAMAGED}: {error.found}")
             return
