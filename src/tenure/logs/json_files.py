@@ -265,7 +265,7 @@ def inside(array: list[Raw], outer: Element) -> Iterator[Element]:
         yield replace(element, line=outer.line + element.line - 1)
 
 
-def first_keys(head: bytes) -> list[str]:
+def first_keys(head: bytes) -> tuple[str, ...]:
     """The keys of the first object: of the document, of the array's first element, or of the first line that has any."""
     start = bare(head)
     found = keys(start.removeprefix(b"["))

@@ -59,7 +59,7 @@ class MiniSweAgent:
 
     def recognises(self, head: bytes) -> bool:
         """Whether the document says so, or opens with the info that only this agent writes."""
-        if _FORMAT.search(head) or (keys(head)[:1] == ["info"] and b'"mini_version"' in head):
+        if _FORMAT.search(head) or (keys(head)[:1] == ("info",) and b'"mini_version"' in head):
             return True
         return _FINISHED.match(head) is not None or head.lstrip().startswith(b'{"info":{"exit_status"')
 

@@ -114,7 +114,7 @@ class OpenCode:
 
     def recognises(self, head: bytes) -> bool:
         """Whether the file is an object that opens with `info` or `messages` and holds OpenCode's ids."""
-        return keys(head)[:1] in (["info"], ["messages"]) and any(mark in head for mark in _MARKS)
+        return keys(head)[:1] in (("info",), ("messages",)) and any(mark in head for mark in _MARKS)
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the file, each step its own; prunings where they happened."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 from typing import Final
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\],:]', re.DOTALL)  # a string may be cut off
@@ -9,7 +10,8 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\],:]', re.DOTALL
 _AROUND: Final = b"\xef\xbb\xbf\x00 \t\r\n"
 
 
-def keys(head: bytes) -> list[str]:
+@lru_cache(maxsize=128)  # all readers ask the same of the head of a file
+def keys(head: bytes) -> tuple[str, ...]:
     """The keys of the outermost object, as far as `head` goes, in order; none when it is no object."""
     found: list[str] = []
     depth, is_key = 0, False
@@ -19,11 +21,11 @@ def keys(head: bytes) -> list[str]:
             depth += 1
             is_key = depth == 1 and token == b"{"
             if depth == 1 and not is_key:
-                return []
+                return ()
         elif token in (b"}", b"]"):
             depth -= 1
             if depth <= 0:
-                return found
+                return tuple(found)
         elif depth == 1 and token == b",":
             is_key = True
         elif depth == 1 and token == b":":
@@ -31,8 +33,8 @@ def keys(head: bytes) -> list[str]:
         elif depth == 1 and is_key:
             found.append(_text(token))
         elif depth == 0:
-            return []
-    return found
+            return ()
+    return tuple(found)
 
 
 def bare(text: bytes) -> bytes:
@@ -52,6 +54,7 @@ def _text(token: bytes) -> str:
         return token[1:-1].decode("utf-8", "replace")
 
 
+@lru_cache(maxsize=32)
 def member(head: bytes, name: str) -> bytes:
     """What follows the key `name` of the outermost object, as far as `head` goes; empty when there is no such key."""
     depth, last, wanted = 0, b"", f'"{name}"'.encode()

@@ -140,7 +140,7 @@ def _is_event(start: bytes) -> bool:
 def _is_issue(head: bytes) -> bool:
     """Whether a line is the resolver's; a long issue may fill the head."""
     top, issue = first_keys(head), keys(member(bare(head), "issue"))
-    return top[:1] == ["issue"] and (len(ISSUE & set(top)) > 2 or {"owner", "repo", "number", "title"} <= set(issue))
+    return top[:1] == ("issue",) and (len(ISSUE & set(top)) > 2 or {"owner", "repo", "number", "title"} <= set(issue))
 
 
 class _OpenHandsReading:
