@@ -24,16 +24,17 @@ LOOKAHEAD: Final = 64  # closing tags that are tried for one tool
 _SHORTEST: Final = 3  # backticks of a fence
 
 _MARK: Final = re.compile(
-    r"""^(?:
-      (?P<header> _\*\*(?:User|Agent|Assistant)?(?:\ -\ sidechain)?(?:\ \([^\n]*\))?\*\*_ (?=[ \t]*$) )
-    | (?P<fence> [ \t]*`{3,}(?=[^`\n]*$) )
-    | (?P<close> (?:</details>)?</tool-use> (?=[ \t]*$) )
-    | (?P<tool> <tool-use[ ]data-tool-type="[^"\n]*"[ ]data-tool-name="[^\n]*"> )
-    | (?P<plain> Tool[ ]use:[ ]\*\*[^*\n]+\*\* )
-    | (?P<thinking> <think><details><summary> )
-    | (?P<rule> --- (?=[ \t]*$) )
-    | (?P<title> \#{1,2}[ ][^\n]*\((?:\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{4})[^()\n]*\) (?=[ \t]*$) )
-    )""",
+    r"""^[ \t]*+(?=[_<T\#\-`])(?:
+      (?P<fence> `{3,}(?=[^`\n]*$) )
+    | (?<![ \t])(?:
+        (?P<header> _\*\*(?:User|Agent|Assistant)?(?:\ -\ sidechain)?(?:\ \([^\n]*\))?\*\*_ (?=[ \t]*$) )
+      | (?P<close> (?:</details>)?</tool-use> (?=[ \t]*$) )
+      | (?P<tool> <tool-use[ ]data-tool-type="[^"\n]*"[ ]data-tool-name="[^\n]*"> )
+      | (?P<plain> Tool[ ]use:[ ]\*\*[^*\n]+\*\* )
+      | (?P<thinking> <think><details><summary> )
+      | (?P<rule> --- (?=[ \t]*$) )
+      | (?P<title> \#{1,2}[ ][^\n]*\((?:\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}/\d{4})[^()\n]*\) (?=[ \t]*$) )
+    ))""",
     re.MULTILINE | re.VERBOSE,
 )
 _BLOCKS: Final[dict[str, Kind]] = {"tool": "tool", "thinking": "thinking", "plain": "plain tool"}
@@ -105,7 +106,7 @@ class _Scan:
         self._ends: dict[int, list[int]] = {}
         for n, mark in enumerate(self._marks):
             if mark["fence"] is not None and not _info(text, mark):
-                self._ends.setdefault(len(mark["fence"].strip()), []).append(n)
+                self._ends.setdefault(len(mark["fence"]), []).append(n)
         self._thoughts = [(found.start(), found.end()) for found in _THOUGHT.finditer(text) if self._ends_thought(found)]
         self._headers = [
             mark.start() for mark in self._marks if mark["header"] is not None and not self._above(mark.start()).strip()
@@ -232,7 +233,7 @@ class _Scan:
             if heading.seconds <= before.seconds + LEAP_S:
                 return True  # no fence was meant to reach over it
         after = next((mark for mark in self._marks[n + 1 : n + 1 + LOOKAHEAD] if mark["fence"] is not None), None)
-        return after is None or bool(_info(self._text, after)) or len(after["fence"].strip()) < fence
+        return after is None or bool(_info(self._text, after)) or len(after["fence"]) < fence
 
     def _too_early(self, heading: _Heading, header: str, before: _Heading) -> bool:
         if heading.seconds is None:
@@ -270,7 +271,7 @@ class _Scan:
 
     def _long_fence_until(self, n: int) -> int:
         """The mark that ends the fence at mark `n`, where its length says that nothing in it can; else `n` itself."""
-        length = len(self._marks[n]["fence"].strip())
+        length = len(self._marks[n]["fence"])
         ends = self._ends.get(length, ()) if length > _SHORTEST else ()
         found = bisect_right(ends, n)
         return ends[found] if found < len(ends) else n
@@ -345,7 +346,7 @@ class _SpecStoryOpen:
 
 def _fenced(fence: int, mark: re.Match[str]) -> int:
     """The length of the fence that is open after `mark`, 0 for none."""
-    length = len(mark["fence"].strip())
+    length = len(mark["fence"])
     if not fence:
         return length
     return 0 if length >= fence and not _info(mark.string, mark) else fence
