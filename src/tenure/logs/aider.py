@@ -90,8 +90,6 @@ class _AiderTurn(Struct, frozen=True):
 
 
 class _AiderReading:
-    """Mutable while a file is read, for one of its conversations."""
-
     def __init__(self, wanted: str) -> None:
         self.transcript, self.wanted = TranscriptBuilder(), wanted
         self.conversation = MAIN
@@ -220,7 +218,6 @@ class _AiderReading:
     # what aider printed
 
     def _announced(self, printed: Sequence[AiderPart]) -> None:
-        """Take what the announcements say of the models."""
         for line in (line for part in printed for line in part.text.splitlines()):
             if named := MODEL.match(line):
                 self.model, self.endless = named[1], ENDLESS.search(line) is not None
@@ -291,7 +288,6 @@ def _is_doubled(parts: list[AiderPart]) -> bool:
 
 
 def _given(parts: list[AiderPart], origin: Origin, lines: list[int]) -> list[Block]:
-    """What the parts say as one text, which is then held no longer."""
     text = "\n".join(part.text for part in (parts[:1] if _is_doubled(parts) else parts)).strip()
     lines += [part.line for part in parts if text]
     parts.clear()

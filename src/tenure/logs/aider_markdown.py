@@ -228,7 +228,6 @@ class _AiderChat:
         return line.startswith(_PRINTED) or line == ">"
 
     def _ends(self, at: int) -> bool:
-        """Whether aider may have ended this line."""
         return not self.marked or self.lines[at].endswith(_MARK) or at == self._cut
 
     def _is_empty(self, at: int) -> bool:

@@ -118,8 +118,6 @@ class Atif:
 
 
 class _Embedded(Struct, frozen=True, gc=False):
-    """A sub-agent's trajectory in another one."""
-
     id: str
     element: Element
     trajectory: _AtifTrajectory
@@ -162,8 +160,6 @@ def _is_again(transcript: TranscriptBuilder, element: Element, trajectory: _Atif
 
 
 class _AtifSaid(Struct, frozen=True, gc=False):
-    """A draft and the step it came from."""
-
     draft: Draft
     step: int
     copied: bool
@@ -284,7 +280,6 @@ class _AtifReading:
     def _turn(
         self, element: Element, step: AtifStep, ids: Sequence[str], outer: _AtifTrajectory, *, rewritten: bool
     ) -> Iterator[Draft]:
-        """The step's own message."""
         if step.source not in ROLES:
             self.transcript.skip(UNKNOWN_SOURCE.format(step.source))
         noted = is_made_up(step, (outer.agent and outer.agent.name) or "") or (rewritten and is_notice(step))

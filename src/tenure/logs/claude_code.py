@@ -171,7 +171,6 @@ class _ClaudeLine(Struct, frozen=True, gc=False):
 
     @property
     def by_harness(self) -> bool:
-        """Whether the line says itself that no human wrote it."""
         kind = self.origin.kind if isinstance(self.origin, _Kind) else self.origin
         return bool(self.isMeta or self.isCompactSummary) or kind not in (None, "human")
 
@@ -394,7 +393,6 @@ class _ClaudeReading:
             self.links[line.uuid] = None
 
     def _settle(self) -> list[tuple[int, int]]:
-        """Add the live branch; the numbers of its drafts, and their lines."""
         numbers = _ClaudeBranch(self.held, self._parents(), self.transcript).settle() if self.held else []
         self._forget()
         return numbers

@@ -127,8 +127,6 @@ class _Detail(Struct, frozen=True, gc=False):
 
 
 class _ClineOutput(Struct, frozen=True, gc=False):
-    """A result in the AI SDK's words."""
-
     type: str = ""
     value: Raw = Raw(b'""')
 
@@ -229,13 +227,11 @@ class _ClineMessage(Struct, frozen=True, gc=False):
 
     @property
     def model(self) -> str:
-        """The model that answered, where the message says it."""
         model = self.modelInfo or _ClineModel()
         return model.modelId or model.id or ""
 
     @property
     def by_harness(self) -> bool:
-        """Whether the message says itself that no human wrote it."""
         about = self.metadata or _ClineMetadata()
         return bool(self.isSummary or self.isTruncationMarker) or bool(about.kind) or about.displayRole in ("system", "status")
 
@@ -321,8 +317,6 @@ def _of_object(raw: bytes) -> Iterator[Event]:
 
 
 class _ClineReading:
-    """Mutable while a history is read."""
-
     def __init__(self) -> None:
         self.transcript = TranscriptBuilder()
         self.hidden: dict[str, list[int]] = {}  # by the id of what hides them: drafts
@@ -385,13 +379,11 @@ class _ClineReading:
         )
 
     def _end_thoughts(self) -> None:
-        """Add reasoning that no answer followed."""
         for line, block in self.thoughts:
             self.transcript.add(Role.ASSISTANT, (block,), line=line, at="")
         self.thoughts = []
 
     def _rewrite(self, message: _ClineMessage, blocks: tuple[Block, ...]) -> None:
-        """Say what left the window where this message stands."""
         transcript = self.transcript
         if message.isSummary and message.condenseId and message.role == "user":  # a fresh start: nothing before it stays
             transcript.clear("condensation")
@@ -438,7 +430,6 @@ def _attributed(message: _ClineMessage, blocks: tuple[Block, ...]) -> tuple[Bloc
 
 
 def _is_result(block: Block) -> bool:
-    """Whether a block is a tool's answer under its heading."""
     by_tool = isinstance(block, Text) and block.origin is Origin.TOOL
     return by_tool and RESULT.match(block.text) is not None and HEADED in block.text
 
@@ -537,7 +528,6 @@ def _blocks(part: _ClinePart, raw: bytes, origin: Origin) -> Sequence[Block]:
 
 
 def _result(part: _ClinePart) -> ToolResult:
-    """A result in the words of Cline's SDK."""
     parts, raws = _parts_of(bytes(part.content))
     if not parts:
         text, media = anthropic_result(bytes(part.content))

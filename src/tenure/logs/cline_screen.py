@@ -101,8 +101,6 @@ class _ScreenRequest(Struct, frozen=True, gc=False):
 
 
 class _ScreenSeen(Struct, frozen=True, gc=False):
-    """What a browser showed."""
-
     screenshot: str | None = None
     logs: str | None = None
 
@@ -126,8 +124,6 @@ def read_screen(array: Iterable[Element]) -> Iterator[Event]:
 
 
 class _ScreenReading:
-    """Mutable while a screen is read."""
-
     def __init__(self) -> None:
         self.transcript = TranscriptBuilder()
         self.asked = False
@@ -238,7 +234,6 @@ class _ScreenReading:
 
 
 def _shown(kind: str, text: str, images: list[str]) -> list[Block]:
-    """What a line shows of a result."""
     if kind == "browser_action_result":
         try:
             seen = decode(text.encode(), _seen)

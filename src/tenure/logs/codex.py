@@ -133,8 +133,6 @@ class _Compacted(Struct, frozen=True, gc=False):
 
 
 class _Letter(Struct, frozen=True, gc=False):
-    """What another agent wrote to this one."""
-
     author: str = ""
     recipient: str = ""
     content: str | None = None
@@ -204,7 +202,6 @@ class Codex:
 
 
 def _is_document(head: bytes) -> bool:
-    """Whether the head is one of the document of the first versions."""
     top = keys(head)
     if not top or not set(top) <= {"session", "items"}:
         return False
@@ -237,7 +234,6 @@ class _Reply:
         self.early = usage is not None  # whether the count stood before what the call made
 
     def drafts(self) -> Iterator[tuple[Draft, CodexPlace]]:
-        """The reply and the results."""
         if any(item.blocks for item in self.items):
             draft = of_model(self.items, self.at, self.line)
             calls = frozenset(item.key for item in self.items if any(isinstance(block, ToolCall) for block in item.blocks))
@@ -551,7 +547,6 @@ class _Window:
         self._named = 0
 
     def add(self, place: CodexPlace) -> None:
-        """Put the newest draft in."""
         if place.asks:
             self._turns.append(len(self.places))
         self.places.append(place)

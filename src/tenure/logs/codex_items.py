@@ -254,7 +254,6 @@ def _texts(item: Item, role: Role, origin: Origin) -> tuple[Block, ...] | None:
 
 
 def _kinds(item: Item) -> list[str]:
-    """What is noted about the kind of each part."""
     passed = item.internal_chat_message_metadata_passthrough
     kinds = (passed and passed.content_item_kinds) or []
     return kinds if len(kinds) == len(item.parts) else [""] * len(item.parts)

@@ -191,7 +191,6 @@ class _GeminiReading:
                 transcript.skip(f"message type unknown to this version: {kind!r}")
 
     def _answer(self, message: _GeminiMessage) -> None:
-        """Add what the model said, then the results of its calls."""
         calls = message.tool_calls or []
         thoughts = (Thinking(text=_thought(thought)) for thought in message.thoughts or ())
         made = (ToolCall(call_id=call.id, name=call.name, arguments=plain(call.args)) for call in calls)

@@ -79,8 +79,6 @@ class _Resource(Struct, frozen=True, gc=False):
 
 
 class _GooseContent(Struct, frozen=True, gc=False):
-    """A part of a tool's result."""
-
     type: str = ""
     text: str | None = None
     data: str = ""
@@ -159,7 +157,6 @@ class _GooseMessage(Struct, frozen=True, gc=False):
 
     @property
     def visible(self) -> bool:
-        """Whether the model is shown it now."""
         return self.metadata is None or self.metadata.agentVisible is not False
 
     @property
@@ -169,7 +166,6 @@ class _GooseMessage(Struct, frozen=True, gc=False):
 
     @property
     def with_tools(self) -> bool:
-        """Whether a call or a result is in it."""
         return any(part.type in ("toolRequest", "toolResponse") for part in self.content)
 
     @property
@@ -179,7 +175,6 @@ class _GooseMessage(Struct, frozen=True, gc=False):
 
     @property
     def opening(self) -> str:
-        """How its first text starts."""
         return next((part.text.lstrip()[:200] for part in self.content if part.type == "text" and part.text), "")
 
     @property
@@ -201,7 +196,6 @@ class _GooseMessage(Struct, frozen=True, gc=False):
 
     @property
     def model(self) -> str:
-        """The model that answered, where the message says it."""
         inference = (self.metadata and self.metadata.inference) or _Inference()
         return inference.resolvedModel or inference.requestedModel or ""
 
@@ -233,8 +227,6 @@ class _GooseLine(_GooseMessage, frozen=True, gc=False):
 
 
 class _GoosePlaced(Struct, frozen=True, gc=False):
-    """A message and where it stands."""
-
     line: int
     size: int
     message: _GooseMessage
@@ -294,8 +286,6 @@ def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
 
 
 class _GooseReading:
-    """Mutable while a session is read."""
-
     def __init__(self, model: str = "") -> None:
         self.transcript = TranscriptBuilder(model)
         self.held: list[_GoosePlaced] = []  # from the first message on that is no longer for the agent
@@ -314,7 +304,6 @@ class _GooseReading:
             self.transcript.skip("line that is neither a message nor the session's own")
 
     def message(self, element: Element, message: _GooseMessage) -> None:
-        """Add a message, unless it has to be held."""
         if message.id and self.transcript.repeats((message.id, hash(element.source)), reason=DUPLICATE):
             return
         placed = _GoosePlaced(element.line, element.size, message)
@@ -324,7 +313,6 @@ class _GooseReading:
             self._add(placed)
 
     def end(self) -> Iterator[Event]:
-        """Add what was held."""
         held, ends = self.held, dict[int, int]()  # where each compaction starts: where its words end
         for n in range(len(held)):
             if _continues(held, n):

@@ -251,7 +251,6 @@ def anthropic_result(raw: bytes) -> tuple[str, tuple[Media, ...]]:
 
 
 def _block(part: AnthropicPart, origin_of: OriginOf) -> Block | None:
-    """The block of a known part, None for an unknown one."""
     match part.type:
         case "text":
             return Text(text=part.text, origin=origin_of(part.text))

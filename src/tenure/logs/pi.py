@@ -140,7 +140,6 @@ class _PiLine(Struct, frozen=True, gc=False, rename="camel"):
 
     @property
     def silence(self) -> str:
-        """Why the model saw nothing of it."""
         if self.message is None:
             return f"line type unknown to this version: {self.type!r}"
         if self.message.exclude_from_context:

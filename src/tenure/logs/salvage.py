@@ -218,7 +218,6 @@ def _meant(items: list[Slice], step: str) -> Iterator[tuple[int, Slice]]:
 
 
 def _type(text: str) -> str:
-    """The type of a JSON value in the words of the complaint."""
     return _TYPES.get(text[:1]) or ("float" if set(text) & set(".eE") else "int")
 
 

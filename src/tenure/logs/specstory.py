@@ -321,7 +321,6 @@ def _unnamed(section: str) -> _Used | None:
 
 
 def _summarised(inner: str) -> tuple[str, str]:
-    """What the summary says, and the body below it."""
     summary = _SUMMARY.match(inner)
     return ("", inner) if summary is None else (summary[1], inner[summary.end() :])
 
@@ -411,7 +410,6 @@ def _unfenced(lines: list[str]) -> str:
 
 
 def _ends_fence(line: str, length: int) -> bool:
-    """Whether the line is at least so many backticks and nothing else."""
     return line.startswith("```") and set(line.strip()) == {"`"} and len(line.strip()) >= length
 
 

@@ -114,7 +114,6 @@ class _Scan:
         self._counted, self._line = 0, 1
 
     def turns(self) -> Iterator[SpecStoryTurn]:
-        """One turn per header that is one."""
         turn: _SpecStoryOpen | None = None
         fence = skip = 0
         title = -1
@@ -299,7 +298,6 @@ class _Scan:
         return not own_line or self._blank_after(found.end())
 
     def _next_header(self, n: int) -> int:
-        """Where a block without an end ends."""
         after = bisect_right(self._headers, self._starts[n])
         return self._headers[after] if after < len(self._headers) else len(self._text)
 
@@ -318,8 +316,6 @@ class _Scan:
 
 
 class _SpecStoryOpen:
-    """A turn whose end is not known yet. Mutable."""
-
     def __init__(self, header: re.Match[str], heading: _Heading, *, opens_chat: bool) -> None:
         self.header, self.heading, self.opens_chat = header, heading, opens_chat
         self.plain = -1  # where a call without a tag began, which ends with the next block or the turn
@@ -334,7 +330,6 @@ class _SpecStoryOpen:
             self._blocks.append((kind, start, end))
 
     def blocks(self, end: int) -> list[tuple[Kind | None, int, int]]:
-        """All blocks of the turn, which ends there."""
         self._end_plain(end)
         return self._blocks
 

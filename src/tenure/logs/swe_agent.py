@@ -55,8 +55,6 @@ class _Thinking(Struct, frozen=True, gc=False):
 
 
 class _SweItem(Struct, frozen=True, gc=False):
-    """A message of the history, beside what SWE-agent notes about it."""
-
     role: str = ""
     content: Raw = Raw(b"null")
     agent: str | None = None
@@ -69,17 +67,14 @@ class _SweItem(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """The content where it is plain text."""
         return string(self.content) or ""
 
     @property
     def is_answer(self) -> bool:
-        """Whether the model wrote it in this run."""
         return self.role == "assistant" and not self.is_demo
 
     @property
     def is_notice(self) -> bool:
-        """Whether SWE-agent wrote it when it had to stop."""
         text = self.text.lower()
         return self.is_answer and text.startswith(STOPPED) and text == (self.thought or "").lower()
 
@@ -97,12 +92,10 @@ class _SweStep(Struct, frozen=True, gc=False):
 
     @property
     def words(self) -> str:
-        """The words of the model."""
         return self.response or self.thought or ""
 
     @property
     def is_notice(self) -> bool:
-        """Whether SWE-agent wrote them."""
         return self.words.lower().startswith(STOPPED)
 
 
@@ -221,7 +214,6 @@ class _SweReading:
             self.transcript.event(item) if isinstance(item, Skipped) else self._conversation(*item)
 
     def _conversation(self, element: Element, attempt: _Attempt) -> None:
-        """Add the messages of the history, then the steps that it does not hold."""
         self.transcript.here(element.line, element.size)
         self.transcript.restart()
         self.transcript.model = attempt.model
@@ -243,7 +235,6 @@ class _SweReading:
             self._rest(*steps.left(stopped=self.stopped))
 
     def _within(self, array: Raw, outer: Element) -> Iterator[Element]:
-        """The elements of an array of `outer`."""
         part = bytes(array)
         try:
             items = decode(part, _array)
@@ -256,7 +247,6 @@ class _SweReading:
         return inside(items, Element(line, part, outer.faithful[start : start + len(part)], len(part)))
 
     def _history(self, steps: _Steps, element: Element, item: _SweItem) -> None:
-        """Add one message of the history, when it belongs to the conversation that is read."""
         self.transcript.here(element.line, element.size)
         agent = self._agent_of(item)
         self.messages += not agent
@@ -350,7 +340,6 @@ class _SweReading:
         self.transcript.add(Role.TOOL, (ToolResult(call_id=call, text=step.observation or ""),), line=element.line)
 
     def _observed(self, step: _SweStep, line: int) -> None:
-        """Add what came of a step that was text."""
         if step.observation:
             self.transcript.add(Role.USER, (Text(text=step.observation, origin=Origin.TOOL),), line=line)
 

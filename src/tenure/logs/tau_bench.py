@@ -228,7 +228,6 @@ class _Simulation:
         self.unanswered: deque[str] = deque()
 
     def messages(self, array: list[Raw], outer: Element) -> None:
-        """Add a simulation in turns."""
         for element, message in self.transcript.inside(array, outer, _message, "message"):
             if message.tool_messages is None:
                 self._message(element, message)

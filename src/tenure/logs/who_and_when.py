@@ -24,8 +24,6 @@ ALLOWED: Final = "Who&When's log: an object with `history`, an array of them, or
 
 
 class _As(NamedTuple):
-    """Whose words a message holds."""
-
     role: Role
     origin: Origin
 

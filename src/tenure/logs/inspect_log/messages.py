@@ -49,14 +49,10 @@ class _InspectPart(Struct, frozen=True, gc=False):
 
 
 class _InspectError(Struct, frozen=True, gc=False):
-    """Why a tool call failed, in the words that the model read."""
-
     message: str | None = None
 
 
 class _ToolCall(Struct, frozen=True, gc=False):
-    """A tool call."""
-
     id: str | None = None
     function: str = ""
     arguments: Raw = Raw(b"{}")

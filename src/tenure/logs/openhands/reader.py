@@ -174,7 +174,6 @@ class _OpenHandsReading:
             self.transcript.skip("sample without events")
 
     def _open(self, settings: RunSettings) -> None:
-        """Begin a conversation."""
         self.conversation = OpenHandsConversation(self.transcript, settings)
         self.v0, self.v1 = EventsV0(self.conversation), EventsV1(self.conversation)
         self.working = [MAIN]  # the delegates at work, the newest last
@@ -184,7 +183,6 @@ class _OpenHandsReading:
         self.newest: str | None = None
 
     def _close(self) -> None:
-        """End a conversation."""
         for id_ in branch(self.parents, self.newest):
             self._of_v1(self.tree.pop(id_))
         for element in self.tree.values():

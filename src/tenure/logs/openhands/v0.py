@@ -87,8 +87,6 @@ class _V0Choice(Struct, frozen=True, gc=False):
 
 
 class _V0Response(Struct, frozen=True, gc=False):
-    """The whole response of the API that made a call."""
-
     id: str | None = None
     model: str | None = None
     usage: Tokens | None = None
@@ -100,16 +98,12 @@ class _V0Response(Struct, frozen=True, gc=False):
 
 
 class _Made(Struct, frozen=True, gc=False):
-    """The call that an event belongs to."""
-
     function_name: str | None = None
     tool_call_id: str | None = None
     model_response: _V0Response | None = None
 
 
 class _V0Metrics(Struct, frozen=True, gc=False):
-    """What all calls so far cost."""
-
     accumulated_token_usage: Tokens | None = None
 
 
@@ -145,19 +139,15 @@ class _Args(Struct, frozen=True, gc=False):
 
     @property
     def words(self) -> str:
-        """The words beside the action."""
         return (self.thought.text if isinstance(self.thought, _V0Thought) else self.thought) or ""
 
     @property
     def reasoning(self) -> tuple[Block, ...]:
-        """The reasoning before it."""
         text = self.thought.reasoning_content if isinstance(self.thought, _V0Thought) else None
         return ModelReply(reasoning_content=text).reasoning
 
 
 class _Extras(Struct, frozen=True, gc=False):
-    """Of any observation."""
-
     metadata: Printed | None = None
     exit_code: int | None = None  # this and the next two before there was `metadata`
     command_id: int | None = None
@@ -171,8 +161,6 @@ class _Extras(Struct, frozen=True, gc=False):
 
 
 class _Knowledge(Struct, frozen=True, gc=False):
-    """One micro-agent, or skill."""
-
     name: str | None = None
     trigger: str | None = None
     content: str | None = None
@@ -394,7 +382,6 @@ class EventsV0:
         self._add(event, Role.USER, (*texts(text, origin), *shown))
 
     def _observed(self, event: EventV0, extras: _Extras) -> str:
-        """The text of an observation as the model reads it."""
         content = event.content or ""
         match event.observation:
             case "run" if extras.metadata is not None:
@@ -417,7 +404,6 @@ class EventsV0:
                 return self._cut(content) + ENDINGS.get(kind or "", "")
 
     def _cut(self, text: str) -> str:
-        """A long text without its middle."""
         longest = self.conversation.settings.longest
         if longest is None or longest < 0 or len(text) <= longest:
             return text

@@ -169,7 +169,6 @@ class EventsV1:
         self._add(event, role, blocks)
 
     def _called(self) -> None:
-        """Add the response that made the calls held."""
         calls, self._calls = self._calls, []
         if not calls:
             return

@@ -175,8 +175,6 @@ class _Archive:
 
 
 class _Stretch(RawIOBase):
-    """Some bytes of a file, from `start` on."""
-
     def __init__(self, file: IO[bytes], start: int, size: int) -> None:
         self._file, self._at, self._end = file, start, start + size
 

@@ -147,11 +147,9 @@ class _Bounded(io.RawIOBase):
         self.count = 0  # bytes read
 
     def readable(self) -> bool:
-        """Always."""
         return True
 
     def seekable(self) -> bool:
-        """As the file is."""
         return self._file.seekable()
 
     def seek(self, offset: int, whence: int = 0, /) -> int:

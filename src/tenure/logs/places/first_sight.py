@@ -90,7 +90,6 @@ def _starts(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _first_words(reader: Reader, start: bytes) -> str:
-    """What a human said first."""
     with suppress(InputError):
         drafts = (event for event in reader.read(iter((start,))) if isinstance(event, Draft))
         texts = (

@@ -90,7 +90,6 @@ def _title(has: frozenset[str]) -> str:
 
 
 def _sheet(rows: DatabaseRows, has: frozenset[str], database: Path, session: str) -> bytes:
-    """What is known of the session, as a JSON object."""
     names = [name for name in SHEET if name in has]
     wanted = ", ".join([*(f"s.{name}" for name in names), _title(has), _picked(has, "model_config_json")])
     found = rows.select(f"SELECT {wanted} FROM sessions s WHERE s.id = ?", session)  # noqa: S608 - columns out of a table here
@@ -124,7 +123,6 @@ def _json(value: object) -> Raw | str | None:
 
 
 def _object(value: object) -> Raw | None:
-    """The object in a column of little weight, None for anything else."""
     found = _json(value)
     return found if isinstance(found, Raw) and bytes(found).lstrip().startswith(b"{") else None
 
