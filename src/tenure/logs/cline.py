@@ -27,9 +27,10 @@ from tenure.logs.parts import (
     plain,
     result_of,
     seal,
-    string,
+    text_or_json,
+    usage_within,
 )
-from tenure.logs.reader import Event, Skipped
+from tenure.logs.reader import Event
 from tenure.logs.salvage import DamagedJson, cut, decode, decode_with_source
 from tenure.logs.shape import keys, opening
 from tenure.logs.transcript import TranscriptBuilder
@@ -44,9 +45,6 @@ CONTINUED: Final = {
     "The user has accepted the condensed conversation summary you generated.": 2,
 }
 _FIRST: Final = 2  # messages that no compaction of Cline's takes
-
-EMPTY: Final = "message without content"
-UNKNOWN: Final = "message of a role unknown to this version: {!r}"
 
 # Who wrote a text in the user's role, since all comes under it. A block that holds anything of a human's is theirs.
 # Elements that Cline puts around what a human typed. The task comes first in a block, the others may follow Cline's words.
@@ -182,15 +180,10 @@ class _ClineMetrics(Struct, frozen=True, gc=False):
     def usage(self) -> Usage | None:
         """Both kinds of figures count cached tokens inside the prompt."""
         if self.tokens is not None:
-            prompt, output, read, write = self.tokens.prompt, self.tokens.completion, self.tokens.cached or 0, 0
-        elif self.inputTokens is None and self.outputTokens is None:
+            return usage_within(self.tokens.prompt, self.tokens.completion, self.tokens.cached)
+        if self.inputTokens is None and self.outputTokens is None:
             return None
-        else:
-            prompt, output = self.inputTokens, self.outputTokens
-            read, write = self.cacheReadTokens or 0, self.cacheWriteTokens or 0
-        total = prompt or 0
-        uncached = total - read - write if total >= read + write else total
-        return Usage(uncached=max(0, uncached), cache_write=write, cache_read=read, output=output or 0)
+        return usage_within(self.inputTokens, self.outputTokens, self.cacheReadTokens, self.cacheWriteTokens)
 
 
 class _ClineModel(Struct, frozen=True, gc=False):
@@ -306,12 +299,11 @@ def _is_history(head: bytes) -> bool:
 def _of_object(raw: bytes) -> Iterator[Event]:
     task = document((raw,), _task, ALLOWED)
     value, reading = task.value, _ClineReading()
+    reading.transcript.here(1, 0)
     if value.agent in ("subagent", "teammate"):
-        reason = f"session of a sub-agent: what led to it is in its parent {value.sessionId!r}"
-        yield Skipped(line=1, bytes=0, reason=reason[:200])
-    if value.system_prompt:
-        reading.transcript.add(Role.SYSTEM, (Text(text=value.system_prompt, origin=Origin.HARNESS),), line=1)
-        yield from reading.transcript.take()
+        reading.transcript.of_parent(value.sessionId)
+    reading.transcript.text(Role.SYSTEM, value.system_prompt)
+    yield from reading.transcript.take()
     yield from reading.events(elements(value.messages, task.source, task.faithful))
     yield from task.skipped
 
@@ -339,7 +331,7 @@ class _ClineReading:
         elif message.role in ROLES:
             self._add(ROLES[message.role], message, body)
         else:
-            self.transcript.skip(UNKNOWN.format(message.role))
+            self.transcript.skip(f"message of a role unknown to this version: {message.role!r}")
 
     def _add(self, role: Role, message: _ClineMessage, body: _ClineBody) -> None:
         if role is Role.ASSISTANT and self.thoughts:
@@ -350,7 +342,7 @@ class _ClineReading:
             body = self._paired(replace(body, blocks=_attributed(message, body.blocks)))
         self.open = [block.call_id for block in body.blocks if isinstance(block, ToolCall)]
         if not body.blocks:
-            self.transcript.skip(EMPTY)
+            self.transcript.skip("message without content")
             return
         self._rewrite(message, body.blocks)
         by_model = role is Role.ASSISTANT
@@ -468,27 +460,25 @@ def _without_own(text: str) -> str:
 def _read(message: _ClineMessage, raw: bytes) -> _ClineBody:
     """The blocks of a message whose content is spelled `raw`. Raises DamagedJson."""
     origin = Origin.MODEL if message.role == "assistant" else Origin.HUMAN
-    parts, raws = _parts_of(raw)
+    parts = _parts_of(raw)
     beside = (
         (Thinking(text=message.reasoning_content),) if message.reasoning_content else _of_details(message.reasoning_details or [])
     )
-    if all(part.is_plain for part in parts):
+    if all(part.is_plain for part, _ in parts):
         content = anthropic_content(raw, lambda _: origin)
         if beside or not content.blocks or message.role not in ("user", "assistant"):
             return _ClineBody((*_unless_repeated(beside, content.blocks), *content.blocks))
         payload = b'{"role":"' + message.role.encode() + b'","content":' + content.json + b"}"
         return _ClineBody(content.blocks, ANTHROPIC_API.name, payload)
-    blocks = [block for part, part_raw in zip(parts, raws, strict=True) for block in _blocks(part, part_raw, origin)]
-    details = beside or _of_details([detail for part in parts for detail in part.reasoning_details or ()])
+    blocks = [block for part, part_raw in parts for block in _blocks(part, part_raw, origin)]
+    details = beside or _of_details([detail for part, _ in parts for detail in part.reasoning_details or ()])
     return _ClineBody((*_unless_repeated(details, blocks), *blocks))
 
 
-def _parts_of(raw: bytes) -> tuple[list[_ClinePart], list[bytes]]:
+def _parts_of(raw: bytes) -> list[tuple[_ClinePart, bytes]]:
     """The parts of a content with their JSON, none when it is a text. Raises DamagedJson."""
     value, source, _ = decode_with_source(raw, _parts)
-    if not value or isinstance(value, str):
-        return [], []
-    return value, [bytes(part) for part in decode(source, _array)]
+    return [] if not value or isinstance(value, str) else list(zip(value, map(bytes, decode(source, _array)), strict=True))
 
 
 def _unless_repeated(thoughts: tuple[Thinking, ...], blocks: Sequence[Block]) -> tuple[Thinking, ...]:
@@ -513,12 +503,15 @@ def _blocks(part: _ClinePart, raw: bytes, origin: Origin) -> Sequence[Block]:
         case "tool-result":
             text, media, error = _output(bytes(part.output))
             return (ToolResult(call_id=part.toolCallId, text=text, error=error, media=media),)
-        case "tool_result" if not part.is_plain:
-            return (_result(part),)
-        case "file" if part.path is not None:
-            text = string(part.content)
-            shown = plain(part.content) if text is None else text  # as Cline's SDK shows it to the model
-            return (Text(text=f'<file_content path="{part.path}">\n{shown}\n</file_content>', origin=Origin.HARNESS),)
+        case "tool_result" if not part.is_plain:  # in the words of Cline's SDK
+            if parts := _parts_of(bytes(part.content)):
+                blocks = [block for inner, inner_raw in parts for block in _blocks(inner, inner_raw, Origin.TOOL)]
+                return (result_of(part.tool_use_id, blocks, error=bool(part.is_error)),)
+            text, media = anthropic_result(bytes(part.content))
+            return (ToolResult(call_id=part.tool_use_id, text=text, error=bool(part.is_error), media=media),)
+        case "file" if part.path is not None:  # as Cline's SDK shows it to the model
+            text = f'<file_content path="{part.path}">\n{text_or_json(part.content)}\n</file_content>'
+            return (Text(text=text, origin=Origin.HARNESS),)
         case "image" | "file" | "media" if part.image or part.data:
             return (part.media(origin),)
         case kind if kind in BESIDE:
@@ -527,30 +520,18 @@ def _blocks(part: _ClinePart, raw: bytes, origin: Origin) -> Sequence[Block]:
             return anthropic_content(b"[" + raw + b"]", lambda _: origin).blocks
 
 
-def _result(part: _ClinePart) -> ToolResult:
-    parts, raws = _parts_of(bytes(part.content))
-    if not parts:
-        text, media = anthropic_result(bytes(part.content))
-        return ToolResult(call_id=part.tool_use_id, text=text, error=bool(part.is_error), media=media)
-    blocks = [block for inner, raw in zip(parts, raws, strict=True) for block in _blocks(inner, raw, Origin.TOOL)]
-    return result_of(part.tool_use_id, blocks, error=bool(part.is_error))
-
-
 def _output(raw: bytes) -> tuple[str, tuple[Media, ...], bool]:
     """Text and images of a result in the AI SDK's words, and whether it is an error."""
     try:
         value = decode(raw, _outputs)
         if isinstance(value, str):
             return value, (), False
-        if isinstance(value, _ClineOutput) and value.type != "content":
-            text = string(value.value)
-            return plain(value.value) if text is None else text, (), value.type.startswith("error")
+        if isinstance(value, _ClineOutput):
+            raw = bytes(value.value)
+            if value.type != "content":
+                return text_or_json(raw), (), value.type.startswith("error")
+            value = decode(raw, _part_list)
     except DamagedJson:
-        return plain(raw), (), False
-    try:
-        parts = decode(bytes(value.value), _part_list) if isinstance(value, _ClineOutput) else value
-    except DamagedJson:
-        text = string(value.value) if isinstance(value, _ClineOutput) else None
-        return plain(value.value) if text is None and isinstance(value, _ClineOutput) else text or "", (), False
-    media = tuple(part.media(Origin.TOOL) for part in parts if part.type in _MEDIA and (part.image or part.data))
-    return "\n".join(part.text for part in parts if part.text), media, False
+        return text_or_json(raw), (), False
+    media = tuple(part.media(Origin.TOOL) for part in value if part.type in _MEDIA and (part.image or part.data))
+    return "\n".join(part.text for part in value if part.text), media, False

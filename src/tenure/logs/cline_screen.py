@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 
 from tenure.engine.record.entry import Block, Origin, Role, Text, Thinking, ToolCall, Usage
 from tenure.logs.json_files import Element, decoded
-from tenure.logs.parts import from_url, plain, result_of
+from tenure.logs.parts import from_url, plain, result_of, texts
 from tenure.logs.reader import Event
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import keys
@@ -52,10 +52,6 @@ BESIDE: Final = frozenset(
     "user_edit_todos".split()
 )
 FLAGS: Final = ("REQ_APP", "HAS_CHANGES")  # what Cline adds at the end of a text for its own use
-
-TRUNCATED: Final = "sliding window truncation: what it hid is not in this file"
-DAMAGED: Final = "request whose text is damaged: its figures are left out"
-REQUEST: Final = "request to the model: what it repeats of the screen and the environment is not read"
 
 _KIND: Final = re.compile(rb'"type"\s*:\s*"(say|ask)"')
 
@@ -148,8 +144,9 @@ class _ScreenReading:
         if kind in HUMAN or opens:
             self.asked = True
             self._end_answer(index)
-            words = (Text(text=text, origin=Origin.HUMAN),) if text else ()
-            self._add(index, Role.USER, (*words, *(from_url(url, "", Origin.HUMAN) for url in line.images or ())))
+            self._add(
+                index, Role.USER, (*texts((text, Origin.HUMAN)), *(from_url(url, "", Origin.HUMAN) for url in line.images or ()))
+            )
         elif kind in ("text", "reasoning"):
             if text:
                 self._answer(line, index, Thinking(text=text) if kind == "reasoning" else Text(text=text, origin=Origin.MODEL))
@@ -167,7 +164,8 @@ class _ScreenReading:
                 self._add(index, Role.USER, (Text(text=line.contextCondense.summary, origin=Origin.HARNESS),))
         elif kind not in BESIDE:
             unknown = f"line type unknown to this version: {kind!r}"
-            self.transcript.skip(*((TRUNCATED, 0) if kind == "sliding_window_truncation" else (unknown, element.size)))
+            hidden = "sliding window truncation: what it hid is not in this file"
+            self.transcript.skip(*((hidden, 0) if kind == "sliding_window_truncation" else (unknown, element.size)))
         self._drop_deleted(line)
 
     def _add(self, index: int, role: Role, blocks: Iterable[Block]) -> None:
@@ -202,11 +200,12 @@ class _ScreenReading:
         try:
             request = decode((text or "{}").encode(), _request)
         except DamagedJson:
-            self.transcript.skip(DAMAGED)
+            self.transcript.skip("request whose text is damaged: its figures are left out")
             return
         self.usage = request.usage
         if request.request:
-            self.transcript.skip(REQUEST, len(request.request.encode()))
+            reason = "request to the model: what it repeats of the screen and the environment is not read"
+            self.transcript.skip(reason, len(request.request.encode()))
 
     def _end_results(self, index: int) -> None:
         """The result of the newest call is whole; one that no call waits for is a text."""
@@ -240,4 +239,4 @@ def _shown(kind: str, text: str, images: list[str]) -> list[Block]:
             text, images = seen.logs or "", [seen.screenshot] if seen.screenshot else []
         except DamagedJson:
             pass
-    return [*([Text(text=text, origin=Origin.TOOL)] if text else []), *(from_url(url, "", Origin.TOOL) for url in images)]
+    return [*texts((text, Origin.TOOL)), *(from_url(url, "", Origin.TOOL) for url in images)]

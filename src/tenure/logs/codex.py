@@ -281,16 +281,13 @@ class _CodexReading:
 
     def _element(self, element: Element, _: Element) -> None:
         try:
-            self._document_item(element)
+            item = self._read(element.source, _item)
+            if item.role == "system":
+                self.transcript.skip("notice: shown to the user, never sent to the model")
+            else:
+                self._item(item, element.faithful)
         except (DamagedJson, InputError, RecursionError) as error:
             self.transcript.lost(f"damaged item: {str(error)[:200]}, expected an item of the Responses API")
-
-    def _document_item(self, element: Element) -> None:
-        item = self._read(element.source, _item)
-        if item.role == "system":
-            self.transcript.skip("notice: shown to the user, never sent to the model")
-        else:
-            self._item(item, element.faithful)
 
     def _line(self, element: Element, line: _CodexLine) -> None:
         self.transcript.here(element.line, element.size, line.timestamp)
@@ -357,7 +354,7 @@ class _CodexReading:
         if b'"subagent"' in source or b'"subagent"' in bytes(meta.thread_source):
             named = _PARENT.search(source)
             parent = named[1].decode("utf-8", "replace") if named else meta.parent_thread_id or "unknown"
-            self.transcript.lost(f"session of a sub-agent: what led to it is in its parent {parent!r:.80}", 0)
+            self.transcript.of_parent(parent[:80])
         if bytes(meta.history_base) != b"null":
             self.transcript.lost("what came before is in the rollout this one continues", 0)
 
@@ -433,7 +430,9 @@ class _CodexReading:
         if not items:
             self._rewritten("compaction", self.window.shrink())
             if compacted.message:
-                self._place(self._harness(compacted.message), CodexPlace(context=True))
+                blocks = (Text(text=compacted.message, origin=Origin.HARNESS),)
+                draft = Draft(role=Role.USER, blocks=blocks, at=self.transcript.at, line=self.transcript.line)
+                self._place(draft, CodexPlace(context=True))
             return
         if compacted.message and not any(compacted.message in block.text for item in items for block in item.blocks):
             self.transcript.skip("summary that did not go into the window", len(compacted.message))
@@ -446,10 +445,6 @@ class _CodexReading:
                 self._flush()
                 self._place(item.draft(self.transcript.at, self.transcript.line), item.place())
         self._flush()
-
-    def _harness(self, text: str) -> Draft:
-        blocks = (Text(text=text, origin=Origin.HARNESS),)
-        return Draft(role=Role.USER, blocks=blocks, at=self.transcript.at, line=self.transcript.line)
 
     def _history(self, window: Iterable[Element], summary: str | None) -> Iterator[CodexItem]:
         """The items of the window as the compaction left it."""

@@ -18,7 +18,7 @@ from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role
 from tenure.errors import InputError
 from tenure.logs.json_files import Element, decoded, document, elements, opened, records
 from tenure.logs.parts import from_base64, from_url, plain, prompt_usage, seal
-from tenure.logs.reader import Event, Skipped
+from tenure.logs.reader import Event
 from tenure.logs.salvage import DamagedJson, decode
 from tenure.logs.shape import keys, opening
 from tenure.logs.transcript import TranscriptBuilder
@@ -58,9 +58,6 @@ SAID_FOR_USER: Final = ("You MUST call the `", "<info-msg>", "<turn-context>", "
 
 KICKOFF: Final = "Start working toward this goal now:"  # hidden from the user, yet the goal in it is theirs
 
-DUPLICATE: Final = "message whose id and words were there before"
-
-_COMPACTED: Final = "compaction"
 
 _SESSION_KEYS: Final = frozenset({"conversation", "extension_data", "session_type", "message_count", "accumulated_usage"})
 _PARTS: Final = re.compile(rb'"(toolRequest|toolResponse|agentVisible)"')
@@ -226,12 +223,6 @@ class _GooseLine(_GooseMessage, frozen=True, gc=False):
     description: str | None = None
 
 
-class _GoosePlaced(Struct, frozen=True, gc=False):
-    line: int
-    size: int
-    message: _GooseMessage
-
-
 _session: Final = msgspec.json.Decoder(_GooseSession)
 _message: Final = msgspec.json.Decoder(_GooseMessage)
 _line: Final = msgspec.json.Decoder(_GooseLine)
@@ -275,10 +266,11 @@ def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
     array = value.conversation if value.conversation is not None else value.messages
     if array is None:
         raise InputError("document", "found no messages", ALLOWED)
-    if value.parent_session_id:
-        reason = f"session of a sub-agent: what led to it is in its parent {value.parent_session_id!r}"
-        yield Skipped(line=1, bytes=0, reason=reason[:200])
     reading = _GooseReading((value.model_config and value.model_config.model_name) or "")
+    if value.parent_session_id:
+        reading.transcript.here(1, 0)
+        reading.transcript.of_parent(value.parent_session_id)
+        yield from reading.transcript.take()
     items = decoded(elements(array, session.source, session.faithful), _message, "message")
     yield from reading.transcript.each(items, reading.message)
     yield from reading.end()
@@ -288,7 +280,7 @@ def _of_document(chunks: Iterable[bytes]) -> Iterator[Event]:
 class _GooseReading:
     def __init__(self, model: str = "") -> None:
         self.transcript = TranscriptBuilder(model)
-        self.held: list[_GoosePlaced] = []  # from the first message on that is no longer for the agent
+        self.held: list[tuple[Element, _GooseMessage]] = []  # from the first message on that is no longer for the agent
         self.reply_visible = True
         self.asked = False
         self.thoughts: set[str] = set()  # since the human spoke
@@ -304,35 +296,38 @@ class _GooseReading:
             self.transcript.skip("line that is neither a message nor the session's own")
 
     def message(self, element: Element, message: _GooseMessage) -> None:
-        if message.id and self.transcript.repeats((message.id, hash(element.source)), reason=DUPLICATE):
+        if message.id and self.transcript.repeats(
+            (message.id, hash(element.source)), reason="message whose id and words were there before"
+        ):
             return
-        placed = _GoosePlaced(element.line, element.size, message)
         if self.held or not message.visible:
-            self.held.append(placed)
+            self.held.append((Element(element.line, b"", b"", element.size), message))
         else:
-            self._add(placed)
+            self._add(element, message)
 
     def end(self) -> Iterator[Event]:
-        held, ends = self.held, dict[int, int]()  # where each compaction starts: where its words end
-        for n in range(len(held)):
-            if _continues(held, n):
-                ends[n - 1 if n and held[n - 1].message.is_goose else n] = n
+        messages, ends = (
+            [message for _, message in self.held],
+            dict[int, int](),
+        )  # where each compaction starts: where its words end
+        for n in range(len(messages)):
+            if _continues(messages, n):
+                ends[n - 1 if n and messages[n - 1].is_goose else n] = n
         last = max(ends, default=-1)
-        pairs = [n for n, placed in enumerate(held) if n > last and not placed.message.visible and placed.message.with_tools]
-        known = _known(held, set(ends.values()))
+        pairs = [n for n, message in enumerate(messages) if n > last and not message.visible and message.with_tools]
+        known = _known(messages, set(ends.values()))
         gone: list[int] = []
-        for n, placed in enumerate(held):
-            message = placed.message
-            self._here(placed)
+        for n, (element, message) in enumerate(self.held):
+            self.transcript.here(element.line, element.size, message.created)
             if n in ends:
                 self.transcript.close()
-                self.transcript.drop(_COMPACTED, gone) if n == last else self.transcript.clear(_COMPACTED)
+                self.transcript.drop("compaction", gone) if n == last else self.transcript.clear("compaction")
                 gone = []
             aside = n > last or (message.role == "user" and COMMANDS.match(message.opening))
             if not message.visible and not message.with_tools and aside:
                 self.transcript.skip("message for the user alone: never sent to the model")
                 continue
-            number = self._add(placed, known.get(n))
+            number = self._add(element, message, known.get(n))
             if number >= 0 and not message.visible:
                 gone.append(number)
             if pairs and n == pairs[-1]:
@@ -341,13 +336,10 @@ class _GooseReading:
             yield from self.transcript.take()
         yield from self.transcript.end()
 
-    def _here(self, placed: _GoosePlaced) -> None:
-        self.transcript.here(placed.line, placed.size, placed.message.created)
-
-    def _add(self, placed: _GoosePlaced, origin: Origin | None = None) -> int:
+    def _add(self, element: Element, message: _GooseMessage, origin: Origin | None = None) -> int:
         """The number of the draft that the message is in; -1 when the model saw nothing of it."""
-        message, role = placed.message, placed.message.speaker
-        self._here(placed)
+        role = message.speaker
+        self.transcript.here(element.line, element.size, message.created)
         origin = origin or self._origin(message)
         blocks = [block for part in message.content if (block := self._block(part, origin)) is not None]
         if not blocks:
@@ -393,22 +385,19 @@ class _GooseReading:
         return block
 
 
-def _continues(held: list[_GoosePlaced], n: int) -> bool:
+def _continues(held: list[_GooseMessage], n: int) -> bool:
     """Whether this message ends a compaction, following the summary."""
-    message = held[n].message
+    message = held[n]
     if message.role != "assistant" or message.with_tools:
         return False
-    if message.opening.startswith(CONTINUATIONS):
-        return True
-    return n > 0 and message.hidden_from_user and held[n - 1].message.is_goose
+    return message.opening.startswith(CONTINUATIONS) or (n > 0 and message.hidden_from_user and held[n - 1].is_goose)
 
 
-def _known(held: list[_GoosePlaced], ends: set[int]) -> dict[int, Origin]:
+def _known(held: list[_GooseMessage], ends: set[int]) -> dict[int, Origin]:
     """Who wrote what a compaction added: its own words, and after them what the human said last, once more and hidden."""
     known = dict.fromkeys(ends, Origin.HARNESS)
     openings: set[str] = set()
-    for n, placed in enumerate(held):
-        message = placed.message
+    for n, message in enumerate(held):
         if message.role == "user" and message.opening:
             if n - 1 in ends and message.opening in openings:
                 known[n] = Origin.HUMAN

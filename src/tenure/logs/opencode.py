@@ -119,10 +119,12 @@ class OpenCode:
     def read(self, chunks: Iterable[bytes]) -> Iterator[Event]:
         """Drafts in the order of the file, each step its own; prunings where they happened."""
         export = document(chunks, _export, ALLOWED)
+        reading = _OpenCodeReading()
         if parent := export.value.info.parentID:
-            reason = f"session of a sub-agent: what led to it is in its parent {parent!r}"
-            yield Skipped(line=1, bytes=0, reason=reason)
-        yield from _OpenCodeReading().events(elements(export.value.messages, export.source, export.faithful))
+            reading.transcript.here(1, 0)
+            reading.transcript.of_parent(parent)
+            yield from reading.transcript.take()
+        yield from reading.events(elements(export.value.messages, export.source, export.faithful))
         yield from export.skipped
 
 

@@ -153,6 +153,13 @@ def prompt_usage(prompt: int | None, output: int | None, read: int | None, write
     return Usage(uncached=uncached, cache_write=write or 0, cache_read=read or 0, output=output or 0)
 
 
+def usage_within(prompt: int | None, output: int | None, read: int | None, write: int | None = 0) -> Usage:
+    """Like `prompt_usage`; a prompt that is less than what was cached does not count it."""
+    total, cached = prompt or 0, (read or 0) + (write or 0)
+    uncached = max(0, total - cached if total >= cached else total)
+    return Usage(uncached=uncached, cache_write=write or 0, cache_read=read or 0, output=output or 0)
+
+
 # Messages of the Chat Completions API, with notes of the tool that logged them.
 
 _fields: Final = msgspec.json.Decoder(dict[str, Raw])

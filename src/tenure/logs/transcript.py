@@ -158,10 +158,9 @@ class TranscriptBuilder:
         """Something here that could not be read."""
         self.event(Skipped(line=self.line, bytes=self.size if size is None else size, reason=reason))
 
-    def of_parent(self, parent: str | None, *, longest: int = LONGEST_REASON) -> None:
-        """Say that the file is a sub-agent's session, unless there is no `parent`."""
-        if parent:
-            self.lost(f"session of a sub-agent: what led to it is in its parent {parent!r:.{longest}}"[:LONGEST_REASON], 0)
+    def of_parent(self, parent: object) -> None:
+        """Say that the file is a sub-agent's session."""
+        self.lost(f"session of a sub-agent: what led to it is in its parent {parent!r}"[:LONGEST_REASON], 0)
 
     def partly(self, left_out: Iterable[str]) -> None:
         """Fields here that were left out of a value."""
