@@ -23,7 +23,7 @@ from tenure.lab.replay import Options, Source, replay
 from tenure.logs.detect import READERS, read
 from tenure.logs.reader import Event, HasAgents
 
-COUNT = int(os.environ.get("TENURE_MUTANTS", "150"))
+COUNT = int(os.environ.get("TENURE_MUTANTS", "100"))
 SLOWEST = 5  # seconds for one mutant of some kilobytes; they take about one millisecond
 GROWTH = 400 * 2**10  # KiB
 THROUGH_THE_ENGINE = 25  # one in so many is also replayed
@@ -54,8 +54,9 @@ def try_all(data: bytes, number: int, own: str) -> None:
     with suppress(InputError):
         checked(events(data)[1])
     reader = next(reader for reader in READERS if reader.name == own)
-    with suppress(InputError):  # also where the damage hides which format it was
-        checked(list(reader.read(chunked(data, 5000))))
+    for each in {reader, READERS[number % len(READERS)]}:  # also where the damage hides which format it was, or it is another's
+        with suppress(InputError):
+            checked(list(each.read(chunked(data, 5000))))
     if isinstance(reader, HasAgents) and number % 5 == 0:
         with suppress(InputError):
             checked(list(reader.read_agent(chunked(data, 5000), "ag")))
