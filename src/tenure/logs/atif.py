@@ -42,7 +42,6 @@ NOTED: Final = "note of a converter, which the calls or the observation say as w
 ELSEWHERE: Final = "sub-agent whose conversation is in a file of its own"
 DUPLICATE: Final = "trajectory that was there before"
 TOO_DEEP: Final = "sub-agents nested deeper than is looked for"
-UNKNOWN_SOURCE: Final = "step of a source unknown to this version: {!r}"
 
 # Agents whose one prompt is instructions and task together, at times as a system step; it stays when they rewrite their window.
 ONE_PROMPT: Final = ("terminus",)
@@ -204,12 +203,7 @@ class _AtifReading:
 
     def conversation(self, element: Element, trajectory: _AtifTrajectory) -> None:
         """Add the drafts of one trajectory, less those that only repeat what stayed in the window."""
-        steps: list[tuple[Element, AtifStep]] = []
-        for item in decoded(inside(trajectory.steps, element), _step, "step"):
-            if isinstance(item, Skipped):
-                self.transcript.event(item)
-            else:
-                steps.append(item)
+        steps = list(self.transcript.inside(trajectory.steps, element, _step, "step"))
         items = (_Boundary("new trajectory", element.line), *self._items(steps, trajectory))
         repeated: dict[int, int] = {}
         prologue: list[int] = []  # what every rewriting leaves; of an agent with one prompt that prompt
@@ -266,7 +260,10 @@ class _AtifReading:
                 yield _Boundary(rewritten, element.line, at, number)
             drafts = list(self._turn(element, step, ids[number], trajectory, rewritten=bool(rewritten)))
             if drafts and not asked:
-                drafts, asked = [_as_prompt(drafts[0])], True
+                asked = True
+                if (prompt := drafts[0]).role is Role.SYSTEM:  # which is sent as the user's
+                    by_human = (replace(block, origin=Origin.HUMAN) for block in prompt.blocks)
+                    drafts = [replace(prompt, role=Role.USER, blocks=tuple(by_human))]
             by = Origin.HARNESS if rewritten and step.role is Role.SYSTEM else Origin.TOOL  # a summary, or what came back
             for result in results(step):
                 self._note(result)
@@ -281,7 +278,7 @@ class _AtifReading:
         self, element: Element, step: AtifStep, ids: Sequence[str], outer: _AtifTrajectory, *, rewritten: bool
     ) -> Iterator[Draft]:
         if step.source not in ROLES:
-            self.transcript.skip(UNKNOWN_SOURCE.format(step.source))
+            self.transcript.skip(f"step of a source unknown to this version: {step.source!r}")
         noted = is_made_up(step, (outer.agent and outer.agent.name) or "") or (rewritten and is_notice(step))
         if noted:
             self.transcript.skip(NOTED, len(bytes(step.message)))
@@ -310,13 +307,6 @@ class _AtifReading:
 
 def _key(draft: Draft) -> int:
     return hash((draft.role, tuple((type(block).__name__, block.text) for block in draft.blocks)))
-
-
-def _as_prompt(draft: Draft) -> Draft:
-    """The first message of an agent that has only one prompt, sent as the user's."""
-    if draft.role is not Role.SYSTEM:
-        return draft
-    return replace(draft, role=Role.USER, blocks=tuple(replace(block, origin=Origin.HUMAN) for block in draft.blocks))
 
 
 def _observed(result: Result, call_id: str | None, origin: Origin) -> Iterator[Draft]:

@@ -63,7 +63,6 @@ HARNESS_OPENINGS: Final = (
     *(f"<{name}>" for name in HARNESS_ELEMENTS),
 )
 
-UNKNOWN_TYPE: Final = "line type unknown to this version: {!r}"
 DUPLICATE: Final = "line whose uuid was there before"
 NOTICE: Final = "notice of a failed API call: shown to the user, never sent to the model"
 ATTACHMENT: Final = "context added by the harness, whose wording for the model is not in the log"
@@ -342,7 +341,7 @@ class _ClaudeReading:
         elif line.type in ("user", "assistant"):
             self.transcript.skip(NOTICE if line.isApiErrorMessage else "conversation line without a message")
         elif line.type not in BESIDE:
-            self.transcript.skip(UNKNOWN_TYPE.format(line.type))
+            self.transcript.skip(f"line type unknown to this version: {line.type!r}")
 
     # What is held.
 
@@ -474,13 +473,15 @@ class _ClaudeBranch:
         contents = [content for line in lines if (content := self.contents[line.id]) is not None]
         first = lines[0]
         role = Role.ASSISTANT if first.kind == "assistant" else Role.USER
+        parts = (part for content in contents if (part := content.parts))
+        json = contents[0].json if len(contents) == 1 else b"[" + b",".join(parts) + b"]"
         usages = [line.usage for line in lines if line.usage is not None]
         synthetic = first.model == SYNTHETIC
         number = self.transcript.add(
             role,
             (block for content in contents for block in content.blocks),
             dialect=ANTHROPIC_API.name,
-            payload=_payload(role, contents),
+            payload=b'{"role":"' + role.encode() + b'","content":' + json + b"}",
             model="" if synthetic else first.model,
             usage=max((one.usage for one in usages), key=lambda usage: usage.output) if usages and not synthetic else None,
             cache_life=next((life for usage in usages if (life := usage.life)), ""),
@@ -519,8 +520,3 @@ def _origin(line: _ClaudeHeld, text: str) -> Origin:
     if line.kind == "assistant":
         return Origin.HARNESS if line.model == SYNTHETIC else Origin.MODEL
     return Origin.HARNESS if line.harness else written_by(text)
-
-
-def _payload(role: Role, contents: list[AnthropicContent]) -> bytes:
-    json = contents[0].json if len(contents) == 1 else b"[" + b",".join(part for one in contents if (part := one.parts)) + b"]"
-    return b'{"role":"' + role.encode() + b'","content":' + json + b"}"

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tenure.engine.record.entry import Block, Origin, Role, Text, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.logs.json_files import Element, decoded, inside, samples
-from tenure.logs.parts import CHAT_API, joined, string
+from tenure.logs.parts import CHAT_API, joined, string, texts
 from tenure.logs.reader import Event, Skipped
 from tenure.logs.salvage import DamagedJson, cut, decode
 from tenure.logs.shape import first, keys, member
@@ -210,8 +210,8 @@ class _SweReading:
     def attempt(self, element: Element, attempt: _Attempt) -> None:
         if not attempt.attempts:
             self._conversation(element, attempt)
-        for item in decoded(inside(attempt.attempts or [], element), _attempt, "attempt"):
-            self.transcript.event(item) if isinstance(item, Skipped) else self._conversation(*item)
+        for place, inner in self.transcript.inside(attempt.attempts, element, _attempt, "attempt"):
+            self._conversation(place, inner)
 
     def _conversation(self, element: Element, attempt: _Attempt) -> None:
         self.transcript.here(element.line, element.size)
@@ -311,7 +311,7 @@ class _SweReading:
             sent, again = _repeated(step, element)
             new = sent[self.messages :]
             if open_ is None and not new and self.unanswered is not None:
-                self._observed(self.unanswered, element.line)
+                self.transcript.text(Role.USER, self.unanswered.observation, Origin.TOOL, line=element.line)
             if open_ is not None and not new:
                 self._step(*open_, again=again)
             for item in decoded(new, _item, "message"):
@@ -330,18 +330,13 @@ class _SweReading:
             self._take_back(element, step)
             return
         action, call = step.action or "", f"call-{self.transcript.count}"
-        words = (Text(text=step.words, origin=Origin.MODEL),) if step.words else ()
         if not action.strip() or action.strip() in step.words:
-            self.transcript.add(Role.ASSISTANT, words, line=element.line)
-            self._observed(step, element.line)
+            self.transcript.text(Role.ASSISTANT, step.words, Origin.MODEL, line=element.line)
+            self.transcript.text(Role.USER, step.observation, Origin.TOOL, line=element.line)
             return
         made = ToolCall(call_id=call, name="action", arguments=msgspec.json.encode({"action": action}).decode())
-        self.transcript.add(Role.ASSISTANT, (*words, made), line=element.line)
+        self.transcript.add(Role.ASSISTANT, (*texts((step.words, Origin.MODEL)), made), line=element.line)
         self.transcript.add(Role.TOOL, (ToolResult(call_id=call, text=step.observation or ""),), line=element.line)
-
-    def _observed(self, step: _SweStep, line: int) -> None:
-        if step.observation:
-            self.transcript.add(Role.USER, (Text(text=step.observation, origin=Origin.TOOL),), line=line)
 
 
 def _sent(element: Element, item: _SweItem, answers: str | None, reasoning: str) -> bytes:
