@@ -105,12 +105,12 @@ class _Container:
         if self.items.kind == "object" and units <= max(8, share // 8):
             return self._levelled(bounds, share)
         flawed, differing = self._order(bounds)
-        wanted = dict.fromkeys(chain(flawed, (0, units - 1), differing))
+        wanted = _unique(chain(flawed, (0, units - 1), differing, range(units)))
         part = max(share // 3, 64)
         narrow = max(32, min(part, share * 7 // 10 // max(len(flawed), 1)))
         chosen: dict[int, int] = {}
         left, missed = share - 24, 0
-        for place, unit in enumerate(chain(wanted, (unit for unit in range(units) if unit not in wanted))):
+        for place, unit in enumerate(wanted):
             cost = min(self.weight(bounds, unit), narrow if place < len(flawed) else part)
             gap = 0 if unit - 1 in chosen or unit + 1 in chosen else LEAST
             if cost + gap <= left:
@@ -127,8 +127,8 @@ class _Container:
         key = bounds[0], len(bounds)
         if key not in self._orders:
             within = self._flawed[bisect_left(self._flawed, bounds[0]) : bisect_left(self._flawed, bounds[-1])]
-            flawed = sorted({_unit(bounds, item) for item in within})
-            self._orders[key] = flawed, [_unit(bounds, item) for item in self._summary.outliers(bounds[0], bounds[-1])]
+            flawed = dict.fromkeys(_unit(bounds, item) for item in within)
+            self._orders[key] = list(flawed), [_unit(bounds, item) for item in self._summary.outliers(bounds[0], bounds[-1])]
         return self._orders[key]
 
     def _levelled(self, bounds: Sequence[int], share: int) -> dict[int, int]:
@@ -209,7 +209,15 @@ class _Container:
 
 
 def _unit(bounds: Sequence[int], item: int) -> int:
-    return bisect_right(bounds, item) - 1
+    return item - bounds[0] if isinstance(bounds, range) else bisect_right(bounds, item) - 1
+
+
+def _unique(units: Iterable[int]) -> Iterator[int]:
+    seen: set[int] = set()
+    for unit in units:
+        if unit not in seen:
+            seen.add(unit)
+            yield unit
 
 
 # What is shown of one value, on lines of its own or in slices

@@ -4,9 +4,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import itemgetter, ne
-from typing import Final, Literal, TypeVar, cast
+from typing import Final, Literal, cast
 
 from tenure.engine.clip.json_items import PLAIN_KEY, Broken, Items, items_of, spelled_as
 from tenure.engine.clip.shape import plural
@@ -26,7 +26,6 @@ _TYPES: Final[Mapping[type, _Type]] = {
 _Object = dict[str, object]
 _RawForm = tuple[tuple[str, ...], tuple[type, ...]]  # an item's keys and types; of what is no object its type alone
 _Form = tuple[tuple[str, _Type], ...]
-_Hashable = TypeVar("_Hashable", bound=tuple[object, ...])
 _NUMERIC: Final[frozenset[type]] = frozenset({int, float})
 _LONE: Final[Mapping[type, _RawForm]] = {each: ((), (each,)) for each in _TYPES}
 
@@ -225,17 +224,12 @@ def _form(raw: _RawForm) -> _Form:
     return tuple(sorted(zip(keys, (_TYPES[each] for each in types), strict=True)))
 
 
-def _firsts(forms: Sequence[_Hashable]) -> dict[_Hashable, int]:
-    """The first item of each form."""
-    return dict(zip(reversed(forms), range(len(forms) - 1, -1, -1), strict=True))
-
-
 def _rare(raw: Sequence[_RawForm]) -> list[int]:
     """The first item of each form but the commonest, rarest forms first."""
     counts = Counter(raw)
     if len(counts) < 2:
         return []
-    raw_firsts = _firsts(raw)
+    raw_firsts = dict(zip(reversed(raw), range(len(raw) - 1, -1, -1), strict=True))
     firsts: dict[_Form, int] = {}
     tally: Counter[_Form] = Counter()
     for each, n in counts.items():  # by their first items
@@ -253,9 +247,16 @@ def _rarest(values: Sequence[object]) -> list[int]:
     ]
     counts = Counter(spelled)
     limit = sorted(counts.values())[min(VARIED, len(counts)) - 1]
-    firsts = _firsts(spelled)
-    few = sorted((firsts[form], n) for form, n in counts.items() if n <= limit)[:VARIED]
-    return [item for _, item in sorted((n, item) for item, n in few)]
+    few = dict(
+        islice(((form, n) for form, n in counts.items() if n <= limit), VARIED)
+    )  # by their first items, as they were counted
+    firsts: dict[tuple[object, ...], int] = {}
+    for item, form in enumerate(spelled):
+        if form in few and form not in firsts:
+            firsts[form] = item
+            if len(firsts) == len(few):
+                break
+    return [item for _, item in sorted((few[form], item) for form, item in firsts.items())]
 
 
 def _is_far(number: float, column: Sequence[int | float]) -> bool:
