@@ -5,13 +5,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shaping import COUNT, kept, lawful, notes, shaped
 
 from tenure.engine.clip import diff
 from tenure.engine.clip.diff import ADDED, CONTEXT, FILE, HUNK, REMOVED, read
-from tenure.engine.clip.shape import Keep, Note, Shaped, fair, weighed
-from tenure.engine.meter.tokens import o200k
-
-COUNT = o200k()
+from tenure.engine.clip.shape import fair
 
 
 def hunk(changes: Sequence[str], context: int = 3, start: int = 1) -> list[str]:
@@ -58,22 +56,8 @@ COMBINED = [
 ]
 
 
-def shaped(lines: Sequence[str], room: int) -> Shaped:
-    found = diff.choose(lines, room, COUNT)
-    assert found is not None
-    return found
-
-
-def kept(found: Shaped) -> list[int]:
-    return [at for piece in found.pieces if isinstance(piece, Keep) for at in range(piece.start, piece.stop)]
-
-
-def notes(found: Shaped) -> list[str]:
-    return [piece.text for piece in found.pieces if isinstance(piece, Note)]
-
-
 def seen(lines: Sequence[str], room: int) -> list[str]:
-    return [lines[at] for at in kept(shaped(lines, room))]
+    return [lines[at] for at in kept(shaped(diff, lines, room))]
 
 
 # What is a diff
@@ -165,7 +149,7 @@ def test_a_removed_file_is_named_by_its_old_path() -> None:
 def test_files_and_hunks_stay_named_and_changed_lines_come_before_context() -> None:
     lines = [line for n in range(8) for line in file(f"src/part{n}.py", *(hunk(changes(4), 20, 100 * k + 1) for k in range(4)))]
     patch = read(lines)
-    shown = set(kept(shaped(lines, 5_000)))
+    shown = set(kept(shaped(diff, lines, 5_000)))
     assert {at for at, kind in enumerate(patch.classes) if kind in (FILE, HUNK)} <= shown
     changed = [at for at, kind in enumerate(patch.classes) if kind in (ADDED, REMOVED)]
     assert sum(at in shown for at in changed) > 0.8 * len(changed)
@@ -174,11 +158,11 @@ def test_files_and_hunks_stay_named_and_changed_lines_come_before_context() -> N
 
 def test_a_file_that_loses_lines_says_how_many_of_how_many() -> None:
     lines = file("src/big.py", hunk(changes(400)))
-    found = shaped(lines, 400)
+    found = shaped(diff, lines, 400)
     patch = read(lines)
     shown = kept(found)
     left = [400 - sum(patch.classes[at] == kind for at in shown) for kind in (ADDED, REMOVED)]
-    assert any(f"+{left[0]} -{left[1]} of the file's +400 -400" in note for note in notes(found))
+    assert f"+{left[0]} -{left[1]} of the file's +400 -400" in notes(found)
 
 
 def test_a_small_file_is_not_starved_by_a_large_one() -> None:
@@ -223,21 +207,21 @@ def test_renames_modes_and_binaries_are_shown() -> None:
 def test_the_lines_of_a_binary_patch_are_only_counted() -> None:
     patch = ["diff --git a/a.bin b/a.bin", "index 12..34 100644", "GIT binary patch", "literal 9000"]
     lines = [*patch, *(f"zcmV;I1d0000{n:04d}PX+{n:04d}" for n in range(500)), "", *file("a.py", hunk(changes(3)))]
-    found = shaped(lines, 300)
-    assert any("502 lines of a binary patch" in note for note in notes(found))
+    found = shaped(diff, lines, 300)
+    assert "502 lines of a binary patch" in notes(found)
     assert "+    value_0 = 1" in [lines[at] for at in kept(found)]
 
 
 @pytest.mark.parametrize("room", [700, 1_000])
 def test_every_file_is_named_even_in_a_small_room(room: int) -> None:
     lines = [line for n in range(60) for line in file(f"src/area_{n // 20}/part{n}.py", hunk(changes(9)))]
-    text = "\n".join((*notes(shaped(lines, room)), *seen(lines, room)))
+    text = "\n".join((notes(shaped(diff, lines, room)), *seen(lines, room)))
     assert all(f"part{n}.py" in text for n in range(60))
 
 
 def test_files_too_many_to_be_named_are_folders_with_exact_counts_and_the_recall_that_names_them() -> None:
     lines = [line for n in range(2_000) for line in file(f"src/area_{n // 100}/part{n}.py", hunk(changes(1)))]
-    first = notes(shaped(lines, 800))[0]
+    first = notes(shaped(diff, lines, 800))
     assert first.startswith(
         '2,000 files with +2,000 -2,000, each with its changed lines; recall with pattern="^diff --git" names every one:'
     )
@@ -251,7 +235,7 @@ def test_a_file_changed_in_many_commits_is_named_once() -> None:
         for n in range(80)
         for line in (f"commit {n:040x}", "Author: A", "", f"    Change {n}", "", *file("src/a.py", hunk(changes(2))))
     ]
-    first = notes(shaped(commit, 700))[0]
+    first = notes(shaped(diff, commit, 700))
     assert first.startswith("1 file with +160 -160")
 
 
@@ -278,21 +262,13 @@ DAMAGED = st.tuples(DIFFS, st.lists(st.tuples(st.integers(0, 400), WORDS), max_s
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.one_of(DIFFS, DAMAGED), st.integers(10, 1_500))
 def test_kept_lines_ascend_and_what_is_shown_fits_the_room(lines: list[str], room: int) -> None:
-    found = diff.choose(lines, room, COUNT)
-    if found is None:
-        return
-    at = 0
-    for piece in found.pieces:
-        if isinstance(piece, Keep):
-            assert at <= piece.start < piece.stop <= len(lines)
-            at = piece.stop
-    assert weighed(lines, found.pieces, COUNT) <= room * 1.1
+    lawful(diff, lines, room, 1.1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(PATHS, st.lists(CHANGES, max_size=4), st.integers(0, 4)), min_size=1, max_size=6))
 def test_every_files_counts_are_exact(parts: list[tuple[str, list[list[str]], int]]) -> None:
     lines = [line for path, hunks, context in parts for line in file(path, *(hunk(each, context) for each in hunks))]
@@ -300,7 +276,7 @@ def test_every_files_counts_are_exact(parts: list[tuple[str, list[list[str]], in
     assert [(found.path, found.added, found.removed) for found in read(lines).files] == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.one_of(DIFFS, DAMAGED))
 def test_files_ascend_and_never_overlap(lines: list[str]) -> None:
     files = read(lines).files
@@ -312,7 +288,7 @@ def test_files_ascend_and_never_overlap(lines: list[str]) -> None:
 @given(DIFFS)
 def test_everything_is_shown_where_there_is_room(lines: list[str]) -> None:
     if read(lines).files:
-        assert kept(shaped(lines, 60_000)) == list(range(len(lines)))
+        assert kept(shaped(diff, lines, 60_000)) == list(range(len(lines)))
 
 
 @given(st.lists(st.integers(0, 1_000), max_size=30), st.integers(0, 5_000))

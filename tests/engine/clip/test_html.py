@@ -4,10 +4,10 @@ from html import escape
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shaping import COUNT
 
 from tenure.engine.clip import html
 from tenure.engine.clip.shape import Note, Shaped
-from tenure.engine.meter.tokens import o200k
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -39,7 +39,7 @@ PAGE = """<!DOCTYPE html>
 
 
 def clip(text: str, room: int = 1_000) -> Shaped | None:
-    return html.choose(text.split("\n"), room, o200k())
+    return html.choose(text.split("\n"), room, COUNT)
 
 
 def read(text: str, room: int = 1_000) -> str:
@@ -212,7 +212,7 @@ def test_broken_markup_is_read_as_far_as_it_goes(broken: str, said: str) -> None
 )  # fmt: skip
 def test_hostile_markup_is_harmless(part: str) -> None:
     shaped = clip(page(part * 20_000), 300)
-    assert shaped is None or o200k()("\n".join(each.text for each in shaped.pieces if isinstance(each, Note))) <= 330
+    assert shaped is None or COUNT("\n".join(each.text for each in shaped.pieces if isinstance(each, Note))) <= 330
 
 
 def test_entities_that_a_page_declares_are_not_expanded() -> None:
@@ -232,16 +232,16 @@ def test_a_reference_of_a_million_digits_is_one_character() -> None:
     ),
     room=st.integers(0, 300),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_any_markup_is_shown_within_the_room(parts: list[str], room: int) -> None:
     lines = ("<html>" + "".join(parts)).split("\n")
-    shaped = html.choose(lines, room, o200k())
+    shaped = html.choose(lines, room, COUNT)
     if shaped is not None:
         (note,) = shaped.pieces
         assert isinstance(note, Note)
         assert note.text.strip()
-        assert o200k()(note.text) <= 1.1 * room
-        assert shaped == html.choose(lines, room, o200k())
+        assert COUNT(note.text) <= 1.1 * room
+        assert shaped == html.choose(lines, room, COUNT)
 
 
 WORDS = st.text(alphabet="abcdefgh <>&\"'é", min_size=1, max_size=30).filter(lambda words: bool(words.strip()))

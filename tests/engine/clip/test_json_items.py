@@ -40,7 +40,7 @@ def slowly(text: str, path: str = "") -> list[tuple[int, int, int, str, object]]
     st.booleans(),
     st.sampled_from((", ", ",", ",\n  ")),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_items_read_at_once_stand_where_a_slow_parser_finds_them(
     value: Any, indent: int | None, plain: bool, separator: str
 ) -> None:
@@ -58,7 +58,7 @@ def test_items_read_at_once_stand_where_a_slow_parser_finds_them(
 
 
 @given(st.lists(VALUES, min_size=30, max_size=60), st.integers(min_value=1, max_value=400))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 def test_of_an_array_that_breaks_off_all_whole_items_are_read(values: list[Any], missing: int) -> None:
     text = json.dumps(values * 10, indent=1)[:-missing]
     items = items_of(text, 0, len(text), "")

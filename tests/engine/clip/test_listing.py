@@ -1,13 +1,12 @@
 import re
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shaping import COUNT, kept, lawful, notes, shown
 
 from tenure.engine.clip import listing
-from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
-from tenure.engine.meter.tokens import o200k
+from tenure.engine.clip.shape import Shaped, weighed
 
 
 def tree(folders: int, files: int) -> list[str]:
@@ -28,18 +27,9 @@ def long(n: int, where: str = "") -> list[str]:
     )
 
 
-def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
-    """The listing's shape, and all that the reader sees of it."""
-    shaped = listing.choose(lines, room, o200k())
-    assert shaped is not None
-    parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
-    return shaped, "\n".join(parts)
-
-
 def entries(shaped: Shaped, mark: str) -> int:
     """Entries named and entries counted."""
-    said = "\n".join(piece.text for piece in shaped.pieces if isinstance(piece, Note))
-    counted = [row for line in said.split("\n")[1:] for row in line.split("; ") if not row.startswith("below ")]
+    counted = [row for line in notes(shaped).split("\n")[1:] for row in line.split("; ") if not row.startswith("below ")]
     named = sum(row.count(mark) for row in counted if ": " in row or mark in row)
     more = sum(int(n.replace(",", "")) for row in counted for n in re.findall(r"and ([\d,]+) more$", row))
     files = [int(n.replace(",", "")) for row in counted if mark not in row for n in re.findall(r"([\d,]+) files?$", row)]
@@ -98,28 +88,28 @@ def test_what_only_looks_like_a_listing_is_not_taken_for_one(other: str) -> None
 
 def test_paths_become_a_tree_that_names_them_all() -> None:
     lines = [f"/home/dev/repo/src/part{n % 6}/module_{n}.py" for n in range(120)]
-    shaped, text = shown(lines, 1_200)
-    assert weighed(lines, shaped.pieces, o200k()) < o200k()("\n".join(lines)) * 0.6
+    shaped, text = shown(listing, lines, 1_200)
+    assert weighed(lines, shaped.pieces, COUNT) < COUNT("\n".join(lines)) * 0.6
     assert "120 paths in all:\nbelow /home/dev/repo/src/:" in text
     assert all(f"module_{n}.py" in text for n in range(120))
 
 
 def test_folders_of_more_paths_than_fit_count_what_they_hold() -> None:
     lines = [f"src/part{n % 6}/module_{n}.py" for n in range(3_000)]
-    _, text = shown(lines, 500)
+    _, text = shown(listing, lines, 500)
     assert sum(int(n) for n in re.findall(r"part\d/ (\d+) files", text)) == 3_000
 
 
 def test_very_many_folders_are_counted_together() -> None:
     lines = [f"src/part{n % 6}/sub{n}/module.py" for n in range(3_000)]
-    _, text = shown(lines, 300)
+    _, text = shown(listing, lines, 300)
     counts = re.findall(r"(?:part\d/|sub\d+/|other folders,) ([\d,]+) files?", text)
     assert sum(int(n.replace(",", "")) for n in counts) == 3_000
 
 
 def test_every_folder_of_a_tree_is_named_and_its_entries_add_up() -> None:
     lines = tree(12, 80)
-    shaped, text = shown(lines, 1_500)
+    shaped, text = shown(listing, lines, 1_500)
     assert all(f"part{n}/" in text for n in range(12))
     assert entries(shaped, "module_") == 960
     assert "960 paths in all" in text
@@ -128,17 +118,17 @@ def test_every_folder_of_a_tree_is_named_and_its_entries_add_up() -> None:
 
 def test_sections_of_ls_are_named_and_their_entries_add_up() -> None:
     lines = [line for n in range(8) for line in ("", *long(90, f"./part{n}"))][1:]
-    shaped, text = shown(lines, 3_000)
+    shaped, text = shown(listing, lines, 3_000)
     assert all(f"part{n}/" in text for n in range(8))
     assert entries(shaped, "file_") == 720
 
 
 def test_a_long_listing_of_all_names_shows_more_of_its_lines_where_there_is_room() -> None:
     lines = long(200)
-    shaped, text = shown(lines, 3_000)
+    shaped, text = shown(listing, lines, 3_000)
     assert all(f"file_{n}.py" in text for n in range(200))
-    assert sum(piece.stop - piece.start for piece in shaped.pieces if isinstance(piece, Keep)) > 40
-    assert weighed(lines, shaped.pieces, o200k()) >= 2_700
+    assert len(kept(shaped)) > 40
+    assert weighed(lines, shaped.pieces, COUNT) >= 2_700
 
 
 def test_a_folder_and_its_parent_are_no_entries_of_ls() -> None:
@@ -147,7 +137,7 @@ def test_a_folder_and_its_parent_are_no_entries_of_ls() -> None:
         "total 8",
         *(f"drwxr-xr-x  2 dev staff  4096 Jan  1 10:00 {name}" for name in (".", "..", *(f"d{n}" for n in range(40)))),
     ]
-    assert "40 paths in all" in shown(lines, 500)[1]
+    assert "40 paths in all" in shown(listing, lines, 500)[1]
 
 
 def test_what_find_complained_of_is_no_path_and_one_of_each_kind_stays() -> None:
@@ -155,7 +145,7 @@ def test_what_find_complained_of_is_no_path_and_one_of_each_kind_stays() -> None
     for n in range(40):
         lines.insert(50 * n + 30, f"find: \u2018/srv/secret{n}\u2019: Permission denied")
     lines.insert(1_234, "find: File system loop detected: No such file or directory")
-    _, text = shown(lines, 900)
+    _, text = shown(listing, lines, 900)
     assert text.count("Permission denied") == 1
     assert "No such file or directory" in text
     assert "3,000 paths in all, 41 other lines" in text
@@ -163,8 +153,8 @@ def test_what_find_complained_of_is_no_path_and_one_of_each_kind_stays() -> None
 
 def test_many_folders_in_one_are_the_largest_and_the_count_of_the_others() -> None:
     lines = [f"./lib/pkg{n}/file_{k}.py" for n in range(900) for k in range(1 + n % 5)]
-    shaped, text = shown(lines, 600)
-    assert weighed(lines, shaped.pieces, o200k()) >= 480
+    shaped, text = shown(listing, lines, 600)
+    assert weighed(lines, shaped.pieces, COUNT) >= 480
     counts = re.findall(r"(?:pkg\d+/|other folders,) ([\d,]+) files?", text)
     assert sum(int(n.replace(",", "")) for n in counts) == len(lines)
 
@@ -174,13 +164,13 @@ def test_many_folders_in_one_are_the_largest_and_the_count_of_the_others() -> No
     room=st.integers(200, 2_000),
 )
 def test_laws_of_a_shaped_list_of_paths(paths: list[list[str]], room: int) -> None:
-    laws(["/".join(parts) + ".py" for parts in paths], room)
+    lawful(listing, ["/".join(parts) + ".py" for parts in paths], room)
 
 
 @given(folders=st.integers(1, 30), files=st.integers(1, 60), room=st.integers(200, 2_000))
 def test_laws_of_a_shaped_tree(folders: int, files: int, room: int) -> None:
     lines = tree(folders, files)
-    shaped = laws(lines, room)
+    shaped = lawful(listing, lines, room)
     if shaped is not None:
         assert entries(shaped, "module_") == folders * files
 
@@ -188,26 +178,14 @@ def test_laws_of_a_shaped_tree(folders: int, files: int, room: int) -> None:
 @given(counts=st.lists(st.integers(1, 80), min_size=1, max_size=12), room=st.integers(300, 2_000))
 def test_laws_of_shaped_sections(counts: list[int], room: int) -> None:
     lines = [line for n, count in enumerate(counts) for line in ("", *long(count, f"./part{n}"))][1:]
-    shaped = laws(lines, room)
+    shaped = lawful(listing, lines, room)
     if shaped is not None:
         assert entries(shaped, "file_") == sum(counts)
 
 
-def laws(lines: list[str], room: int) -> Shaped | None:
-    """Ranges ascend without overlap, and what is shown fits."""
-    shaped = listing.choose(lines, room, o200k()) if listing.fits(lines) else None
-    if shaped is None:
-        return None
-    ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]
-    assert all(piece.start < piece.stop for piece in ranges)
-    assert all(left.stop <= right.start for left, right in pairwise(ranges))
-    assert weighed(lines, shaped.pieces, o200k()) <= room
-    return shaped
-
-
 @given(lines=st.lists(st.text(st.sampled_from("ab/.:- │├─\x00\ud800é"), max_size=30), max_size=60), room=st.integers(1, 300))
 def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
-    laws(lines, room)
+    lawful(listing, lines, room)
 
 
 @pytest.mark.parametrize(
@@ -218,4 +196,4 @@ def test_gigantic_lines_are_refused_in_no_time(line: str) -> None:
 
 
 def test_a_tree_nested_very_deeply_is_harmless() -> None:
-    laws([f"{'│   ' * (n % 60)}├── d{n}" for n in range(5_000)], 500)
+    lawful(listing, [f"{'│   ' * (n % 60)}├── d{n}" for n in range(5_000)], 500)

@@ -1,13 +1,12 @@
 import re
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shaping import COUNT, kept, lawful, notes, shown
 
 from tenure.engine.clip import search
-from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
-from tenure.engine.meter.tokens import o200k
+from tenure.engine.clip.shape import weighed
 
 FOLDERS = ("src/core", "src/edge/deep", "tests", "docs")
 STEMS = ("parse", "render", "index", "gate", "store")
@@ -16,22 +15,6 @@ STEMS = ("parse", "render", "index", "gate", "store")
 def hits(files: dict[str, int], form: str = "{path}:{n}:    return handler({n})") -> list[str]:
     """Search hits: so many in each file, at ascending lines."""
     return [form.format(path=path, n=7 * k + 3) for path, count in files.items() for k in range(count)]
-
-
-def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
-    """The search's shape, and all that the reader sees of it."""
-    shaped = search.choose(lines, room, o200k())
-    assert shaped is not None
-    parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
-    return shaped, "\n".join(parts)
-
-
-def kept(shaped: Shaped) -> list[int]:
-    return [n for piece in shaped.pieces if isinstance(piece, Keep) for n in range(piece.start, piece.stop)]
-
-
-def notes(shaped: Shaped) -> str:
-    return "\n".join(piece.text for piece in shaped.pieces if isinstance(piece, Note))
 
 
 def numbers(text: str, pattern: str) -> int:
@@ -116,21 +99,21 @@ def test_what_only_looks_like_a_search_is_not_taken_for_one(other: str) -> None:
 
 def test_two_hundred_files_are_all_named() -> None:
     files = {f"src/part{n % 9}/module_{n}.py": n % 7 + 1 for n in range(200)}
-    shaped, text = shown(hits(files), 2_500)
+    shaped, text = shown(search, hits(files), 2_500)
     assert shaped.why == "every file named, first hits where there is room"
     assert all(path.rpartition("/")[2] in text for path in files)
 
 
 def test_one_file_with_thousands_of_hits_fills_the_room() -> None:
     lines = hits({"src/a.py": 5_000})
-    shaped, _ = shown(lines, 2_000)
-    assert 1_800 <= weighed(lines, shaped.pieces, o200k()) <= 2_000
+    shaped, _ = shown(search, lines, 2_000)
+    assert 1_800 <= weighed(lines, shaped.pieces, COUNT) <= 2_000
     assert f"{5_000 - len(kept(shaped)):,} more hits in this file" in notes(shaped)
 
 
 def test_hits_are_spread_fairly() -> None:
     lines = hits({"src/many.py": 900, "src/few.py": 2, "src/some.py": 30})
-    shaped, _ = shown(lines, 800)
+    shaped, _ = shown(search, lines, 800)
     there = [lines[n] for n in kept(shaped)]
     assert sum(line.startswith("src/few.py") for line in there) == 2
     assert sum(line.startswith("src/some.py") for line in there) >= 10
@@ -142,7 +125,7 @@ def test_counts_are_exact_with_context() -> None:
         for n in range(60)
         for line in (f"a/x.py-{n * 9 + 1}-before", f"a/x.py:{n * 9 + 2}:hit", f"a/x.py-{n * 9 + 3}-after", "--")
     ]
-    shaped, _ = shown(lines, 400)
+    shaped, _ = shown(search, lines, 400)
     assert "60 hits in 1 file, 120 lines of context" in notes(shaped)
     assert sum(":hit" in lines[n] for n in kept(shaped)) + numbers(notes(shaped), r"([\d,]+) more hits?") == 60
 
@@ -157,27 +140,27 @@ def test_a_file_that_context_names_in_full_is_one_file() -> None:
             f"/home/dev/repo/src/a.py:{n * 9 + 3}:hit",
         )
     ]
-    shaped, _ = shown(lines, 400)
+    shaped, _ = shown(search, lines, 400)
     assert notes(shaped).startswith("80 hits in 1 file")
 
 
 def test_the_tools_own_words_stay() -> None:
     lines = ["Found 900 matches (showing first 400)", *hits({f"src/a{n}.py": 40 for n in range(10)}), "", "(Results truncated)"]
-    _, text = shown(lines, 600)
+    _, text = shown(search, lines, 600)
     assert text.splitlines()[1] == "Found 900 matches (showing first 400)"
     assert text.splitlines()[-1] == "(Results truncated)"
 
 
 def test_a_hit_in_a_minified_file_is_counted_and_not_shown() -> None:
     lines = ["dist/app.min.js:1:" + "var a=1;" * 50_000, *hits({"src/a.py": 300})]
-    shaped, text = shown(lines, 500)
+    shaped, text = shown(search, lines, 500)
     assert 0 not in kept(shaped)
     assert "dist/: app.min.js 1" in text
 
 
 def test_a_list_of_counts_keeps_every_file_and_the_largest_counts() -> None:
     lines = [f"src/part{n % 5}/m{n}.py:{(n * 37) % 50}" for n in range(300)]
-    shaped, text = shown(lines, 2_500)
+    shaped, text = shown(search, lines, 2_500)
     total = sum((n * 37) % 50 for n in range(300))
     assert f"{total:,} hits in 294 files, none in 6 other files" in text
     assert any(lines[n].endswith(":49") for n in kept(shaped))
@@ -186,7 +169,7 @@ def test_a_list_of_counts_keeps_every_file_and_the_largest_counts() -> None:
 
 def test_more_files_than_the_room_can_name_are_counted_by_folder() -> None:
     lines = hits({f"src/part{n % 40}/sub{n % 7}/module_{n}.py": 1 for n in range(5_000)})
-    shaped, text = shown(lines, 1_000)
+    shaped, text = shown(search, lines, 1_000)
     assert shaped.why == "folders with counts, and first hits"
     assert "5,000 hits in 5,000 files" in text
 
@@ -202,15 +185,9 @@ def test_laws_of_a_shaped_search(counts: list[int], around: bool, room: int, wor
     lines = hits(files, "{path}:{n}:" + words.replace("{", "").replace("}", ""))
     if around:
         lines = [part for line in lines for part in (line, re.sub(r"^([^:]+):(\d+):.*", r"\1-\2-beside", line, flags=re.DOTALL))]
-    if not search.fits(lines):
-        return
-    shaped = search.choose(lines, room, o200k())
+    shaped = lawful(search, lines, room)
     if shaped is None:
         return
-    ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]
-    assert all(piece.start < piece.stop for piece in ranges)
-    assert all(left.stop <= right.start for left, right in pairwise(ranges))
-    assert weighed(lines, shaped.pieces, o200k()) <= room
     there = [lines[n] for n in kept(shaped)]
     said = notes(shaped)
     assert said.startswith(f"{sum(counts):,} hit")
@@ -226,9 +203,7 @@ def test_laws_of_a_shaped_search(counts: list[int], around: bool, room: int, wor
     lines=st.lists(st.text(st.sampled_from("ab/.:-0123456789 \x00\ud800[é"), max_size=30), max_size=60), room=st.integers(1, 300)
 )
 def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
-    search.fits(lines)
-    shaped = search.choose(lines, room, o200k())
-    assert shaped is None or weighed(lines, shaped.pieces, o200k()) <= room
+    lawful(search, lines, room)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +218,6 @@ def test_what_grep_complained_of_between_its_hits_stays_once_of_each_kind() -> N
     for n in range(30):
         lines.insert(20 * n + 50, f"grep: 'secret/{n}.key': Permission denied")
     lines.insert(300, "grep: src/gone.py: No such file or directory")
-    _, text = shown(lines, 1_500)
+    _, text = shown(search, lines, 1_500)
     assert text.count("Permission denied") == 1
     assert "grep: src/gone.py: No such file or directory" in text

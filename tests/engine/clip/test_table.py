@@ -1,14 +1,13 @@
 import re
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shaping import COUNT, kept, lawful, notes, shown
 
 from tenure.engine.clip import table
-from tenure.engine.clip.shape import Keep, Note, Shaped, weighed
+from tenure.engine.clip.shape import weighed
 from tenure.engine.clip.table import _is_rule
-from tenure.engine.meter.tokens import o200k
 
 WORDS = ("alpha", "beta", "gamma", "delta")
 
@@ -57,14 +56,6 @@ def ps(rows: int) -> list[str]:
         "USER         PID %CPU %MEM COMMAND",
         *(f"dev      {n:7}  0.0  {n % 10}.1 /usr/bin/worker --id {n}" for n in range(rows)),
     ]
-
-
-def shown(lines: list[str], room: int) -> tuple[Shaped, str]:
-    """The table's shape, and all that the reader sees of it."""
-    shaped = table.choose(lines, room, o200k())
-    assert shaped is not None
-    parts = [piece.text if isinstance(piece, Note) else "\n".join(lines[piece.start : piece.stop]) for piece in shaped.pieces]
-    return shaped, "\n".join(parts)
 
 
 TABLES = {
@@ -116,7 +107,7 @@ def test_what_only_looks_like_a_table_is_not_taken_for_one(other: str) -> None:
 @pytest.mark.parametrize("make", [comma, markdown, psql, mysql, kubectl, ps])
 def test_frame_first_and_last_rows_stay(make) -> None:
     lines = make(900)
-    _, text = shown(lines, 700)
+    _, text = shown(table, lines, 700)
     assert "\n".join(lines[:2]) in text
     assert "\n".join(lines[-5:]).strip() in text
     assert "900 rows in all" in text
@@ -140,7 +131,7 @@ def dpkg(n: int) -> list[str]:
 def test_a_table_below_a_legend_names_all_rows_and_keeps_both() -> None:
     lines = dpkg(100)
     assert table.fits(lines)
-    _, text = shown(lines, 1_500)
+    _, text = shown(table, lines, 1_500)
     assert "\n".join(lines[:6]) in text
     assert f"names: {', '.join(f'lib{k}-dev:amd64' for k in range(100))}\n" in text
     assert lines[-1] in text
@@ -148,14 +139,14 @@ def test_a_table_below_a_legend_names_all_rows_and_keeps_both() -> None:
 
 def test_the_row_that_differs_stays() -> None:
     lines = comma(900, odd=444)
-    _, text = shown(lines, 500)
+    _, text = shown(table, lines, 500)
     assert lines[445] in text
     assert "state: done 899, lost 1" in text
 
 
 def test_the_row_that_speaks_of_a_fault_stays() -> None:
     lines = kubectl(900, odd=700)
-    shaped, text = shown(lines, 600)
+    shaped, text = shown(table, lines, 600)
     assert lines[701] in text
     assert shaped.why == "first and last rows, rows that differ"
 
@@ -163,14 +154,14 @@ def test_the_row_that_speaks_of_a_fault_stays() -> None:
 def test_a_fault_far_inside_a_very_long_table_stays() -> None:
     lines = comma(30_000)
     lines[17_771] = "17770,beta,done,permission denied"
-    _, text = shown(lines, 600)
+    _, text = shown(table, lines, 600)
     assert lines[17_771] in text
 
 
 def test_the_room_is_used() -> None:
     lines = comma(5_000)
-    shaped, _ = shown(lines, 2_000)
-    assert 1_700 <= weighed(lines, shaped.pieces, o200k()) <= 2_000
+    shaped, _ = shown(table, lines, 2_000)
+    assert 1_700 <= weighed(lines, shaped.pieces, COUNT) <= 2_000
 
 
 @given(
@@ -180,44 +171,30 @@ def test_the_room_is_used() -> None:
 )
 def test_laws_of_a_shaped_table(rows: list[tuple[str, str]], sign: str, room: int) -> None:
     lines = [sign.join(("id", "name", "note")), *(sign.join((str(n), *cells)) for n, cells in enumerate(rows))]
-    shaped = laws(lines, room)
+    shaped = lawful(table, lines, room)
     if shaped is None:
         return
-    kept = sum(piece.stop - piece.start for piece in shaped.pieces if isinstance(piece, Keep))
-    said = "\n".join(piece.text for piece in shaped.pieces if isinstance(piece, Note))
-    out = re.search(r"^([\d,]+) rows? in all, ([\d,]+) left out", said)
-    assert kept + (int(out[2]) if out else 0) == len(lines)
-
-
-def laws(lines: list[str], room: int) -> Shaped | None:
-    """Ranges ascend without overlap, and what is shown fits."""
-    shaped = table.choose(lines, room, o200k()) if table.fits(lines) else None
-    if shaped is None:
-        return None
-    ranges = [piece for piece in shaped.pieces if isinstance(piece, Keep)]
-    assert all(piece.start < piece.stop for piece in ranges)
-    assert all(left.stop <= right.start for left, right in pairwise(ranges))
-    assert weighed(lines, shaped.pieces, o200k()) <= room
-    return shaped
+    out = re.search(r"^([\d,]+) rows? in all, ([\d,]+) left out", notes(shaped))
+    assert len(kept(shaped)) + (int(out[2]) if out else 0) == len(lines)
 
 
 @given(lines=st.lists(st.text(st.sampled_from('aB,|-+ \t"\x00\ud800é│'), max_size=30), max_size=60), room=st.integers(1, 300))
 def test_hostile_lines_are_harmless(lines: list[str], room: int) -> None:
-    laws(lines, room)
+    lawful(table, lines, room)
 
 
 @pytest.mark.parametrize(
     "line", ["a" * 3_000_000, "|" * 3_000_000, "- " * 1_500_000, "a,b" * 1_000_000, '"' * 3_000_000, "\x00" * 3_000_000]
 )
 def test_gigantic_lines_are_harmless(line: str) -> None:
-    laws([line] * 12, 200)
-    laws(["a,b,c", *["1,2,3"] * 20, line, *["1,2,3"] * 20], 200)
+    lawful(table, [line] * 12, 200)
+    lawful(table, ["a,b,c", *["1,2,3"] * 20, line, *["1,2,3"] * 20], 200)
 
 
 def test_columns_of_right_aligned_numbers_are_not_counted_with_pieces_of_their_neighbours() -> None:
     header = f"{'USER':8} {'PID':>7} {'VSZ':>7} {'RSS':>6} TTY      STAT COMMAND"
     lines = [header, *(f"{'root':8} {n * 37:7} {n % 3 * 52_124:7} {n % 2 * 900:6} ?        S    worker-{n}" for n in range(300))]
-    _, text = shown(lines, 900)
+    _, text = shown(table, lines, 900)
     assert "USER" not in text.split("\n", 1)[1].split(header)[0]
     assert "VSZ: 0 100, 52124 100, 104248 100" in text
 
