@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from made_up import everything, goose_database, old_opencode_folder, opencode_database, opencode_folder, put
+from stored_drafts import store_drafts
 from tenure import Budget, Context
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Text, ToolResult
 from tenure.errors import InputError
 from tenure.lab.events import EntryLine
-from tenure.lab.loading import kept_ledger, load, source, store_drafts
+from tenure.lab.loading import kept_ledger, load, source
 from tenure.lab.replay import Options, replay
 from tenure.testing.builders import human, reply
 

@@ -274,13 +274,3 @@ def _digest(chunks: Iterable[bytes]) -> str:
         for chunk in chunks:
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def store_drafts(path: Path, drafts: Iterable[Draft], tokenizer: Tokenizer) -> None:
-    """Keep messages as the one conversation of a new store."""
-    from tenure.store.store import Store
-
-    session = _session("", tokenizer)
-    with Store(f"sqlite:///{path}") as store:
-        held = store.create(Conversation(id="session", title=path.stem))
-        store.append(held.id, [entry for draft in drafts for entry in session.append(draft).entries])

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from made_up import Json, claude, everything, here, opencode_2_database, opencode_database, opencode_folder, put
+from stored_drafts import store_drafts
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Origin, Role, Text
-from tenure.lab.loading import store_drafts
 from tenure.logs.places.first_sight import START, Glimpse, glimpse
 from tenure.logs.places.places import FoundSession, below, usual_places
 from work import growth

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from made_up import claude, everything, goose_database, here, opencode_database, opencode_folder, put
+from stored_drafts import store_drafts
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.errors import InputError
-from tenure.lab.loading import store_drafts
 from tenure.logs.detect import READERS
 from tenure.logs.places.first_sight import Glimpse, glimpse
 from tenure.logs.places.places import PLACES, STORES, FoundSession, below, usual_places

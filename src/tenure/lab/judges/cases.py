@@ -178,22 +178,14 @@ def _case(
     )
 
 
+_SHARED: Final = ("call", "entry", "block", "kind", "form", "text", "objects", "held", "category")
+
+
 def _needs(lines: Iterable[HarmLine], entries: Sequence[Entry]) -> Iterator[CaseNeed]:
     for line in lines:
         if line.part != "thinking":
-            yield CaseNeed(
-                call=line.call,
-                entry=line.entry,
-                block=line.block,
-                line=entries[line.entry].line,
-                kind=line.kind,
-                form=line.form,
-                text=line.text,
-                objects=line.objects,
-                held=line.held,
-                stands=line.verdict,
-                category=line.category,
-            )
+            shared = {name: getattr(line, name) for name in _SHARED}
+            yield CaseNeed(**shared, line=entries[line.entry].line, stands=line.verdict)
 
 
 _WORDS: Final[dict[Origin, Kind]] = {

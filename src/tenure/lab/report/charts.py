@@ -232,17 +232,6 @@ def svg(chart: Chart) -> str:
     return f'{head} role="img" aria-label="{title}"><title>{title}</title><desc>{note}</desc><style>{STYLE}</style>{rest}\n'
 
 
-def script() -> str:
-    """The JavaScript that draws charts in a page, Vega-Lite included: it defines `vegaEmbed`."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-
-
-def inlined(chart: Chart, place: str) -> str:
-    """A chart in a page that has `script`: drawn as SVG into the element with that id, with tooltips, to be zoomed."""
-    spec = json.dumps(chart, ensure_ascii=True).replace("<", "\\u003c")
-    return f'<div id="{escape(place)}"></div><script>vegaEmbed({json.dumps("#" + place)}, {spec}, {{renderer: "svg", actions: false}})</script>'
-
-
 # Maps the tones of a drawn chart to their dark ones.
 STYLE: Final = (
     "@media(prefers-color-scheme:dark){"

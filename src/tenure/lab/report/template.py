@@ -61,13 +61,10 @@ FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
     {
         TEXT: lambda value: cell(str(value)),
         "count": lambda value: figures.tokens(round(value)),
-        "short": figures.short,
         "limit": figures.limit,
         "usd": figures.usd,
         "assumed": lambda money: figures.usd(money["usd"], assumed=money["assumed"]),
         "figures": basis,
-        "dollars": lambda value: f"{value:,.0f}",
-        "money": figures.money,
         "balance": lambda value: figures.signed(f"{value:+,.2f}"),
         "percent": figures.percent,
         "percent1": lambda value: figures.percent(value, 1),
