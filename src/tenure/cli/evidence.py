@@ -34,9 +34,7 @@ def evidence(
         list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this section; may be repeated: {', '.join(SECTIONS)}.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Use the finished work of an interrupted run.")] = False,
-    keep: Annotated[
-        str, typer.Option(metavar="FOLDER", help="ResultFolder finished work here. Default: your cache folder.")
-    ] = "",
+    keep: Annotated[str, typer.Option(metavar="FOLDER", help="Keep finished work here. Default: your cache folder.")] = "",
     quiet: Quiet = False,
 ) -> None:
     """Compare all policies on a folder of recorded sessions, and write pages with the results.
