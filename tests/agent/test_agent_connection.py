@@ -8,7 +8,7 @@ from holding import Outside, call, end, folder, of, recorded, results, says
 from raw_server import Answer, Then, answering, said, spoken, streamed
 from test_agent_wire import MODELS, asked, every
 
-from tenure.agent.events import CallDone, Failed, Retrying
+from tenure.agent.events import CallDone, Retrying, TurnFailed
 from tenure.engine.record.entry import Role
 from tenure.errors import Failure
 from tenure.models.speaker import Silence
@@ -156,7 +156,7 @@ def test_a_server_that_never_gets_it_right_is_given_up_with_its_words(dialect: s
     with answering(*[broken] * 12) as server:
         events = asked(outside, dialect, server.url, "Go.")
     assert end(events).reason == "failed"
-    assert of(events, Failed)
+    assert of(events, TurnFailed)
     assert len(server.bodies) < 12
     assert [entry.role for entry in recorded(outside)] == [Role.SYSTEM, Role.USER]
 
@@ -170,6 +170,6 @@ def test_a_local_port_that_nobody_listens_at_is_said_at_once(dialect: str, tmp_p
     events = asked(outside, dialect, url, "Go.")
     assert not of(events, Retrying)
     assert not outside.waits
-    (failed,) = of(events, Failed)
+    (failed,) = of(events, TurnFailed)
     assert failed.kind is Failure.NO_SERVER
     assert "no server runs there" in failed.text

@@ -7,7 +7,7 @@ from holding import Outside, call, end, folder, of, played, recorded, results, s
 
 from tenure.agent.approval import Mode
 from tenure.agent.breaker import STOP_AFTER, TELL_AFTER
-from tenure.agent.events import CallDone, Failed, LimitUnmet, Noticed, Retrying
+from tenure.agent.events import CallDone, LimitUnmet, Noticed, Retrying, TurnFailed
 from tenure.agent.settings import Allowance
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Role
@@ -28,7 +28,7 @@ def test_waits_grow_and_end(tmp_path: Path) -> None:
     events = played(outside, "Go.")
     assert outside.waits == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0][: len(outside.waits)]
     assert end(events).reason == "failed"
-    assert of(events, Failed)[0].kind is Failure.UNAVAILABLE
+    assert of(events, TurnFailed)[0].kind is Failure.UNAVAILABLE
     assert [entry.role for entry in recorded(outside)] == [Role.SYSTEM, Role.USER]
 
 
@@ -149,7 +149,7 @@ def test_a_request_that_is_too_long_and_cannot_be_made_shorter_fails_with_the_pr
     )
     events = played(outside, "Go.", mode=Mode.ALL)
     assert end(events).reason == "failed"
-    assert "prompt is too long" in of(events, Failed)[0].text
+    assert "prompt is too long" in of(events, TurnFailed)[0].text
 
 
 def test_a_tool_that_fails_within_is_a_result_and_nothing_more(tmp_path: Path) -> None:

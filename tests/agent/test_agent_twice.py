@@ -5,7 +5,7 @@ from pathlib import Path
 
 from holding import Outside, call, end, folder, heard, of, open_agent, recorded, results, says
 
-from tenure.agent.events import CallStarted, Event, Failed, TurnDone
+from tenure.agent.events import CallStarted, Event, TurnDone, TurnFailed
 from tenure.agent.loop import ELSEWHERE
 from tenure.context import Context
 from tenure.engine.record.entry import Role
@@ -56,7 +56,7 @@ def test_the_second_of_two_who_go_on_with_a_session_is_told_that_it_went_on_else
 
     one, two, three = asyncio.run(play())
     assert end(one).text == "I am the first."
-    assert of(two, Failed)[0].text == ELSEWHERE
+    assert of(two, TurnFailed)[0].text == ELSEWHERE
     assert end(two).reason == "failed"
     assert end(three).reason == "done"
     said = [block.text for entry in recorded(outside) if entry.role is not Role.SYSTEM for block in entry.blocks]

@@ -12,11 +12,11 @@ from tenure.agent.events import (
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Failed,
     LimitUnmet,
     Recalled,
     Replied,
     TurnDone,
+    TurnFailed,
 )
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
@@ -63,7 +63,7 @@ def test_the_tour_shows_episodes_that_open_close_and_leave_and_a_recall_that_bri
     started = [event.name for event in events if isinstance(event, EpisodeStarted)]
     assert started[:2] == ["locate-settings", "refuse-unknown-keys"]
     assert [event.name for event in events if isinstance(event, EpisodeEnded)] == started
-    assert not [event for event in events if isinstance(event, Failed | LimitUnmet)]
+    assert not [event for event in events if isinstance(event, TurnFailed | LimitUnmet)]
     commits = [event for event in events if isinstance(event, Committed)]
     left = {each.object for event in commits for each in event.left}
     assert len(commits) >= 2

@@ -16,12 +16,12 @@ from tenure.agent.events import (
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Failed,
     Gauged,
     Recalled,
     Replied,
     Requested,
     TurnDone,
+    TurnFailed,
 )
 from tenure.apis.rules import rules_for
 from tenure.cli.demo_screen import DemoScreen, Pace
@@ -167,7 +167,7 @@ def test_what_goes_wrong_is_said_and_kept(tmp_path: Path) -> None:
         CallDone(call="c9", tool="read", text="read: b.py: there is no such file", outcome="error"),
         *calls(8, "recall", '{"handle":"read:1"}', READ.replace("line 7", "line seven")),
         Recalled(objects=("read:1",), tokens=250),
-        Failed(text="the provider \x1b[31mdoes not answer"),
+        TurnFailed(text="the provider \x1b[31mdoes not answer"),
         TurnDone(reason="failed", why="no answer"),
     ]
     shown, screen = told(80, tmp_path, events)

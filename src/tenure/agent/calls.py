@@ -12,17 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.approval import Answer, Approval, Permissions, Verdict, declined, refused
+from tenure.agent.approval import Answer, Approval, Verdict, declined, refused
 from tenure.agent.breaker import Breaker, Deed, note
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event, Noticed
+from tenure.agent.model_call import until_stopped
+from tenure.agent.opening import Parts
 from tenure.agent.recorder import VIRTUAL, Done, Recorder
-from tenure.agent.snapshots import Snapshots
-from tenure.agent.tools.sandbox import CommandReach
-from tenure.agent.tools.tool import Here, ToolOutcome
-from tenure.agent.tools.toolbox import Toolbox
+from tenure.agent.tools.sandbox import Reach
+from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import load
 from tenure.apis.reply import ReplyCall
@@ -39,34 +38,18 @@ UNANSWERED: Final = "Not done: {}: {}. It needs the user's agreement, and nobody
 NOT_REACHED: Final = "[not run: a call before this one needs the user's agreement]"
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """A person's word on a call."""
-
-    answer: Answer
-    words: str = ""
-
-
 class CallRunner:
     """Runs the calls of a session's replies. Mutable: it knows what waits for a person."""
 
     def __init__(
-        self,
-        recorder: Recorder,
-        toolbox: Toolbox,
-        permissions: Permissions,
-        *,
-        here: Callable[[str], Here],
-        say: Callable[[Event], None],
-        stop: asyncio.Event,
-        alone: bool,
-        seconds: Callable[[], float],
-        snapshots: Snapshots | None = None,
+        self, parts: Parts, recorder: Recorder, *, here: Callable[[str], Here], say: Callable[[Event], None], stop: asyncio.Event
     ) -> None:
         """`here` makes the place of a call, by its id; `stop` is set when the person wants everything to end."""
-        self._recorder, self._toolbox, self._permissions = recorder, toolbox, permissions
-        self._here, self._say, self._stop, self._alone, self._seconds = here, say, stop, alone, seconds
-        self._snapshots, self._kept = snapshots, True
-        self._waiting: dict[str, asyncio.Future[Said]] = {}
+        self._recorder, self._here, self._say, self._stop = recorder, here, say, stop
+        self._toolbox, self._permissions, self._snapshots = parts.toolbox, parts.permissions, parts.snapshots
+        self._alone, self._seconds = parts.settings.alone, parts.world.seconds
+        self._is_kept = True  # the files were, before the newest change
+        self._waiting: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
         self.message = ""  # what the person said last
         self.wanted: Approval | None = None  # what nobody was there to agree to
         self.changed = True  # something may have changed the folder since this was set to False
@@ -76,7 +59,7 @@ class CallRunner:
         waiting = self._waiting.get(call)
         if waiting is None or waiting.done():
             return False
-        waiting.set_result(Said(answer=answer, words=words))
+        waiting.set_result((answer, words))
         return True
 
     async def run(self, made: Sequence[ReplyCall], breaker: Breaker, *, cut: bool) -> Breaker:
@@ -86,7 +69,7 @@ class CallRunner:
         at = 0
         while at < len(made):
             wave = self._wave(made, at)
-            came = await (self._together(wave, cut=cut) if wave else self._alone_in_its_place(made[at]))
+            came = await self._together(wave, cut=cut) if wave else [await self._in_its_place(made[at])]
             at += len(came)
             deeds += [Deed(tool=each.made.tool, arguments=each.made.arguments, result=each.text) for each in came]
             if at == len(made):
@@ -121,33 +104,31 @@ class CallRunner:
 
         return list(await asyncio.gather(*map(one, wave)))
 
-    async def _alone_in_its_place(self, made: ReplyCall) -> list[Done]:
+    async def _in_its_place(self, made: ReplyCall) -> Done:
+        """A call that may change something, run alone."""
         self._begin(made)
         if self.wanted is not None:
-            return [self._not_done(made, NOT_REACHED)]
+            return self._not_done(made, NOT_REACHED)
         here = self._here(made.call_id)
         approval = self._toolbox.needs(made.tool, made.arguments, here.workspace)
         episode = self._recorder.context.session.index.graph.open
-        verdict, asked = self._permissions.verdict(approval, episode, alone=self._alone)
-        if verdict is Verdict.REFUSE and asked is not None:
-            return [self._not_done(made, refused(asked))]
-        if (
-            verdict is Verdict.RUN
-            and approval is not None
-            and (problem := await self._keep(made, here))
-            and self._permissions.trusts(approval)
-        ):
-            verdict, asked = Verdict.ASK, replace(approval, reason=f"{approval.reason}, and that could not be undone: {problem}")
+        verdict, question = self._permissions.verdict(approval, episode, alone=self._alone)
+        if verdict is Verdict.REFUSE and question is not None:
+            return self._not_done(made, refused(question))
+        if verdict is Verdict.RUN and approval is not None:
+            problem = await self._keep(made, here)
+            if problem and self._permissions.trusts(approval):
+                reason = f"{approval.reason}, and that could not be undone: {problem}"
+                verdict, question = Verdict.ASK, replace(approval, reason=reason)
         answer = None
-        if verdict is Verdict.ASK and asked is not None:
-            came = await self._asked(made, asked)
-            if isinstance(came, Done):
-                return [came]
-            answer = came.answer
+        if verdict is Verdict.ASK and question is not None:
+            answer = await self._ask(made, question)
+            if isinstance(answer, Done):
+                return answer
             await self._keep(made, here)
         done = await self._done(made, self._permissions.reach(approval, answer))
         self.changed = self.changed or approval is not None
-        return [done]
+        return done
 
     async def _keep(self, made: ReplyCall, here: Here) -> str:
         """Keep the files as they are before a call that may change them; why that could not be done, which is said once."""
@@ -155,12 +136,12 @@ class CallRunner:
             return ""
         also = _named(made, here.workspace)
         problem = await asyncio.to_thread(self._snapshots.take, _summary(made), message=self.message, also=also)
-        if problem and self._kept:
+        if problem and self._is_kept:
             self._say(Noticed(text=f"Changes of files cannot be undone: {problem}"))
-        self._kept = not problem
+        self._is_kept = not problem
         return problem
 
-    async def _asked(self, made: ReplyCall, approval: Approval) -> Done | Said:
+    async def _ask(self, made: ReplyCall, approval: Approval) -> Done | Answer:
         """What the person says who agrees, or what stands in for a call that may not run."""
         if self._stop.is_set():
             return self._not_done(made, NOT_BEGUN)
@@ -172,21 +153,19 @@ class CallRunner:
         self._say(ApprovalAsked(call=made.call_id, approval=approval))
         if self._alone:
             self.wanted = approval
-            return self._not_done(made, _unanswered(approval))
+            return self._not_done(made, UNANSWERED.format(approval.summary, approval.reason))
         waiting = self._waiting[made.call_id] = asyncio.get_running_loop().create_future()
-        stopped = asyncio.ensure_future(self._stop.wait())
         try:
-            await asyncio.wait({waiting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await until_stopped(waiting, self._stop)
         finally:
-            stopped.cancel()
             del self._waiting[made.call_id]
         if not waiting.done():
             waiting.cancel()
             return self._not_done(made, NOT_BEGUN)
-        said = waiting.result()
-        self._say(ApprovalGiven(call=made.call_id, answer=said.answer, words=said.words))
-        self._permissions.answered(approval, said.answer)
-        return self._not_done(made, declined(approval, said.words)) if said.answer is Answer.NO else said
+        answer, words = waiting.result()
+        self._say(ApprovalGiven(call=made.call_id, answer=answer, words=words))
+        self._permissions.answered(approval, answer)
+        return self._not_done(made, declined(approval, words)) if answer is Answer.NO else answer
 
     def _begin(self, made: ReplyCall) -> None:
         self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
@@ -200,28 +179,21 @@ class CallRunner:
         if made.tool in VIRTUAL:
             return self._recorder.virtual(made)
         began = self._seconds()
-        came = await self._ran(made, reach)
-        took_s = self._seconds() - began
+        came = await self._run(made, reach)
         outcome = "interrupted" if self._stop.is_set() else "done"
-        return self._recorder.outcome(made, came, outcome=outcome, seconds=took_s)
+        return self._recorder.outcome(made, came, outcome=outcome, seconds=self._seconds() - began)
 
-    async def _ran(self, made: ReplyCall, reach: CommandReach) -> ToolOutcome:
+    async def _run(self, made: ReplyCall, reach: Reach) -> Outcome:
         here = dataclasses.replace(self._here(made.call_id), reach=reach)
         running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, here))
-        stopped = asyncio.ensure_future(self._stop.wait())
         try:
-            await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await until_stopped(running, self._stop)
             if not running.done():  # a tool that listens answers with what it had
                 await asyncio.wait({running}, timeout=GRACE_S)
+        finally:
             if not running.done():
                 running.cancel()
                 await asyncio.wait({running})
-        except asyncio.CancelledError:
-            running.cancel()
-            await asyncio.wait({running})
-            raise
-        finally:
-            stopped.cancel()
         return self._recorder.unended(made, STOPPED) if running.cancelled() else running.result()
 
     def _not_done(self, made: ReplyCall, text: str) -> Done:
@@ -238,10 +210,6 @@ def _named(made: ReplyCall, workspace: Workspace) -> tuple[Path, ...]:
             case _:
                 pass
     return ()
-
-
-def _unanswered(approval: Approval) -> str:
-    return UNANSWERED.format(approval.summary, approval.reason)
 
 
 def _broken(made: ReplyCall, *, cut: bool) -> str:

@@ -148,7 +148,7 @@ class EpisodeEnded(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fi
     aborted: bool = False
 
 
-class Left(Struct, frozen=True, kw_only=True):
+class ObjectLeft(Struct, frozen=True, kw_only=True):
     """An object that a commit took out or made smaller: `trim` of `read:12`, `strip` at level `reasoning` of `episode:locate-auth`."""
 
     action: str
@@ -163,7 +163,7 @@ class Committed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
     policy: str
     reason: str
     account: str  # the whole decision in one line, money included
-    left: tuple[Left, ...] = ()
+    left: tuple[ObjectLeft, ...] = ()
     tokens_before: int = 0  # o200k, of the view
     tokens_after: int = 0
     forced: bool = False
@@ -216,7 +216,7 @@ class Noticed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="
     text: str
 
 
-class Failed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event", tag="failed"):
+class TurnFailed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event", tag="failed"):
     """The turn cannot go on. What is in the record stays, and the session can be gone on with."""
 
     text: str
@@ -265,7 +265,7 @@ Event = (
     | Gauged
     | Retrying
     | Noticed
-    | Failed
+    | TurnFailed
     | Delegated
     | TurnDone
 )

@@ -4,19 +4,17 @@ The order is what makes a kill harmless: a reply is in the record before its fir
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
-
-from msgspec import Struct
 
 from tenure.agent.breaker import Breaker
 from tenure.agent.calls import CallRunner
-from tenure.agent.events import Event, Failed, Noticed, Reason, Requested, TurnDone, TurnStarted
-from tenure.agent.model_call import Cut, ModelCall
+from tenure.agent.events import Event, Noticed, Reason, Requested, TurnDone, TurnFailed, TurnStarted
+from tenure.agent.model_call import Cut, ModelRequest
 from tenure.agent.notes import TailNotes
+from tenure.agent.opening import Parts
 from tenure.agent.overflow import ModelWindow
 from tenure.agent.recorder import Recorder
-from tenure.agent.settings import Allowance
 from tenure.agent.spending import Spending
 from tenure.apis.media import Source
 from tenure.apis.reply import WholeReply
@@ -31,37 +29,26 @@ ELSEWHERE: Final = (
 PAUSES: Final = 8  # times in a row that a provider may ask to be asked to go on
 
 
-class Ended(Struct, frozen=True, kw_only=True):
-    """Why a turn is over."""
-
-    reason: Reason
-    why: str = ""
-
-
 class Loop:
     """Plays the turns of one session. Mutable: it counts."""
 
     def __init__(
         self,
+        parts: Parts,
         recorder: Recorder,
-        asking: ModelCall,
         calls: CallRunner,
         notes: TailNotes,
         spending: Spending,
         *,
         tools: Callable[[], Sequence[Mapping[str, Any]]],
-        fields: Mapping[str, Any],
-        allowance: Allowance,
-        reserve: int,
         say: Callable[[Event], None],
         stop: asyncio.Event,
-        seconds: Callable[[], float],
-        changed: Callable[[], Awaitable[None]],
     ) -> None:
-        """`tools` gives those of the next request, `fields` are the same for every one; `reserve` are tokens that a reply may take; `changed` is told of a changed folder."""
-        self._recorder, self._asking, self._calls, self._notes, self._spending = recorder, asking, calls, notes, spending
-        self._tools, self._fields, self._allowance, self._reserve = tools, dict(fields), allowance, reserve
-        self._say, self._stop, self._seconds, self._changed = say, stop, seconds, changed
+        """`tools` gives those of the next request; `stop` is set when the person has had enough."""
+        self._recorder, self._calls, self._notes, self._spending = recorder, calls, notes, spending
+        self._model = ModelRequest(parts.speaker, say=say, stop=stop, wait=parts.world.wait, chance=parts.world.chance)
+        self._allowance, self._reserve, self._seconds = parts.settings.allowance, parts.choice.reserve, parts.world.seconds
+        self._tools, self._fields, self._say, self._stop = tools, parts.fields, say, stop
         self._window = ModelWindow.of(recorder.context.session.setup.budget)
         self._text = ""
         self._steps = 0
@@ -70,26 +57,21 @@ class Loop:
         """One turn, from what the person says to the event that ends it. Never raises but asyncio.CancelledError."""
         began, before = self._seconds(), self._spending.spent
         self._text, self._steps = "", 0
+        reason: Reason = "failed"
         try:
             self._recorder.unresolved(self._recorder.unanswered, INTERRUPTED)
             entry = self._recorder.human(text, images) if text or images else -1
             self._say(TurnStarted(text=text, entry=entry))
-            ended = await self._played()
-        except ModelError as error:
-            self._say(Failed(text=str(error), kind=error.kind))
-            ended = Ended(reason="failed", why=str(error))
-        except Conflict:
-            self._say(Failed(text=ELSEWHERE))
-            ended = Ended(reason="failed", why=ELSEWHERE)
+            reason, why = await self._play()
         except (TenureError, OSError) as error:
-            self._say(Failed(text=str(error)))
-            ended = Ended(reason="failed", why=str(error))
+            why = ELSEWHERE if isinstance(error, Conflict) else str(error)
+            self._say(TurnFailed(text=why, kind=error.kind if isinstance(error, ModelError) else None))
         spent = self._spending.spent.since(before)
         self._say(
             TurnDone(
-                reason=ended.reason,
+                reason=reason,
                 text=self._text,
-                why=ended.why,
+                why=why,
                 steps=self._steps,
                 usage=spent.usage,
                 usd=spent.usd,
@@ -98,40 +80,41 @@ class Loop:
             )
         )
 
-    async def _played(self) -> Ended:
+    async def _play(self) -> tuple[Reason, str]:
+        """Why the turn is over, and more about that for people."""
         breaker, pauses = Breaker(), 0
         self._calls.changed = True
         while True:
-            if over := self._spending.over(self._allowance, self._steps):
-                return Ended(reason=over[0], why=over[1])
-            whole = await self._asked()
+            if limit := self._spending.over(self._allowance, self._steps):
+                return limit
+            whole = await self._reply()
             if isinstance(whole, Cut):
-                return self._cancelled(whole.said)
+                return self._cancelled(whole.text)
             self._text = whole.text
             pauses = pauses + 1 if whole.end == "paused" else 0
-            if ended := self._ended(whole, pauses):
+            if end := _end_of(whole, pauses):
                 self._recorder.unresolved(whole.calls, NOT_RUN)
-                return ended
+                return end
             if whole.end == "length" and whole.calls:
                 self._say(Noticed(text=f"the reply was cut short: {whole.why}"))
             breaker = await self._calls.run(whole.calls, breaker, cut=whole.end == "length")
             if self._stop.is_set():
                 return self._cancelled("")
             if wanted := self._calls.wanted:
-                return Ended(reason="needs approval", why=f"{wanted.summary}: {wanted.reason}")
+                return "needs approval", f"{wanted.summary}: {wanted.reason}"
             if breaker.cycle.stops:
-                return Ended(reason="stuck", why=breaker.cycle.words)
+                return "stuck", breaker.cycle.words
 
-    async def _asked(self) -> WholeReply | Cut:
+    async def _reply(self) -> WholeReply | Cut:
         """The next reply, recorded."""
         if self._calls.changed:
             self._calls.changed = False
-            await self._changed()
+            await self._notes.ask_git()
         if self._stop.is_set():
             return Cut()
         self._steps += 1
         began = self._seconds()
-        whole = await self._asking.reply(self._body, shrink=self._shrink)
+        whole = await self._model.reply(self._body, shrink=self._shrink)
         if isinstance(whole, Cut):
             return whole
         sent = self._recorder.context.gauge.tokens
@@ -145,8 +128,8 @@ class Loop:
 
     def _body(self) -> bytes:
         notes = self._notes.now()
-        body, left = self._recorder.request(tools=self._tools(), fields=self._fields, notes=notes)
-        for event in left:
+        body = self._recorder.request(tools=self._tools(), fields=self._fields, notes=notes)
+        for event in self._recorder.decided():
             self._say(event)
         self._say(Requested(step=self._steps, tokens=self._recorder.context.gauge.tokens, notes=notes))
         return body
@@ -158,21 +141,23 @@ class Loop:
         sent = self._recorder.context.gauge.tokens
         self._window = self._window.refused(error.overflow, sent=sent, reserve=self._reserve)
         self._recorder.bound(self._window.budget)
-        for event in self._recorder.squeezed():
+        self._recorder.context.settle("before-call")
+        for event in self._recorder.decided():
             self._say(event)
         return session.view.tokens < before
 
-    def _ended(self, whole: WholeReply, pauses: int) -> Ended | None:
-        """Whether the turn is over with this reply."""
-        if whole.end == "refused":
-            return Ended(reason="refused", why=whole.why)
-        if whole.calls or (whole.end == "paused" and pauses <= PAUSES):
-            return None
-        if whole.end != "done":
-            return Ended(reason="cut short", why=whole.why)
-        return Ended(reason="done") if not whole.is_empty else Ended(reason="failed", why="the model said nothing")
-
-    def _cancelled(self, said: str) -> Ended:
-        for event in self._recorder.cut_off(said, BY_THE_USER):
+    def _cancelled(self, text: str) -> tuple[Reason, str]:
+        for event in self._recorder.cut_off(text, BY_THE_USER):
             self._say(event)
-        return Ended(reason="cancelled", why=BY_THE_USER)
+        return "cancelled", BY_THE_USER
+
+
+def _end_of(whole: WholeReply, pauses: int) -> tuple[Reason, str] | None:
+    """Why the turn is over with this reply; None when it is not."""
+    if whole.end == "refused":
+        return "refused", whole.why
+    if whole.calls or (whole.end == "paused" and pauses <= PAUSES):
+        return None
+    if whole.end != "done":
+        return "cut short", whole.why
+    return ("failed", "the model said nothing") if whole.is_empty else ("done", "")

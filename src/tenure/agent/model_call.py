@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -56,13 +56,22 @@ def wait_for(kind: Failure, failed: int, *, asked_s: float | None, chance: float
 
 
 class Cut(Struct, frozen=True, kw_only=True):
-    """The person stopped the call; `said` is what had come of the reply."""
+    """The person stopped the call; `text` is what had come of the reply."""
 
-    said: str = ""
+    text: str = ""
 
 
-class ModelCall:
-    """Asks one model. Mutable: it hears."""
+async def until_stopped(work: "asyncio.Future[Any]", stop: asyncio.Event) -> None:
+    """Wait for `work` until `stop` is set; what is not done then goes on, and is the caller's."""
+    stopped = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopped.cancel()
+
+
+class ModelRequest:
+    """Asks one model. Mutable: it keeps what a reply has streamed."""
 
     def __init__(
         self,
@@ -75,72 +84,65 @@ class ModelCall:
     ) -> None:
         """`stop` is set when the person has had enough; `wait` passes seconds."""
         self._speaker, self._say, self._stop, self._wait, self._chance = speaker, say, stop, wait, chance
-        self._said: list[str] = []
+        self._streamed: list[str] = []
 
     async def reply(self, body: Callable[[], bytes], *, shrink: Callable[[ModelError], bool]) -> WholeReply | Cut:
         """The reply to a request, which is made anew for each attempt. Raises the last ModelError when there is none.
 
         `shrink` makes room when a provider says that the request is too long; False when there is nothing to be had. That is tried once.
         """
-        failed, shrunk = Counter[Failure](), False
+        failed, is_shrunk = Counter[Failure](), False
         while True:
+            whole: WholeReply | None = None
             try:
-                whole = await self._once(body())
-            except ModelError as error:
-                if error.kind is Failure.TOO_LONG and not shrunk and shrink(error):
-                    shrunk = True
-                    self._say(Retrying(text=str(error), kind=error.kind, attempt=2, most=2, discard=bool(error.said)))
-                    continue
-                failed[error.kind] += 1
-                if not await self._may_go_on(error, failed[error.kind]):
-                    if self._stop.is_set():
-                        return Cut()
-                    raise
+                whole = await self._attempt(body())
+                if whole is None:
+                    return Cut(text="".join(self._streamed))
+                if not whole.is_empty or whole.end != "done":
+                    return whole
+                error = ModelError(EMPTY, f"{self._speaker.name}: the reply is empty")
+            except ModelError as raised:
+                error = raised
+            if error.kind is Failure.TOO_LONG and not is_shrunk and shrink(error):
+                is_shrunk = True
+                self._say(Retrying(text=str(error), kind=error.kind, attempt=2, most=2, discard=bool(error.said)))
                 continue
-            if isinstance(whole, Cut) or not whole.is_empty or whole.end != "done":
+            failed[error.kind] += 1
+            if await self._may_go_on(error, failed[error.kind]):
+                continue
+            if whole is not None:
                 return whole
-            failed[EMPTY] += 1
-            empty = ModelError(EMPTY, f"{self._speaker.name}: the reply is empty")
-            if not await self._may_go_on(empty, failed[EMPTY]):
-                return whole
+            if self._stop.is_set():
+                return Cut()
+            raise error
 
     async def _may_go_on(self, error: ModelError, failed: int) -> bool:
         """Wait as long as it is wise to; False to give up, or when the person has had enough."""
         wait = wait_for(error.kind, failed, asked_s=error.retry_after_s, chance=self._chance())
         if wait is None or self._stop.is_set():
             return False
-        self._say(
-            Retrying(
-                text=str(error),
-                kind=error.kind,
-                attempt=wait.attempt,
-                most=wait.most,
-                wait_s=wait.seconds,
-                discard=bool(self._said),
-            )
-        )
-        waiting, stopped = asyncio.ensure_future(self._wait(wait.seconds)), asyncio.ensure_future(self._stop.wait())
+        text, discard = str(error), bool(self._streamed)
+        times = {"attempt": wait.attempt, "most": wait.most}
+        self._say(Retrying(text=text, kind=error.kind, wait_s=wait.seconds, discard=discard, **times))
+        waiting = asyncio.ensure_future(self._wait(wait.seconds))
         try:
-            await asyncio.wait({waiting, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await until_stopped(waiting, self._stop)
         finally:
             waiting.cancel()
-            stopped.cancel()
         return not self._stop.is_set()
 
-    async def _once(self, body: bytes) -> WholeReply | Cut:
-        self._said.clear()
-        hearing, stopped = asyncio.ensure_future(self._heard(body)), asyncio.ensure_future(self._stop.wait())
+    async def _attempt(self, body: bytes) -> WholeReply | None:
+        """The reply of one attempt; None when the person stopped it."""
+        self._streamed.clear()
+        hearing = asyncio.ensure_future(self._hear(body))
         try:
-            await asyncio.wait({hearing, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if hearing.done():
-                return hearing.result()
-            return Cut(said="".join(self._said))
+            await until_stopped(hearing, self._stop)
+            return hearing.result() if hearing.done() else None
         finally:
-            stopped.cancel()
             hearing.cancel()
             await asyncio.wait({hearing})
 
-    async def _heard(self, body: bytes) -> WholeReply:
+    async def _hear(self, body: bytes) -> WholeReply:
         stream = self._speaker.speak(body)
         try:
             async for piece in stream:
@@ -154,7 +156,7 @@ class ModelCall:
     def _tell(self, piece: Delta) -> None:
         match piece.kind:
             case "text":
-                self._said.append(piece.text)
+                self._streamed.append(piece.text)
                 self._say(TextDelta(text=piece.text))
             case "thinking":
                 self._say(ThinkingDelta(text=piece.text))

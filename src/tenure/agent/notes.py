@@ -23,9 +23,10 @@ from tenure.engine.view.project import Projection
 class TailNotes:
     """Makes the notes of a session's requests. Mutable: it knows what git said, and what was written into the past."""
 
-    def __init__(self, recorder: Recorder, repository: Repository | None, *, alone: bool, bound: bool) -> None:
-        """`bound`: signed reasoning holds only behind what it was thought behind (`prefix_bound`), so notes become a part of the past."""
-        self._recorder, self._repository, self._alone, self._bound = recorder, repository, alone, bound
+    def __init__(self, recorder: Recorder, repository: Repository | None, *, alone: bool) -> None:
+        self._recorder, self._repository, self._alone = recorder, repository, alone
+        # Signed reasoning may hold only behind what it was thought behind: then notes become a part of the past.
+        self._bound = recorder.context.rules.thinking == "prefix_bound"
         self._git = self._written = ""
 
     async def ask_git(self) -> None:

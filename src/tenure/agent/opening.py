@@ -47,22 +47,6 @@ _LARGEST: Final = 16 * 2**20  # bytes of a file of MCP servers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shared:
-    """What a sub-agent has in common with the one that it works for."""
-
-    store: Records
-    choice: ModelChoice
-    speaker: Speaker
-    permissions: Permissions
-    tools: tuple[Tool, ...]  # of MCP servers
-    walls: Means
-    snapshots: Snapshots | None
-    conversation: str = ""  # that it begins with: an empty one, or a fork
-    offers: tuple[Tool, ...] = ()  # of a fork: its parent's tools, since tools come first in what a provider has cached
-    prefix: str = ""  # of a fork: by which the provider knows that prefix
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Parts:
     """An open session's parts, before they are put together."""
 
@@ -73,7 +57,6 @@ class Parts:
     speaker: Speaker
     context: Context
     admitted: Admitted
-    place: Place
     workspace: Workspace
     scratch: Scratch
     repository: Repository | None
@@ -85,7 +68,7 @@ class Parts:
     notices: tuple[str, ...]
     resumed: bool
     prefix: str = ""  # by which the provider is to know what is cached; empty: the conversation's id
-    decisions: list[Callable[[Decision], None]] = field(default_factory=list[Callable[[Decision], None]])
+    decisions: list[Decision] = field(default_factory=list[Decision])  # of the context, until they are told of
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:
@@ -101,31 +84,51 @@ class Parts:
         return fields_of(self.choice, self.prefix or self.context.conversation) | dict(self.settings.fields)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delegation:
+    """A sub-agent's start: whom it works for, and the conversation that it begins with, an empty one or a fork of its parent's."""
+
+    parent: Parts
+    conversation: str
+    is_fork: bool  # then it has its parent's tools, since tools come first in what a provider has cached
+
+
 async def opened(
-    settings: Settings, world: World, *, shared: Shared | None = None, more: Callable[[], Sequence[Tool]] = tuple
+    settings: Settings, world: World, *, delegation: Delegation | None = None, more: Callable[[], Sequence[Tool]] = tuple
 ) -> Parts:
     """Everything a session needs. `more` gives tools beside the usual ones. Raises InputError and StoreError; nothing stays open then."""
+    parent = delegation.parent if delegation is not None else None
     damage: list[str] = []
-    store = shared.store if shared is not None else await asyncio.to_thread(_store, settings, world, damage.append)
-    scratch = Scratch()
-    servers: Servers | None = None
+    store = parent.context.store if parent is not None else await asyncio.to_thread(_store, settings, world, damage.append)
+    scratch, servers, wrong, prefix = Scratch(), None, (), ""
     try:
-        sheet = _sheet(store, settings, shared)
+        sheet = store.conversation(delegation.conversation) if delegation is not None else _sheet(store, settings)
         folder = _folder(settings, sheet)
-        choice, speaker = (shared.choice, shared.speaker) if shared is not None else _speaking(settings, world, store, sheet)
-        manner = Manner.PART if shared is not None else Manner.ALONE if settings.alone else Manner.PERSON
+        if parent is not None:
+            choice, speaker, walls, permissions = parent.choice, parent.speaker, parent.walls, parent.permissions
+            manner, served = Manner.PART, parent.servers
+        else:
+            choice, speaker = _speaking(settings, world, store, sheet)
+            walls = await asyncio.to_thread(_means, settings, world)
+            permissions = Permissions(settings.mode, outside=settings.allow_outside)
+            servers, wrong = await _servers(settings, world, folder, scratch.path)
+            manner, served = Manner.ALONE if settings.alone else Manner.PERSON, servers
         place = place_on_disk(
             folder, home=world.home, environment=world.environment, today=world.today, follow=settings.follow_links
         )
         admitted = await asyncio.to_thread(
             admit, place, count=_estimate, manner=manner, episodes=_marks(settings, sheet), work=settings.work
         )
-        means = shared.walls if shared is not None else await asyncio.to_thread(_means, settings, world)
-        servers, wrong = (None, ()) if shared is not None else await _servers(settings, world, folder, scratch.path)
-        tools = [*more(), *(shared.tools if shared is not None else servers.tools if servers is not None else ())]
-        heard: list[Callable[[Decision], None]] = []
-        context = _context(settings, world, store, sheet, folder, choice, heard)
-        snapshots = _snapshots(settings, world, folder, context, scratch, shared)
+        tools = [*more(), *(served.tools if served is not None else ())]
+        decisions: list[Decision] = []
+        context = _context(settings, world, store, sheet, folder, choice, decisions)
+        snapshots = _snapshots(settings, world, folder, context, scratch, parent)
+        if delegation is not None and delegation.is_fork:
+            named = {tool.name: tool for tool in tools}  # its own where it has one of the name, in its parent's order and words
+            box = Toolbox([named.get(tool.name, tool) for tool in delegation.parent.toolbox.tools])
+            prefix = delegation.parent.prefix or delegation.parent.context.conversation
+        else:
+            box = _toolbox(settings, world, admitted, place, tools, walls)
         return Parts(
             settings=settings,
             world=world,
@@ -134,33 +137,24 @@ async def opened(
             speaker=speaker,
             context=context,
             admitted=admitted,
-            place=place,
             workspace=Workspace(folder, home=world.home, scratch=scratch.path, keeps=snapshots.keeps if snapshots else None),
             scratch=scratch,
             repository=Repository(folder, environment=world.environment),
-            toolbox=_branched(shared.offers, tools)
-            if shared is not None and shared.offers
-            else _toolbox(settings, world, admitted, place, tools, means),
-            permissions=shared.permissions if shared is not None else Permissions(settings.mode, outside=settings.allow_outside),
+            toolbox=box,
+            permissions=permissions,
             servers=servers,
-            walls=means,
+            walls=walls,
             snapshots=snapshots,
-            notices=(
-                *admitted.notices,
-                *unwalled(settings.mode, means),
-                *wrong,
-                *(servers.notes if servers is not None else ()),
-                *damage,
-            ),
-            resumed=sheet is not None and not (shared is not None and shared.conversation),
-            prefix=shared.prefix if shared is not None else "",
-            decisions=heard,
+            notices=(*admitted.notices, *unwalled(settings.mode, walls), *wrong, *(servers.notes if servers else ()), *damage),
+            resumed=sheet is not None and delegation is None,
+            prefix=prefix,
+            decisions=decisions,
         )
     except BaseException as error:
         scratch.remove()
         if servers is not None:
             await servers.stop()
-        if shared is None and world.store is None:
+        if parent is None and world.store is None:
             store.close()
         if isinstance(error, UnusableModel):
             raise await advised(error, world) from None
@@ -172,11 +166,11 @@ async def advised(error: UnusableModel, world: World) -> UnusableModel:
     return UnusableModel(error.problem, available=await available(world.environment, world.home, world.local))
 
 
-async def closed(parts: Parts, *, shared: bool) -> None:
-    """End what was started, and let go of what was opened. With `shared` the rest belongs to another agent."""
+async def close(parts: Parts, *, is_part: bool) -> None:
+    """End what was started, and let go of what was opened; of a sub-agent the rest belongs to its parent."""
     if parts.servers is not None:
         await parts.servers.stop()
-    if not shared:
+    if not is_part:
         await parts.speaker.close()
         parts.context.close()
     await asyncio.to_thread(parts.scratch.remove)
@@ -198,10 +192,10 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
     settings = replace(parts.settings, model=model, base_url=base_url)
     store, sheet = parts.context.store, parts.context.store.conversation(parts.context.conversation)
     choice, speaker = _speaking(settings, parts.world, store, sheet)
-    heard: list[Callable[[Decision], None]] = []
-    context = _context(settings, parts.world, store, sheet, parts.folder, choice, heard)
+    decisions: list[Decision] = []
+    context = _context(settings, parts.world, store, sheet, parts.folder, choice, decisions)
     return dataclasses.replace(
-        parts, settings=settings, choice=choice, speaker=speaker, context=context, notices=(), decisions=heard
+        parts, settings=settings, choice=choice, speaker=speaker, context=context, notices=(), decisions=decisions
     )
 
 
@@ -228,10 +222,8 @@ def _store(settings: Settings, world: World, on_damage: Callable[[str], None]) -
     return Store(url, now=world.now, spills=apart, on_damage=on_damage)
 
 
-def _sheet(store: Records, settings: Settings, shared: Shared | None) -> Conversation | None:
+def _sheet(store: Records, settings: Settings) -> Conversation | None:
     """The cover sheet of the session that goes on; None for a new one. Raises InputError when there is none such."""
-    if shared is not None:
-        return store.conversation(shared.conversation) if shared.conversation else None
     if not settings.newest and not settings.resume:
         return None
     folder = str(settings.folder.resolve())
@@ -307,12 +299,8 @@ def _context(
     sheet: Conversation | None,
     folder: Path,
     choice: ModelChoice,
-    heard: list[Callable[[Decision], None]],
+    decisions: list[Decision],
 ) -> Context:
-    def decided(decision: Decision) -> None:
-        for listener in heard:
-            listener(decision)
-
     context = Context(
         dialect=choice.api,
         budget=settings.budget,
@@ -325,7 +313,7 @@ def _context(
         tenant=str(folder),
         clip=settings.clip,
         tokenizer=world.tokens,
-        on_decision=decided,
+        on_decision=decisions.append,
         clock=world.now,
         notes=settings.notes,
     )
@@ -354,11 +342,11 @@ async def _servers(settings: Settings, world: World, folder: Path, scratch: Path
 
 
 def _snapshots(
-    settings: Settings, world: World, folder: Path, context: Context, scratch: Scratch, shared: Shared | None
+    settings: Settings, world: World, folder: Path, context: Context, scratch: Scratch, parent: Parts | None
 ) -> Snapshots | None:
     """Where the files are kept as they were; a sub-agent in the same folder keeps them with those of the agent that it works for."""
-    if shared is not None and (shared.snapshots is None or shared.snapshots.folder == folder):
-        return shared.snapshots
+    if parent is not None and (parent.snapshots is None or parent.snapshots.folder == folder):
+        return parent.snapshots
     if not settings.snapshots:
         return None
     kept = Snapshots.beside(context.store.spills.folder, scratch.path)
@@ -383,9 +371,3 @@ def _toolbox(settings: Settings, world: World, admitted: Admitted, place: Place,
     walls = Walls(means=means, hidden=hidden, sandbox=Sandbox(network=settings.network) if settings.sandbox else None)
     skills = admitted.skills
     return toolbox(read_skill=(lambda name: read_skill(skills, name, place)) if skills else None, walls=walls, more=more)
-
-
-def _branched(offers: Sequence[Tool], own: Sequence[Tool]) -> Toolbox:
-    """The tools of a fork: in its parent's order and words, its own where it has one of the name."""
-    named = {tool.name: tool for tool in own}
-    return Toolbox([named.get(tool.name, tool) for tool in offers])

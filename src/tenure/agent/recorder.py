@@ -12,21 +12,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenure.agent.events import (
-    CallDone,
-    CallStarted,
-    Committed,
-    EpisodeEnded,
-    EpisodeStarted,
-    Event,
-    Gauged,
-    Left,
-    LimitUnmet,
-    Outcome,
-    Recalled,
-    Replied,
-)
-from tenure.agent.spending import Spent
+from tenure.agent import events
+from tenure.agent.events import Event, Outcome
+from tenure.agent.spending import SessionSpend
 from tenure.agent.tools.output import Output
 from tenure.agent.tools.tool import ToolLimits, ToolOutcome
 from tenure.apis import APIS
@@ -63,14 +51,15 @@ class Done(Struct, frozen=True, kw_only=True):
 class Recorder:
     """Takes in one conversation. Mutable: it knows what it has said before."""
 
-    def __init__(self, context: Context, dialect: str, *, annotate: bool, delegated: Callable[[], Spent]) -> None:
-        """`annotate` offers the tool `delimiter`; `delegated` gives what sub-agents used."""
+    def __init__(
+        self, context: Context, dialect: str, decisions: list[Decision], *, annotate: bool, delegated: Callable[[], SessionSpend]
+    ) -> None:
+        """`annotate` offers the tool `delimiter`; `delegated` gives what sub-agents used; the context adds what it decides to `decisions`."""
         self._annotate = annotate
         self.context, self._api = context, APIS[dialect]
-        self._delegated = delegated
-        self._decisions: list[Decision] = []
-        self._unmet = False
-        self._cached = 0.0
+        self._delegated, self._decisions = delegated, decisions
+        self.unmet = False  # nothing more could leave, the last time it was looked at
+        self.cached_share = 0.0  # of the newest prompt what the provider read from its cache, 0 to 1
 
     # --- What comes in
 
@@ -95,9 +84,9 @@ class Recorder:
         after = self.context.ledger.total
         usage = whole.usage
         if usage is not None and usage.prompt:
-            self._cached = usage.cache_read / usage.prompt
+            self.cached_share = usage.cache_read / usage.prompt
         spent = after.usd - before.usd if after.unpriced == before.unpriced and usage is not None else None
-        yield Replied(
+        yield events.Replied(
             entry=self.length - 1,
             text=whole.text,
             calls=len(whole.calls),
@@ -113,7 +102,9 @@ class Recorder:
         """Results of calls, in their order, in one transaction."""
         first = self.length
         self.context.extend(self._messages(done))
-        places = [place for n in range(first, self.length) for place in self._results_in(n)]
+        index = self.context.session.index
+        blocks = ((n, number) for n in range(first, self.length) for number in range(len(index.entries[n].blocks)))
+        places = [at for at in blocks if index.block(at).kind == "tool_result"]
         for each, place in zip(done, places, strict=True):
             yield self._called(each, place)
             yield from self._recalled(place)
@@ -174,7 +165,9 @@ class Recorder:
         if told is not None:
             self.context.extend(self._api.results([told]))
         self._close(why)
-        yield from (replace(event, aborted=True) if isinstance(event, EpisodeEnded) else event for event in self._episodes(n))
+        yield from (
+            replace(event, aborted=True) if isinstance(event, events.EpisodeEnded) else event for event in self._episodes(n)
+        )
         yield self.gauged()
 
     def bring_back(self, query: Query) -> Iterator[Event]:
@@ -182,18 +175,15 @@ class Recorder:
         given = {name: value for name, value in msgspec.structs.asdict(query).items() if value}
         made = ReplyCall(call_id=f"recalled_{self.length}", tool=RECALL, arguments=dump(given))
         self.context.extend([Draft(role=Role.ASSISTANT, blocks=(_call(made),))])
-        yield CallStarted(call=made.call_id, tool=RECALL, summary=f"{RECALL} {query.handle}", arguments=made.arguments)
+        yield events.CallStarted(call=made.call_id, tool=RECALL, summary=f"{RECALL} {query.handle}", arguments=made.arguments)
         yield from self.results([self.virtual(made)])
         self._close("recalled on the user's word")
 
     # --- What goes out
 
-    def request(
-        self, *, tools: Iterable[Mapping[str, Any]], fields: Mapping[str, Any], notes: str
-    ) -> tuple[bytes, tuple[Event, ...]]:
-        """The body of the next request, and what left before it."""
-        body = self.context.wire(tools=tools, notes=notes, annotate=self._annotate, **fields)
-        return body, tuple(self.decided())
+    def request(self, *, tools: Iterable[Mapping[str, Any]], fields: Mapping[str, Any], notes: str) -> bytes:
+        """The body of the next request; what left before it, `decided` tells."""
+        return self.context.wire(tools=tools, notes=notes, annotate=self._annotate, **fields)
 
     def bound(self, budget: Budget) -> None:
         """Keep to a budget as the model's window allows it. The record keeps the budget that the session was given."""
@@ -201,65 +191,44 @@ class Recorder:
         if session.setup.budget != budget:
             session.setup = replace(session.setup, budget=budget)
 
-    def squeezed(self) -> tuple[Event, ...]:
-        """What leaves at once, since a request was refused."""
-        self.context.settle("before-call")
-        return tuple(self.decided())
-
-    def heard(self, decision: Decision) -> None:
-        """Told by the context of what it decides."""
-        self._decisions.append(decision)
-
     def decided(self) -> Iterator[Event]:
         """What was decided since, as far as anything came of it."""
-        waiting, self._decisions = self._decisions, []
+        waiting = self._decisions.copy()
+        self._decisions.clear()
         for decision in waiting:
-            proposal = decision.proposal if isinstance(decision, Unmet) else decision
+            is_unmet = isinstance(decision, Unmet)
+            proposal = decision.proposal if is_unmet else decision
             if isinstance(proposal, Propose):
                 yield _committed(proposal)
                 yield self.gauged()
-            if isinstance(decision, Unmet) and not self._unmet:
-                yield LimitUnmet(text=str(decision), tokens=decision.tokens, limit=decision.limit, held_by=dict(decision.held_by))
-            self._unmet = isinstance(decision, Unmet)
-
-    @property
-    def unmet(self) -> bool:
-        """Whether nothing more could leave, the last time it was looked at."""
-        return self._unmet
-
-    @property
-    def cached_share(self) -> float:
-        """Of the newest prompt what the provider read from its cache, 0 to 1."""
-        return self._cached
+            if is_unmet and not self.unmet:
+                held = dict(decision.held_by)
+                yield events.LimitUnmet(text=str(decision), tokens=decision.tokens, limit=decision.limit, held_by=held)
+            self.unmet = is_unmet
 
     @property
     def length(self) -> int:
         """Entries in the record."""
         return self.context.session.length
 
-    @property
-    def usd(self) -> float:
-        """What the session cost so far, sub-agents included, as far as prices are known."""
-        return self.context.ledger.total.usd + self._delegated().usd
-
-    def gauged(self) -> Gauged:
-        """How full the window is."""
-        gauge, total = self.context.gauge, self.context.ledger.total
-        return Gauged(
+    def gauged(self) -> events.Gauged:
+        """How full the window is, and what the session cost so far, sub-agents included, as far as prices are known."""
+        gauge, total, delegated = self.context.gauge, self.context.ledger.total, self._delegated()
+        return events.Gauged(
             tokens=gauge.tokens,
             limit=gauge.limit,
             window=gauge.of_window.limit,
             severity=gauge.severity,
             estimated=gauge.estimated,
-            cached_share=self._cached,
-            usd=self.usd,
-            unpriced=total.unpriced + self._delegated().unpriced,
+            cached_share=self.cached_share,
+            usd=total.usd + delegated.usd,
+            unpriced=total.unpriced + delegated.unpriced,
         )
 
     @property
     def evicts(self) -> bool:
         """Whether room is made without anybody's doing: there is a policy, and it could keep the limit so far."""
-        return self.context.session.setup.policy is not None and not self._unmet
+        return self.context.session.setup.policy is not None and not self.unmet
 
     @property
     def has_marks(self) -> bool:
@@ -309,15 +278,11 @@ class Recorder:
         spills = {each.made.call_id: each.spill for each in done if each.spill}
         return [replace(draft, blocks=tuple(_with_spill(block, spills) for block in draft.blocks)) for draft in drafts]
 
-    def _results_in(self, n: int) -> list[tuple[int, int]]:
-        facts = self.context.session.index.entries[n]
-        return [(n, number) for number, block in enumerate(facts.blocks) if block.kind == "tool_result"]
-
-    def _called(self, done: Done, place: tuple[int, int]) -> CallDone:
+    def _called(self, done: Done, place: tuple[int, int]) -> events.CallDone:
         session = self.context.session
         facts = session.index.block(place)
         span = session.index.spans[facts.span] if facts.span != NONE else None
-        return CallDone(
+        return events.CallDone(
             call=done.made.call_id,
             tool=done.made.tool,
             text=done.text,
@@ -334,7 +299,7 @@ class Recorder:
         facts = index.block(place)
         recalled = index.recalls.get(facts.span)
         if recalled is not None and not index.spans[facts.span].error:
-            yield Recalled(objects=recalled.sources, tokens=facts.tokens)
+            yield events.Recalled(objects=recalled.sources, tokens=facts.tokens)
 
     def _call_at(self, at: tuple[int, int]) -> ReplyCall:
         block = self.context.store.entry(self.context.conversation, at[0]).blocks[at[1]]
@@ -358,11 +323,11 @@ class Recorder:
             if not episode.declared:
                 continue
             if episode.end is not None and episode.end[0] == n:
-                ended = EpisodeEnded(name=episode.name, type=episode.type, description=episode.description)
+                ended = events.EpisodeEnded(name=episode.name, type=episode.type, description=episode.description)
                 found.append((episode.end[1], ended))
             if episode.start[0] == n:
                 names = tuple(index.episodes[each].name for each in episode.dependencies)
-                found.append((episode.start[1], EpisodeStarted(name=episode.name, type=episode.type, dependencies=names)))
+                found.append((episode.start[1], events.EpisodeStarted(name=episode.name, type=episode.type, dependencies=names)))
             elif episode.start[0] < n:
                 break
         yield from (event for _, event in sorted(found, key=lambda pair: pair[0]))
@@ -376,14 +341,14 @@ class Recorder:
         return ", ".join(cues[:8]) + (f" and {len(cues) - 8} more" if len(cues) > 8 else "") or "nothing yet"
 
 
-def _committed(proposal: Propose) -> Committed:
+def _committed(proposal: Propose) -> events.Committed:
     commit = proposal.commit
-    return Committed(
+    return events.Committed(
         n=commit.n,
         policy=commit.policy,
         reason=commit.reason,
         account=str(proposal),
-        left=tuple(Left(action=act.kind, object=act.object, level=act.level) for act in commit.actions),
+        left=tuple(events.ObjectLeft(action=act.kind, object=act.object, level=act.level) for act in commit.actions),
         tokens_before=commit.tokens_before,
         tokens_after=commit.tokens_after,
         forced=commit.forced,

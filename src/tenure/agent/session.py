@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
+from tenure.agent import opening
 from tenure.agent.access import UnusableModel
 from tenure.agent.admission.prompt import Admitted
 from tenure.agent.approval import Answer, Mode
@@ -24,15 +25,13 @@ from tenure.agent.calls import CallRunner
 from tenure.agent.catalogue import ModelChoice
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
 from tenure.agent.loop import Loop
-from tenure.agent.model_call import ModelCall
 from tenure.agent.notes import TailNotes
-from tenure.agent.opening import Parts, Shared, advised, closed, counted, opened, unwalled, with_model
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Rewound, Snapshot
-from tenure.agent.spending import Spending, Spent
-from tenure.agent.tools.tool import Here, Tool, ToolLimits
+from tenure.agent.spending import SessionSpend, Spending
+from tenure.agent.tools.tool import Here, Limits, Tool
 from tenure.context import Context
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger
@@ -52,40 +51,42 @@ ABANDONED: Final = "stopped at once"
 class Agent:
     """One conversation with a model, its folder and its tools. Mutable. Belongs to one event loop."""
 
-    def __init__(self, parts: Parts, *, shared: bool = False) -> None:
-        """Put the parts of an open session together; `Agent.open` is the way to get one."""
-        self._parts, self._shared = parts, shared
-        self._admitted = parts.admitted
+    def __init__(self, parts: opening.Parts, *, is_part: bool = False) -> None:
+        """Put the parts of an open session together; `Agent.open` is the way to get one. `is_part`: it is a sub-agent."""
+        self.parts, self._is_part = parts, is_part
+        self.admitted: Admitted = parts.admitted  # what it was told at its start; weights are estimates before the first turn
+        self.spending = Spending(lambda: self.context.ledger.total)  # what it has used, and may still use
+        self.helping = asyncio.Lock()  # held by whoever changes the window's books outside a turn
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._stop = asyncio.Event()
         self._turn: asyncio.Task[None] | None = None
         self._children: dict[str, Agent] = {}  # by the call of `task` that each works for
-        self._told = self._closed = False
-        self._beginning = False  # a turn is being made ready, and can be cancelled already
+        self._is_announced = self._is_closed = False
+        self._is_beginning = False  # a turn is being made ready, and can be cancelled already
         self._handing_off: Flag | None = None  # set to stop it
         self._warming: asyncio.Task[None] | None = None  # held, or it would be collected; the first request waits for it
-        self.helping = asyncio.Lock()  # held by whoever changes the window's books outside a turn
-        self._spending = Spending(lambda: self.context.ledger.total)
         self._put_together()
 
     @classmethod
-    async def open(cls, settings: Settings, world: World | None = None) -> "Agent":
-        """A new session, or an earlier one that goes on. Raises InputError for settings that cannot be, StoreError for a store that fails."""
-        made: list[Agent] = []
-        parts = await opened(settings, world or World(), more=lambda: _delegating(settings, made))
-        agent = cls(parts)
-        made.append(agent)
-        return agent
+    async def open(
+        cls, settings: Settings, world: World | None = None, *, delegation: opening.Delegation | None = None
+    ) -> "Agent":
+        """A new session, or an earlier one that goes on. Raises InputError for settings that cannot be, StoreError for a store that fails.
 
-    @classmethod
-    async def open_part(cls, settings: Settings, world: World, shared: Shared) -> "Agent":
-        """A sub-agent: its own window and folder, another agent's model, store and permissions. Only `subagent` asks for one."""
+        `delegation` opens a sub-agent: its own window and folder, another agent's model, store and permissions.
+        """
+        from tenure.agent.subagent import TaskTool
+
         made: list[Agent] = []
-        is_fork = bool(shared.offers)
-        parts = await opened(settings, world, shared=shared, more=lambda: _delegating(settings, made, always=is_fork))
-        agent = cls(parts, shared=True)
-        made.append(agent)
-        return agent
+
+        def tools() -> Sequence[Tool]:
+            """A fork is offered `task` though there may be no agent below it, and is told so when it calls it."""
+            is_fork = delegation is not None and delegation.is_fork
+            return (TaskTool(lambda: made[0]),) if settings.depth or is_fork else ()
+
+        parts = await opening.opened(settings, world or World(), delegation=delegation, more=tools)
+        made.append(cls(parts, is_part=delegation is not None))
+        return made[0]
 
     async def run(self, text: str = "", *, images: Sequence[Path] = ()) -> AsyncGenerator[Event, None]:
         """One turn: what the person says, and all that comes of it. Without a text the session goes on where it was interrupted.
@@ -95,19 +96,19 @@ class Agent:
         """
         self._require_idle()
         self._stop.clear()
-        self._beginning = True
+        self._is_beginning = True
         try:
             pictures = await asyncio.to_thread(read_pictures, images)
             if not text.strip() and not pictures and not self._can_go_on():
                 raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
-            self._warming = asyncio.create_task(self._parts.speaker.warm())  # an SDK takes seconds to load: beside what follows
+            self._warming = asyncio.create_task(self.parts.speaker.warm())  # an SDK takes seconds to load: beside what follows
             for event in self._opening():
                 yield event
             if not self._recorder.length:
                 await asyncio.to_thread(self._weigh)  # which loads the vocabulary
-                self._recorder.system(self._parts.admitted.system)
+                self._recorder.system(self.parts.admitted.system)
         finally:
-            self._beginning = False
+            self._is_beginning = False
         self._require_idle()  # it may have been closed meanwhile
         self._calls.message = text or self._calls.message
         turn = self._turn = asyncio.create_task(self._loop.turn(text, pictures))
@@ -119,8 +120,12 @@ class Agent:
                 yield TurnDone(reason="cancelled", why=ABANDONED)
             else:
                 await turn
-        finally:
-            await self._ended(turn)
+        finally:  # no subscriber is left, or all events were delivered: the turn is brought to its end before anything else begins
+            if not turn.done():
+                self.cancel()
+                await asyncio.wait({turn})
+            self._turn = None
+            self._events = asyncio.Queue()
 
     def approve(self, call: str, answer: Answer, words: str = "") -> bool:
         """A person's word on a call that waits for it; `words` go to the model with a no. False when nothing waits under that id.
@@ -151,31 +156,31 @@ class Agent:
 
     async def close(self) -> None:
         """Cancel what runs, end what was started, and let go of the store. May be called twice."""
-        if self._closed:
+        if self._is_closed:
             return
-        self._closed = True
+        self._is_closed = True
         if self._turn is not None:
             self._stop.set()
             await asyncio.wait({self._turn})
         self.cancel()
         async with self.helping:
             pass
-        await closed(self._parts, shared=self._shared)
+        await opening.close(self.parts, is_part=self._is_part)
 
     async def use(self, model: str, *, base_url: str = "") -> None:
         """Go on with another model; the record stays. Raises InputError during a turn, and for a model that cannot be spoken to."""
         self._require_idle()
         try:
-            before, self._parts = self._parts, with_model(self._parts, model, base_url)
+            before, self.parts = self.parts, opening.with_model(self.parts, model, base_url)
         except UnusableModel as error:
-            raise await advised(error, self._parts.world) from None
+            raise await opening.advised(error, self.parts.world) from None
         await before.speaker.close()
         self._put_together()
 
     async def warm(self) -> None:
         """Load what the first call needs while the person still types. Never raises."""
         await asyncio.to_thread(self._weigh)
-        await self._parts.speaker.warm()
+        await self.parts.speaker.warm()
 
     async def handoff(self, focus: str = "") -> "Answered | None":
         """Hand earlier history off to a brief that this session's model writes; None when there is nothing new to hand off.
@@ -185,15 +190,15 @@ class Agent:
         from tenure.agent.helper import helper_of, stoppable
 
         self._require_idle()
-        helper, self._handing_off = helper_of(self._parts), Flag()
+        helper, self._handing_off = helper_of(self.parts), Flag()
         helper = stoppable(helper, self._handing_off)
         async with self.helping:
-            asked = asyncio.create_task(asyncio.to_thread(self.context.handoff, helper, focus=focus))
+            writing = asyncio.create_task(asyncio.to_thread(self.context.handoff, helper, focus=focus))
             try:
-                return await asyncio.shield(asked)
+                return await asyncio.shield(writing)
             finally:
                 self._handing_off.set()
-                await asyncio.wait({asked})  # whoever waited may be gone: the window belongs to nobody else before it is done
+                await asyncio.wait({writing})  # whoever waited may be gone: the window belongs to nobody else before it is done
                 self._handing_off = None
 
     def bring_back(self, handle: str) -> tuple[Event, ...]:
@@ -203,35 +208,30 @@ class Agent:
         """
         self._require_idle()
         index, view = self.context.session.index, self.context.session.view
-        places = blocks_of(index, handle_in(index, handle)) if self._has(handle) else ()
+        try:
+            places = blocks_of(index, handle_in(index, handle))
+        except InputError:
+            places = ()
+            self.context.recall(handle, cap=1)  # of a record that this one was built from
         if places and all(view.weight(*at) == index.block(at).tokens for at in places):
             raise InputError("recall", f"{handle} is in the window as it was", "something that has left it")
         return tuple(self._recorder.bring_back(Query(handle=handle)))
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The changes before which the files were kept, oldest first. Raises InputError when git cannot tell."""
-        return self._parts.snapshots.listed() if self._parts.snapshots is not None else ()
+        return self.parts.snapshots.listed() if self.parts.snapshots is not None else ()
 
     async def rewind(self, number: int) -> Rewound:
         """Put the files back as they were before a change, by its number; the conversation stays. Raises InputError during a turn."""
         self._require_idle()
-        kept = self._parts.snapshots
-        if kept is None:
+        if self.parts.snapshots is None:
             raise InputError("rewind", "no copies of files are kept", "a session with them (Settings.snapshots)")
-        return await asyncio.to_thread(kept.rewind, number)
-
-    def _has(self, handle: str) -> bool:
-        """Whether a handle names something of this record; False: of one that it was built from. Raises InputError when it names nothing."""
-        try:
-            return bool(blocks_of(self.context.session.index, handle_in(self.context.session.index, handle)))
-        except InputError:
-            self.context.recall(handle, cap=1)
-            return False
+        return await asyncio.to_thread(self.parts.snapshots.rewind, number)
 
     @property
     def context(self) -> Context:
         """The window: recall, pin, undo, restore, diff. Not to be changed during a turn."""
-        return self._parts.context
+        return self.parts.context
 
     @property
     def id(self) -> str:
@@ -241,31 +241,31 @@ class Agent:
     @property
     def folder(self) -> Path:
         """Where it works."""
-        return self._parts.folder
-
-    @property
-    def model(self) -> str:
-        """As `--model` takes it."""
-        return self._parts.choice.spec
+        return self.parts.folder
 
     @property
     def choice(self) -> ModelChoice:
         """The model, with its window and output limit."""
-        return self._parts.choice
+        return self.parts.choice
+
+    @property
+    def model(self) -> str:
+        """As `--model` takes it."""
+        return self.choice.spec
 
     @property
     def mode(self) -> Mode:
         """How much is asked; may be set at any time."""
-        return self._parts.permissions.mode
+        return self.parts.permissions.mode
 
     @mode.setter
     def mode(self, mode: Mode) -> None:
-        self._parts.permissions.mode = mode
+        self.parts.permissions.mode = mode
 
     @property
     def unwalled(self) -> tuple[str, ...]:
         """What is to be said of the mode, where no wall stands around what runs in it."""
-        return unwalled(self.mode, self._parts.walls)
+        return opening.unwalled(self.mode, self.parts.walls)
 
     @property
     def gauge(self) -> Gauge:
@@ -288,9 +288,9 @@ class Agent:
         return self.context.ledger
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> SessionSpend:
         """What was used since it was opened, sub-agents included."""
-        return self._spending.spent
+        return self.spending.spent
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -303,26 +303,11 @@ class Agent:
         return self.context.session.index.graph.open
 
     @property
-    def admitted(self) -> Admitted:
-        """What it was told at its start, by section; notices among it. Weights are estimates before the first turn."""
-        return self._admitted
-
-    @property
     def is_running(self) -> bool:
         """Whether a turn runs."""
-        return self._beginning or self._turn is not None
+        return self._is_beginning or self._turn is not None
 
     # --- For `subagent`
-
-    @property
-    def parts(self) -> Parts:
-        """What it is made of."""
-        return self._parts
-
-    @property
-    def spending(self) -> Spending:
-        """What it has used, and may still use."""
-        return self._spending
 
     def adopt(self, call: str, child: "Agent") -> Callable[[Event], None]:
         """Let a sub-agent work for a call; what it says is to be handed to the callable."""
@@ -330,73 +315,47 @@ class Agent:
         if self._stop.is_set():
             child.cancel()
         folder = str(child.folder)
-        return lambda event: self._say(Delegated(call=call, folder=folder, of=_named(event, call)))
+        return lambda event: self._say(Delegated(call=call, folder=folder, of=_within(event, call)))
 
-    def release(self, call: str, spent: Spent) -> None:
+    def release(self, call: str, spent: SessionSpend) -> None:
         """A sub-agent is done, and used so much in all."""
         self._children.pop(call, None)
-        self._spending.delegate(spent)
+        self.spending.delegate(spent)
 
     # --- Inner
 
     def _weigh(self) -> None:
-        self._admitted = counted(self._parts.admitted, self._parts.world)
+        self.admitted = opening.counted(self.parts.admitted, self.parts.world)
 
     def _put_together(self) -> None:
-        parts = self._parts
-        world, alone = parts.world, parts.settings.alone
+        parts, say, stop = self.parts, self._say, self._stop
         self._recorder = Recorder(
-            parts.context, parts.choice.api, annotate=parts.settings.episodes, delegated=lambda: self._spending.delegated
+            parts.context,
+            parts.choice.api,
+            parts.decisions,
+            annotate=parts.settings.episodes,
+            delegated=lambda: self.spending.delegated,
         )
-        parts.decisions.append(self._recorder.heard)
-        self._calls = CallRunner(
-            self._recorder,
-            parts.toolbox,
-            parts.permissions,
-            here=self._here,
-            say=self._say,
-            stop=self._stop,
-            alone=alone,
-            seconds=world.seconds,
-            snapshots=parts.snapshots,
-        )
+        self._calls = CallRunner(parts, self._recorder, here=self._here, say=say, stop=stop)
         self._tools = parts.tools
-        bound = parts.context.rules.thinking == "prefix_bound"
-        notes = TailNotes(self._recorder, parts.repository, alone=alone, bound=bound)
-        self._loop = Loop(
-            self._recorder,
-            ModelCall(parts.speaker, say=self._say, stop=self._stop, wait=world.wait, chance=world.chance),
-            self._calls,
-            notes,
-            self._spending,
-            tools=self._offered,
-            fields=parts.fields,
-            allowance=parts.settings.allowance,
-            reserve=parts.choice.reserve,
-            say=self._say,
-            stop=self._stop,
-            seconds=world.seconds,
-            changed=notes.ask_git,
-        )
+        notes = TailNotes(self._recorder, parts.repository, alone=parts.settings.alone)
+        self._loop = Loop(parts, self._recorder, self._calls, notes, self.spending, tools=self._offered, say=say, stop=stop)
 
     def _offered(self) -> tuple[dict[str, Any], ...]:
         """The tools of the next request: the same ones, until an MCP server comes up that was slow."""
-        servers = self._parts.servers
+        servers = self.parts.servers
         if servers is not None and servers.waiting:
             if new := servers.come():
-                self._parts.toolbox.add(new)
-                self._tools = self._parts.tools
-                self._say(
-                    Noticed(
-                        text=f"{len(new)} tools of an MCP server that was slow are offered now: {', '.join(tool.name for tool in new[:5])}"
-                    )
-                )
+                self.parts.toolbox.add(new)
+                self._tools = self.parts.tools
+                named = ", ".join(tool.name for tool in new[:5])
+                self._say(Noticed(text=f"{len(new)} tools of an MCP server that was slow are offered now: {named}"))
             for note in servers.notes:
                 self._say(Noticed(text=note))
         return self._tools
 
     def _here(self, call: str) -> Here:
-        parts = self._parts
+        parts = self.parts
         return Here(
             workspace=parts.workspace,
             call=call,
@@ -412,23 +371,20 @@ class Agent:
     def _say(self, event: Event) -> None:
         self._events.put_nowait(event)
 
-    def _opening(self) -> "list[Event]":
+    def _opening(self) -> Sequence[Event]:
         """What is said once, before the first turn."""
-        if self._told:
-            return []
-        self._told = True
-        parts = self._parts
-        opening: list[Event] = [
-            SessionOpened(
-                session=self.id,
-                folder=str(parts.folder),
-                model=self.model,
-                resumed=parts.resumed,
-                entries=self._recorder.length,
-                interrupted=len(self._recorder.unanswered),
-            )
-        ]
-        return opening + [Noticed(text=notice) for notice in parts.notices]
+        if self._is_announced:
+            return ()
+        self._is_announced = True
+        start = SessionOpened(
+            session=self.id,
+            folder=str(self.folder),
+            model=self.model,
+            resumed=self.parts.resumed,
+            entries=self._recorder.length,
+            interrupted=len(self._recorder.unanswered),
+        )
+        return start, *(Noticed(text=notice) for notice in self.parts.notices)
 
     def _can_go_on(self) -> bool:
         """Whether the model is to speak next without a further word: the record ends in a person's words, in results, or in calls without."""
@@ -436,37 +392,20 @@ class Agent:
         return bool(len(index)) and (index.entries[-1].role in (Role.USER, Role.TOOL) or bool(self._recorder.unanswered))
 
     def _require_idle(self) -> None:
-        if self._closed:
+        if self._is_closed:
             raise InputError("session", "closed", "an open one")
         if self.is_running:
             raise InputError("session", "a turn is running", "one turn at a time: wait for it, or cancel it")
         if self._handing_off is not None:
             raise InputError("session", "a handoff is being written", "one thing at a time: wait for it, or cancel it")
 
-    async def _ended(self, turn: "asyncio.Task[None]") -> None:
-        """Whoever listened is gone, or all is told: the turn is brought to its end before anything else begins."""
-        if not turn.done():
-            self.cancel()
-            await asyncio.wait({turn})
-        self._turn = None
-        self._events = asyncio.Queue()
 
-
-def _delegating(settings: Settings, made: list[Agent], *, always: bool = False) -> Sequence[Tool]:
-    """The tool that hands out parts of a task, where there may be another agent below; `always`: it is offered, and says that there may not."""
-    if not settings.depth and not always:
-        return ()
-    from tenure.agent.subagent import Task
-
-    return (Task(lambda: made[0]),)
-
-
-def _named(event: Event, call: str) -> Event:
+def _within(event: Event, call: str) -> Event:
     """A sub-agent's call that waits for a person, named so that `approve` finds it."""
     match event:
         case ApprovalAsked() | ApprovalGiven():
             return replace(event, call=f"{call}/{event.call}")
         case Delegated():
-            return replace(event, of=_named(event.of, call))
+            return replace(event, of=_within(event.of, call))
         case _:
             return event

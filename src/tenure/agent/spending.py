@@ -10,7 +10,7 @@ from tenure.engine.meter.ledger import Account, add
 from tenure.engine.record.entry import Usage
 
 
-class Spent(Struct, frozen=True, kw_only=True):
+class SessionSpend(Struct, frozen=True, kw_only=True):
     """Tokens as reported, or as estimated where a provider reports none; money as far as prices are known."""
 
     usage: Usage = Usage()
@@ -22,15 +22,15 @@ class Spent(Struct, frozen=True, kw_only=True):
         """Tokens processed: of all prompts, cached or not, and of all replies."""
         return self.usage.prompt + self.usage.output
 
-    def plus(self, other: "Spent") -> "Spent":
+    def plus(self, other: "SessionSpend") -> "SessionSpend":
         """Both together."""
-        return Spent(usage=add(self.usage, other.usage), usd=self.usd + other.usd, unpriced=self.unpriced + other.unpriced)
+        return SessionSpend(usage=add(self.usage, other.usage), usd=self.usd + other.usd, unpriced=self.unpriced + other.unpriced)
 
-    def since(self, before: "Spent") -> "Spent":
+    def since(self, before: "SessionSpend") -> "SessionSpend":
         """What came since."""
         was = before.usage
         now = self.usage
-        return Spent(
+        return SessionSpend(
             usage=Usage(
                 uncached=now.uncached - was.uncached,
                 cache_write=now.cache_write - was.cache_write,
@@ -49,17 +49,17 @@ class Spending:
         """`booked` gives the session's own calls in all its life."""
         self._booked, self._before = booked, booked()
         self._usage = Usage()
-        self._children = Spent()
+        self._children = SessionSpend()
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> SessionSpend:
         """All so far."""
         now, before = self._booked(), self._before
-        own = Spent(usage=self._usage, usd=now.usd - before.usd, unpriced=now.unpriced - before.unpriced)
+        own = SessionSpend(usage=self._usage, usd=now.usd - before.usd, unpriced=now.unpriced - before.unpriced)
         return own.plus(self._children)
 
     @property
-    def delegated(self) -> Spent:
+    def delegated(self) -> SessionSpend:
         """What sub-agents used."""
         return self._children
 
@@ -67,7 +67,7 @@ class Spending:
         """A call of the model was answered; `estimated` is what its prompt weighed for us, where nothing is reported."""
         self._usage = add(self._usage, usage or Usage(uncached=estimated))
 
-    def delegate(self, spent: Spent) -> None:
+    def delegate(self, spent: SessionSpend) -> None:
         """Add what a sub-agent used in all."""
         self._children = self._children.plus(spent)
 

@@ -19,8 +19,8 @@ from tenure.agent.admission.place import place_on_disk
 from tenure.agent.admission.prompt import MANNERS, Manner
 from tenure.agent.admission.scope import Scope, scope_of, scope_section
 from tenure.agent.approval import Approval
-from tenure.agent.events import CallDone, CallStarted, Event, TurnDone
-from tenure.agent.opening import Shared
+from tenure.agent.events import CallDone, CallStarted, TurnDone
+from tenure.agent.opening import Delegation
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
 from tenure.agent.tools.arguments import parsed, schema_of
 from tenure.agent.tools.tool import Here, ToolOutcome
@@ -38,10 +38,9 @@ BRIEF_CHARS: Final = 8_000
 FINDINGS: Final = 24  # of the newest explorations
 FILES: Final = 40  # that are named
 TOO_DEEP: Final = "task: you are doing a part yourself, and a part is not handed on: do it with the other tools"
-_WRITING: Final = frozenset({"edit", "write"})
 
 
-class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TaskArguments(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `task`."""
 
     task: Annotated[
@@ -56,7 +55,7 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = "fresh"
 
 
-class Task:
+class TaskTool:
     """Hands a part of the work to another agent."""
 
     name = "task"
@@ -70,7 +69,7 @@ class Task:
 
     def __init__(self, parent: "Callable[[], Agent]") -> None:
         """`parent` is the agent that offers it, once that is there."""
-        self.schema: Mapping[str, Any] = schema_of(Asked)
+        self.schema: Mapping[str, Any] = schema_of(TaskArguments)
         self._parent = parent
 
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:  # noqa: ARG002 - each of its calls is asked about
@@ -79,8 +78,8 @@ class Task:
 
     async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What the other agent said last, and what it changed."""
-        asked = parsed(Asked, arguments, self.name)
-        if isinstance(asked, ToolOutcome):
+        asked = parsed(TaskArguments, arguments, self.name)
+        if isinstance(asked, Outcome):
             return asked
         if not self._parent().parts.settings.depth:
             return ToolOutcome(text=TOO_DEEP, error=True)
@@ -89,60 +88,47 @@ class Task:
         except TenureError as error:
             return ToolOutcome(text=f"task: {error}", error=True)
 
-    async def _delegated(self, asked: Asked, folder: Path, here: Here) -> ToolOutcome:
+    async def _delegated(self, asked: TaskArguments, folder: Path, here: Here) -> Outcome:
         from tenure.agent.session import Agent
 
         parent = self._parent()
-        shared = _shared(parent, asked, folder)
-        child = await Agent.open_part(_settings(parent, folder), parent.parts.world, shared)
+        settings, delegation = _settings(parent, folder), _delegation(parent, asked, folder)
+        child = await Agent.open(settings, parent.parts.world, delegation=delegation)
         tell = parent.adopt(here.call, child)
         repository = Repository(folder, environment=here.environment)
         before = await asyncio.to_thread(repository.status)
-        seen = _Seen()
+        paths, written, done = dict[str, str](), list[str](), None
         try:
             async for event in child.run(await asyncio.to_thread(_words, asked, parent, folder)):
                 tell(event)
-                seen.take(event)
+                match event:
+                    case CallStarted(tool="edit" | "write"):
+                        paths[event.call] = cue_of(event.arguments)
+                    case CallDone(outcome="done", call=call) if paths.get(call):
+                        written.append(paths[call])
+                    case TurnDone():
+                        done = event
+                    case _:
+                        pass
         finally:
             parent.release(here.call, child.spent)
             await child.close()
-        after = await asyncio.to_thread(repository.status)
-        changed = [*seen.written, *_newly_changed(before, after)]
-        return seen.outcome([_shown(path, child.parts.workspace, here.workspace) for path in changed])
+        changed = [*written, *_newly_changed(before, await asyncio.to_thread(repository.status))]
+        return _outcome(done, [_shown(path, child.parts.workspace, here.workspace) for path in changed])
 
 
-class _Seen:
-    """What is told of a sub-agent's turn. Mutable."""
-
-    def __init__(self) -> None:
-        self.written: list[str] = []
-        self._paths: dict[str, str] = {}
-        self._done: TurnDone | None = None
-
-    def take(self, event: Event) -> None:
-        match event:
-            case CallStarted(tool=tool) if tool in _WRITING:
-                self._paths[event.call] = cue_of(event.arguments)
-            case CallDone(outcome="done") if path := self._paths.get(event.call, ""):
-                self.written.append(path)
-            case TurnDone():
-                self._done = event
-            case _:
-                pass
-
-    def outcome(self, changed: list[str]) -> ToolOutcome:
-        done = self._done
-        if done is None:
-            return ToolOutcome(text="task: it was stopped before it could say anything", error=True)
-        files = list(dict.fromkeys(changed))
-        named = ", ".join(files[:FILES]) + (f" and {len(files) - FILES} more" if len(files) > FILES else "")
-        ended = "" if done.reason == "done" else f"; not finished: {done.reason}" + (f" ({done.why})" if done.why else "")
-        facts = f"[{done.steps} calls of the model, {done.usage.prompt + done.usage.output:,} tokens{ended}; changed: {named or 'nothing'}]"
-        said = done.text.strip() or "(it said nothing)"
-        return ToolOutcome(text=f"{said}\n\n{facts}", error=done.reason != "done")
+def _outcome(done: TurnDone | None, changed: list[str]) -> Outcome:
+    """What its parent reads of a sub-agent's turn."""
+    if done is None:
+        return Outcome(text="task: it was stopped before it could say anything", error=True)
+    files = list(dict.fromkeys(changed))
+    named = ", ".join(files[:FILES]) + (f" and {len(files) - FILES} more" if len(files) > FILES else "")
+    ended = "" if done.reason == "done" else f"; not finished: {done.reason}" + (f" ({done.why})" if done.why else "")
+    facts = f"[{done.steps} calls of the model, {done.usage.prompt + done.usage.output:,} tokens{ended}; changed: {named or 'nothing'}]"
+    return Outcome(text=f"{done.text.strip() or '(it said nothing)'}\n\n{facts}", error=done.reason != "done")
 
 
-def _folder(asked: Asked, workspace: Workspace) -> Path:
+def _folder(asked: TaskArguments, workspace: Workspace) -> Path:
     folder = workspace.path(asked.folder)
     if not folder.is_dir():
         raise InputError("folder", f"{asked.folder!r} is no folder", "one in the workspace")
@@ -166,34 +152,23 @@ def _settings(parent: "Agent", folder: Path) -> Settings:
     )
 
 
-def _shared(parent: "Agent", asked: Asked, folder: Path) -> Shared:
-    """What the part has in common with its parent, and the conversation that it begins with."""
+def _delegation(parent: "Agent", asked: TaskArguments, folder: Path) -> Delegation:
+    """Whom the part works for, and the conversation that it begins with, which is made."""
     parts, context = parent.parts, parent.context
     store, id_, title = context.store, uuid4().hex, f"{PART}{' '.join(asked.task.split())[:60]}"
     if asked.seed == "branch":
         store.fork(context.conversation, context.session.index.reply, id_, title)
     else:
-        own = store.conversation(context.conversation)
-        model, dialect = parts.choice.name, parts.choice.api
-        sheet = Conversation(
-            id=id_, tenant=str(folder), title=title, model=model, dialect=dialect, budget=own.budget, terms=own.terms
+        own, model, dialect = store.conversation(context.conversation), parts.choice.name, parts.choice.api
+        store.create(
+            Conversation(
+                id=id_, tenant=str(folder), title=title, model=model, dialect=dialect, budget=own.budget, terms=own.terms
+            )
         )
-        store.create(sheet)
-    return Shared(
-        store=store,
-        choice=parts.choice,
-        speaker=parts.speaker,
-        walls=parts.walls,
-        snapshots=parts.snapshots,
-        permissions=parts.permissions,
-        tools=parts.servers.tools if parts.servers is not None else (),
-        conversation=id_,
-        offers=parts.toolbox.tools if asked.seed == "branch" else (),
-        prefix=parts.prefix or context.conversation if asked.seed == "branch" else "",
-    )
+    return Delegation(parent=parts, conversation=id_, is_fork=asked.seed == "branch")
 
 
-def _words(asked: Asked, parent: "Agent", folder: Path) -> str:
+def _words(asked: TaskArguments, parent: "Agent", folder: Path) -> str:
     """What the part is told."""
     match asked.seed:
         case "fresh":

@@ -1,5 +1,6 @@
 """`tenure context`: what a session is made of, and what its model saw at any call, in a viewer."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -24,15 +25,16 @@ def context(
     from tenure.agent.admission.place import place_on_disk
     from tenure.agent.admission.prompt import admit
     from tenure.agent.opening import store_url
-    from tenure.agent.screens.build import ConversationBuilder
-    from tenure.agent.screens.history import of_address
+    from tenure.agent.screens.build import Picks, build
+    from tenure.agent.screens.contents import Segment
+    from tenure.agent.screens.history import History, of_address
     from tenure.agent.screens.themes import DARK, LIGHT
     from tenure.agent.screens.viewer import ViewerApp
     from tenure.agent.settings import Settings, World
     from tenure.engine.lifecycle.terms import Terms
     from tenure.engine.meter.tokens import o200k
     from tenure.lab.loading import spills_of
-    from tenure.store.records import Records
+    from tenure.store.records import Conversation
     from tenure.store.spills import SUFFIX
 
     count = o200k()
@@ -41,18 +43,17 @@ def context(
     own = spills_of(session).folder  # beside the session's store, where it is one of ours: there its handles are found
     url = store_url(Settings(folder=folder, store=store or (str(own).removesuffix(SUFFIX) if own else "")), world)
 
-    def system() -> str:
-        return admit(place_on_disk(folder, home=world.home, environment=world.environment, today=world.today), count=count).system
-
-    def opened() -> Records:
+    def store_built(history: History, picks: Picks, segments: Iterable[Segment]) -> Conversation:
         from tenure.store.store import Store
 
+        place = place_on_disk(folder, home=world.home, environment=world.environment, today=world.today)
         if url.startswith("sqlite:///"):
             Path(url.removeprefix("sqlite:///")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Store(url)
+        with Store(url) as records:
+            system = admit(place, count=count).system
+            return build(history, picks, segments, store=records, folder=folder, count=count, system=system)
 
-    builder = ConversationBuilder(opened, folder, count, system=system)
-    built = ViewerApp(lambda: history, builder, theme=LIGHT if light else DARK).run()
+    built = ViewerApp(lambda: history, store_built, theme=LIGHT if light else DARK).run()
     if built:
         apart = "" if url == store_url(Settings(folder=folder), world) else f" --store {url.removeprefix('sqlite:///')}"
         held = history.sheet is not None and Terms.stored(history.sheet.terms).base_url

@@ -18,13 +18,13 @@ from tenure.agent.events import (
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Failed,
     Gauged,
     LimitUnmet,
     Recalled,
     Replied,
     Requested,
     TurnDone,
+    TurnFailed,
 )
 from tenure.cli import words
 from tenure.engine.lifecycle.session import Session
@@ -143,7 +143,7 @@ class DemoScreen:
                 await self._draw()
                 if event.reason != "done":
                     self._trouble(f"a task ended otherwise: {event.reason} {event.why}")
-            case Failed() | LimitUnmet():
+            case TurnFailed() | LimitUnmet():
                 self._trouble(event.text)
             case _:
                 pass

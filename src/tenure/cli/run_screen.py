@@ -10,7 +10,6 @@ from tenure.agent.events import (
     EpisodeEnded,
     EpisodeStarted,
     Event,
-    Failed,
     Gauged,
     LimitUnmet,
     Noticed,
@@ -20,6 +19,7 @@ from tenure.agent.events import (
     SessionOpened,
     TextDelta,
     TurnDone,
+    TurnFailed,
 )
 from tenure.engine.meter.figures import first_line, short, spent
 from tenure.engine.record.tools import is_delimiter
@@ -105,7 +105,7 @@ class Teller:
             self._out.write(visible(done.text).rstrip() + "\n")
             self._out.flush()
         if why := NOT_DONE.get(done.reason):
-            is_told = done.reason == "failed" and not self._quiet  # by `Failed`, in a line of its own
+            is_told = done.reason == "failed" and not self._quiet  # by `TurnFailed`, in a line of its own
             self._aside.write(f"tenure: {why}" + (f" ({first_line(done.why, LONG)})" if done.why and not is_told else "") + "\n")
         self._line(self._sum(done))
         self._aside.flush()
@@ -136,7 +136,7 @@ def line_of(event: Event) -> str:
             return f"◂ {event.type} {first_line(event.name, 60)}: {first_line(event.description or 'done', WIDTH)}"
         case Recalled():
             return f"↩ {', '.join(event.objects) or 'a search'}: {event.tokens:,} tokens came back"
-        case LimitUnmet() | Failed():
+        case LimitUnmet() | TurnFailed():
             return f"! {first_line(event.text, LONG)}"
         case Noticed():
             return f"· {first_line(event.text, 160)}"

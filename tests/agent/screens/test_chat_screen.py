@@ -14,13 +14,13 @@ from tenure.agent.events import (
     Committed,
     EpisodeEnded,
     Event,
-    Failed,
-    Left,
     LimitUnmet,
     Noticed,
+    ObjectLeft,
     Retrying,
     SessionOpened,
     TurnDone,
+    TurnFailed,
 )
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.approval import ApprovalPrompt
@@ -206,16 +206,13 @@ def test_help_names_every_key_and_command(width: int, theme: str, tmp_path: Path
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT)])
 def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     rows = [
-        ListRow(
-            key=f"anthropic:model-{n}",
-            cells=(f"anthropic:model-{n}", "200k", "3.00", "15.00", "ready" if n < 23 else "no key"),
-            tones=("", "dim", "dim", "dim", "mark" if n < 23 else "dim"),
-        )
+        ListRow(f"anthropic:model-{n}", (f"anthropic:model-{n}", "200k", "3.00", "15.00", key))
         for n in range(30)
+        for key in [("ready", "mark") if n < 23 else ("no key", "dim")]
     ]
 
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        app.push_screen(Picker("Models: type a name, or anthropic:claude-opus-4-5", MODELS, lambda: rows, free=True))
+        app.push_screen(Picker("Models: type a name, or anthropic:claude-opus-4-5", MODELS, rows, free=True))
         await until(pilot, lambda: isinstance(app.screen, Picker))
         await pilot.press("minus", "2", "down")
         await until(pilot, lambda: "model-22" in text_of(app) and "model-3" not in text_of(app))
@@ -227,7 +224,7 @@ def test_a_list_of_models_reads_well(width: int, theme: str, tmp_path: Path, gol
 
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
 def test_what_is_told_on_the_way_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    left = (Left(action="strip", object="episode:locate", level="bulk"), Left(action="clear", object="read:1"))
+    left = (ObjectLeft(action="strip", object="episode:locate", level="bulk"), ObjectLeft(action="clear", object="read:1"))
     happened: tuple[Event, ...] = (
         SessionOpened(session="0123456789abcdef", folder="/kit", model="m", resumed=True, entries=40, interrupted=2),
         Noticed(text="AGENTS.md: 300 characters were left out"),
@@ -243,7 +240,7 @@ def test_what_is_told_on_the_way_reads_well(width: int, theme: str, tmp_path: Pa
         ),
         EpisodeEnded(name="locate", type=EpisodeType.EXPL, description="skip() drops comments", aborted=True),
         LimitUnmet(text="the window holds 15,000 tokens of 14,000, and nothing more may leave", tokens=15_000, limit=14_000),
-        Failed(text="gpt-5-mini: the key was not accepted (401)"),
+        TurnFailed(text="gpt-5-mini: the key was not accepted (401)"),
         TurnDone(reason="step limit", why="60 calls of the model, as many as were allowed", steps=60, usd=0.25, seconds=90.0),
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from tui_stage import call, made, played, said, says, settled, text_of, until
 from hostile_text import EVIL, MARKUP, SOUND, acting, log_file, message_file
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.build import ConversationBuilder
+from tenure.agent.screens.build import build
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.commands import COMMANDS
 from tenure.agent.screens.history import of_address
-from tenure.agent.screens.viewer import TABS, ContextViewer, ViewerApp
+from tenure.agent.screens.viewer import ContextViewer, ViewerApp
+from tenure.agent.screens.viewer_tables import TABS
 from tenure.engine.lifecycle.budget import Budget
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
@@ -102,7 +104,8 @@ def test_no_command_and_no_page_obeys_what_the_session_says(tmp_path: Path) -> N
 @pytest.mark.parametrize("written", [message_file, log_file], ids=["messages", "log"])
 def test_no_list_of_the_viewer_obeys_what_the_session_says(written: Callable[[Path], Path], tmp_path: Path) -> None:
     path = written(tmp_path / "s[bold]\x1b[2J\u202e.json")
-    app = ViewerApp(lambda: of_address(str(path), by_words), ConversationBuilder(MemoryStore, tmp_path, by_words, keep=True))
+    builder = partial(build, store=MemoryStore(), folder=tmp_path, count=by_words)
+    app = ViewerApp(lambda: of_address(str(path), by_words), builder)
 
     async def run() -> None:
         async with app.run_test(size=(120, 36), notifications=True) as pilot:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pictures import png
 from tenure.agent.screens.build import Picks, build, chosen
 from tenure.agent.screens.contents import Segment, lifetime, lists
-from tenure.agent.screens.details import object_content, parts, seen
+from tenure.agent.screens.details import object_content, parts
 from tenure.agent.screens.history import History, of_address, of_records
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import Budget
@@ -175,8 +175,8 @@ def test_a_skill_is_listed_with_what_its_last_load_weighs_and_how_much_of_it_is_
 
 def test_the_difference_of_two_calls_names_what_came_went_and_changed() -> None:
     history = history_of(2, (commit(0, 5, Drop(entry=1, block=0), Replace(entry=3, block=0, text="less", tokens=1)),))
-    listed = seen(history, parts(history, history.view_at(1), history.view_at(0)))
-    changes = [(line.change, line.about, line.words) for line in listed if line.change]
+    listed = parts(history, history.view_at(1), history.view_at(0))
+    changes = [(part.change, *part.words(history)) for part in listed if part.change]
     assert changes == [
         ("gone", "person", "task 0"),
         ("come", "read:1 call", 'read {"path":"0.py"}'),

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from tui_stage import call, made, picture, played, said, says, text_of, until
 
 from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
-from tenure.agent.screens.build import ConversationBuilder
+from tenure.agent.screens.build import build
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.history import of_address, of_records
 from tenure.agent.screens.themes import DARK, LIGHT
@@ -54,7 +55,7 @@ def viewed(
 ) -> None:
     """Open the viewer on a file, and play."""
     kept = store or MemoryStore()
-    builder = ConversationBuilder(lambda: kept, path.parent, by_words, keep=True)
+    builder = partial(build, store=kept, folder=path.parent, count=by_words)
     app = ViewerApp(lambda: of_address(str(path), by_words), builder, theme=theme)
 
     async def run() -> None:

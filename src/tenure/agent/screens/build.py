@@ -6,7 +6,7 @@ source still bring back what they name. A brief and the turns that it stands for
 chosen beside it, and the person's words, which no brief takes, stand before it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -16,15 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.agent.screens.contents import Segment, is_brief, turn_blocks
-from tenure.agent.screens.history import History
+from tenure.agent.screens.history import History, placing
 from tenure.apis import APIS
 from tenure.apis.rules import rules_for
 from tenure.engine.lifecycle.budget import USUAL
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.terms import Terms
-from tenure.engine.meter.tokens import Tokenizer, weigh
+from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import NEUTRAL, At, Draft, Origin, Role, Text
-from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Replace
+from tenure.engine.view.edit import Commit, Drop, Edit, Replace
 from tenure.engine.view.kept import Kept, kept
 from tenure.engine.view.thinking import invalidated
 from tenure.errors import InputError
@@ -53,26 +53,26 @@ class Picks(Struct, frozen=True, kw_only=True):
         return Picks(turns=self.turns - set(segment.turns), briefs=self.briefs ^ {segment.key}) if segment.key else self
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class BuiltMessage(Struct, frozen=True, kw_only=True):
     """A message of the new conversation, and the blocks of the source that its blocks are; none of a brief or a prompt."""
 
     draft: Draft
     blocks: tuple[At, ...] = ()
 
 
-def chosen(history: History, picks: Picks, segments: Iterable[Segment], prompt: Draft | None = None) -> Iterator[Chosen]:
+def chosen(history: History, picks: Picks, segments: Iterable[Segment], prompt: Draft | None = None) -> Iterator[BuiltMessage]:
     """The messages of the new conversation, in order. With a `prompt`, those of the source are left out."""
     briefs = sorted((segment for segment in segments if segment.key in picks.briefs), key=lambda each: each.stop)
     wanted = _wanted(history, picks, briefs)
     if prompt is not None:
-        yield Chosen(draft=prompt)
+        yield BuiltMessage(draft=prompt)
     for entry, blocks in sorted(wanted.items()):
         if prompt is not None and history.index.entries[entry].role is Role.SYSTEM:
             continue
         while briefs and briefs[0].stop <= entry:
-            yield Chosen(draft=_brief(briefs.pop(0)))
-        yield Chosen(draft=_part(history, entry, blocks), blocks=tuple((entry, block) for block in blocks))
-    yield from (Chosen(draft=_brief(brief)) for brief in briefs)
+            yield BuiltMessage(draft=_harness(Role.USER, briefs.pop(0).text))
+        yield BuiltMessage(draft=_part(history, entry, blocks), blocks=tuple((entry, block) for block in blocks))
+    yield from (BuiltMessage(draft=_harness(Role.USER, brief.text)) for brief in briefs)
 
 
 def build(
@@ -96,62 +96,22 @@ def build(
     source = history.sheet
     terms = Terms.stored(source.terms if source is not None else "")
     rules = rules_for(terms.provider, history.model, "")
-    setup = Setup(budget=USUAL, rules=rules, policy=None, tenant=str(folder))
-    placing = Session(setup, weigh=lambda blocks: weigh(blocks, count, rules.media), count=count)
-    placed = placing.propose([each.draft for each in made])
-    placing.accept(placed)
-    commits = _commits(history, made, placing)
-    spoken = next((each.draft.dialect for each in reversed(made) if each.draft.dialect in APIS), dialect)
+    session = placing(Setup(budget=USUAL, rules=rules, policy=None, tenant=str(folder)), count)
+    placed = session.propose([each.draft for each in made])
+    session.accept(placed)
     sheet = Conversation(
         id=uuid4().hex,
         tenant=str(folder),
         title=f"built from {history.title}"[:TITLE_CHARS],
         parent=_parent(history, store),
         model=history.model,
-        dialect=spoken,
+        dialect=next((each.draft.dialect for each in reversed(made) if each.draft.dialect in APIS), dialect),
         budget=source.budget if source is not None and source.budget else msgspec.json.encode(USUAL).decode(),
-        terms=encoded(replace(terms, tools={name: _since(made, at) for name, at in terms.tools.items()}))
-        if source is not None
-        else "",
+        terms=""
+        if source is None
+        else encoded(replace(terms, tools={name: _since(made, at) for name, at in terms.tools.items()})),
     )
-    return store.create(sheet, placed.entries, commits)
-
-
-class ConversationBuilder:
-    """Where a conversation that is built goes."""
-
-    def __init__(
-        self,
-        store: Callable[[], Records],
-        folder: Path,
-        count: Tokenizer,
-        *,
-        keep: bool = False,
-        system: Callable[[], str] = str,
-        dialect: str = "",
-    ) -> None:
-        """`keep`: the store is somebody else's to close. `system` gives the prompt of a new session there, `dialect` is the API it speaks."""
-        self._store, self._folder, self._count, self._keep = store, folder, count, keep
-        self._system, self._dialect = system, dialect
-
-    def __call__(self, history: History, picks: Picks, segments: Iterable[Segment]) -> str:
-        """Build, and say the new conversation's id."""
-        store = self._store()
-        try:
-            built = build(
-                history,
-                picks,
-                segments,
-                store=store,
-                folder=self._folder,
-                count=self._count,
-                system=self._system(),
-                dialect=self._dialect,
-            )
-            return built.id
-        finally:
-            if not self._keep:
-                store.close()
+    return store.create(sheet, placed.entries, _commits(history, made, session))
 
 
 def _wanted(history: History, picks: Picks, briefs: Iterable[Segment]) -> dict[int, list[int]]:
@@ -160,37 +120,37 @@ def _wanted(history: History, picks: Picks, briefs: Iterable[Segment]) -> dict[i
     found: dict[int, list[int]] = {}
     for number, blocks in turn_blocks(history).items():
         for entry, block in blocks if number in picks.turns else ():
-            spoken = history.index.block((entry, block)).origin is Origin.HUMAN
-            if spoken or not number or not any(entry in each for each in stands):
+            is_persons = history.index.block((entry, block)).origin is Origin.HUMAN
+            if is_persons or not number or not any(entry in each for each in stands):
                 found.setdefault(entry, []).append(block)
     return {entry: sorted(blocks) for entry, blocks in found.items()}
 
 
-def _since(made: Sequence[Chosen], at: int) -> int:
+def _since(made: Sequence[BuiltMessage], at: int) -> int:
     """The first message of the new conversation that comes of the source's entry `at` or of a later one."""
     return next((n for n, each in enumerate(made) if each.blocks and each.blocks[0][0] >= at), len(made))
 
 
-def _commits(history: History, made: Iterable[Chosen], placing: Session) -> tuple[Commit, ...]:
+def _commits(history: History, made: Iterable[BuiltMessage], session: Session) -> tuple[Commit, ...]:
     """What shows the chosen as the source shows it: one commit, made as the record begins; none where all of it stands as it was."""
     shown = kept(history.index, len(history.index), history.commits, is_brief)
     places = {at: (n, block) for n, each in enumerate(made) for block, at in enumerate(each.blocks)}
-    edits = [*_edits(shown, places), *_residues(shown, places)]
-    after = placing.view.copy()
+    edits = list(_edits(shown, places))
+    after = session.view.copy()
     after.apply(edits)
-    if placing.setup.rules.thinking == "prefix_bound":
-        unsealed = list(invalidated(placing.index, after, 0))  # what goes before it is another prefix now
+    if session.setup.rules.thinking == "prefix_bound":
+        unsealed = list(invalidated(session.index, after, 0))  # what goes before it is another prefix now
         after.apply(unsealed)
         edits += unsealed
     if not edits:
         return ()
     commit = Commit(
         n=0,
-        entries=placing.length,
+        entries=session.length,
         policy="build",
         moment="admission",
         reason=f"shown as in {history.title}",
-        tokens_before=placing.view.tokens,
+        tokens_before=session.view.tokens,
         tokens_after=after.tokens,
         edits=tuple(edits),
     )
@@ -198,21 +158,16 @@ def _commits(history: History, made: Iterable[Chosen], placing: Session) -> tupl
 
 
 def _edits(shown: Kept, places: Mapping[At, At]) -> Iterator[Edit]:
+    """What left the chosen blocks, and the residues that stand in the source for something that left a chosen turn."""
     for at, (entry, block) in places.items():
         if not shown.shows(at):
             yield Drop(entry=entry, block=block)
         elif (instead := shown.instead(at)) is not None:
             yield Replace(entry=entry, block=block, text=instead.text, tokens=instead.tokens, routes=instead.routes)
-
-
-def _residues(shown: Kept, places: Mapping[At, At]) -> Iterator[Insert]:
-    """What stands in the source for something that left a chosen turn, at its place there."""
     entries = {at[0]: entry for at, (entry, _) in places.items()}
     for insert in shown.view.inserts:
-        if not is_brief(insert) and insert.before_entry in entries:
-            yield replace(
-                insert, before_entry=entries[insert.before_entry], key=f"{insert.key}~built"
-            )  # keys are never used twice
+        if not is_brief(insert) and insert.before_entry in entries:  # keys are never used twice
+            yield replace(insert, before_entry=entries[insert.before_entry], key=f"{insert.key}~built")
 
 
 def _parent(history: History, store: Records) -> str:
@@ -243,11 +198,11 @@ def _part(history: History, number: int, blocks: list[int]) -> Draft:
 
 def _prompt(system: str, dialect: str) -> Draft:
     """The prompt as a new session records it."""
-    if dialect in APIS:
-        prompt = APIS[dialect].system(system)
-        return prompt if isinstance(prompt, Draft) else APIS[dialect].parse([prompt])[0]
-    return Draft(role=Role.SYSTEM, blocks=(Text(text=system, origin=Origin.HARNESS),))
+    if dialect not in APIS:
+        return _harness(Role.SYSTEM, system)
+    prompt = APIS[dialect].system(system)
+    return prompt if isinstance(prompt, Draft) else APIS[dialect].parse([prompt])[0]
 
 
-def _brief(segment: Segment) -> Draft:
-    return Draft(role=Role.USER, blocks=(Text(text=segment.text, origin=Origin.HARNESS),))
+def _harness(role: Role, text: str) -> Draft:
+    return Draft(role=role, blocks=(Text(text=text, origin=Origin.HARNESS),))

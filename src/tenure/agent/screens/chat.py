@@ -1,7 +1,4 @@
-"""The main screen: one session, talked with (an edge).
-
-The screen only listens: it takes events, and says to the session what a person wants. A turn is read without ever keeping the keys waiting.
-"""
+"""The main screen: one session, talked with (an edge). A turn is read without ever keeping the keys waiting."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
@@ -23,7 +20,7 @@ from tenure.agent.screens.commands import is_command, parsed
 from tenure.agent.screens.pieces import note
 from tenure.agent.screens.prompt import DraftInput, Prompt
 from tenure.agent.screens.status import StatusFacts, line, nudge
-from tenure.agent.screens.transcript import TranscriptView
+from tenure.agent.screens.transcript import TranscriptView, earlier, typed
 from tenure.errors import InputError, TenureError
 
 if TYPE_CHECKING:
@@ -59,7 +56,7 @@ class Chat(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._agent: Agent | None = None
+        self.agent: Agent | None = None  # None while a session is opened
         self._waiting: list[str] = []  # typed while a turn ran
         self._tick = -1
         self._pressed = float("-inf")
@@ -69,7 +66,6 @@ class Chat(Screen[None]):
         self._handed_off = -1  # entries when a handoff was asked for last
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         yield TranscriptView()
         yield Static(id="nudge")
         yield Static(id="waiting")
@@ -78,14 +74,8 @@ class Chat(Screen[None]):
         yield Static(id="status")
 
     def on_mount(self) -> None:
-        """The prompt has the keys."""
         self.set_interval(TICK_S, self._ticked)
         self.draft.focus()
-
-    @property
-    def agent(self) -> "Agent | None":
-        """The session; None while one is opened."""
-        return self._agent
 
     @property
     def draft(self) -> DraftInput:
@@ -104,21 +94,18 @@ class Chat(Screen[None]):
 
     async def hold(self, agent: "Agent") -> None:
         """Talk with this session from now on; the one before is closed by who opened it."""
-        from tenure.agent.screens.transcript import earlier, typed
-
-        self._agent, self._gauged = agent, None
+        self.agent, self._gauged = agent, None
         self._is_entitled, self._handed_off = False, -1
         self.workers.cancel_group(self, "title")  # pyright: ignore[reportUnknownMemberType] - Textual's
-        transcript = self.transcript
-        await transcript.clear()
+        await self.transcript.clear()
         for piece in earlier(agent.context):
-            transcript.add(piece)
+            self.transcript.add(piece)
         if not len(agent.context.session.index):
-            transcript.add(note(f"{agent.model} in {clean.path(agent.folder, self._own.home)}\n/help says what there is."))
+            self.tell(f"{agent.model} in {clean.path(agent.folder, self._own.home)}\n/help says what there is.")
         self.draft.remember(typed(agent.context))
         self._show_status()
         self.call_later(agent.warm)
-        self._go_on(agent)
+        self._send_waiting(agent)
 
     def tell(self, text: str, kind: str = "note") -> None:
         """Say something in the transcript."""
@@ -130,8 +117,8 @@ class Chat(Screen[None]):
     async def _submitted(self, event: DraftInput.Submitted) -> None:
         if is_command(event.text):
             await self._command(event.text)
-        elif self._agent is None or self.is_busy:
-            self._wait(event.text)
+        elif self.agent is None or self.is_busy:
+            self._set_waiting([*self._waiting, event.text])
         else:
             self._turn(event.text)
 
@@ -144,21 +131,20 @@ class Chat(Screen[None]):
         except TenureError as error:
             self.tell(str(error), "warning")
 
-    def _wait(self, text: str) -> None:
-        self._waiting.append(text)
-        if self._agent is not None:
-            self._agent.context.queued = True
-        self._show_waiting()
-
     @work(exclusive=True, group="turn")
     async def _turn(self, text: str) -> None:
-        agent = self._agent
+        agent = self.agent
         assert agent is not None
         async with self._busy():
-            await self._heard(agent, text)
+            since = monotonic()
+            async for event in agent.run(text):
+                self.take(event)
+                if monotonic() - since > BREATH_S:
+                    await asyncio.sleep(0)
+                    since = monotonic()
         if self._is_done:
             self._entitle(agent)
-        self._go_on(agent)
+        self._send_waiting(agent)
 
     @work(exclusive=True, group="turn")
     async def hand_off(self, agent: "Agent", focus: str) -> None:
@@ -169,7 +155,7 @@ class Chat(Screen[None]):
             self.tell(str(answered.decision) if answered is not None else "there is nothing new to hand off")
         self._handed_off = len(agent.context.session.index)
         self._show_status()
-        self._go_on(agent)
+        self._send_waiting(agent)
 
     @work(exclusive=True, group="title")
     async def _entitle(self, agent: "Agent") -> None:
@@ -200,21 +186,20 @@ class Chat(Screen[None]):
             self._show_status()
             self.draft.focus()
 
-    def _go_on(self, agent: "Agent") -> None:
-        """Say what was typed while nobody could listen."""
-        if self._waiting and self._agent is agent:
-            following, self._waiting = "\n\n".join(self._waiting), []
-            agent.context.queued = False
-            self._show_waiting()
+    def _send_waiting(self, agent: "Agent") -> None:
+        """Send queued prompts."""
+        if self._waiting and self.agent is agent:
+            following = "\n\n".join(self._waiting)
+            self._set_waiting([])
             self.call_later(self._turn, following)
 
-    async def _heard(self, agent: "Agent", text: str) -> None:
-        since = monotonic()
-        async for event in agent.run(text):
-            self.take(event)
-            if monotonic() - since > BREATH_S:
-                await asyncio.sleep(0)
-                since = monotonic()
+    def _set_waiting(self, texts: list[str]) -> None:
+        self._waiting = texts
+        if self.agent is not None:
+            self.agent.context.queued = bool(texts)
+        shown = self.query_one("#waiting", Static)
+        shown.set_class(bool(texts), "-open")
+        shown.update(clean.line(f"{len(texts)} waiting: {texts[-1]}" if texts else ""))
 
     def take(self, event: Event) -> None:
         """What an event means for the screen."""
@@ -226,13 +211,11 @@ class Chat(Screen[None]):
             case ApprovalAsked():
                 question.ask(inner, by=f"sub-agent in {clean.path(Path(folder), self._own.home)}" if folder else "")
             case ApprovalGiven(call=call):
-                question.settled(call)
-                if not question.waits:
-                    self.draft.focus()
-            case Gauged() if not isinstance(event, Delegated):
+                self._settle(call)
+            case Gauged() if inner is event:
                 self._gauged = inner
                 self._show_status()
-            case TurnDone(reason=reason) if not isinstance(event, Delegated):
+            case TurnDone(reason=reason) if inner is event:
                 self._is_done = reason == "done"
                 question.clear()
             case _:
@@ -241,30 +224,32 @@ class Chat(Screen[None]):
 
     @on(ApprovalPrompt.Answered)
     def _answered(self, event: ApprovalPrompt.Answered) -> None:
-        if self._agent is not None:
-            self._agent.approve(event.call, event.answer, event.words)
-        self.query_one(ApprovalPrompt).settled(event.call)
-        if not self.query_one(ApprovalPrompt).waits:
+        if self.agent is not None:
+            self.agent.approve(event.call, event.answer, event.words)
+        self._settle(event.call)
+
+    def _settle(self, call: str) -> None:
+        question = self.query_one(ApprovalPrompt)
+        question.settled(call)
+        if not question.waits:
             self.draft.focus()
 
     # --- Keys
 
     def action_stop(self) -> None:
         """Stop the turn; what waited is given back to the prompt."""
-        if self._agent is None or not self.is_busy:
+        if self.agent is None or not self.is_busy:
             return
         if self._waiting:
             self.draft.put("\n\n".join([*self._waiting, self.draft.text]).strip())
-            self._waiting = []
-            self._agent.context.queued = False
-            self._show_waiting()
-        self._agent.cancel()
+            self._set_waiting([])
+        self.agent.cancel()
 
     async def action_interrupt(self) -> None:
         """Stop the turn, else clear what is typed; twice within a moment, leave."""
         now = monotonic()
-        twice, self._pressed = now - self._pressed < TWICE_S, now
-        if twice:
+        is_second, self._pressed = now - self._pressed < TWICE_S, now
+        if is_second:
             await self._own.leave()
         elif self.is_busy:
             self.action_stop()
@@ -274,7 +259,6 @@ class Chat(Screen[None]):
             self.notify("Ctrl+C again leaves; the session can be gone on with", timeout=TWICE_S)
 
     async def action_context(self) -> None:
-        """The viewer."""
         await self._command("/context")
 
     def action_scroll(self, way: int) -> None:
@@ -295,15 +279,13 @@ class Chat(Screen[None]):
             self._show_status()
 
     def on_resize(self) -> None:
-        """The line fits its width."""
         self._show_status()
 
     def _show_status(self) -> None:
-        agent = self._agent
+        agent = self.agent
         if agent is None or not self.is_attached:
             return
-        gauge, gauged, episode = agent.gauge, self._gauged, agent.episode
-        total = agent.ledger.total
+        gauge, episode, cost = agent.gauge, agent.episode, self._gauged or agent.ledger.total
         facts = StatusFacts(
             model=agent.model,
             folder=agent.folder,
@@ -311,22 +293,17 @@ class Chat(Screen[None]):
             evicts=agent.evicts,
             mode=str(agent.mode),
             cached_share=agent.cached_share,
-            usd=gauged.usd if gauged is not None else total.usd,
-            unpriced=gauged.unpriced if gauged is not None else total.unpriced,
+            usd=cost.usd,
+            unpriced=cost.unpriced,
             episode=f"{episode.type} {episode.name}" if episode is not None else "",
             tick=self._tick,
         )
         self.query_one("#status", Static).update(line(facts, max(20, self.size.width - 2)))
-        said = nudge(gauge, evicts=agent.evicts, can_hand_off=len(agent.context.session.index) != self._handed_off)
-        told = self.query_one("#nudge", Static)
-        told.set_class(said is not None, "-open")
-        if said is not None:
-            told.update(said)
-
-    def _show_waiting(self) -> None:
-        shown = self.query_one("#waiting", Static)
-        shown.set_class(bool(self._waiting), "-open")
-        shown.update(clean.line(f"{len(self._waiting)} waiting: {self._waiting[-1]}" if self._waiting else ""))
+        advice = nudge(gauge, evicts=agent.evicts, can_hand_off=len(agent.context.session.index) != self._handed_off)
+        shown = self.query_one("#nudge", Static)
+        shown.set_class(advice is not None, "-open")
+        if advice is not None:
+            shown.update(advice)
 
     @property
     def _own(self) -> "TenureApp":

@@ -1,6 +1,6 @@
 """What stands beside the viewer's lists: the line above them, and all of what is under the cursor."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, assert_never
 
 from msgspec import Struct
@@ -19,10 +19,21 @@ from tenure.engine.record.entry import At, Block, Media, Opaque, Origin, Role, T
 from tenure.engine.record.index import NONE
 from tenure.engine.view.edit import Commit, Insert
 from tenure.engine.view.project import View
-from tenure.engine.view.shared import Difference, difference
+from tenure.engine.view.shared import difference
 
 VIEWS: Final = 4  # of calls that are kept
 TITLE_CELLS: Final = 30  # that a session's title gets before figures go for it
+ACTIONS: Final = 200  # of one commit that are listed
+LINES: Final = 400  # parts of a view that are listed
+CHARS: Final = 20_000  # of one object that is looked at
+_HEAD: Final = "$text-accent bold"
+_SIGNS: Final = {
+    "gone": ("− ", "$text-error"),
+    "come": ("+ ", "$text-success"),
+    "changed": ("~ ", "$text-warning"),
+    "": ("  ", ""),
+}
+_WHO: Final = {Origin.HUMAN: "person", Origin.MODEL: "model", Origin.TOOL: "tool", Origin.HARNESS: "harness"}
 
 
 class Details:
@@ -37,7 +48,7 @@ class Details:
         history, now = self._history, self._lists.life.now.tokens
         chosen = len(picks.turns) + len(picks.briefs)
         facts = [
-            Content.styled(f"  {chosen} chosen", "$text-accent bold") if chosen else Content(""),
+            Content.styled(f"  {chosen} chosen", _HEAD) if chosen else Content(""),
             Content(f"  {figures.short(now)} of {figures.short(history.index.tokens)} tokens shown"),
             Content.styled(f"  {history.calls:,} calls  {len(history.index):,} entries", "$quiet"),
             Content.styled(f"  {history.format} {clean.line(history.model, 40)}", "$quiet"),
@@ -50,39 +61,36 @@ class Details:
 
     def of(self, tab: str, key: str, *, only_changes: bool) -> Content:
         """What a row of a list stands for."""
-        history = self._history
         match tab:
             case "segments":
                 segment = self._lists.segments[int(key)]
-                turns = [f"user:{number}" for number in segment.turns[:40]] + [
-                    f"a part of user:{number}" for number in segment.parts[:40]
-                ]
+                turns = [f"user:{number}" for number in segment.turns[:40]]
+                turns += [f"a part of user:{number}" for number in segment.parts[:40]]
                 words = clean.text(segment.text) if segment.text else f"turns {', '.join(turns) or 'none'}"
-                return Content.assemble((f"{clean.line(segment.title)}\n\n", "$text-accent bold"), words)
+                return Content.assemble((f"{clean.line(segment.title)}\n\n", _HEAD), words)
             case "calls":
                 return self._call(int(key), only_changes=only_changes)
             case "commits":
-                commit = next(commit for commit in history.commits if commit.n == int(key))
+                commit = next(commit for commit in self._history.commits if commit.n == int(key))
                 return commit_content(commit, assumed=not self._prices.known)
             case _:
                 return self._object(key)
 
     def _object(self, key: str) -> Content:
+        content = object_content(self._history, key)
         listed = next((each for each in (*self._lists.turns, *self._lists.objects) if each.object == key), None)
         if listed is None:
-            return object_content(self._history, key)
-        done = f"{listed.state}{f' ({listed.how})' if listed.how else ''}{', pinned' if listed.pinned else ''}"
+            return content
+        state = f"{listed.state}{f' ({listed.how})' if listed.how else ''}{', pinned' if listed.pinned else ''}"
         cost = f"{figures.money(listed.carried.usd(self._prices), assumed=not self._prices.known)} for {listed.carried.calls:,} calls"
         size = f"{figures.tokens(listed.shown)} of {figures.tokens(listed.tokens)} tokens shown"
-        head = Content.assemble((clean.line(listed.handle), "bold"), (f"\n{done}, {size}, {cost}\n\n", "$quiet"))
-        return head + object_content(self._history, key)
+        return Content.assemble((clean.line(listed.handle), "bold"), (f"\n{state}, {size}, {cost}\n\n", "$quiet"), content)
 
     def _call(self, call: int, *, only_changes: bool) -> Content:
         usual = "what changed since the call before" if only_changes else "all that the model saw, + − ~ since the call before"
-        head = Content.styled(f"call {call}: {usual}\n\n", "$text-accent bold")
         every = parts(self._history, self._view_at(call), self._view_at(call - 1) if call else None)
         listed = [part for part in every if part.change] if only_changes and call else every
-        return head + seen_content(self._history, listed)
+        return Content.styled(f"call {call}: {usual}\n\n", _HEAD) + _view_content(self._history, listed)
 
     def _view_at(self, call: int) -> View:
         """What the model saw; the newest few are kept, since whoever walks through the calls needs each twice."""
@@ -93,26 +101,13 @@ class Details:
         return view
 
 
-ACTIONS: Final = 200  # of one commit that are listed
-LINES: Final = 400  # parts of a view that are listed
-CHARS: Final = 20_000  # of one object that is looked at
-_SIGNS: Final = {
-    "gone": ("− ", "$text-error"),
-    "come": ("+ ", "$text-success"),
-    "changed": ("~ ", "$text-warning"),
-    "": ("  ", ""),
-}
-_WHO: Final = {Origin.HUMAN: "person", Origin.MODEL: "model", Origin.TOOL: "tool", Origin.HARNESS: "harness"}
-
-
 def about_block(history: History, at: At, block: Block) -> str:
     """What a block is, in a few words."""
-    facts = history.index.block(at)
     match block:
         case ToolCall() | ToolResult():
-            span = history.index.spans[facts.span] if facts.span != NONE else None
-            named = span.object if span is not None else "a call"
-            return f"{named} call" if isinstance(block, ToolCall) else f"{named} result{' (failed)' if block.error else ''}"
+            span = history.index.block(at).span
+            name = history.index.spans[span].object if span != NONE else "a call"
+            return f"{name} call" if isinstance(block, ToolCall) else f"{name} result{' (failed)' if block.error else ''}"
         case Thinking():
             return "reasoning"
         case Media():
@@ -120,8 +115,7 @@ def about_block(history: History, at: At, block: Block) -> str:
         case Opaque(type=kind):
             return clean.line(kind, 40)
         case Text(origin=origin):
-            system = history.index.entries[at[0]].role is Role.SYSTEM
-            return "system prompt" if system else _WHO[origin]
+            return "system prompt" if history.index.entries[at[0]].role is Role.SYSTEM else _WHO[origin]
         case _:
             assert_never(block)
 
@@ -136,11 +130,11 @@ def object_content(history: History, object_: str) -> Content:
             parts.append(Content.styled(f"\n[{len(blocks) - n:,} more blocks]", "$quiet"))
             break
         block = history.read(at[0]).blocks[at[1]]
-        shown = clean.text(_text_of(block), room)
-        room -= len(shown) + 80
+        text = clean.text(_text_of(block), room)
+        room -= len(text) + 80
         tokens = figures.tokens(history.index.block(at).tokens)
-        head = Content.styled(f"{about_block(history, at, block)} · entry {at[0]} · {tokens} tokens\n", "$text-accent bold")
-        parts.append(Content.assemble(head, shown, "\n\n" if shown else "\n"))
+        head = f"{about_block(history, at, block)} · entry {at[0]} · {tokens} tokens\n"
+        parts.append(Content.assemble((head, _HEAD), text, "\n\n" if text else "\n"))
     return Content("").join(parts) if parts else Content.styled("nothing", "$quiet")
 
 
@@ -166,48 +160,26 @@ class ViewPart(Struct, frozen=True, kw_only=True, gc=False):
     instead: str | None = None  # what stands in a block's place
     change: str = ""  # "gone", "come" or "changed"
 
-
-class SeenLine(Struct, frozen=True, kw_only=True, gc=False):
-    """A part as it is listed: what it is, and its words as the model saw them."""
-
-    about: str
-    words: str
-    tokens: int
-    change: str
-    instead: bool  # something stands in its place
+    def words(self, history: History) -> tuple[str, str]:
+        """What it is, and its words as the model saw them."""
+        if self.insert is not None:
+            return "brief" if is_brief(self.insert) else "residue", clean.line(self.insert.text, 160)
+        assert self.at is not None
+        block = history.read(self.at[0]).blocks[self.at[1]]
+        text = self.instead if self.instead is not None else _text_of(block)
+        return about_block(history, self.at, block), clean.line(text, 160)
 
 
 def parts(history: History, view: View, before: View | None = None) -> list[ViewPart]:
     """The parts of a view in order; with `before`, what changed since is marked, and what is gone is among them. Reads no entry."""
-    differs = difference(before, view, history.index) if before is not None else None
-    made = list(_parts(history, view, _marks(differs)))
-    if differs is not None:
-        weigh = history.index.block
-        made += [ViewPart(order=(*at, 0), tokens=weigh(at).tokens, at=at, change="gone") for at in differs.gone]
-        made += [_inserted(insert, "gone") for insert in differs.removed]
-    return sorted(made, key=lambda part: part.order)
-
-
-def seen(history: History, listed: Iterable[ViewPart]) -> Iterator[SeenLine]:
-    """Parts with their words."""
-    for part in listed:
-        if part.insert is not None:
-            about, words = "brief" if is_brief(part.insert) else "residue", part.insert.text
-        else:
-            assert part.at is not None
-            block = history.read(part.at[0]).blocks[part.at[1]]
-            about = about_block(history, part.at, block)
-            words = part.instead if part.instead is not None else _text_of(block)
-        stands = part.insert is not None or part.instead is not None
-        yield SeenLine(about=about, words=clean.line(words, 160), tokens=part.tokens, change=part.change, instead=stands)
-
-
-def _marks(differs: Difference | None) -> dict[At | str, str]:
-    if differs is None:
-        return {}
-    marks: dict[At | str, str] = dict.fromkeys(differs.come, "come")
-    marks |= dict.fromkeys(differs.changed, "changed")
-    return marks | {insert.key: "come" for insert in differs.inserted}
+    marks, gone = dict[At | str, str](), list[ViewPart]()
+    if before is not None:
+        differs = difference(before, view, history.index)
+        marks = dict.fromkeys(differs.come, "come") | dict.fromkeys(differs.changed, "changed")
+        marks |= {insert.key: "come" for insert in differs.inserted}
+        gone = [ViewPart(order=(*at, 0), tokens=history.index.block(at).tokens, at=at, change="gone") for at in differs.gone]
+        gone += [_inserted(insert, "gone") for insert in differs.removed]
+    return sorted([*_parts(history, view, marks), *gone], key=lambda part: part.order)
 
 
 def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator[ViewPart]:
@@ -217,31 +189,31 @@ def _parts(history: History, view: View, marks: dict[At | str, str]) -> Iterator
             continue
         weights, replaced = history.index.weights(line.entry), dict(line.replaced)
         for block in line.blocks:
-            shown, at = replaced.get(block), (line.entry, block)
-            yield ViewPart(
-                order=(*at, 0),
-                tokens=shown.tokens if shown is not None else weights[block],
-                at=at,
-                instead=shown.text if shown is not None else None,
-                change=marks.get(at, ""),
-            )
+            at, other = (line.entry, block), replaced.get(block)
+            tokens, instead = (weights[block], None) if other is None else (other.tokens, other.text)
+            yield ViewPart(order=(*at, 0), tokens=tokens, at=at, instead=instead, change=marks.get(at, ""))
 
 
 def _inserted(insert: Insert, change: str) -> ViewPart:
     return ViewPart(order=(insert.before_entry, -1, insert.order), tokens=insert.tokens, insert=insert, change=change)
 
 
-def seen_content(history: History, listed: Sequence[ViewPart]) -> Content:
+def _view_content(history: History, listed: Sequence[ViewPart]) -> Content:
     """Parts of a view, one a line: the newest of them where there are very many."""
     rows: list[Content] = []
     if len(listed) > LINES:
         rows.append(Content.styled(f"[{len(listed) - LINES:,} earlier parts]", "$quiet"))
-    for line in seen(history, listed[-LINES:]):
-        sign, tone = _SIGNS[line.change]
-        style = tone or ("$text-warning" if line.instead else "$text-accent")
-        words = "$quiet" if line.instead or line.change == "gone" else ""
-        size = (f"{figures.short(line.tokens):>5} ", "$quiet")
-        rows.append(Content.assemble((sign, tone), size, (f"{line.about} ", style), (line.words, words)))
+    for part in listed[-LINES:]:
+        about, words = part.words(history)
+        sign, tone = _SIGNS[part.change]
+        is_other = part.insert is not None or part.instead is not None
+        style = tone or ("$text-warning" if is_other else "$text-accent")
+        size = (f"{figures.short(part.tokens):>5} ", "$quiet")
+        rows.append(
+            Content.assemble(
+                (sign, tone), size, (f"{about} ", style), (words, "$quiet" if is_other or part.change == "gone" else "")
+            )
+        )
     return Content("\n").join(rows) if rows else Content.styled("nothing changed", "$quiet")
 
 
@@ -253,7 +225,7 @@ def commit_content(commit: Commit, *, assumed: bool) -> Content:
     acts: Sequence[str] = [clean.line(f"{act.kind} {act.level} {act.object}", 120) for act in commit.actions[:ACTIONS]]
     more = f"\n… {len(commit.actions) - ACTIONS} more" if len(commit.actions) > ACTIONS else ""
     return Content.assemble(
-        (f"{clean.line(head)}\n", "$text-accent bold"),
+        (f"{clean.line(head)}\n", _HEAD),
         clean.text(commit.reason) + "\n",
         (saved + why + "\n\n", "$quiet"),
         "\n".join(acts) or f"{len(commit.edits)} edits",

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.agent.screens import clean
 from tenure.apis.rules import rules_for
-from tenure.engine.lifecycle.budget import USUAL, Budget
+from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.record.entry import At, Draft, Entry, Usage
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 PAGE: Final = 32  # entries read at once from a store
 PAGES: Final = 16
+MOST: Final = 500  # places of searched words that are listed
+_BEFORE: Final = 40  # characters shown before a match
+_SHOWN: Final = 240
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -44,7 +48,6 @@ class History(Struct, frozen=True, kw_only=True):
     commits: Sequence[Commit]
     usages: Mapping[int, Usage]  # by the entry of the answer
     holds: tuple[Hold, ...] = ()
-    limit: int = 0  # provider tokens; 0: none is known
     context: "Context | None" = None
     sheet: "Conversation | None" = None  # of a conversation in a store of ours
 
@@ -57,9 +60,9 @@ class History(Struct, frozen=True, kw_only=True):
         """What the model saw at its `call`-th call, from 0; at `calls`, what it would see next. Raises InputError beyond."""
         if not 0 <= call <= self.calls:
             raise InputError("call", str(call), f"0 to {self.calls}")
-        length = len(self.index) if call == self.calls else self.index.steps[call].entry
         if call == self.calls:
-            return project(self.index, length, self.commits)
+            return project(self.index, len(self.index), self.commits)
+        length = self.index.steps[call].entry
         return project(self.index, length, [commit for commit in self.commits if commit.entries <= length])
 
 
@@ -75,7 +78,6 @@ def of_context(context: "Context", *, title: str = "", model: str = "") -> Histo
         commits=tuple(context.session.commits),
         usages={each.n: each.usage for each in store.usages(name)},
         holds=context.session.holds,
-        limit=context.gauge.limit,
         context=context,
         sheet=store.conversation(name),
     )
@@ -99,16 +101,18 @@ def paged(store: "Records", conversation: str) -> Callable[[int], Entry]:
 def of_address(address: str, count: Tokenizer) -> History:
     """A session of any known agent, or a conversation in a store of ours. Raises InputError for what cannot be read."""
     reading = Reading(source(address))
-    if reading.format == stores.OWN:
-        return _of_store(address)
-    return _of_events(reading, count)
+    if reading.format != stores.OWN:
+        return _of_events(reading, count)
+    place = own_address(address)
+    assert place is not None
+    with own_store(*place) as (store, sheet):
+        return of_records(store, sheet.id)
 
 
 def of_records(store: "Records", conversation: str) -> History:
     """A conversation of an open store."""
     sheet = store.conversation(conversation)
-    entries = list(whole_record(store, sheet))
-    index = Index()
+    entries, index = list(whole_record(store, sheet)), Index()
     for entry in entries:
         index.grow(entry)
     return History(
@@ -120,77 +124,49 @@ def of_records(store: "Records", conversation: str) -> History:
         commits=store.commits(conversation),
         usages={each.n: each.usage for each in store.usages(conversation)},
         holds=store.holds(conversation),
-        limit=Budget.stored(sheet.budget, otherwise=USUAL).limit,
         sheet=sheet,
     )
 
 
-def _of_store(address: str) -> History:
-    found = own_address(address)
-    assert found is not None
-    with own_store(*found) as (store, sheet):
-        return of_records(store, sheet.id)
+def placing(setup: Setup, count: Tokenizer) -> Session:
+    """A session that gives drafts their places in a record."""
+    return Session(setup, weigh=lambda blocks: weigh(blocks, count, setup.rules.media), count=count)
 
 
 def _of_events(reading: Reading, count: Tokenizer) -> History:
     """The record that a replay makes, and the agent's own compactions as commits where they happened."""
-    placing: Session | None = None
+    session: Session | None = None
     window: Recorded | None = None
-    entries: list[Entry] = []
-    commits: list[Commit] = []
-    usages: dict[int, Usage] = {}
-    model = ""
+    entries, commits, usages, model = list[Entry](), list[Commit](), dict[int, Usage](), ""
     for event in reading.events:
         match event:
             case Draft():
                 model = event.model or model
-                placing = placing or _placing(reading.model or DEFAULT_MODEL, count)
-                window = window or Recorded(placing.index, count)
-                for entry in placing.append(event).entries:
+                if session is None or window is None:
+                    rules = rules_for("", reading.model or DEFAULT_MODEL, "")
+                    session = placing(Setup(budget=Budget(), rules=rules, policy=None), count)
+                    window = Recorded(session.index, count)
+                for entry in session.append(event).entries:
                     window.append(entry)
                     entries.append(entry)
                 if event.usage is not None:
                     usages[entries[-1].n] = event.usage
             case Rewritten() if window is not None:
-                commits.extend(_rewritten(window, event, len(commits), len(entries)))
+                before = window.view.tokens
+                if edits := window.rewrite(event):
+                    made = Commit(n=len(commits), entries=len(entries), policy="recorded", moment="recorded", reason=event.reason)
+                    commits.append(replace(made, edits=edits, tokens_before=before, tokens_after=window.view.tokens))
             case _:
                 pass
     return History(
         title=Path(reading.source.path).name,
         format=reading.format,
         model=model,
-        index=placing.index if placing is not None else Index(),
+        index=session.index if session is not None else Index(),
         read=entries.__getitem__,
         commits=commits,
         usages=usages,
     )
-
-
-def _rewritten(window: Recorded, event: Rewritten, n: int, length: int) -> Iterator[Commit]:
-    before = window.view.tokens
-    edits = window.rewrite(event)
-    if edits:
-        yield Commit(
-            n=n,
-            entries=length,
-            policy="recorded",
-            moment="recorded",
-            reason=event.reason,
-            tokens_before=before,
-            tokens_after=window.view.tokens,
-            edits=edits,
-        )
-
-
-def _placing(model: str, count: Tokenizer) -> Session:
-    rules = rules_for("", model, "")
-    setup = Setup(budget=Budget(), rules=rules, policy=None)
-    return Session(setup, weigh=lambda blocks: weigh(blocks, count, rules.media), count=count)
-
-
-MOST: Final = 500
-_BEFORE: Final = 40  # characters shown before a match
-_SHOWN: Final = 240
 
 
 class Occurrence(Struct, frozen=True, kw_only=True, gc=False):
@@ -203,10 +179,10 @@ class Occurrence(Struct, frozen=True, kw_only=True, gc=False):
 def find(history: History, words: str) -> tuple[Occurrence, ...]:
     """The newest blocks that hold the words, letter case aside, oldest first."""
     wanted = " ".join(words.split()).casefold()
-    return tuple(reversed(list(islice(_found(history, wanted), MOST)))) if wanted else ()
+    return tuple(islice(_occurrences(history, wanted), MOST))[::-1] if wanted else ()
 
 
-def _found(history: History, wanted: str) -> Iterator[Occurrence]:
+def _occurrences(history: History, wanted: str) -> Iterator[Occurrence]:
     for entry in range(len(history.index) - 1, -1, -1):
         for number, block in reversed(list(enumerate(history.read(entry).blocks))):
             place = block.text.casefold().find(wanted)

@@ -1,6 +1,6 @@
 """Choosing a session or a model from a list that is narrowed by typing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from textual import on
@@ -24,21 +24,22 @@ from tenure.store.records import Conversation, Records
 NEW: Final = "new"
 NOTHING_FOUND: Final = "No key found: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server"
 SESSIONS: Final = (
-    Column(title="session", width=8),
-    Column(title="begun", width=16, above=56),
-    Column(title="entries", width=7, right=True),
-    Column(title="model", width=20, above=90),
-    Column(title="about"),
+    Column("session", 8, "mark"),
+    Column("begun", 16, "dim", above=56),
+    Column("entries", 7, "dim", right=True),
+    Column("model", 20, "dim", above=90),
+    Column("about"),
 )
 MODELS: Final = (
-    Column(title="model"),
-    Column(title="window", width=6, right=True),
-    Column(title="in $/M", width=7, right=True, above=50),
-    Column(title="out $/M", width=7, right=True, above=60),
-    Column(title="here", width=7, above=40),
+    Column("model"),
+    Column("window", 6, "dim", right=True),
+    Column("in $/M", 7, "dim", right=True, above=50),
+    Column("out $/M", 7, "dim", right=True, above=60),
+    Column("here", 7, above=40),
 )
 _OPENING: Final = 6  # entries in which a person's first words are looked for
 _SHOWN: Final = 200  # sessions
+_BLANK: Final = ("", "")
 
 
 class Picker(ModalScreen[str]):
@@ -62,86 +63,68 @@ class Picker(ModalScreen[str]):
         Binding("pageup", "page(-1)", "Page up", show=False),
     ]
 
-    def __init__(
-        self, heading: str, columns: Sequence[Column], rows: Callable[[], Sequence[ListRow]], *, free: bool = False
-    ) -> None:
+    def __init__(self, heading: str, columns: Sequence[Column], rows: Sequence[ListRow], *, free: bool = False) -> None:
         """`free`: what was typed counts where no row fits it."""
         super().__init__()
-        self._heading, self._columns, self._source, self._free = heading, columns, rows, free
-        self._every: Sequence[ListRow] = ()
+        self.rows = rows
+        self._heading, self._columns, self._free = heading, columns, free
 
     def compose(self) -> ComposeResult:
-        """Heading, words, rows."""
+        empty = "nothing fits; Enter takes what is typed" if self._free else "nothing fits"
         with Vertical(id="box"):
             yield Label(self._heading, id="heading", markup=False)
             yield Input(id="narrow", placeholder="type to narrow", compact=True)
-            yield RowList(
-                *self._columns, id="choices", empty="nothing fits; Enter takes what is typed" if self._free else "nothing fits"
-            )
+            yield RowList(*self._columns, id="choices", empty=empty)
 
     def on_mount(self) -> None:
-        """Fill it."""
-        self.query_one("#narrow", Input).cursor_blink = False
-        self._every = self._source()
-        self._rows.show(self._every)
-        self.query_one("#narrow").focus()
+        self._list.show(self.rows)
+        words = self.query_one("#narrow", Input)
+        words.cursor_blink = False
+        words.focus()
 
     @on(Input.Changed, "#narrow")
     def _narrowed(self, event: Input.Changed) -> None:
         words = event.value.casefold().split()
-        self._rows.show([row for row in self._every if _fits(row, words)])
-        self._rows.action_end(-1)
+        self._list.show([row for row in self.rows if all(word in " ".join((row.key, *row.texts)).casefold() for word in words)])
+        self._list.action_end(-1)
 
     @on(Input.Submitted, "#narrow")
-    def _taken(self, event: Input.Submitted) -> None:
-        self.dismiss(self._rows.key or (event.value.strip() if self._free else ""))
+    def _submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(self._list.key or (event.value.strip() if self._free else ""))
 
     @on(RowList.Chosen)
     def _chosen(self, event: RowList.Chosen) -> None:
         self.dismiss(event.key)
 
-    @property
-    def rows(self) -> Sequence[ListRow]:
-        """All there is to choose from."""
-        return self._every
-
     def action_row(self, by: int) -> None:
-        """Another row, while one types."""
-        self._rows.action_move(by)
+        self._list.action_move(by)
 
     def action_page(self, by: int) -> None:
-        """A page of rows, while one types."""
-        self._rows.action_page(by)
+        self._list.action_page(by)
 
     @property
-    def _rows(self) -> RowList:
+    def _list(self) -> RowList:
         return self.query_one("#choices", RowList)
-
-
-def _fits(row: ListRow, words: Sequence[str]) -> bool:
-    text = " ".join((row.key, *row.cells)).casefold()
-    return all(word in text for word in words)
 
 
 def session_picker(store: Records, folder: str) -> Picker:
     """The sessions of a folder, newest first, and a new one."""
-    return Picker("Sessions of this folder", SESSIONS, lambda: list(_sessions(store, folder)))
+    return Picker("Sessions of this folder", SESSIONS, list(_sessions(store, folder)))
 
 
 def model_picker(found: Sequence[Available]) -> Picker:
     """The models that were found here, then those of the price list; another may be typed."""
     others = [each.spec for each in found if each.spec.endswith(":NAME")]
     heading = "Models: type a name, or " + ", ".join(others or EXAMPLES) if found else NOTHING_FOUND
-    return Picker(heading, MODELS, lambda: list(_models(found)), free=True)
+    return Picker(heading, MODELS, list(_models(found)), free=True)
 
 
 def _sessions(store: Records, folder: str) -> Iterator[ListRow]:
-    yield ListRow(key=NEW, cells=("new", "", "", "", "begin afresh"), tones=("mark", "", "", "", "mark"))
+    yield ListRow(NEW, ("new", _BLANK, _BLANK, _BLANK, ("begin afresh", "mark")))
     held = [sheet for sheet in store.conversations(folder) if sheet.length and not sheet.is_part]
     for sheet in held[:_SHOWN]:
         when = sheet.created[:16].replace("T", " ")
-        cells = (sheet.id[:8], when, f"{sheet.length:,}", clean.line(sheet.model, 40), title_of(store, sheet))
-        yield ListRow(key=sheet.id, cells=cells, tones=("mark", "dim", "dim", "dim", ""))
+        yield ListRow(sheet.id, (sheet.id[:8], when, f"{sheet.length:,}", clean.line(sheet.model, 40), title_of(store, sheet)))
 
 
 def title_of(store: Records, sheet: Conversation) -> str:
@@ -161,11 +144,10 @@ def title_of(store: Records, sheet: Conversation) -> str:
 def _models(found: Sequence[Available]) -> Iterator[ListRow]:
     for each in found:
         if NAMED[each.service].is_local:
-            yield ListRow(key=each.spec, cells=(clean.line(each.spec, 60), "", "", "", "running"), tones=("", "", "", "", "mark"))
+            yield ListRow(each.spec, (clean.line(each.spec, 60), _BLANK, _BLANK, _BLANK, ("running", "mark")))
     ready = {each.service for each in found}
     for each in sorted(listed(), key=lambda model: model.provider not in ready):
         prices = prices_for(each.name, each.provider)
         cost = (f"{prices.uncached * 1e6:,.2f}", f"{prices.output * 1e6:,.2f}") if prices.known else ("", "")
-        key = "ready" if each.provider in ready else "no key"
-        tones = ("", "dim", "dim", "dim", "mark" if each.provider in ready else "dim")
-        yield ListRow(key=each.spec, cells=(each.spec, figures.short(each.window), *cost, key), tones=tones)
+        key = ("ready", "mark") if each.provider in ready else ("no key", "dim")
+        yield ListRow(each.spec, (each.spec, figures.short(each.window), *cost, key))

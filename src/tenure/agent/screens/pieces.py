@@ -37,18 +37,18 @@ _SIGNS: Final[dict[Outcome, tuple[str, str]]] = {
 }
 
 
-class Piece(MeasuredText):
+class TranscriptPiece(MeasuredText):
     """A part of the transcript; `is_stale` until it was drawn."""
 
     DEFAULT_CSS = """
-    Piece { height: auto; padding: 0 1; margin: 0 0 1 0; }
-    Piece.-said { border-left: outer $primary; background: $surface; }
-    Piece.-boundary { color: $text-accent; text-wrap: nowrap; text-overflow: clip; }
-    Piece.-ended { color: $text-accent; }
-    Piece.-note { color: $quiet; }
-    Piece.-warning { color: $text-warning; }
-    Piece.-error { color: $text-error; }
-    Piece.-call { padding: 0 1 0 1; }
+    TranscriptPiece { height: auto; padding: 0 1; margin: 0 0 1 0; }
+    TranscriptPiece.-said { border-left: outer $primary; background: $surface; }
+    TranscriptPiece.-boundary { color: $text-accent; text-wrap: nowrap; text-overflow: clip; }
+    TranscriptPiece.-ended { color: $text-accent; }
+    TranscriptPiece.-note { color: $quiet; }
+    TranscriptPiece.-warning { color: $text-warning; }
+    TranscriptPiece.-error { color: $text-error; }
+    TranscriptPiece.-call { padding: 0 1 0 1; }
     """
 
     def __init__(self, content: Content | None = None, kind: str = "") -> None:
@@ -66,12 +66,12 @@ class Piece(MeasuredText):
         raise NotImplementedError
 
 
-class Words(Piece):
+class Words(TranscriptPiece):
     """What the model says, as it comes."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(kind="words")
-        self._parts, self._length, self._fences = [text], len(text), 0
+        self._parts, self._length = [text], len(text)
         self.is_stale = bool(text)
 
     def feed(self, text: str) -> str:
@@ -103,7 +103,7 @@ class Words(Piece):
         return prose(self._parts[0])
 
 
-class Thought(Piece):
+class Thought(TranscriptPiece):
     """Reasoning: only its newest lines are shown."""
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Thought(Piece):
         return Content.styled("\n".join(lines), "$quiet italic")
 
 
-class CallPiece(Piece):
+class CallPiece(TranscriptPiece):
     """A call: what it does, its output as it comes, its result or its diff."""
 
     def __init__(self, started: CallStarted) -> None:
@@ -237,21 +237,21 @@ def _handed(started: CallStarted) -> str:
     return f"{handed.folder}: {handed.task}" if handed.folder else handed.task
 
 
-def begins(words: str) -> Piece:
+def begins(words: str) -> TranscriptPiece:
     """A line across: an episode begins."""
-    return Piece(Content.assemble(("── ", ""), (clean.line(words, 200), "bold"), " ", "─" * WIDEST), "boundary")
+    return TranscriptPiece(Content.assemble(("── ", ""), (clean.line(words, 200), "bold"), " ", "─" * WIDEST), "boundary")
 
 
-def ends(words: str) -> Piece:
+def ends(words: str) -> TranscriptPiece:
     """An episode ends; what was learned stands here."""
-    return Piece(Content(f"└─ {clean.line(words, 400)}"), "ended")
+    return TranscriptPiece(Content(f"└─ {clean.line(words, 400)}"), "ended")
 
 
-def said(text: str) -> Piece:
+def said(text: str) -> TranscriptPiece:
     """What the person said."""
-    return Piece(Content(clean.text(text, 8_000)), "said")
+    return TranscriptPiece(Content(clean.text(text, 8_000)), "said")
 
 
-def note(text: str, kind: str = "note") -> Piece:
+def note(text: str, kind: str = "note") -> TranscriptPiece:
     """Something that happened."""
-    return Piece(Content(clean.text(text, 4_000)), kind)
+    return TranscriptPiece(Content(clean.text(text, 4_000)), kind)

@@ -13,34 +13,33 @@ from textual.screen import ModalScreen
 from textual.widgets import Label
 
 from tenure.agent.screens import clean
-from tenure.agent.screens.contents import State
+from tenure.agent.screens.contents import State, state_of
 from tenure.agent.screens.details import object_content
 from tenure.agent.screens.history import History
-from tenure.agent.screens.widgets import Column, ListRow, MeasuredText, RowList, Tone
+from tenure.agent.screens.viewer_tables import STATE_TONES
+from tenure.agent.screens.widgets import Column, ListRow, MeasuredText, RowList
 from tenure.engine.meter import figures
 from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.query import Query
 from tenure.engine.record.recall import blocks_of
-from tenure.engine.record.search import Hit, search
+from tenure.engine.record.search import search
 from tenure.engine.record.tools import is_delimiter
 from tenure.errors import InputError
 
 FOUND: Final = (
-    Column(title="object", width=24),
-    Column(title="window", width=7),
-    Column(title="tokens", width=6, right=True, above=60),
-    Column(title="words"),
+    Column("object", 24, "mark"),
+    Column("window", 7),
+    Column("tokens", 6, right=True, above=60),
+    Column("words", tone="dim"),
 )
 MOST_SEEN: Final = 8  # rows at once
-_STATES: Final[dict[str, str]] = {
+_STATES: Final[dict[State, str]] = {
     "whole": "in the window as it was",
     "smaller": "in the window, made smaller",
     "gone": "not in the window",
 }
-_TONES: Final[dict[State, Tone]] = {"whole": "", "smaller": "warn", "gone": "dim"}
-_KEYS: Final = "b brings it back for the model   Enter reads   Esc closes"
 
 
 class RecallScreen(ModalScreen[str]):
@@ -65,34 +64,32 @@ class RecallScreen(ModalScreen[str]):
         Binding("tab", "turn", "Other half", show=False, priority=True),
     ]
 
-    def __init__(self, history: History, rows: Sequence[ListRow], wanted: str) -> None:
-        """`rows` as `found` gives them, at least one."""
+    def __init__(self, history: History, wanted: str) -> None:
+        """Raises InputError when there is nothing such."""
         super().__init__()
-        self._history, self._found, self._wanted = history, rows, wanted
+        self._history, self._wanted, self._found = history, wanted, found(history, wanted)
 
     def compose(self) -> ComposeResult:
-        """Heading, what was found, the text, keys."""
         with Vertical(id="page"):
             yield Label(f"recall {clean.line(self._wanted, 60)}", id="name", markup=False)
             yield RowList(*FOUND, id="found")
             with VerticalScroll(id="leaf"):
                 yield MeasuredText(id="text")
-            yield Label(_KEYS, id="foot", markup=False)
+            yield Label("b brings it back for the model   Enter reads   Esc closes", id="foot", markup=False)
 
     def on_mount(self) -> None:
-        """One object needs no list."""
-        rows = self.query_one(RowList)
-        rows.set_class(len(self._found) > 1, "-open")
+        rows, are_many = self.query_one(RowList), len(self._found) > 1
+        rows.set_class(are_many, "-open")  # one object needs no list
         rows.styles.height = min(len(self._found), MOST_SEEN) + 1
         rows.show(self._found)
-        (rows if len(self._found) > 1 else self.query_one("#leaf")).focus()
+        (rows if are_many else self.query_one("#leaf")).focus()
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
-        row = next(row for row in self._found if row.key == event.key)
-        size, state = row.cells[2], row.cells[1]
-        head = Content.assemble((row.cells[0], "bold"), (f"  {size} tokens, {_STATES[state]}\n\n", "$quiet"))
-        self.query_one("#text", MeasuredText).update(head + object_content(self._history, event.key))
+        handle, state, size, _ = next(row for row in self._found if row.key == event.key).texts
+        head = f"  {size} tokens, {_STATES[state]}\n\n"  # pyright: ignore[reportArgumentType] - a state
+        content = object_content(self._history, event.key)
+        self.query_one("#text", MeasuredText).update(Content.assemble((handle, "bold"), (head, "$quiet"), content))
         self.query_one("#leaf").scroll_home(animate=False)
 
     @on(RowList.Chosen)
@@ -114,45 +111,30 @@ class RecallScreen(ModalScreen[str]):
 
     def action_bring(self) -> None:
         """Bring it back, at the window's end."""
-        row = self._found[self.query_one(RowList).cursor]
-        if row.cells[1] == "whole":
+        handle, state, *_ = self._found[self.query_one(RowList).cursor].texts
+        if state == "whole":
             self.notify("nothing to bring back: the model sees it as it was")
             return
-        self.dismiss(row.cells[0])
+        self.dismiss(handle)
 
 
-def found(history: History, wanted: str) -> tuple[ListRow, ...]:
+def found(history: History, wanted: str) -> Sequence[ListRow]:
     """What a person may mean: objects by handle, else by path, else by words, the best first. Raises InputError when there is nothing such."""
-    is_handle = ":" in wanted and " " not in wanted.strip()
     unknown: InputError | None = None
-    if is_handle:
+    is_word = " " not in wanted.strip()
+    if ":" in wanted and is_word:
         try:
-            return tuple(_named(history, Query(handle=wanted).handles))
+            return list(_rows(history, [(parse_handle(handle).object, "") for handle in Query(handle=wanted).handles]))
         except InputError as error:
             unknown = error
-    queries = [Query(path=wanted)] if "/" in wanted and " " not in wanted.strip() else []
-    for query in (*queries, Query(words=wanted)):
-        hits = search(history.index, history.read, query, now=monotonic).hits
-        if said := [hit for hit in hits if history.index.entries[hit.at[0]].role is not Role.SYSTEM]:  # that never leaves
-            return tuple(_searched(history, said))
-    raise unknown or InputError("/recall", f"nothing in the record speaks of {wanted[:80]!r}", "other words, a path, or a handle")
-
-
-def _named(history: History, handles: Sequence[str]) -> Iterator[ListRow]:
-    for handle in handles:
-        object_ = parse_handle(handle).object
-        yield _row(history, object_, blocks_of(history.index, parse_handle(handle)), "")
-
-
-def _searched(history: History, hits: Sequence[Hit]) -> Iterator[ListRow]:
-    """The objects of the hits, each once, with the words that were hit first."""
     index = history.index
-    seen: set[str] = set()
-    for hit in hits:
-        object_ = _object_at(index, hit.at)
-        if object_ not in seen:
-            seen.add(object_)
-            yield _row(history, object_, blocks_of(index, parse_handle(object_)), hit.shown)
+    for query in (*([Query(path=wanted)] if "/" in wanted and is_word else []), Query(words=wanted)):
+        hits = search(index, history.read, query, now=monotonic).hits
+        if hits := [hit for hit in hits if index.entries[hit.at[0]].role is not Role.SYSTEM]:  # which never leaves
+            by_object = {_object_at(index, hit.at): hit.shown for hit in reversed(hits)}  # the first words of each
+            order = dict.fromkeys(_object_at(index, hit.at) for hit in hits)
+            return list(_rows(history, [(object_, by_object[object_]) for object_ in order]))
+    raise unknown or InputError("/recall", f"nothing in the record speaks of {wanted[:80]!r}", "other words, a path, or a handle")
 
 
 def _object_at(index: Index, at: At) -> str:
@@ -165,19 +147,13 @@ def _object_at(index: Index, at: At) -> str:
     return index.episodes[facts.episode].object if marked else span.object
 
 
-def _row(history: History, object_: str, places: Sequence[At], words: str) -> ListRow:
-    index = history.index
-    tokens = sum(index.block(at).tokens for at in places)
-    shown = _shown(history, places)
-    state: State = "whole" if shown == tokens else "smaller" if shown else "gone"
-    return ListRow(
-        key=object_,
-        cells=(index.handle(object_, places[0][0]), state, figures.short(tokens), clean.line(words)),
-        tones=("mark", _TONES[state], "", "dim"),
-    )
-
-
-def _shown(history: History, places: Sequence[At]) -> int:
-    """Tokens of it that the window has now."""
+def _rows(history: History, objects: Sequence[tuple[str, str]]) -> Iterator[ListRow]:
+    """A row for each object, with some of its words."""
     assert history.context is not None, "only a live window is brought back into"
-    return sum(history.context.session.view.weight(*at) for at in places)
+    index, view = history.index, history.context.session.view
+    for object_, words in objects:
+        places = blocks_of(index, parse_handle(object_))
+        tokens = sum(index.block(at).tokens for at in places)
+        state = state_of(tokens, sum(view.weight(*at) for at in places))
+        handle = index.handle(object_, places[0][0])
+        yield ListRow(object_, (handle, (state, STATE_TONES[state]), figures.short(tokens), clean.line(words)))

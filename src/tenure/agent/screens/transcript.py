@@ -10,33 +10,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from textual.containers import VerticalScroll
 
-from tenure.agent.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    CallDelta,
-    CallDone,
-    CallOutput,
-    CallStarted,
-    Committed,
-    Delegated,
-    EpisodeEnded,
-    EpisodeStarted,
-    Event,
-    Failed,
-    Gauged,
-    LimitUnmet,
-    Noticed,
-    Recalled,
-    Replied,
-    Requested,
-    Retrying,
-    SessionOpened,
-    TextDelta,
-    ThinkingDelta,
-    TurnDone,
-    TurnStarted,
-)
-from tenure.agent.screens.pieces import CallPiece, Piece, Thought, Words, begins, ends, note, said
+from tenure.agent import events
+from tenure.agent.screens.pieces import CallPiece, Thought, TranscriptPiece, Words, begins, ends, note, said
 from tenure.engine.meter import figures
 from tenure.engine.record.entry import Entry, Origin, Role, Text, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Index
@@ -46,7 +21,9 @@ if TYPE_CHECKING:  # loaded behind the first paint
 
 MOST: Final = 300  # pieces
 FRAME_S: Final = 1 / 20  # between two drawings
-_VIRTUAL: Final = frozenset({"delimiter"})  # which is told by its boundary
+ENTRIES: Final = 60  # of an earlier session that are shown
+TYPED: Final = 100  # of a person's words, for the history of the prompt
+_DELIMITER: Final = "delimiter"  # a tool whose calls are shown as boundaries
 
 
 class TranscriptView(VerticalScroll):
@@ -60,15 +37,13 @@ class TranscriptView(VerticalScroll):
     def __init__(self) -> None:
         super().__init__(id="transcript")
         self._calls: dict[str, CallPiece] = {}
-        self._stale: dict[int, Piece] = {}  # by identity
-        self._waiting: list[Piece] = []  # not yet on the screen
+        self._stale: dict[int, TranscriptPiece] = {}  # by identity
+        self._waiting: list[TranscriptPiece] = []  # not yet on the screen
         self._words: Words | None = None
         self._thought: Thought | None = None
-        self._reply: list[Piece] = []  # of the reply that streams, to be taken back when it is void
-        self._dropped = 0
+        self._reply: list[TranscriptPiece] = []  # of the reply that streams, to be taken back when it is void
 
     def on_mount(self) -> None:
-        """Stay at the end, and draw what comes."""
         self.anchor()
         self.set_interval(FRAME_S, self.flush)
 
@@ -80,15 +55,13 @@ class TranscriptView(VerticalScroll):
         self._end_words()
         await self.remove_children()
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: TranscriptPiece) -> None:
         """One more piece."""
         self._waiting.append(piece)
         self._mark(piece)
 
     def flush(self) -> None:
         """Draw what changed since the last time."""
-        if not self._stale and not self._waiting:
-            return
         for piece in self._stale.values():
             piece.flush()
         self._stale.clear()
@@ -96,7 +69,6 @@ class TranscriptView(VerticalScroll):
             waiting, self._waiting = self._waiting[-MOST:], []
             over = len(self.children) + len(waiting) - MOST
             if over > 0:
-                self._dropped += over
                 self.remove_children(self.children[:over])
             self.mount_all(waiting)
 
@@ -105,71 +77,49 @@ class TranscriptView(VerticalScroll):
         """Whether all that came is on the screen."""
         return not self._stale and not self._waiting
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         """What an event means for the transcript."""
         match event:
-            case TextDelta(text=text):
+            case events.TextDelta(text=text):
                 self._say(text)
-            case ThinkingDelta(text=text):
+            case events.ThinkingDelta(text=text):
                 self._think(text)
-            case CallStarted(tool=tool) if tool not in _VIRTUAL:
-                self._end_words()
-                piece = self._calls[event.call] = CallPiece(event)
-                self.add(piece)
-            case CallOutput(call=call, text=text) if call in self._calls:
-                self._calls[call].feed(text)
-                self._mark(self._calls[call])
-            case CallDone(call=call) if call in self._calls:
-                piece = self._calls.pop(call)
-                piece.finish(event)
-                self._mark(piece)
-            case ApprovalAsked(call=call) if call in self._calls:
-                self._calls[call].ask(True)
-                self._mark(self._calls[call])
-            case ApprovalGiven(call=call) if call in self._calls:
-                self._calls[call].ask(False)
-                self._mark(self._calls[call])
-            case TurnStarted(text=text):
-                self.add(said(text) if text else note("going on where it was interrupted"))
-            case Replied():
+            case events.CallStarted(call=call, tool=tool):
+                if tool != _DELIMITER:
+                    self._end_words()
+                    self._calls[call] = CallPiece(event)
+                    self.add(self._calls[call])
+            case events.CallOutput() | events.CallDone() | events.ApprovalAsked() | events.ApprovalGiven() | events.Delegated():
+                if (piece := self._calls.get(event.call)) is not None:
+                    _feed(piece, event)
+                    self._mark(piece)
+                if isinstance(event, events.CallDone):
+                    self._calls.pop(event.call, None)
+            case events.Replied():
                 self._end_words()
                 self._reply.clear()
-            case Retrying(discard=discard):
-                self._retry(event, discard=discard)
-            case TurnDone():
+            case events.Retrying():
+                self._retry(event)
+            case events.TurnDone():
                 self._end_words()
+                self._calls.clear()
                 self._turn_done(event)
-            case Delegated(of=inner):
-                self._delegated(event, inner)
-            case (
-                CallDelta()
-                | CallStarted()
-                | CallOutput()
-                | CallDone()
-                | ApprovalAsked()
-                | ApprovalGiven()
-                | Requested()
-                | Gauged()
-                | Recalled()
-            ):
-                pass
             case _:
-                for piece in told(event):
+                for piece in _notices(event):
                     self.add(piece)
 
     def _say(self, text: str) -> None:
         self._thought = None
-        rest = text
-        while rest:
+        while text:
             if self._words is None:
-                rest = rest.lstrip("\n")
+                text = text.lstrip("\n")
                 self._words = Words()
                 self._reply.append(self._words)
                 self.add(self._words)
             piece = self._words
-            rest = piece.feed(rest)
+            text = piece.feed(text)
             self._mark(piece)
-            if rest:
+            if text:
                 self._words = None
 
     def _think(self, text: str) -> None:
@@ -183,91 +133,76 @@ class TranscriptView(VerticalScroll):
     def _end_words(self) -> None:
         self._words = self._thought = None
 
-    def _retry(self, event: Retrying, *, discard: bool) -> None:
-        if discard:
-            for piece in self._reply:
-                self._stale.pop(id(piece), None)
-                if piece in self._waiting:
-                    self._waiting.remove(piece)
-                elif piece.is_attached:
-                    piece.remove()
+    def _retry(self, event: events.Retrying) -> None:
+        for piece in self._reply if event.discard else ():
+            self._stale.pop(id(piece), None)
+            if piece in self._waiting:
+                self._waiting.remove(piece)
+            elif piece.is_attached:
+                piece.remove()
         self._reply.clear()
         self._end_words()
         wait = f" in {event.wait_s:.0f} s" if event.wait_s >= 1 else ""
         self.add(note(f"{event.text}; attempt {event.attempt} of {event.most}{wait}", "warning"))
 
-    def _turn_done(self, event: TurnDone) -> None:
-        self._calls.clear()
+    def _turn_done(self, event: events.TurnDone) -> None:
         if event.reason not in ("done", "failed"):  # why it failed was told
-            why = f": {event.why}" if event.why else ""
-            self.add(note(f"{event.reason}{why}", "warning"))
-        used = f"{event.steps} call{'s' * (event.steps != 1)}, {figures.spent(event.usd, event.unpriced)}, {event.seconds:.1f} s"
-        self.add(note(used))
+            self.add(note(f"{event.reason}{f': {event.why}' if event.why else ''}", "warning"))
+        calls = f"{event.steps} call{'s' * (event.steps != 1)}"
+        self.add(note(f"{calls}, {figures.spent(event.usd, event.unpriced)}, {event.seconds:.1f} s"))
 
-    def _delegated(self, event: Delegated, inner: Event) -> None:
-        """What a sub-agent does is told below the call that it works for."""
-        piece = self._calls.get(event.call)
-        if piece is None:
-            return
-        match inner:
-            case CallStarted(tool=tool, summary=summary):
-                piece.feed(f"{tool} {summary.removeprefix(tool).lstrip()}\n")
-            case ApprovalAsked():
-                piece.ask(True)
-            case ApprovalGiven():
-                piece.ask(False)
-            case TurnDone(reason=reason):
-                piece.feed(f"{reason}\n")
-            case _:
-                return
-        self._mark(piece)
-
-    def _mark(self, piece: Piece) -> None:
+    def _mark(self, piece: TranscriptPiece) -> None:
         if piece.is_stale:
             self._stale[id(piece)] = piece
 
 
-def told(event: Event) -> list[Piece]:
+def _feed(piece: CallPiece, event: events.Event) -> None:
+    """What happens to a call; what a sub-agent does is told below the call that it works for."""
+    match event:
+        case events.CallOutput(text=text):
+            piece.feed(text)
+        case events.CallDone():
+            piece.finish(event)
+        case events.ApprovalAsked() | events.Delegated(of=events.ApprovalAsked()):
+            piece.ask(True)
+        case events.ApprovalGiven() | events.Delegated(of=events.ApprovalGiven()):
+            piece.ask(False)
+        case events.Delegated(of=events.CallStarted(tool=tool, summary=summary)):
+            piece.feed(f"{tool} {summary.removeprefix(tool).lstrip()}\n")
+        case events.Delegated(of=events.TurnDone(reason=reason)):
+            piece.feed(f"{reason}\n")
+        case _:
+            pass
+
+
+def _notices(event: events.Event) -> Iterator[TranscriptPiece]:
     """What is said once, as pieces."""
     match event:
-        case SessionOpened():
+        case events.SessionOpened(resumed=True):
             interrupted = f"; {event.interrupted} calls had been interrupted" if event.interrupted else ""
-            resumed = f"session {event.session[:8]} goes on at {event.entries} entries{interrupted}"
-            return [note(resumed)] if event.resumed else []
-        case EpisodeStarted():
+            yield note(f"session {event.session[:8]} goes on at {event.entries} entries{interrupted}")
+        case events.TurnStarted(text=text):
+            yield said(text) if text else note("going on where it was interrupted")
+        case events.EpisodeStarted():
             on = f" on {', '.join(event.dependencies)}" if event.dependencies else ""
-            return [begins(f"{event.type} {event.name}{on}")]
-        case EpisodeEnded():
+            yield begins(f"{event.type} {event.name}{on}")
+        case events.EpisodeEnded():
             how = "cut off" if event.aborted else "ended"
-            found = f": {event.description}" if event.description else ""
-            return [ends(f"{event.name} {how}{found}")]
-        case Committed():
+            yield ends(f"{event.name} {how}{f': {event.description}' if event.description else ''}")
+        case events.Committed():
             took = f"{figures.short(event.tokens_before)} → {figures.short(event.tokens_after)}"
-            return [note(f"window {took}: {len(event.left)} objects left by {event.policy} ({event.reason}); /why, /context")]
-        case LimitUnmet(text=text):
-            return [note(text, "warning")]
-        case Noticed(text=text):
-            return [note(text)]
-        case Failed(text=text):
-            return [note(text, "error")]
+            yield note(f"window {took}: {len(event.left)} objects left by {event.policy} ({event.reason}); /why, /context")
+        case events.LimitUnmet(text=text):
+            yield note(text, "warning")
+        case events.Noticed(text=text):
+            yield note(text)
+        case events.TurnFailed(text=text):
+            yield note(text, "error")
         case _:
-            return []
+            pass
 
 
-ENTRIES: Final = 60  # that are shown
-TYPED: Final = 100  # of a person's words, for the history of the prompt
-
-
-class _Marked(msgspec.Struct):
-    """What a delimiter's arguments say."""
-
-    action: str = ""
-    name: str = ""
-    type: str = ""
-    description: str = ""
-
-
-def earlier(context: "Context") -> Iterator[Piece]:
+def earlier(context: "Context") -> Iterator[TranscriptPiece]:
     """The newest entries as pieces."""
     index = context.session.index
     start = max(0, len(index) - ENTRIES)
@@ -285,27 +220,25 @@ def typed(context: "Context") -> list[str]:
     return [block.text for entry in entries for block in entry.blocks if block.origin is Origin.HUMAN][-TYPED:]
 
 
-def _pieces(index: Index, entry: Entry, calls: dict[int, CallPiece]) -> Iterator[Piece]:
+def _pieces(index: Index, entry: Entry, calls: dict[int, CallPiece]) -> Iterator[TranscriptPiece]:
     for number, block in enumerate(entry.blocks):
-        span = index.block((entry.n, number)).span
+        facts = index.block((entry.n, number))
         match block:
             case Text(text=text, origin=Origin.HUMAN):
                 yield said(text)
             case Text(text=text, origin=Origin.MODEL) if text.strip():
                 yield Words(text)
-            case ToolCall(name="delimiter", arguments=arguments):
+            case ToolCall(name=name, arguments=arguments) if name == _DELIMITER:
                 yield from _boundary(arguments)
             case ToolCall(call_id=call, name=name, arguments=arguments):
-                summary = index.spans[span].cue if span != NONE else ""
-                calls[span] = CallPiece(CallStarted(call=call, tool=name, summary=summary, arguments=arguments))
-                yield calls[span]
-            case ToolResult(text=text, error=error) if span in calls:
-                made = index.spans[span]
-                tokens = index.block((entry.n, number)).tokens
-                handle = index.handle(made.object, made.call[0])
-                outcome = "error" if error else "done"
-                calls[span].finish(
-                    CallDone(call="", tool=made.tool, text=text, outcome=outcome, handle=handle, tokens=tokens, shown=tokens)
+                summary = index.spans[facts.span].cue if facts.span != NONE else ""
+                calls[facts.span] = CallPiece(events.CallStarted(call=call, tool=name, summary=summary, arguments=arguments))
+                yield calls[facts.span]
+            case ToolResult(text=text, error=error) if facts.span in calls:
+                span, outcome = index.spans[facts.span], "error" if error else "done"
+                handle, size = index.handle(span.object, span.call[0]), {"tokens": facts.tokens, "shown": facts.tokens}
+                calls[facts.span].finish(
+                    events.CallDone(call="", tool=span.tool, text=text, outcome=outcome, handle=handle, **size)
                 )
             case Text(text=text) if entry.role is Role.ASSISTANT and text.strip():
                 yield note(text)
@@ -313,12 +246,21 @@ def _pieces(index: Index, entry: Entry, calls: dict[int, CallPiece]) -> Iterator
                 pass
 
 
-def _boundary(arguments: str) -> Iterator[Piece]:
+class _Mark(msgspec.Struct):
+    """What a delimiter's arguments say."""
+
+    action: str = ""
+    name: str = ""
+    type: str = ""
+    description: str = ""
+
+
+def _boundary(arguments: str) -> Iterator[TranscriptPiece]:
     try:
-        marked = msgspec.json.decode(arguments, type=_Marked)
+        mark = msgspec.json.decode(arguments, type=_Mark)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return
-    if marked.action == "start":
-        yield begins(f"{marked.type} {marked.name}")
-    elif marked.action == "end":
-        yield ends(f"ended: {marked.description}" if marked.description else "ended")
+    if mark.action == "start":
+        yield begins(f"{mark.type} {mark.name}")
+    elif mark.action == "end":
+        yield ends(f"ended: {mark.description}" if mark.description else "ended")

@@ -1,6 +1,6 @@
 """The context viewer: what a session is made of, what the model saw at any call, and what to make of it (an edge)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on, work
@@ -10,27 +10,24 @@ from textual.containers import Container, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
-from tenure.agent.screens import clean, viewer_rows
-from tenure.agent.screens.build import ConversationBuilder, Picks
-from tenure.agent.screens.contents import lists
+from tenure.agent.screens import clean, viewer_tables
+from tenure.agent.screens.build import Picks
+from tenure.agent.screens.contents import Segment, lists
 from tenure.agent.screens.details import Details
 from tenure.agent.screens.history import MOST, History, Occurrence, find
 from tenure.agent.screens.themes import DARK, ThemedApp
+from tenure.agent.screens.viewer_tables import TABS
 from tenure.agent.screens.widgets import MeasuredText, RowList
 from tenure.engine.meter.price import prices_for
 from tenure.errors import TenureError
 
 if TYPE_CHECKING:
     from tenure.context import Context
+    from tenure.store.records import Conversation
 
-TABS: Final[Mapping[str, str]] = {
-    "segments": "Segments",
-    "turns": "Turns",
-    "objects": "Objects",
-    "calls": "Calls",
-    "commits": "Commits",
-    "found": "Found",
-}
+Builder = Callable[[History, Picks, Iterable[Segment]], "Conversation"]
+_OBJECT_TABS: Final = ("turns", "objects", "found")
+_PICK_TABS: Final = ("turns", "segments")
 
 
 class ContextViewer(Screen[str]):
@@ -66,92 +63,83 @@ class ContextViewer(Screen[str]):
         Binding("r", "restore", "Restore"),
         Binding("t", "recall", "To the end"),
         Binding("u", "undo", "Undo"),
-        *(Binding(str(n), f"tab('{name}')", title, show=False) for n, (name, title) in enumerate(TABS.items(), 1)),
+        *(Binding(str(n), f"tab('{name}')", tab.title, show=False) for n, (name, tab) in enumerate(TABS.items(), 1)),
     ]
 
     def __init__(
         self,
-        history: History,
-        builder: ConversationBuilder | None = None,
+        history: Callable[[], History],
+        builder: Builder | None = None,
         *,
-        again: Callable[[], History] | None = None,
         busy: Callable[[], bool] = lambda: False,
         recall: Callable[[str], str] | None = None,
     ) -> None:
-        """`again` reads a live session anew once it was changed; `busy` says whether it may not be changed now.
+        """`history` is read anew once a live session was changed; `busy` says whether it may not be changed now.
 
         `recall` puts what a handle stands for at the end of a live window, and says what came of it.
         """
         super().__init__()
-        self._recall = recall
-        self._history, self._builder, self._again, self._busy = history, builder, again, busy
-        self._lists = lists(history)
-        self._prices = prices_for(history.model)
-        self._details = Details(history, self._lists, self._prices)
+        self._source, self._builder, self._busy, self._recall = history, builder, busy, recall
         self._picks = Picks()
         self._found: tuple[Occurrence, ...] = ()
         self._only_changes = True
+        self._read()
+
+    def _read(self) -> None:
+        self._history = self._source()
+        self._lists, self._prices = lists(self._history), prices_for(self._history.model)
+        self._details = Details(self._history, self._lists, self._prices)
 
     def compose(self) -> ComposeResult:
-        """Title, lists, detail, search, keys."""
         yield Static(id="title")
         with Container(id="body"):
             with TabbedContent(id="lists", initial="turns"):
-                for n, (name, title) in enumerate(TABS.items(), 1):
-                    with TabPane(f"{n} {title}", id=name):
-                        yield RowList(*getattr(viewer_rows, name.upper()), id=f"{name}-rows", empty=_EMPTY[name])
+                for n, (name, tab) in enumerate(TABS.items(), 1):
+                    with TabPane(f"{n} {tab.title}", id=name):
+                        yield RowList(*tab.columns, id=f"{name}-rows", empty=tab.empty)
             with VerticalScroll(id="detail"):
                 yield MeasuredText(id="text")
         yield Input(id="search", placeholder="words to find in the whole record", compact=True)
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Fill everything."""
         self.query_one("#lists", TabbedContent).hide_tab("found")
         self._fill()
-        calls = self._rows("calls")
-        calls.go(str(len(self._lists.life.calls) - 1))
+        self._rows("calls").go(str(len(self._lists.life.calls) - 1))
         self._rows("turns").focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only what makes sense here is offered."""
         del parameters
-        tab = self._tab
-        match action:
-            case "pin" | "restore":
-                return self._history.context is not None and tab in ("turns", "objects", "found")
-            case "recall":
-                return self._recall is not None and tab in ("turns", "objects", "found")
-            case "undo":
-                return self._history.context is not None and tab == "commits"
-            case "pick":
-                return tab in ("turns", "segments")
-            case "build":
-                return self._builder is not None and tab in ("turns", "segments")
-            case "changes":
-                return tab == "calls"
-            case _:
-                return True
+        tab, is_live = self._tab, self._history.context is not None
+        return {
+            "pin": is_live and tab in _OBJECT_TABS,
+            "restore": is_live and tab in _OBJECT_TABS,
+            "recall": self._recall is not None and tab in _OBJECT_TABS,
+            "undo": is_live and tab == "commits",
+            "pick": tab in _PICK_TABS,
+            "build": self._builder is not None and tab in _PICK_TABS,
+            "changes": tab == "calls",
+        }.get(action, True)
 
     def on_resize(self) -> None:
-        """The title fits its width."""
-        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
+        self._show_title()
 
     # --- What is shown
 
+    def _show_title(self) -> None:
+        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
+
     def _fill(self) -> None:
-        history, made = self._history, self._lists
         self._fill_picks()
-        self._rows("objects").show(list(viewer_rows.object_rows(made.objects, self._prices)))
-        self._rows("calls").show(list(viewer_rows.call_rows(history, made.life.calls)))
-        self._rows("commits").show(list(viewer_rows.commit_rows(history.commits)))
+        self._rows("objects").show(list(viewer_tables.object_rows(self._lists.objects, self._prices)))
+        self._rows("calls").show(list(viewer_tables.call_rows(self._history, self._lists.life.calls)))
+        self._rows("commits").show(list(viewer_tables.commit_rows(self._history.commits)))
 
     def _fill_picks(self) -> None:
-        """What shows what is chosen."""
-        made = self._lists
-        self.query_one("#title", Static).update(self._details.title(self._picks, self.size.width - 2))
-        self._rows("segments").show(list(viewer_rows.segment_rows(made.segments, self._picks)))
-        self._rows("turns").show(list(viewer_rows.turn_rows(made.turns, self._picks, self._prices)))
+        self._show_title()
+        self._rows("segments").show(list(viewer_tables.segment_rows(self._lists.segments, self._picks)))
+        self._rows("turns").show(list(viewer_tables.turn_rows(self._lists.turns, self._picks, self._prices)))
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
@@ -181,19 +169,16 @@ class ContextViewer(Screen[str]):
         search = self.query_one("#search", Input)
         if search.has_focus:
             search.remove_class("-open")
-            self._rows(self._tab).focus()
-        elif self.query_one("#detail").has_focus:
-            self._rows(self._tab).focus()
-        else:
+        elif not self.query_one("#detail").has_focus:
             self.dismiss("")
+            return
+        self._rows(self._tab).focus()
 
     def action_tab(self, name: str) -> None:
-        """Another list."""
         if name != "found" or self._found:
             self.query_one("#lists", TabbedContent).active = name
 
     def action_search(self) -> None:
-        """Ask for words."""
         search = self.query_one("#search", Input)
         search.add_class("-open")
         search.focus()
@@ -205,20 +190,20 @@ class ContextViewer(Screen[str]):
     @work(thread=True, exclusive=True, group="find")
     def _find(self, words: str) -> None:
         found = find(self._history, words)
-        self.app.call_from_thread(self._found_all, words, found)  # pyright: ignore[reportUnknownMemberType] - Textual's
+        self.app.call_from_thread(self._show_found, words, found)  # pyright: ignore[reportUnknownMemberType] - Textual's
 
-    def _found_all(self, words: str, found: tuple[Occurrence, ...]) -> None:
+    def _show_found(self, words: str, found: tuple[Occurrence, ...]) -> None:
         self._found = found
         self.query_one("#search", Input).remove_class("-open")
         if not found:
             self.notify(f"nothing in the record holds {clean.line(words, 60)!r}", markup=False)
             self._rows(self._tab).focus()
             return
-        lists_ = self.query_one("#lists", TabbedContent)
-        lists_.show_tab("found")
-        lists_.active = "found"
+        tabs = self.query_one("#lists", TabbedContent)
+        tabs.show_tab("found")
+        tabs.active = "found"
         rows = self._rows("found")
-        rows.show(list(viewer_rows.found_rows(self._history, found)))
+        rows.show(list(viewer_tables.found_rows(self._history, found)))
         rows.focus()
         if len(found) == MOST:
             self.notify(f"the newest {MOST} places")
@@ -245,9 +230,9 @@ class ContextViewer(Screen[str]):
         try:
             built = self._builder(self._history, self._picks, self._lists.segments)
         except TenureError as error:
-            self._say(error)
+            self._show_error(error)
             return
-        self.dismiss(built)
+        self.dismiss(built.id)
 
     def action_changes(self) -> None:
         """All that the model saw, or what changed."""
@@ -255,57 +240,41 @@ class ContextViewer(Screen[str]):
         self._show("calls", self._rows("calls").key)
 
     def action_pin(self) -> None:
-        """Pin an object, or let it go."""
         self._change(_pin)
 
     def action_restore(self) -> None:
-        """Show an object whole again."""
         self._change(_restore)
 
     def action_undo(self) -> None:
-        """Put back what a commit changed."""
         self._change(_undo)
 
     def action_recall(self) -> None:
         """Put what left the window at its end, as if the model had recalled it."""
-        if self._recall is not None:
-            self._apply(self._recall)
+        if (recall := self._recall) is not None:
+            self._change(lambda _, key: recall(key))
 
     # --- Inner
 
     def _change(self, change: "Callable[[Context, str], str]") -> None:
-        """Change a live session by what is under the cursor."""
-        context = self._history.context
-        if context is not None:
-            self._apply(lambda key: change(context, key))
-
-    def _apply(self, change: Callable[[str], str]) -> None:
-        """Do what `change` does with the key under the cursor, say what came of it, and read the session anew."""
-        key = self._rows(self._tab).key
-        if not key or self._waits():
+        """Change a live session by what is under the cursor, say what came of it, and read the session anew."""
+        key, context = self._rows(self._tab).key, self._history.context
+        if context is None or not key or self._waits():
             return
         try:
-            said = change(key)
+            outcome = change(context, key)
         except TenureError as error:
-            self._say(error)
+            self._show_error(error)
             return
-        self._anew(said)
-
-    def _anew(self, said: str) -> None:
-        self.notify(said, markup=False)
-        if self._again is not None:
-            self._history = self._again()
-            self._lists = lists(self._history)
-            self._details = Details(self._history, self._lists, self._prices)
+        self.notify(outcome, markup=False)
+        self._read()
         self._fill()
 
     def _waits(self) -> bool:
-        if self._busy():
+        if is_busy := self._busy():
             self.notify("a turn is running: wait for it, or cancel it", severity="warning")
-            return True
-        return False
+        return is_busy
 
-    def _say(self, error: TenureError) -> None:
+    def _show_error(self, error: TenureError) -> None:
         self.notify(clean.line(str(error)), severity="error", markup=False)
 
     @property
@@ -314,16 +283,6 @@ class ContextViewer(Screen[str]):
 
     def _rows(self, tab: str) -> RowList:
         return self.query_one(f"#{tab}-rows", RowList)
-
-
-_EMPTY: Final = {
-    "segments": "no entries",
-    "turns": "no turns",
-    "objects": "no tool calls, no episodes",
-    "calls": "the model was not asked yet",
-    "commits": "nothing has left the window",
-    "found": "nothing found",
-}
 
 
 def _pin(context: "Context", key: str) -> str:
@@ -346,10 +305,9 @@ def _undo(context: "Context", key: str) -> str:
 class ViewerApp(ThemedApp):
     """Shows one session; returns the id of a conversation that was built."""
 
-    def __init__(self, history: Callable[[], History], builder: ConversationBuilder | None = None, *, theme: str = DARK) -> None:
+    def __init__(self, history: Callable[[], History], builder: Builder | None = None, *, theme: str = DARK) -> None:
         super().__init__(theme)
         self._history, self._builder = history, builder
 
     def on_mount(self) -> None:
-        """The viewer is all there is."""
-        self.push_screen(ContextViewer(self._history(), self._builder), self.exit)
+        self.push_screen(ContextViewer(self._history, self._builder), self.exit)

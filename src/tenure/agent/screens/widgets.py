@@ -22,40 +22,38 @@ from textual.visual import VisualType
 from textual.widgets import Label, Static
 
 Tone = Literal["", "dim", "good", "warn", "bad", "mark"]
+Cell = str | tuple[str, Tone]  # a harmless text; with a tone, where that is not its column's
 _GAP: Final = 2
 _LEAST: Final = 16  # cells of the column that takes what is left
 _NARROWEST: Final = 8  # cells that a column gives way down to
 
 
-class Column(Struct, frozen=True, kw_only=True, gc=False):
+class Column(Struct, frozen=True, gc=False):
     """A column; width 0 takes what the others leave. Hidden where the list is narrower than `above` cells."""
 
     title: str
     width: int = 0
+    tone: Tone = ""
     right: bool = False
     above: int = 0
 
 
-class ListRow(Struct, frozen=True, kw_only=True, gc=False):
-    """Harmless texts, one per column, and the tones of those that have one. `key` says what the row stands for."""
+class ListRow(Struct, frozen=True, gc=False):
+    """One cell per column. `key` says what the row stands for."""
 
     key: str
-    cells: tuple[str, ...]
-    tones: tuple[Tone, ...] = ()
+    cells: tuple[Cell, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The cells without their tones."""
+        return tuple(cell if isinstance(cell, str) else cell[0] for cell in self.cells)
 
 
 class RowList(ScrollView, can_focus=True):
     """Rows under a header, one of which is under the cursor."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "rows--head",
-        "rows--cursor",
-        "rows--dim",
-        "rows--good",
-        "rows--warn",
-        "rows--bad",
-        "rows--mark",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in ("head", "cursor", "dim", "good", "warn", "bad", "mark")}
     DEFAULT_CSS = """
     RowList {
         height: 1fr; background: $background; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
@@ -88,38 +86,29 @@ class RowList(ScrollView, can_focus=True):
             super().__init__()
             self.rows, self.key = rows, key
 
-        @property
-        def control(self) -> "RowList":
-            """The list."""
-            return self.rows
-
     class Chosen(Moved):
         """Enter was pressed on a row."""
 
     def __init__(self, *columns: Column, id: str | None = None, empty: str = "nothing here") -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._columns = columns
+        self._columns, self._empty = columns, empty
         self._rows: Sequence[ListRow] = ()
         self._places: dict[str, int] = {}
-        self._empty = empty
 
-    def show(self, rows: Sequence[ListRow], *, at: str = "") -> None:
+    def show(self, rows: Sequence[ListRow]) -> None:
         """Put other rows in place; the cursor stays on its row where that is still there."""
-        wanted = at or self.key
+        wanted = self.key
         self._rows = rows
         self._places = {row.key: n for n, row in enumerate(rows)}
         self.virtual_size = Size(0, len(rows) + 1)
         self.cursor = self._places.get(wanted, min(self.cursor, max(0, len(rows) - 1)))
         self.call_after_refresh(self._follow)
         self.refresh()
-        self._told()
+        self._post_moved()
 
-    def go(self, key: str) -> bool:
-        """Put the cursor on a row; False when there is none such."""
-        if key not in self._places:
-            return False
-        self.cursor = self._places[key]
-        return True
+    def go(self, key: str) -> None:
+        """Put the cursor on a row, if it is there."""
+        self.cursor = self._places.get(key, self.cursor)
 
     @property
     def key(self) -> str:
@@ -132,42 +121,34 @@ class RowList(ScrollView, can_focus=True):
         return len(self._rows)
 
     def validate_cursor(self, cursor: int) -> int:
-        """Keep it on a row."""
         return max(0, min(cursor, len(self._rows) - 1))
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Follow it."""
         if before != now:
             self._follow()
             self.refresh()
-            self._told()
+            self._post_moved()
 
     def on_resize(self) -> None:
-        """The cursor stays in sight; so it does when the list was hidden before."""
-        self._follow()
+        self._follow()  # so does a list that was hidden before
 
     def _follow(self) -> None:
         self.scroll_to_region(Region(0, self.cursor, 1, 2), animate=False, immediate=True)
 
     def action_move(self, by: int) -> None:
-        """One row on."""
         self.cursor += by
 
     def action_page(self, by: int) -> None:
-        """As many rows as are seen."""
         self.cursor += by * max(1, self.size.height - 2)
 
     def action_end(self, way: int) -> None:
-        """To the first or the last."""
         self.cursor = 0 if way < 0 else len(self._rows) - 1
 
     def action_choose(self) -> None:
-        """Open what is under the cursor."""
         if self.key:
             self.post_message(self.Chosen(self, self.key))
 
     def on_click(self, event: events.Click) -> None:
-        """A row that is clicked is the one."""
         place = event.y - 1 + self.scroll_offset.y
         if event.y > 0 and place < len(self._rows):
             self.cursor = place
@@ -175,36 +156,35 @@ class RowList(ScrollView, can_focus=True):
                 self.action_choose()
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
         width = self.scrollable_content_region.width
         base = self.rich_style
         if y == 0:
             head = base + self.get_component_rich_style("rows--head", partial=True)
-            return self._strip(tuple(column.title for column in self._columns), (), head, width)
+            return self._strip([(column.title, "") for column in self._columns], head, width)
         place = y - 1 + self.scroll_offset.y
         if place >= len(self._rows):
             text = self._empty if not self._rows and y == 1 else ""
-            return Strip([Segment(set_cell_size(text, width), base + self._tone("dim"))], width)
-        row = self._rows[place]
+            return Strip([Segment(set_cell_size(text, width), base + self._style("dim"))], width)
         if place == self.cursor:
             base += self.get_component_rich_style("rows--cursor", partial=True)
-        return self._strip(row.cells, row.tones, base, width)
+        return self._strip(self._rows[place].cells, base, width)
 
-    def _told(self) -> None:
+    def _post_moved(self) -> None:
         if self.key:
             self.post_message(self.Moved(self, self.key))
 
-    def _tone(self, tone: Tone) -> Style:
+    def _style(self, tone: Tone) -> Style:
         return self.get_component_rich_style(f"rows--{tone}", partial=True) if tone else Style()
 
-    def _strip(self, cells: Sequence[str], tones: Sequence[Tone], base: Style, width: int) -> Strip:
+    def _strip(self, cells: Sequence[Cell], base: Style, width: int) -> Strip:
         segments: list[Segment] = []
-        shown = [(n, column) for n, column in enumerate(self._columns) if width >= column.above]
-        rooms = widths([column.width for _, column in shown], width)
-        for (n, column), room in zip(shown, rooms, strict=True):
-            text = fitted(cells[n], room, right=column.right) + (" " * _GAP if n != shown[-1][0] else "")
-            tone = self._tone(tones[n]) if n < len(tones) else Style()
-            segments.append(Segment(text, base + tone))
+        columns = [(n, column) for n, column in enumerate(self._columns) if width >= column.above]
+        rooms = widths([column.width for _, column in columns], width)
+        for (n, column), room in zip(columns, rooms, strict=True):
+            cell = cells[n]
+            text, tone = (cell, column.tone) if isinstance(cell, str) else cell
+            gap = " " * _GAP if n != columns[-1][0] else ""
+            segments.append(Segment(fitted(text, room, right=column.right) + gap, base + self._style(tone)))
         return Strip(segments).adjust_cell_length(width, base)
 
 
@@ -233,7 +213,6 @@ class MeasuredText(Static):
     """
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        """Other words."""
         self._layout_updates += 1
         self.clear_cached_dimensions()
         super().update(content, layout=layout)
@@ -257,12 +236,10 @@ class TextPage(ModalScreen[None]):
         self._heading, self._text = heading, text
 
     def compose(self) -> ComposeResult:
-        """Heading and text."""
         with Vertical(id="page"):
             yield Label(f"{self._heading}  (Esc closes)", id="name", markup=False)
             with VerticalScroll(id="leaf"):
                 yield Static(self._text)
 
     def on_mount(self) -> None:
-        """The keys scroll it."""
         self.query_one("#leaf").focus()

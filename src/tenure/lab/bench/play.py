@@ -19,7 +19,7 @@ from tenure.agent.catalogue import ModelChoice, chosen, is_scripted, script_path
 from tenure.agent.events import CallDone, CallStarted, Committed, Event, Recalled, Replied, SessionOpened, TurnDone
 from tenure.agent.session import Agent
 from tenure.agent.settings import Allowance, Settings, World
-from tenure.agent.spending import Spent
+from tenure.agent.spending import SessionSpend
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.meter.ledger import add
@@ -145,13 +145,13 @@ class _Turn:
         self.seconds = 0.0
         self.unpriced = _unpriced(agent)
         self.helpers = _helpers(agent)
-        self._ended = Spent()  # in turns that are over, sub-agents included
-        self._running = Spent()  # in the turn that runs
+        self._ended = SessionSpend()  # in turns that are over, sub-agents included
+        self._running = SessionSpend()  # in the turn that runs
         self._deeds: list[Deed] = []  # calls of the newest turn, with what came of them
         self._unmet = 0  # tokens of the record when a summary was tried last
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> SessionSpend:
         """So far; what summaries cost is not in it."""
         return self._ended.plus(self._running)
 
@@ -184,13 +184,13 @@ class _Turn:
                     self._deeds.append(Deed(tool=event.tool, arguments=arguments.get(event.call, ""), result=event.text))
                 case Replied():
                     self.calls += 1
-                    self._running = self._running.plus(Spent(usage=event.usage or Usage(), usd=event.usd or 0.0))
+                    self._running = self._running.plus(SessionSpend(usage=event.usage or Usage(), usd=event.usd or 0.0))
                     self._replied()
                 case TurnDone():
                     done = event
                     self.seconds += event.seconds
-                    self._ended = self._ended.plus(Spent(usage=event.usage, usd=event.usd))
-                    self._running = Spent()
+                    self._ended = self._ended.plus(SessionSpend(usage=event.usage, usd=event.usd))
+                    self._running = SessionSpend()
                 case _:
                     pass
         return done
@@ -301,7 +301,7 @@ def _outcome(task: BenchTask, setup: PlaySetup, turn: _Turn, done: TurnDone, fir
     )
 
 
-def _helpers(agent: Agent) -> Spent:
+def _helpers(agent: Agent) -> SessionSpend:
     """What summaries cost in all the session's life, which no turn counts."""
     usage, usd = Usage(), 0.0
     for account in agent.ledger.accounts:
@@ -310,7 +310,7 @@ def _helpers(agent: Agent) -> Spent:
             listed = prices_for(account.model, agent.choice.provider)
             priced = listed.cost_usd(account.usage) if account.unpriced == account.calls and listed.known else account.usd
             usage, usd = add(usage, account.usage), usd + priced
-    return Spent(usage=usage, usd=usd)
+    return SessionSpend(usage=usage, usd=usd)
 
 
 def _unpriced(agent: Agent) -> int:
