@@ -11,7 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tenure.agent.admission.git import git_note
-from tenure.agent.admission.git_program import Repository
+from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.recorder import Recorder
 from tenure.engine.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
 from tenure.engine.record.episodes import EpisodeType
@@ -23,7 +23,7 @@ from tenure.engine.view.project import Projection
 class TailNotes:
     """Makes the notes of a session's requests. Mutable: it knows what git said, and what was written into the past."""
 
-    def __init__(self, recorder: Recorder, repository: Repository | None, *, alone: bool) -> None:
+    def __init__(self, recorder: Recorder, repository: GitRepository | None, *, alone: bool) -> None:
         self._recorder, self._repository, self._alone = recorder, repository, alone
         # Signed reasoning may hold only behind what it was thought behind: then notes become a part of the past.
         self._bound = recorder.context.rules.thinking == "prefix_bound"

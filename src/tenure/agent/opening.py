@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from tenure.agent.access import UnusableModel, available, configuration_folder, speaker_of, state_folder
-from tenure.agent.admission.git_program import Repository
+from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.admission.place import Place, place_on_disk
 from tenure.agent.admission.prompt import Admitted, Manner, admit
 from tenure.agent.admission.skills import read_skill
@@ -59,7 +59,7 @@ class Parts:
     admitted: Admitted
     workspace: Workspace
     scratch: Scratch
-    repository: Repository | None
+    repository: GitRepository | None
     toolbox: Toolbox
     permissions: Permissions
     servers: Servers | None
@@ -139,7 +139,7 @@ async def opened(
             admitted=admitted,
             workspace=Workspace(folder, home=world.home, scratch=scratch.path, keeps=snapshots.keeps if snapshots else None),
             scratch=scratch,
-            repository=Repository(folder, environment=world.environment),
+            repository=GitRepository(folder, environment=world.environment),
             toolbox=box,
             permissions=permissions,
             servers=servers,

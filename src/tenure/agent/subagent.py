@@ -14,10 +14,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tenure.agent.admission.git import GitStatus
-from tenure.agent.admission.git_program import Repository
+from tenure.agent.admission.git_program import GitRepository
+from tenure.agent.admission.instructions import scope_section
 from tenure.agent.admission.place import place_on_disk
 from tenure.agent.admission.prompt import MANNERS, Manner
-from tenure.agent.admission.scope import Scope, scope_of, scope_section
 from tenure.agent.approval import Approval
 from tenure.agent.events import CallDone, CallStarted, TurnDone
 from tenure.agent.opening import Delegation
@@ -95,7 +95,7 @@ class TaskTool:
         settings, delegation = _settings(parent, folder), _delegation(parent, asked, folder)
         child = await Agent.open(settings, parent.parts.world, delegation=delegation)
         tell = parent.adopt(here.call, child)
-        repository = Repository(folder, environment=here.environment)
+        repository = GitRepository(folder, environment=here.environment)
         before = await asyncio.to_thread(repository.status)
         paths, written, done = dict[str, str](), list[str](), None
         try:
@@ -177,8 +177,8 @@ def _words(asked: TaskArguments, parent: "Agent", folder: Path) -> str:
             return "\n\n".join([*_brief(parent.context.session.index), f"# Your task\n{asked.task}"])
         case "branch":
             world = parent.parts.world
-            page = scope_of(place_on_disk(folder, home=world.home, environment=world.environment))
-            scope = scope_section(page) if isinstance(page, Scope) else ""
+            page = scope_section(place_on_disk(folder, home=world.home, environment=world.environment))
+            scope = page if isinstance(page, str) else ""
             place = f"You work in the folder {folder.as_posix()} now, and paths start there."
             return "\n\n".join(filter(None, (asked.task, MANNERS[Manner.PART], place, scope)))
 

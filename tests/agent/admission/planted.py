@@ -7,7 +7,7 @@ from pathlib import Path, PurePath, PurePosixPath
 
 from msgspec import Struct, structs
 
-from tenure.agent.admission.place import Closed, Disk, File, Folder, Place
+from tenure.agent.admission.place import Closed, Disk, FileStart, Folder, Place
 
 LINKS = 40  # that are followed one after another
 
@@ -43,7 +43,7 @@ class MemoryTree:
         self.links = {path for path, node in self.nodes.items() if isinstance(node, Link)}
         self.asked = 0
 
-    def file(self, path: PurePath, most: int, /) -> File | Closed | None:
+    def file(self, path: PurePath, most: int, /) -> FileStart | Closed | None:
         self.asked += 1
         real, node = self._followed(PurePosixPath(path))
         match node:
@@ -54,10 +54,10 @@ class MemoryTree:
             case Locked():
                 return Closed(why="Permission denied")
             case Owned(data, owner):
-                return File(data=data[:most], size=len(data), real=real, owner=owner)
+                return FileStart(data=data[:most], size=len(data), real=real, owner=owner)
             case _:
                 data = node if isinstance(node, bytes) else node.encode()
-                return File(data=data[:most], size=len(data), real=real)
+                return FileStart(data=data[:most], size=len(data), real=real)
 
     def folder(self, path: PurePath, most: int, /) -> Folder | Closed | None:
         self.asked += 1
@@ -102,9 +102,9 @@ class RootedDisk:
         self.root = root
         self.disk = Disk()
 
-    def file(self, path: PurePath, most: int, /) -> File | Closed | None:
+    def file(self, path: PurePath, most: int, /) -> FileStart | Closed | None:
         found = self.disk.file(self.below(path), most)
-        if isinstance(found, File):
+        if isinstance(found, FileStart):
             return structs.replace(found, real=PurePosixPath("/") / found.real.relative_to(self.root.resolve()))
         return found
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tenure.agent import notes
-from tenure.agent.admission import git, git_program, instructions, place, scope, skills
+from tenure.agent.admission import git, git_program, instructions, place, skills
 from tenure.agent.admission.prompt import EPISODES, SECTIONS, WINDOW, WORK
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.guard import ACTIVE_SHARE
@@ -18,8 +18,7 @@ PAGE = " ".join((Path(__file__).parents[3] / "docs/admission.md").read_text(enco
         f"{skills.INDEX_CHARS:,} characters, {skills.DESCRIPTION_CHARS} a description",
         f"at most {skills.BODY_CHARS:,} characters",
         f"{instructions.FILE_CHARS:,} characters a file, {instructions.TOTAL_CHARS:,} in all",
-        f"| {scope.BODY_CHARS:,} characters |",
-        f"at most {scope.DEPTH} folders deep, {scope.FOLDERS:,} folders in all",
+        f"| {instructions.SCOPE_CHARS:,} characters |",
         f"the first {git.LISTED} files, at most {git.NOTE_CHARS:,} characters",
         f"After {git_program.TIMEOUT_S:g} seconds git is stopped",
         f"of {notes.OPEN_CALLS} replies",

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planted import Files, Link, Locked, MemoryTree, Plant, in_memory, skill
 
-from tenure.agent.admission.instructions import TOTAL_CHARS
-from tenure.agent.admission.place import Closed, Disk, File, Folder, place_on_disk, shown
+from tenure.agent.admission.instructions import SCOPE_CHARS, TOTAL_CHARS
+from tenure.agent.admission.place import Closed, Disk, FileStart, Folder, place_on_disk, shown
 from tenure.agent.admission.prompt import (
     EPISODES,
     MANNERS,
@@ -24,7 +24,6 @@ from tenure.agent.admission.prompt import (
     changed,
     refresh,
 )
-from tenure.agent.admission.scope import BODY_CHARS
 from tenure.agent.admission.skills import INDEX_CHARS
 from tenure.engine.meter.tokens import o200k
 
@@ -164,7 +163,7 @@ names = st.sampled_from(
         "/home/ada/.claude/skills/a/SKILL.md",
     ]
 )
-LIMITS = {"skills": INDEX_CHARS, "instructions": TOTAL_CHARS, "scope": BODY_CHARS + 400}
+LIMITS = {"skills": INDEX_CHARS, "instructions": TOTAL_CHARS, "scope": SCOPE_CHARS + 400}
 
 
 @given(
@@ -203,7 +202,7 @@ def test_the_disk_reads_starts_and_lists_names_in_order(tmp_path: Path) -> None:
     assert disk.folder(tmp_path, 9) == Folder(files=("a", "b", "c"), folders=("folder",), links=("d-link", "e-loop"))
     assert disk.folder(tmp_path, 2) == Folder(files=("a", "b"), more=True)
     found = disk.file(tmp_path / "a", 3)
-    assert isinstance(found, File)
+    assert isinstance(found, FileStart)
     assert (found.data, found.size, found.real) == (b"123", 5, (tmp_path / "a").resolve())
 
 

@@ -11,8 +11,8 @@ from tenure.agent.admission.skills import (
     DESCRIPTION_CHARS,
     INDEX_CHARS,
     MOST,
+    FoundSkills,
     Skill,
-    Skills,
     find_skills,
     read_skill,
     skills_section,
@@ -22,11 +22,11 @@ from tenure.engine.record.skills import skill_name
 HERE = "/home/ada/api/.tenure/skills"
 
 
-def names(skills: Skills) -> list[str]:
+def names(skills: FoundSkills) -> list[str]:
     return [each.name for each in skills.found]
 
 
-def described(skills: Skills) -> dict[str, str]:
+def described(skills: FoundSkills) -> dict[str, str]:
     return {each.name: each.description for each in skills.found}
 
 
@@ -68,7 +68,7 @@ def test_the_nearest_skill_of_a_name_shadows_the_others_and_home_is_looked_into_
 
 def test_the_walk_ends_at_home_when_the_folder_lies_in_it() -> None:
     place = in_memory({"/home/.tenure/skills/other/SKILL.md": skill("other"), "/.tenure/skills/top/SKILL.md": skill("top")})
-    assert find_skills(place) == Skills()
+    assert find_skills(place) == FoundSkills()
     assert [path.as_posix() for path in place.outward] == ["/home/ada/api", "/home/ada"]
     apart = in_memory({}, folder="/srv/api")
     assert [path.as_posix() for path in apart.outward] == ["/srv/api", "/srv", "/", "/home/ada"]
@@ -145,7 +145,7 @@ def test_frontmatter_is_read_as_leniently_as_others_read_it(plant: Plant) -> Non
 
 def test_without_skills_there_is_no_section(plant: Plant) -> None:
     found = find_skills(plant({"/home/ada/api/a.py": "1"}))
-    assert (found, skills_section(found.found)) == (Skills(), "")
+    assert (found, skills_section(found.found)) == (FoundSkills(), "")
     assert refused(plant({}), "any") == "read_skill: there are no skills here"
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent.admission.git import Change, GitStatus, git_note
-from tenure.agent.admission.git_program import Ran, Repository, Run, run_bounded
+from tenure.agent.admission.git import GitChange, GitStatus, git_note
+from tenure.agent.admission.git_program import GitRepository, Ran, Run, run_bounded
 
 QUIET = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": os.environ["PATH"], "HOME": "/nowhere"}
 
@@ -34,11 +34,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 def status(folder: Path) -> GitStatus | None:
-    return Repository(folder, environment=QUIET, timeout_s=60).status()
+    return GitRepository(folder, environment=QUIET, timeout_s=60).status()
 
 
 def test_the_state_of_a_repository_is_fresh_each_time(repository: Path) -> None:
-    looked = Repository(repository, environment=QUIET, timeout_s=60)
+    looked = GitRepository(repository, environment=QUIET, timeout_s=60)
     assert git_note(looked.status()) == "[git status now: branch main, clean]"
     (repository / "a.py").write_text("2\n")
     (repository / "new.py").write_text("1\n")
@@ -50,7 +50,7 @@ def test_below_the_root_paths_are_given_from_there(repository: Path) -> None:
     (repository / "src" / "c.py").write_text("2\n")
     found = status(repository / "src")
     assert found is not None
-    assert found.changes == (Change(letters=" M", path="../a.py"), Change(letters="??", path="c.py"))
+    assert found.changes == (GitChange(letters=" M", path="../a.py"), GitChange(letters="??", path="c.py"))
 
 
 def test_ahead_and_behind_are_counted(repository: Path, tmp_path: Path) -> None:
@@ -65,18 +65,18 @@ def test_ahead_and_behind_are_counted(repository: Path, tmp_path: Path) -> None:
 
 def test_without_a_repository_or_without_git_there_is_no_note(tmp_path: Path) -> None:
     alone = {**QUIET, "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
-    assert Repository(tmp_path, environment=alone).status() is None
-    assert Repository(tmp_path / "gone", environment=alone).status() is None
-    assert Repository(tmp_path, environment={**QUIET, "PATH": str(tmp_path)}).status() is None
+    assert GitRepository(tmp_path, environment=alone).status() is None
+    assert GitRepository(tmp_path / "gone", environment=alone).status() is None
+    assert GitRepository(tmp_path, environment={**QUIET, "PATH": str(tmp_path)}).status() is None
     (tmp_path / "git").write_text("#!/bin/sh\ntouch ran\n")
     (tmp_path / "git").chmod(0o755)
-    assert Repository(tmp_path, environment={**QUIET, "PATH": "."}).status() is None
+    assert GitRepository(tmp_path, environment={**QUIET, "PATH": "."}).status() is None
     git(tmp_path, "init", "-q", "--bare", "bare.git")
-    assert Repository(tmp_path / "bare.git", environment=alone).status() is None
+    assert GitRepository(tmp_path / "bare.git", environment=alone).status() is None
 
 
 def test_a_repository_that_is_made_meanwhile_is_seen(tmp_path: Path) -> None:
-    looked = Repository(tmp_path, environment={**QUIET, "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)})
+    looked = GitRepository(tmp_path, environment={**QUIET, "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)})
     assert looked.status() is None
     git(tmp_path, "init", "-q")
     assert git_note(looked.status()) == "[git status now: branch main without a commit yet, clean]"
@@ -90,7 +90,7 @@ def test_an_environment_that_points_elsewhere_is_not_followed(repository: Path, 
         "GIT_WORK_TREE": str(tmp_path),
         "GIT_INDEX_FILE": "/dev/null",
     }
-    assert git_note(Repository(repository, environment=environment).status()) == "[git status now: branch main, clean]"
+    assert git_note(GitRepository(repository, environment=environment).status()) == "[git status now: branch main, clean]"
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_a_filter_of_the_user_is_not_run_either_since_a_repository_may_steer_it(
     settings.write_text(f'[filter "own"]\n\tclean = {trap}\n\trequired = true\n')
     (repository / ".git/info/attributes").write_text("*.py filter=own\n")
     touched(repository)
-    found = Repository(repository, environment={**QUIET, "GIT_CONFIG_GLOBAL": str(settings)}, timeout_s=60).status()
+    found = GitRepository(repository, environment={**QUIET, "GIT_CONFIG_GLOBAL": str(settings)}, timeout_s=60).status()
     assert git_note(found) == "[git status now: branch main, clean]"
     assert not sprung(trap)
 
@@ -233,19 +233,17 @@ def impatient(without: str) -> Run:
 
 def test_a_repository_that_takes_too_long_is_asked_for_less(repository: Path) -> None:
     (repository / "new").write_text("")
-    looked = Repository(repository, environment=QUIET, run=impatient("--untracked-files=normal"))
+    looked = GitRepository(repository, environment=QUIET, run=impatient("--untracked-files=normal"))
     assert git_note(looked.status()) == "[git status now: no answer within 2 s; next time without untracked files]"
     assert git_note(looked.status()) == "[git status now: branch main, nothing changed, untracked files not looked for]"
 
 
 @pytest.mark.parametrize("argument", ["rev-parse", "config", "status"])
 def test_a_repository_that_still_takes_too_long_is_asked_no_more(repository: Path, argument: str) -> None:
-    looked = Repository(repository, environment=QUIET, run=impatient(argument))
+    looked = GitRepository(repository, environment=QUIET, run=impatient(argument))
     assert git_note(looked.status()).endswith("next time without untracked files]")
     assert git_note(looked.status()).endswith("it is not asked again]")
     assert looked.status() is None
-    looked.refresh()
-    assert git_note(looked.status()).endswith("next time without untracked files]")
 
 
 def test_a_list_that_git_was_stopped_in_is_told_as_far_as_it_came(repository: Path) -> None:
@@ -255,7 +253,7 @@ def test_a_list_that_git_was_stopped_in_is_told_as_far_as_it_came(repository: Pa
     def short(command: list[str], environment: Mapping[str, str], /, *, timeout_s: float, most: int) -> Ran:
         return run_bounded(command, environment, timeout_s=60, most=200 if "status" in command else most)
 
-    told = git_note(Repository(repository, environment=QUIET, run=short).status())
+    told = git_note(GitRepository(repository, environment=QUIET, run=short).status())
     assert "and more: git was stopped]" in told
     assert "?? new-00" in told
 

@@ -17,7 +17,7 @@ NAME_CHARS: Final = 120  # of one of them, and of a branch
 NOTE_CHARS: Final = 1_600  # of the whole note
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class GitChange(Struct, frozen=True, kw_only=True):
     """One line of git's status: two letters as git prints them (`M `, ` M`, `??`, `UU`), and a path from the working folder."""
 
     letters: str
@@ -37,7 +37,7 @@ class GitStatus(Struct, frozen=True, kw_only=True):
     conflicts: int = 0  # of them
     untracked: int = 0  # files and folders
     unseen: bool = False  # untracked files were not looked for
-    changes: tuple[Change, ...] = ()  # the first LISTED
+    changes: tuple[GitChange, ...] = ()  # the first LISTED
     more: bool = False  # the counts go on where git was stopped
     trouble: str = ""
 
@@ -53,15 +53,18 @@ def parse_status(output: bytes, *, prefix: str = "", more: bool = False, unseen:
     if records[-1] or more:
         records = records[:-1]  # no end: not all of it
     heads: dict[str, str] = {}
-    changes: list[Change] = []
+    changes: list[GitChange] = []
     changed = staged = conflicts = untracked = 0
-    for record in _own(records):
+    lines = iter(records)
+    for record in filter(None, lines):
         text = record.decode("utf-8", "backslashreplace")
         kind = text[:2]
         if kind == "# ":
             key, _, value = text[2:].partition(" ")
             heads.setdefault(key, one_line(value, NAME_CHARS))
             continue
+        if kind == "2 ":
+            next(lines, None)  # the old name of a renamed file is a record of its own
         letters, path = _change(text)
         if not path:
             continue
@@ -70,7 +73,7 @@ def parse_status(output: bytes, *, prefix: str = "", more: bool = False, unseen:
         staged += kind in ("1 ", "2 ") and letters[0] != " "
         conflicts += kind == "u "
         if len(changes) < LISTED:
-            changes.append(Change(letters=letters, path=quoted(_from(path, prefix))))
+            changes.append(GitChange(letters=letters, path=quoted(_from(path, prefix))))
     ahead, behind = _apart(heads.get("branch.ab", ""))
     head, commit = heads.get("branch.head", ""), heads.get("branch.oid", "")
     return GitStatus(
@@ -115,23 +118,9 @@ def quoted(path: str) -> str:
         shown = path
     else:
         inner = path.replace("\\", "\\\\").replace('"', '\\"')
-        shown = (
-            '"'
-            + "".join(
-                sign if sign.isprintable() else sign.encode("unicode_escape", "backslashreplace").decode() for sign in inner
-            )
-            + '"'
-        )
+        signs = (sign if sign.isprintable() else sign.encode("unicode_escape", "backslashreplace").decode() for sign in inner)
+        shown = f'"{"".join(signs)}"'
     return shown if len(shown) <= NAME_CHARS else "…" + shown[1 - NAME_CHARS :]
-
-
-def _own(records: list[bytes]) -> Iterator[bytes]:
-    """The records that begin a line; the old name of a renamed file is a record of its own."""
-    place = 0
-    while place < len(records):
-        if records[place]:
-            yield records[place]
-        place += 2 if records[place].startswith(b"2 ") else 1
 
 
 # How many fields stand before the path, by the first letter of a line.

@@ -10,11 +10,11 @@ import select
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct, structs
 
@@ -26,6 +26,8 @@ MOST_BYTES: Final = 2**20  # of git's output: some ten thousand files
 SAID_BYTES: Final = 4_096  # of its complaints
 CHUNK: Final = 65_536
 SAID_CHARS: Final = 120  # of what git says went wrong
+_ALWAYS: Final = ("--no-pager", "--no-optional-locks", "--literal-pathspecs")
+_STATUS: Final = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=dirty")
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -38,15 +40,10 @@ class Ran(Struct, frozen=True, kw_only=True):
     late: bool = False  # it took too long, and was stopped
 
 
-class Run(Protocol):
-    """Runs a program."""
-
-    def __call__(self, command: list[str], environment: Mapping[str, str], /, *, timeout_s: float, most: int) -> Ran:
-        """What came of it within a time, and of so many bytes."""
-        ...
+Run = Callable[..., Ran]  # `run_bounded`, or what stands in for it
 
 
-class Repository:
+class GitRepository:
     """The repository around a folder, if there is one. Mutable: it knows how much git managed in time before."""
 
     def __init__(
@@ -55,15 +52,12 @@ class Repository:
         self._folder = folder
         self._timeout_s = timeout_s
         self._environment = {**looking(os.environ if environment is None else environment), "LC_ALL": "C"}  # its words are read
-        self._git = _found(self._environment.get("PATH"))
+        found = shutil.which("git", path=self._environment.get("PATH")) or ""
+        self._git = found if Path(found).is_absolute() else ""  # not one that lies in the folder itself
         self._program: Run = run or run_bounded
         self._untracked = True  # looked for; not once that took too long
         self._given_up = False
         self._prefix: str | None = None
-
-    def refresh(self) -> None:
-        """Forget what took too long before."""
-        self._untracked, self._given_up, self._prefix = True, False, None
 
     def status(self) -> GitStatus | None:
         """The state now; None without a repository or without git. Never raises."""
@@ -79,18 +73,8 @@ class Repository:
         off = self._filters()
         if isinstance(off, GitStatus):
             return off
-        ran = self._run(
-            (
-                "status",
-                "--porcelain=v2",
-                "--branch",
-                "-z",
-                "--no-renames",
-                "--ignore-submodules=dirty",
-                f"--untracked-files={'normal' if self._untracked else 'no'}",
-            ),
-            off,
-        )
+        untracked = f"--untracked-files={'normal' if self._untracked else 'no'}"
+        ran = self._run((*_STATUS, untracked), off)
         if ran.late:
             return self._late()
         if ran.code and not ran.cut:
@@ -124,16 +108,7 @@ class Repository:
 
     def _run(self, arguments: tuple[str, ...], settings: tuple[str, ...] = ()) -> Ran:
         given = [word for setting in (*LOOKING, *settings) for word in ("-c", setting)]
-        command = [
-            self._git,
-            "--no-pager",
-            "--no-optional-locks",
-            "--literal-pathspecs",
-            *given,
-            "-C",
-            str(self._folder),
-            *arguments,
-        ]
+        command = [self._git, *_ALWAYS, *given, "-C", str(self._folder), *arguments]
         return self._program(command, self._environment, timeout_s=self._timeout_s, most=MOST_BYTES)
 
 
@@ -197,12 +172,6 @@ def _listen(program: "subprocess.Popen[bytes]", deadline: float, most: int) -> R
 
 def _ran(out: bytearray, said: bytearray, *, cut: bool = False, late: bool = False) -> Ran:
     return Ran(code=-1, out=bytes(out), said=one_line(said.decode("utf-8", "replace"), SAID_CHARS), cut=cut, late=late)
-
-
-def _found(path: str | None) -> str:
-    """Where git is; nowhere when it would be looked for in the folder itself."""
-    found = shutil.which("git", path=path)
-    return found if found and Path(found).is_absolute() else ""
 
 
 _NOTHING: Final = ("not a git repository", "must be run in a work tree", "cannot use bare repository", "cannot change to")

@@ -1,8 +1,9 @@
-"""What people wrote down for any agent that works in a folder.
+"""What people wrote down for any agent that works in a folder: instructions, and the page of one folder.
 
 AGENTS.md, CLAUDE.md, AGENT.md and their `.local.md`, from the root or home down to the working folder: broad to narrow, since the later word
 counts. Room is given the other way, nearest first, so that what is cut is the farthest. ("The context window is a resource you engineer",
-instruction files; there it is the nearest that is lost first.)
+instruction files; there it is the nearest that is lost first.) SCOPE.md is for whoever works in exactly its folder: nothing of it is merged from
+above or below (ibid., context attached to a place).
 """
 
 import re
@@ -10,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from tenure.agent.admission.place import NAMES, File, Place, framed, shown, unending
-from tenure.agent.admission.wording import cut, wording
+from tenure.agent.admission.place import NAMES, Closed, Place, framed, shown, unending
+from tenure.agent.admission.wording import cut, front
 
 IN_HOME: Final = (".tenure", ".claude", ".agents")  # folders of home in which the same names are looked for
 TAG: Final = "instructions"
@@ -23,6 +24,16 @@ FILE_BYTES: Final = 65_536  # that are looked at: enough to tell a copy
 LEAST_CHARS: Final = 200  # what is left of a file is worth its heading
 LEFT_OUT_CHARS: Final = 700  # kept free to say what there was no room for
 NAMED: Final = 3  # files that are named when they are left out
+SCOPE: Final = "SCOPE.md"
+SCOPE_CHARS: Final = 8_000
+
+_MARK_CHARS: Final = 120
+_HEADING: Final = (
+    "# Instructions\n"
+    "From files of this folder, those above it, and its user. Each holds for its folder and all below, one in a hidden folder of the home everywhere. "
+    "Where two differ, the later one holds; what the user says holds over all of them."
+)
+_POINTS: Final = re.compile(r"@(?:\./)?([\w.]+)")
 
 
 class Instructions(Struct, frozen=True, kw_only=True):
@@ -43,28 +54,7 @@ class FoundInstructions(Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
 
 
-def find_instructions(start: Place) -> FoundInstructions:
-    """What holds in a folder. Of equal texts the nearest is kept: it is cut last. Never raises."""
-    notices: list[str] = []
-    by_text: dict[str, Instructions] = {}
-    for one in _all(start, notices):  # nearest first
-        key = _normal(one.text)
-        if not key or _only_points(key):
-            continue
-        first = by_text.setdefault(key, one)
-        if first is not one:
-            by_text[key] = Instructions(
-                path=first.path,
-                text=first.text,
-                distance=first.distance,
-                size=first.size,
-                whole=first.whole,
-                also=(*first.also, one.path),
-            )
-    return FoundInstructions(instructions=tuple(_broad_to_narrow(start, by_text.values())), notices=tuple(notices))
-
-
-class Fitted(Struct, frozen=True, kw_only=True):
+class FittedInstructions(Struct, frozen=True, kw_only=True):
     """The section as the prompt has it, at most TOTAL_CHARS long, and which files it shows at least in part. Empty without any."""
 
     text: str = ""
@@ -72,14 +62,34 @@ class Fitted(Struct, frozen=True, kw_only=True):
     left_out: tuple[PurePath, ...] = ()
 
 
-def fit_instructions(found: Iterable[Instructions]) -> Fitted:
+def find_instructions(start: Place) -> FoundInstructions:
+    """What holds in a folder. Of equal texts the nearest is kept: it is cut last. Never raises."""
+    notices: list[str] = []
+    by_text: dict[str, Instructions] = {}
+    for one in _all(start, notices):  # nearest first
+        key = re.sub(r"\n{2,}", "\n\n", one.text).strip()  # the same for texts that differ in runs of blank lines
+        if not key or _only_points(key):
+            continue
+        first = by_text.setdefault(key, one)
+        if first is not one:
+            by_text[key] = structs.replace(first, also=(*first.also, one.path))
+    # The farthest folder first; a home that does not lie above comes last: its user's word counts more than a stranger's folder's.
+    is_apart = start.home != start.folder and start.home not in start.folder.parents
+    last = len(start.outward) - 1
+    order = sorted(
+        by_text.values(), key=lambda one: (is_apart and one.distance == last, -one.distance)
+    )  # stable: NAMES in a folder
+    return FoundInstructions(instructions=tuple(order), notices=tuple(notices))
+
+
+def fit_instructions(found: Iterable[Instructions]) -> FittedInstructions:
     """The texts broad to narrow, as far as there is room, which is given to the nearest first."""
     every = list(found)
     if not every:
-        return Fitted()
+        return FittedInstructions()
     parts: dict[PurePath, str] = {}
     room = TOTAL_CHARS - len(_HEADING) - LEFT_OUT_CHARS
-    for one in _nearest_first(every):
+    for one in sorted(every, key=lambda one: (one.distance, len(one.path.parts), NAMES.index(one.path.name), one.path)):
         part = _part(one, room)
         if part:
             parts[one.path] = part
@@ -88,15 +98,22 @@ def fit_instructions(found: Iterable[Instructions]) -> Fitted:
             break  # nothing farther stands where something nearer could not
     there = tuple(one.path for one in every if one.path in parts)
     left_out = tuple(one.path for one in every if one.path not in parts)
-    return Fitted(text="".join([_HEADING, *_note(left_out), *map(parts.__getitem__, there)]), shown=there, left_out=left_out)
+    note = f"\n[no room for {_listed(left_out, last=True)}: read them when you work on what they are about]" if left_out else ""
+    return FittedInstructions(text="".join([_HEADING, note, *map(parts.__getitem__, there)]), shown=there, left_out=left_out)
 
 
-_HEADING: Final = (
-    "# Instructions\n"
-    "From files of this folder, those above it, and its user. Each holds for its folder and all below, one in a hidden folder of the home everywhere. "
-    "Where two differ, the later one holds; what the user says holds over all of them."
-)
-_POINTS: Final = re.compile(r"@(?:\./)?([\w.]+)")
+def scope_section(start: Place) -> str | Closed:
+    """The page of the place's own folder as the prompt has it: its body, frontmatter removed. Empty when there is none, or nothing in it."""
+    page = start.text(start.folder / SCOPE, FILE_BYTES)
+    if page is None or isinstance(page, Closed):
+        return page or ""
+    body = unending("scope", front(page.text).body.strip())
+    if not body:
+        return ""
+    kept = cut(body, SCOPE_CHARS)
+    is_whole = page.whole and kept == body
+    rest = "" if is_whole else f"\n[cut: the first {len(kept):,} characters; read {SCOPE} for the rest]"
+    return f"# This folder{framed('scope', start.folder / SCOPE, kept + rest)}"
 
 
 def _all(start: Place, notices: list[str]) -> Iterator[Instructions]:
@@ -107,34 +124,13 @@ def _all(start: Place, notices: list[str]) -> Iterator[Instructions]:
         inner = (folder / place / name for place in IN_HOME for name in NAMES) if folder == start.home else ()
         for path in (path for path in (*own, *inner) if path not in seen):
             seen.add(path)
-            one = _read(start, path, distance, notices)
-            if one is not None:
-                yield one
-
-
-def _read(start: Place, path: PurePath, distance: int, notices: list[str]) -> Instructions | None:
-    found = start.read(path, FILE_BYTES)
-    if found is None:
-        return None
-    if not isinstance(found, File):
-        notices.append(f"{shown(path)} is left out: {found.why}")
-        return None
-    whole = len(found.data) >= found.size
-    words = wording(found.data, whole=whole)
-    if words is None:
-        notices.append(f"{shown(path)} is left out: it is not text")
-        return None
-    notices.extend(f"{shown(path)}: {oddity}" for oddity in words.oddities)
-    return Instructions(path=path, text=unending(TAG, _trimmed(words.text)), distance=distance, size=found.size, whole=whole)
-
-
-def _trimmed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
-
-
-def _normal(text: str) -> str:
-    """The same for two texts that differ in blank space at line ends and in runs of blank lines."""
-    return re.sub(r"\n{2,}", "\n\n", text).strip()
+            file = start.text(path, FILE_BYTES)
+            if isinstance(file, Closed):
+                notices.append(f"{shown(path)} is left out: {file.why}")
+            elif file is not None:
+                notices.extend(f"{shown(path)}: {oddity}" for oddity in file.oddities)
+                text = "\n".join(line.rstrip() for line in file.text.split("\n")).strip("\n")
+                yield Instructions(path=path, text=unending(TAG, text), distance=distance, size=file.size, whole=file.whole)
 
 
 def _only_points(text: str) -> bool:
@@ -142,44 +138,22 @@ def _only_points(text: str) -> bool:
     return all((found := _POINTS.fullmatch(line.strip())) and found[1] in NAMES for line in text.split("\n") if line.strip())
 
 
-def _nearest_first(found: Iterable[Instructions]) -> list[Instructions]:
-    order = {name: number for number, name in enumerate(NAMES)}
-    return sorted(found, key=lambda one: (one.distance, len(one.path.parts), order[one.path.name], one.path))
-
-
-def _broad_to_narrow(start: Place, found: Iterable[Instructions]) -> list[Instructions]:
-    """The farthest folder first; a home that does not lie above comes last: its user's word counts more than a stranger's folder's."""
-    apart = start.home != start.folder and start.home not in start.folder.parents
-    last = len(start.outward) - 1
-    return sorted(found, key=lambda one: (apart and one.distance == last, -one.distance))  # stable: NAMES within a folder
-
-
 def _part(one: Instructions, room: int) -> str:
     """A file as it is shown, in at most `room` characters; empty when that is too little."""
-    whole = framed(TAG, one.path, one.text, also=_also(one))
+    also = _listed(one.also)
+    whole = framed(TAG, one.path, one.text, also=also)
     if one.whole and len(one.text) <= FILE_CHARS and len(whole) <= room:
         return whole
-    most = min(FILE_CHARS, room - _MARK_CHARS - len(framed(TAG, one.path, "", also=_also(one))))
+    most = min(FILE_CHARS, room - _MARK_CHARS - len(framed(TAG, one.path, "", also=also)))
     if most < LEAST_CHARS:
         return ""
     text = cut(one.text, most)
     size = f"{len(one.text):,} characters" if one.whole else f"{one.size:,} bytes"
     mark = f"[cut: the first {len(text):,} characters of {size}; read the file for the rest]"
-    return framed(TAG, one.path, f"{text}\n{mark}", also=_also(one))
+    return framed(TAG, one.path, f"{text}\n{mark}", also=also)
 
 
-_MARK_CHARS: Final = 120
-
-
-def _also(one: Instructions) -> str:
-    if not one.also:
-        return ""
-    more = f" and {len(one.also) - NAMED} more" if len(one.also) > NAMED else ""
-    return f"{', '.join(map(shown, one.also[:NAMED]))}{more}"
-
-
-def _note(left_out: tuple[PurePath, ...]) -> Iterator[str]:
-    if left_out:
-        named = ", ".join(map(shown, left_out[-NAMED:]))
-        more = f" and {len(left_out) - NAMED} more" if len(left_out) > NAMED else ""
-        yield f"\n[no room for {named}{more}: read them when you work on what they are about]"
+def _listed(paths: tuple[PurePath, ...], *, last: bool = False) -> str:
+    """The first paths, or the last, and how many more there are."""
+    more = f" and {len(paths) - NAMED} more" if len(paths) > NAMED else ""
+    return ", ".join(map(shown, paths[-NAMED:] if last else paths[:NAMED])) + more

@@ -15,20 +15,29 @@ from typing import Final, Protocol
 
 from msgspec import Struct, structs
 
-from tenure.agent.admission.wording import one_line
+from tenure.agent.admission.wording import one_line, wording
 
 MARKDOWN: Final = frozenset({".md", ".mdc", ".markdown", ".txt"})  # what a link may lead to
 NAMES: Final = ("AGENTS.md", "AGENTS.local.md", "CLAUDE.md", "CLAUDE.local.md", "AGENT.md", "AGENT.local.md")  # of instructions
 PATH_CHARS: Final = 160  # of a path that is shown
 
 
-class File(Struct, frozen=True, kw_only=True):
+class FileStart(Struct, frozen=True, kw_only=True):
     """The start of a file, and what it really is."""
 
     data: bytes  # at most as much as was asked for
     size: int  # bytes, of the whole file
     real: PurePath  # where it lies once every link is followed: the same for one file under two names
     owner: int = 0  # user id
+
+
+class FileText(Struct, frozen=True, kw_only=True):
+    """What the start of a file says."""
+
+    text: str  # its lines parted by single newlines
+    size: int  # bytes, of the whole file
+    whole: bool  # all of it was read
+    oddities: tuple[str, ...] = ()
 
 
 class Folder(Struct, frozen=True, kw_only=True):
@@ -49,7 +58,7 @@ class Closed(Struct, frozen=True, kw_only=True):
 class Tree(Protocol):
     """A file system to be looked at. None: there is nothing of that name."""
 
-    def file(self, path: PurePath, most: int, /) -> File | Closed | None:
+    def file(self, path: PurePath, most: int, /) -> FileStart | Closed | None:
         """The first `most` bytes of a file, links followed. What is no regular file is `Closed`: a pipe would never end."""
         ...
 
@@ -80,7 +89,7 @@ class Place(Struct, frozen=True, kw_only=True):
             return chain[: chain.index(self.home) + 1]
         return (*chain, self.home)
 
-    def read(self, path: PurePath, most: int) -> File | Closed | None:
+    def read(self, path: PurePath, most: int) -> FileStart | Closed | None:
         """The start of a file that may be believed.
 
         A link must lead to a text: in a strange repository it may lead to a key. It must not lead out of the workspace, or out of the folder above
@@ -88,7 +97,7 @@ class Place(Struct, frozen=True, kw_only=True):
         temporary folder), a file must belong to someone who is believed.
         """
         found = self.tree.file(path, most)
-        if not isinstance(found, File):
+        if not isinstance(found, FileStart):
             return found
         if found.real.name != path.name and found.real.suffix.lower() not in MARKDOWN:
             return Closed(why=f"a link to {shown(found.real)}, which is no text")
@@ -98,6 +107,17 @@ class Place(Struct, frozen=True, kw_only=True):
         if self.owners and not inside and found.owner not in self.owners:
             return Closed(why="it belongs to another user")
         return found
+
+    def text(self, path: PurePath, most: int) -> FileText | Closed | None:
+        """What the first `most` bytes of a file say, if it may be believed."""
+        file = self.read(path, most)
+        if not isinstance(file, FileStart):
+            return file
+        whole = len(file.data) >= file.size
+        words = wording(file.data, whole=whole)
+        if words is None:
+            return Closed(why="it is not text")
+        return FileText(text=words.text, size=file.size, whole=whole, oddities=words.oddities)
 
     def _leads_out(self, path: PurePath, real: PurePath) -> bool:
         roots = (self.workspace or self.folder, *self.outward)
@@ -132,7 +152,7 @@ _READING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NO
 class Disk:
     """The real file system."""
 
-    def file(self, path: PurePath, most: int, /) -> File | Closed | None:
+    def file(self, path: PurePath, most: int, /) -> FileStart | Closed | None:
         """The first `most` bytes of a file, links followed."""
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116 - any pure path
@@ -142,11 +162,13 @@ class Disk:
                 status = os.fstat(opened)
                 if not stat.S_ISREG(status.st_mode):
                     return Closed(why="not a file")
-                data = _start(opened, most)
+                data = b""
+                while len(data) < most and (more := os.read(opened, most - len(data))):
+                    data += more
             finally:
                 os.close(opened)
             size = max(len(data), status.st_size)
-            return File(data=data, size=size, real=PurePath(os.path.realpath(path)), owner=status.st_uid)
+            return FileStart(data=data, size=size, real=PurePath(os.path.realpath(path)), owner=status.st_uid)
         except (OSError, ValueError) as error:
             return _closed(path, error)
 
@@ -172,10 +194,9 @@ def place_on_disk(
 ) -> Place:
     """Where an agent starts on this machine. `today` is said only when it is given; with `follow` links may lead out of the folder."""
     own = Path(os.path.abspath(folder))  # noqa: PTH100 - as the user named it: links in it stay
-    with_home = home if home is not None else Path(os.path.expanduser("~"))  # noqa: PTH111 - which never raises
     place = Place(
         folder=own,
-        home=with_home,
+        home=home if home is not None else Path(os.path.expanduser("~")),  # noqa: PTH111 - which never raises
         tree=Disk(),
         workspace=own,
         follow=follow,
@@ -195,13 +216,6 @@ def _believed(folder: Path) -> frozenset[int]:
         return frozenset({0, os.geteuid(), folder.stat().st_uid})
     except (OSError, ValueError):
         return frozenset({0, os.geteuid()})
-
-
-def _start(opened: int, most: int) -> bytes:
-    data = b""
-    while len(data) < most and (more := os.read(opened, most - len(data))):
-        data += more
-    return data
 
 
 def _kinds(found: "Iterator[os.DirEntry[str]]") -> Iterator[tuple[str, str]]:

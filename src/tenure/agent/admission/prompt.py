@@ -14,9 +14,8 @@ from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
-from tenure.agent.admission.instructions import find_instructions, fit_instructions
+from tenure.agent.admission.instructions import SCOPE, find_instructions, fit_instructions, scope_section
 from tenure.agent.admission.place import Closed, Place, shown
-from tenure.agent.admission.scope import FILE, scope_of, scope_section
 from tenure.agent.admission.skills import Skill, find_skills, skills_section
 from tenure.agent.admission.wording import harmless, one_line
 
@@ -91,7 +90,7 @@ NOTICE_CHARS: Final = 300
 _APART: Final = "\n\n"
 
 
-class Section(Struct, frozen=True, kw_only=True):
+class PromptSection(Struct, frozen=True, kw_only=True):
     """One part of the system prompt, and what it weighs. The texts of all, one after another, are the prompt."""
 
     name: SectionName
@@ -104,7 +103,7 @@ class Admitted(Struct, frozen=True, kw_only=True):
     """What an agent knows from the start, and what could not be read."""
 
     system: str
-    sections: tuple[Section, ...]
+    sections: tuple[PromptSection, ...]
     notices: tuple[str, ...] = ()
     skills: tuple[Skill, ...] = ()  # whose bodies `read_skill` brings
     manner: Manner = Manner.PERSON  # this and what follows is how it was asked for
@@ -117,12 +116,6 @@ class Admitted(Struct, frozen=True, kw_only=True):
         return sum(section.tokens for section in self.sections)
 
 
-class _Part(Struct, frozen=True, kw_only=True):
-    name: SectionName
-    text: str
-    sources: tuple[str, ...] = ()
-
-
 def admit(
     start: Place, *, count: Callable[[str], int], manner: Manner = Manner.PERSON, episodes: bool = True, work: str = ""
 ) -> Admitted:
@@ -131,26 +124,34 @@ def admit(
     Without `episodes` nothing is said of a tool that is not offered. `work` are a user's own words in place of ours on how to work; what is said
     of the window and of episodes stays, since the window behaves so.
     """
-    skills, found, scope = find_skills(start), find_instructions(start), scope_of(start)
-    fitted, page = fit_instructions(found.instructions), None if isinstance(scope, Closed) else scope
-    closed = [f"{shown(start.folder / FILE)} is left out: {scope.why}"] if isinstance(scope, Closed) else []
+    skills, found, scope = find_skills(start), find_instructions(start), scope_section(start)
+    fitted, page = fit_instructions(found.instructions), "" if isinstance(scope, Closed) else scope
+    closed = [f"{shown(start.folder / SCOPE)} is left out: {scope.why}"] if isinstance(scope, Closed) else []
     crowded = [f"{shown(path)} is left out: no room among the instructions" for path in fitted.left_out]
-    listed = tuple(skill.path for skill in skills.found if skill.listed)
-    parts = (
-        _Part(name="work", text=harmless(work).strip() or WORK),
-        _Part(name="window", text=WINDOW),
-        _Part(name="episodes", text=EPISODES if episodes else ""),
-        _Part(name="skills", text=skills_section(skills.found), sources=listed),
-        _Part(name="instructions", text=fitted.text, sources=tuple(map(str, fitted.shown))),
-        _Part(name="scope", text=scope_section(page), sources=(str(start.folder / FILE),) if page else ()),
-        _Part(name="place", text="\n".join(_place(start))),
-        _Part(name="manner", text=MANNERS[manner]),
+    texts: dict[SectionName, str] = {
+        "work": harmless(work).strip() or WORK,
+        "window": WINDOW,
+        "episodes": EPISODES if episodes else "",
+        "skills": skills_section(skills.found),
+        "instructions": fitted.text,
+        "scope": page,
+        "place": "\n".join(_place(start)),
+        "manner": MANNERS[manner],
+    }
+    sources: dict[SectionName, tuple[str, ...]] = {
+        "skills": tuple(skill.path for skill in skills.found if skill.listed),
+        "instructions": tuple(map(str, fitted.shown)),
+        "scope": (str(start.folder / SCOPE),) if page else (),
+    }
+    names = [name for name in SECTIONS if texts[name]]
+    apart: dict[SectionName, str] = {name: texts[name] + (_APART if name != names[-1] else "") for name in names}
+    sections = tuple(
+        PromptSection(name=name, text=text, tokens=count(text), sources=sources.get(name, ())) for name, text in apart.items()
     )
-    sections = tuple(_sections([part for part in parts if part.text], count))
     return Admitted(
         system="".join(section.text for section in sections),
         sections=sections,
-        notices=_said([*skills.notices, *found.notices, *crowded, *closed]),
+        notices=_notices([*skills.notices, *found.notices, *crowded, *closed]),
         skills=skills.found,
         manner=manner,
         episodes=episodes,
@@ -170,12 +171,6 @@ def changed(before: Admitted, after: Admitted) -> tuple[SectionName, ...]:
     return tuple(name for name in SECTIONS if old.get(name) != new.get(name))
 
 
-def _sections(parts: list[_Part], count: Callable[[str], int]) -> Iterator[Section]:
-    for number, part in enumerate(parts, 1):
-        text = part.text + (_APART if number < len(parts) else "")
-        yield Section(name=part.name, text=text, tokens=count(text), sources=part.sources)
-
-
 def _place(start: Place) -> Iterator[str]:
     yield "# Where you are"
     yield f"Folder: {one_line(start.folder.as_posix())}"
@@ -184,7 +179,7 @@ def _place(start: Place) -> Iterator[str]:
             yield f"{name}: {said}" + (", when this session began" if name == "Date" else "")
 
 
-def _said(notices: list[str]) -> tuple[str, ...]:
+def _notices(notices: list[str]) -> tuple[str, ...]:
     """Each once, in one harmless line; the rest counted."""
     lines = list(dict.fromkeys(one_line(notice, NOTICE_CHARS) for notice in notices))
     more = len(lines) - NOTICES

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from tenure.agent.admission.place import Closed, File, Folder, Place, shown
-from tenure.agent.admission.wording import cut, front, one_line, wording
+from tenure.agent.admission.place import Closed, Folder, Place, shown
+from tenure.agent.admission.wording import cut, front, one_line
 from tenure.engine.record.episodes import Answer
 from tenure.engine.record.skills import skill_name
 
@@ -57,21 +57,26 @@ class Skill(Struct, frozen=True, kw_only=True):
         """What it is known by: names are the same in any case, as objects have them."""
         return self.name.casefold()
 
+    @property
+    def line(self) -> str:
+        """In the index."""
+        return f"- {self.name}: {self.description}"
 
-class Skills(Struct, frozen=True, kw_only=True):
+
+class FoundSkills(Struct, frozen=True, kw_only=True):
     """What was found, by name, and what could not be read."""
 
     found: tuple[Skill, ...] = ()
     notices: tuple[str, ...] = ()
 
 
-def find_skills(start: Place) -> Skills:
+def find_skills(start: Place) -> FoundSkills:
     """All skills that hold here, sorted by name. Never raises."""
     found: dict[str, Skill] = {}
     notices: list[str] = []
     for skill in _all(start, notices):
         found.setdefault(skill.key, skill)
-    return Skills(found=tuple(sorted(found.values(), key=_by_name)), notices=tuple(notices))
+    return FoundSkills(found=tuple(sorted(found.values(), key=_by_name)), notices=tuple(notices))
 
 
 def skills_section(skills: Iterable[Skill]) -> str:
@@ -81,10 +86,10 @@ def skills_section(skills: Iterable[Skill]) -> str:
         return ""
     room = INDEX_CHARS - len(_HEADING) - LEFT_OUT_CHARS
     nearest = sorted(listed, key=lambda skill: skill.distance)  # stable: by name in one place
-    ends = accumulate(len(_line(skill)) + 1 for skill in nearest)
+    ends = accumulate(len(skill.line) + 1 for skill in nearest)
     fitting = bisect_right(list(ends), room)
-    lines = sorted(nearest[:fitting], key=_by_name)
-    return "\n".join([_HEADING, *map(_line, lines), *_left_out([skill.name for skill in nearest[fitting:]])])
+    lines = [skill.line for skill in sorted(nearest[:fitting], key=_by_name)]
+    return "\n".join([_HEADING, *lines, *_left_out([skill.name for skill in nearest[fitting:]])])
 
 
 def read_skill(skills: Iterable[Skill], name: str, start: Place) -> Answer:
@@ -94,18 +99,19 @@ def read_skill(skills: Iterable[Skill], name: str, start: Place) -> Answer:
     if skill is None:
         return _refused(name, known)
     path = PurePath(skill.path)
-    found = start.read(path, BODY_BYTES)
-    if not isinstance(found, File):
-        why = found.why if found else "it is gone"
+    file = start.text(path, BODY_BYTES)
+    if file is None or isinstance(file, Closed):
+        why = file.why if file else "it is gone"
         return Answer(text=f"{READ_SKILL}: {shown(path)} cannot be read now ({why})", error=True)
-    words = wording(found.data, whole=len(found.data) == found.size)
-    body = front(words.text).body.strip("\n") if words else ""
+    body = front(file.text).body.strip("\n")
     if not body.strip():
         return Answer(
             text=f"{READ_SKILL}: the skill {skill.name!r} has nothing to read beside its description: {skill.description}"
         )
-    kept = cut(body, BODY_CHARS)
-    rest = "" if len(kept) == len(body) and len(found.data) == found.size else _rest(kept, found, path)
+    kept, rest = cut(body, BODY_CHARS), ""
+    if len(kept) < len(body) or not file.whole:
+        size = f"this is the skill's first {len(kept):,} characters; the file has {file.size:,} bytes"
+        rest = f"\n[cut: {size}, read {one_line(path.as_posix())} for the rest]"
     return Answer(text=f"Base directory for this skill: {one_line(path.parent.as_posix())}\n\n{kept}{rest}")
 
 
@@ -117,10 +123,6 @@ _HEADING: Final = (
 
 def _by_name(skill: Skill) -> tuple[str, str]:
     return skill.key, skill.name
-
-
-def _line(skill: Skill) -> str:
-    return f"- {skill.name}: {skill.description}"
 
 
 def _all(start: Place, notices: list[str]) -> Iterator[Skill]:
@@ -149,13 +151,10 @@ def _in_folder(start: Place, folder: PurePath, inside: Folder, distance: int, no
 
 
 def _skill(start: Place, path: PurePath, distance: int) -> Skill | Closed | None:
-    found = start.read(path, HEAD_BYTES)
-    if not isinstance(found, File):
-        return found
-    words = wording(found.data, whole=len(found.data) == found.size)
-    if words is None:
-        return Closed(why="it is not text")
-    head = front(words.text)
+    file = start.text(path, HEAD_BYTES)
+    if file is None or isinstance(file, Closed):
+        return file
+    head = front(file.text)
     if head.fields is None:
         why = "its frontmatter has no end" if head.unended else "it has no frontmatter"
         return None if path.name != FILE and not head.unended else Closed(why=why)  # a README among skills is none
@@ -197,7 +196,3 @@ def _refused(name: str, known: Mapping[str, Skill]) -> Answer:
     there = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
     why = "a skill is read by its name, not by a path" if _is_path(name) else "there is no such skill"
     return Answer(text=f"{READ_SKILL}: found {said!r}: {why}, expected one of {there}", error=True)
-
-
-def _rest(kept: str, found: File, path: PurePath) -> str:
-    return f"\n[cut: this is the skill's first {len(kept):,} characters; the file has {found.size:,} bytes, read {one_line(path.as_posix())} for the rest]"
