@@ -143,7 +143,7 @@ def admit(
         "instructions": tuple(map(str, fitted.shown)),
         "scope": (str(start.folder / SCOPE),) if page else (),
     }
-    names = [name for name in SECTIONS if texts[name]]
+    names: list[SectionName] = [name for name in SECTIONS if texts[name]]
     apart: dict[SectionName, str] = {name: texts[name] + (_APART if name != names[-1] else "") for name in names}
     sections = tuple(
         PromptSection(name=name, text=text, tokens=count(text), sources=sources.get(name, ())) for name, text in apart.items()

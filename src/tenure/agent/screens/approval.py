@@ -1,6 +1,6 @@
 """A call that waits for a person's word."""
 
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,14 +20,6 @@ from tenure.agent.screens.widgets import MeasuredText
 SHARE: Final = 0.7  # of the screen that a question may take
 DETAIL: Final = 16  # lines of what a call would do that are seen at once
 _GRAVE: Final = frozenset({Act.OUTSIDE, Act.DESTROY})
-
-
-class _Waiting(NamedTuple):
-    """A call that waits, and whose it is; empty: the agent's own."""
-
-    call: str
-    approval: Approval
-    by: str
 
 
 class ApprovalPrompt(Vertical):
@@ -65,10 +57,9 @@ class ApprovalPrompt(Vertical):
 
     def __init__(self) -> None:
         super().__init__(id="question")
-        self._asked: list[_Waiting] = []
+        self._asked: list[tuple[ApprovalAsked, str]] = []  # the calls that wait, and whose each is; empty: the agent's own
 
     def compose(self) -> ComposeResult:
-        """What, detail, answers."""
         yield MeasuredText(id="what")
         with VerticalScroll(id="detail-of", can_focus=False):
             yield MeasuredText(id="detail-text")
@@ -83,14 +74,14 @@ class ApprovalPrompt(Vertical):
 
     def ask(self, asked: ApprovalAsked, *, by: str = "") -> None:
         """One more call waits; they are asked one after another. `by` says whose it is, where it is not the agent's own."""
-        self._asked.append(_Waiting(asked.call, asked.approval, by))
+        self._asked.append((asked, by))
         if len(self._asked) == 1:
             self._show()
 
     def settled(self, call: str) -> None:
         """A call does not wait any more, whoever answered."""
-        first = bool(self._asked) and self._asked[0].call == call
-        self._asked = [asked for asked in self._asked if asked.call != call]
+        first = bool(self._asked) and self._asked[0][0].call == call
+        self._asked = [each for each in self._asked if each[0].call != call]
         if first:
             self._show()
 
@@ -123,16 +114,14 @@ class ApprovalPrompt(Vertical):
         self.query_one("#more").display = bool(self._asked and part.display and part.max_scroll_y)
 
     def action_say(self, answer: str) -> None:
-        """Answer the first."""
         if not self._asked:
             return
-        asked, wanted = self._asked[0], Answer(answer)
+        (asked, _), wanted = self._asked[0], Answer(answer)
         if wanted in (Answer.EXACT, Answer.BROAD, Answer.OUTSIDE) and wanted not in dict(answers(asked.approval)):
             return
         self.post_message(self.Answered(asked.call, wanted))
 
     def action_words(self) -> None:
-        """Say no, and why."""
         words = self.query_one("#words", Input)
         words.add_class("-open")
         words.focus()
@@ -146,7 +135,7 @@ class ApprovalPrompt(Vertical):
     def _said(self, event: Input.Submitted) -> None:
         event.stop()
         if self._asked:
-            self.post_message(self.Answered(self._asked[0].call, Answer.NO, event.value))
+            self.post_message(self.Answered(self._asked[0][0].call, Answer.NO, event.value))
 
     def _show(self) -> None:
         self.set_class(bool(self._asked), "-open")
@@ -155,9 +144,10 @@ class ApprovalPrompt(Vertical):
         words.value = ""
         if not self._asked:
             return
-        approval, more = self._asked[0].approval, len(self._asked) - 1
+        (asked, by), more = self._asked[0], len(self._asked) - 1
+        approval = asked.approval
         self.set_class(approval.act in _GRAVE, "-grave")
-        self.query_one("#what", Static).update(what(approval, more, self._asked[0].by))
+        self.query_one("#what", Static).update(what(approval, more, by))
         detail = clean.text(approval.detail, 20_000)
         shown = change(detail) if is_diff(detail) else Content(detail)
         self.query_one("#detail-text", Static).update(shown)

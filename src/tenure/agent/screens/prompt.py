@@ -11,12 +11,9 @@ from textual.message import Message
 from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
-from tenure.agent.screens.commands import SlashCommand, matching
+from tenure.agent.screens.commands import matching
 
-HEIGHT: Final = 8  # lines of what is typed that are seen
 KEPT: Final = 200  # entries of the history
-
-
 _KEYS: Final[Mapping[str, str]] = {
     "enter": "submit",
     "shift+enter": "newline",
@@ -89,16 +86,13 @@ class DraftInput(TextArea):
         self.post_message(self.Submitted(text))
 
     def action_newline(self) -> None:
-        """A line more."""
         self.insert("\n")
 
     def action_complete(self) -> None:
-        """Take the completion under the cursor."""
         if self.completing:
             self.post_message(self.Wanted(0))
 
     def action_clear(self) -> None:
-        """Begin anew."""
         self.text = ""
 
     def action_cursor_up(self, select: bool = False) -> None:
@@ -126,10 +120,6 @@ class DraftInput(TextArea):
         self.put(self._history[self._place] if self._place < len(self._history) else self._kept)
 
 
-class Completions(OptionList, can_focus=False):
-    """Commands that may be meant; the draft keeps the keys."""
-
-
 class Prompt(Vertical):
     """The draft, and above it the commands that a beginning may become."""
 
@@ -146,8 +136,9 @@ class Prompt(Vertical):
     """
 
     def compose(self) -> ComposeResult:
-        """Completions and draft."""
-        yield Completions(id="completions", compact=True, markup=False)
+        completions = OptionList(id="completions", compact=True, markup=False)
+        completions.can_focus = False  # the draft keeps the keys
+        yield completions
         yield DraftInput()
 
     @property
@@ -155,28 +146,33 @@ class Prompt(Vertical):
         """What is being typed."""
         return self.query_one(DraftInput)
 
+    @property
+    def _completions(self) -> OptionList:
+        return self.query_one("#completions", OptionList)
+
     @on(TextArea.Changed)
     def _changed(self) -> None:
-        found = matching(self.draft.text)
-        listed = self.query_one("#completions", OptionList)
-        listed.clear_options()
-        listed.add_options([Option(_shown(command), id=command.name) for command in found])
+        found, completions = matching(self.draft.text), self._completions
+        completions.clear_options()
+        for each in found:
+            arguments = f" {each.arguments}" if each.arguments else ""
+            text = Content.assemble((f"/{each.name}", "bold $text-accent"), arguments, (f"  {each.about}", "$quiet"))
+            completions.add_option(Option(text, id=each.name))
         if found:
-            listed.highlighted = 0
-        listed.set_class(bool(found), "-open")
+            completions.highlighted = 0
+        completions.set_class(bool(found), "-open")
         self.draft.completing = bool(found)
 
     @on(DraftInput.Wanted)
     def _wanted(self, event: DraftInput.Wanted) -> None:
-        listed = self.query_one("#completions", OptionList)
         if event.by:
-            (listed.action_cursor_down if event.by > 0 else listed.action_cursor_up)()
+            (self._completions.action_cursor_down if event.by > 0 else self._completions.action_cursor_up)()
         else:
-            self._take(listed)
+            self._take()
 
     @on(OptionList.OptionSelected, "#completions")
     def _clicked(self) -> None:
-        self._take(self.query_one("#completions", OptionList))
+        self._take()
         self.draft.focus()
 
     def on_key(self, event: events.Key) -> None:
@@ -185,15 +181,6 @@ class Prompt(Vertical):
             self.draft.text = ""
             event.stop()
 
-    def _take(self, listed: OptionList) -> None:
-        if listed.highlighted is not None:
-            name = listed.get_option_at_index(listed.highlighted).id
-            self.draft.put(f"/{name} ")
-
-
-def _shown(command: SlashCommand) -> Content:
-    return Content.assemble(
-        (f"/{command.name}", "bold $text-accent"),
-        f" {command.arguments}" if command.arguments else "",
-        (f"  {command.about}", "$quiet"),
-    )
+    def _take(self) -> None:
+        if (place := self._completions.highlighted) is not None:
+            self.draft.put(f"/{self._completions.get_option_at_index(place).id} ")
