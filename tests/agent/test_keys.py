@@ -1,4 +1,3 @@
-import asyncio
 import os
 from pathlib import Path
 
@@ -6,6 +5,7 @@ import pytest
 
 from tenure.agent.access import UnusableModel, configuration_folder, key_for, speaker_of, state_folder
 from tenure.agent.catalogue import chosen
+from tenure.agent.settings import World
 from tenure.errors import InputError
 
 SECRET = "sk-0123456789abcdef"
@@ -89,6 +89,6 @@ def test_folders_follow_the_standard_and_only_absolute_ones_count() -> None:
 )
 def test_who_has_given_no_key_is_told_where_one_is_looked_for(spec: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(UnusableModel, match=f"there is no key for {spec}: ") as caught:
-        speaker_of(chosen(spec), folder=tmp_path, environment={}, home=tmp_path, done=0, seconds=lambda: 0.0, wait=asyncio.sleep)
+        speaker_of(chosen(spec), World(environment={}, home=tmp_path), tmp_path)
     assert told in str(caught.value)
     assert str(tmp_path / ".config" / "tenure" / "keys.toml") in str(caught.value)

@@ -12,16 +12,16 @@ speaks (`OPENAI_API_KEY`). A file that others can read is not read at all.
 """
 
 import asyncio
-import json
 import os
 import stat
 import tomllib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -32,15 +32,13 @@ from tenure.extras import NotInstalled, is_installed
 from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, SERVICES, Service, is_loopback
 from tenure.models.speaker import SdkSpeaker, Speaker
 
+if TYPE_CHECKING:
+    from tenure.agent.settings import World
+
 FILE: Final = "keys.toml"
 _LARGEST_FILE: Final = 65_536  # bytes
 # Besides a key, what the SDK of Anthropic finds credentials by: a token, a profile, a workload's identity.
-_OTHER_WAYS: Final = (
-    "ANTHROPIC_AUTH_TOKEN",
-    "ANTHROPIC_PROFILE",
-    "ANTHROPIC_CONFIG_DIR",
-    "ANTHROPIC_FEDERATION_RULE_ID",
-)
+_OTHER_WAYS: Final = tuple(f"ANTHROPIC_{each}" for each in ("AUTH_TOKEN", "PROFILE", "CONFIG_DIR", "FEDERATION_RULE_ID"))
 
 
 def key_for(choice: ModelChoice, environment: Mapping[str, str], configuration: Path) -> str | None:
@@ -79,17 +77,18 @@ def _service(choice: ModelChoice) -> Service:
 
 def configuration_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Where settings of this program lie."""
-    return _based(environment.get("XDG_CONFIG_HOME"), home / ".config") / "tenure"
+    return _based(environment, "XDG_CONFIG_HOME", home / ".config")
 
 
 def state_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Where sessions lie."""
-    return _based(environment.get("XDG_STATE_HOME"), home / ".local" / "state") / "tenure"
+    return _based(environment, "XDG_STATE_HOME", home / ".local" / "state")
 
 
-def _based(given: str | None, usual: Path) -> Path:
-    """A folder that a variable names; one that is not absolute does not count, says the standard."""
-    return Path(given) if given and Path(given).is_absolute() else usual
+def _based(environment: Mapping[str, str], variable: str, usual: Path) -> Path:
+    """Ours in a folder that a variable names; one that is not absolute does not count, says the standard."""
+    base = Path(environment.get(variable, ""))
+    return (base if base.is_absolute() else usual) / "tenure"
 
 
 def kept_keys(configuration: Path) -> Mapping[str, str]:
@@ -110,29 +109,23 @@ def kept_keys(configuration: Path) -> Mapping[str, str]:
         held = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeError, RecursionError):
         raise InputError(str(path), "no TOML", 'lines such as anthropic = "…"') from None  # its words may hold a key
-    return {name: value for name, value in held.items() if isinstance(value, str)} | _tables(held)
+    # A key may stand in a table of its own: `[openai]`, `api_key = "…"`.
+    tables: dict[str, dict[str, Any]] = {name: value for name, value in held.items() if isinstance(value, dict)}
+    keys: dict[str, Any] = held | {name: table.get("api_key") for name, table in tables.items()}
+    return {name: key for name, key in keys.items() if isinstance(key, str)}
 
 
 def _require_own(path: Path, facts: os.stat_result) -> None:
     """Raise InputError unless it is a file that nobody but its owner, who is the user, can read."""
+    mode = stat.S_IMODE(facts.st_mode)
     if not stat.S_ISREG(facts.st_mode):
         raise InputError(str(path), "not a file", "a file of keys")
     if not hasattr(os, "geteuid"):
         return
-    if stat.S_IMODE(facts.st_mode) & 0o077:
-        raise InputError(str(path), f"mode {stat.S_IMODE(facts.st_mode):04o}, so others can read it", f"0600: chmod 600 {path}")
+    if mode & 0o077:
+        raise InputError(str(path), f"mode {mode:04o}, so others can read it", f"0600: chmod 600 {path}")
     if facts.st_uid not in (os.geteuid(), 0):
         raise InputError(str(path), "a file of another user", "one of your own")
-
-
-def _tables(held: Mapping[str, object]) -> dict[str, str]:
-    """Keys that stand in a table of their own: `[openai]`, `api_key = "…"`."""
-    found: dict[str, str] = {}
-    for name, value in held.items():
-        if isinstance(value, dict):
-            key = cast(dict[str, object], value).get("api_key")
-            found |= {name: key} if isinstance(key, str) else {}
-    return found
 
 
 PROBE_S: Final = 0.5  # that a server of this machine may take to answer
@@ -194,6 +187,12 @@ def _keyed(environment: Mapping[str, str], home: Path) -> Iterable[Available]:
             yield Available(spec=f"{service.name}:{MODELS.get(service.name, 'NAME')}", why=why, service=service.name)
 
 
+class _Listing(Struct):
+    """What `GET /models` answers."""
+
+    data: list[dict[str, Any]] = []
+
+
 async def _offered(service: Service, patience_s: float) -> Sequence[Available]:
     """The models of a local server; none when nothing answers there, or something else does."""
     try:
@@ -218,38 +217,31 @@ async def _listed(url: str) -> list[str]:
     finally:
         writer.close()
     body = answer.partition(b"\r\n\r\n")[2]
-    found: Any = json.loads(body[body.find(b"{") : body.rfind(b"}") + 1])
-    models: Any = found.get("data") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    ids: list[Any] = [each.get("id") for each in models if isinstance(each, dict)] if isinstance(models, list) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return [name for name in ids if isinstance(name, str) and name.isprintable()]
+    try:
+        listed = msgspec.json.decode(body[body.find(b"{") : body.rfind(b"}") + 1], type=_Listing)
+    except msgspec.DecodeError:
+        return []
+    return [name for each in listed.data if isinstance(name := each.get("id"), str) and name.isprintable()]
 
 
-def speaker_of(
-    choice: ModelChoice,
-    *,
-    folder: Path,
-    environment: Mapping[str, str],
-    home: Path,
-    done: int,
-    seconds: Callable[[], float],
-    wait: Callable[[float], Awaitable[None]],
-) -> tuple[ModelChoice, Speaker]:
+def speaker_of(choice: ModelChoice, world: "World", folder: Path, *, done: int = 0) -> tuple[ModelChoice, Speaker]:
     """Who speaks for a model, and the model with what only that one knows. `done` replies of a script were heard before.
 
     Raises UnusableModel without a key, NotInstalled without the SDK, InputError for a script or a key file that cannot be read.
     """
-    if not is_scripted(choice.spec):
-        configuration = configuration_folder(environment, home)
-        sdk = APIS[choice.api].speech.sdk
-        if not is_installed(sdk):
-            raise NotInstalled(sdk)
-        key = key_for(choice, environment, configuration)
-        keys = sought(choice, configuration)
-        if key is None and not has_other_way(choice, environment, home):
-            raise UnusableModel(f"there is no key for {choice.spec}: {keys}")
-        return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key, keys=keys)
-    from tenure.models.scripted import ScriptedSpeaker, read_script
+    if world.speaker is not None:
+        speaker = world.speaker(choice)
+        return replace(choice, name=speaker.name, api=choice.api or speaker.dialect), speaker
+    if is_scripted(choice.spec):
+        from tenure.models.scripted import ScriptedSpeaker, read_script
 
-    script = read_script(script_path(choice, folder))
-    speaker = ScriptedSpeaker(script, done=done, now=seconds, wait=wait)
-    return replace(choice, name=speaker.name, api=speaker.dialect), speaker
+        speaker = ScriptedSpeaker(read_script(script_path(choice, folder)), done=done, now=world.seconds, wait=world.wait)
+        return replace(choice, name=speaker.name, api=speaker.dialect), speaker
+    configuration = configuration_folder(world.environment, world.home)
+    sdk = APIS[choice.api].speech.sdk
+    if not is_installed(sdk):
+        raise NotInstalled(sdk)
+    key, keys = key_for(choice, world.environment, configuration), sought(choice, configuration)
+    if key is None and not has_other_way(choice, world.environment, world.home):
+        raise UnusableModel(f"there is no key for {choice.spec}: {keys}")
+    return choice, SdkSpeaker(choice.name, choice.api, base_url=choice.base_url or None, api_key=key, keys=keys)

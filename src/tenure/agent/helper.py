@@ -38,20 +38,8 @@ def helper_named(parts: Parts, spec: str) -> Model:
     settings, world = parts.settings, parts.world
     same = family_of(spec.partition(":")[0]) == parts.choice.family  # then it is where the session's own model is
     choice = chosen(spec, base_url=parts.choice.base_url if same else url_elsewhere(spec, world.environment))
-    if world.speaker is not None:
-        return SpeakerModel(world.speaker(choice))
-    if is_scripted(spec):
-        return SpeakerModel(
-            speaker_of(
-                choice,
-                folder=settings.folder,
-                environment=world.environment,
-                home=world.home,
-                done=0,
-                seconds=world.seconds,
-                wait=world.wait,
-            )[1]
-        )
+    if world.speaker is not None or is_scripted(spec):
+        return SpeakerModel(speaker_of(choice, world, settings.folder)[1])
     return _model(choice, parts)
 
 

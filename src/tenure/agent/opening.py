@@ -256,20 +256,8 @@ def _speaking(settings: Settings, world: World, store: Records, sheet: Conversat
         choice = _held(settings, sheet)
     if settings.output:
         choice = replace(choice, output=settings.output)
-    if world.speaker is not None:
-        speaker = world.speaker(choice)
-        choice = replace(choice, name=speaker.name, api=choice.api or speaker.dialect)
-    else:
-        done = len(store.usages(sheet.id)) if sheet is not None else 0
-        choice, speaker = speaker_of(
-            choice,
-            folder=settings.folder,
-            environment=world.environment,
-            home=world.home,
-            done=done,
-            seconds=world.seconds,
-            wait=world.wait,
-        )
+    done = len(store.usages(sheet.id)) if sheet is not None else 0
+    choice, speaker = speaker_of(choice, world, settings.folder, done=done)
     if settings.allowance.usd and not prices_for(choice.name, choice.provider).known:
         raise InputError("--max-usd", f"no price is known for {choice.spec}", "a model in the price list, or --max-tokens")
     return choice, speaker

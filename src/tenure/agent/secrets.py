@@ -32,31 +32,11 @@ HOME: Final = (
     ".config/cursor/auth.json", ".pi/agent/auth.json", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
 )  # fmt: skip
 SYSTEM: Final = (
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssl/private",
-    "/etc/security/opasswd",
-    "/etc/master.passwd",
-    "/etc/NetworkManager/system-connections",
-    "/etc/wpa_supplicant",
-    "/etc/wireguard",
-    "/etc/openvpn",
-    "/etc/ppp",
-    "/etc/ipsec.secrets",
-    "/etc/mysql/debian.cnf",
-    "/etc/rancher",
-    "/etc/kubernetes",
-    "/run/secrets",
-    "/run/credentials",
-    "/var/backups/shadow.bak",
-    "/var/backups/gshadow.bak",
-    "/var/lib/kubelet",
-    "/var/lib/sss",
-)
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd",
+    "/etc/master.passwd", "/etc/NetworkManager/system-connections", "/etc/wpa_supplicant", "/etc/wireguard", "/etc/openvpn", "/etc/ppp",
+    "/etc/ipsec.secrets", "/etc/mysql/debian.cnf", "/etc/rancher", "/etc/kubernetes", "/run/secrets", "/run/credentials", "/var/backups/shadow.bak",
+    "/var/backups/gshadow.bak", "/var/lib/kubelet", "/var/lib/sss",
+)  # fmt: skip
 
 _NAMED: Final = "|".join(re.escape(place) for place in HOME)
 # Templates of secrets hold none.

@@ -4,6 +4,7 @@ A piece is fed as fast as events come and drawn when the screen has time (`flush
 """
 
 from collections import deque
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -16,6 +17,7 @@ from tenure.agent.screens.prose import hunks, prose
 from tenure.agent.screens.widgets import MeasuredText
 from tenure.agent.tools.change import difference
 from tenure.agent.tools.harmless import Cleaner
+from tenure.apis.json_text import load
 from tenure.engine.meter import figures
 from tenure.errors import InputError
 
@@ -98,7 +100,6 @@ class Words(TranscriptPiece):
         return "".join(self._parts)
 
     def drawn(self) -> Content:
-        """The words."""
         self._parts = [self.text]
         return prose(self._parts[0])
 
@@ -108,16 +109,14 @@ class Thought(TranscriptPiece):
 
     def __init__(self) -> None:
         super().__init__(kind="thought")
-        self._tail, self._length = "", 0
+        self._tail = ""
 
     def feed(self, text: str) -> None:
         """Take reasoning in."""
-        self._length += len(text)
         self._tail = (self._tail + text)[-2_000:]
         self.is_stale = True
 
     def drawn(self) -> Content:
-        """Its last lines."""
         lines = [line for line in clean.text(self._tail).split("\n") if line.strip()][-THOUGHT:]
         return Content.styled("\n".join(lines), "$quiet italic")
 
@@ -158,7 +157,6 @@ class CallPiece(TranscriptPiece):
         self.done, self._asked, self.is_stale = msgspec.structs.replace(done, text=done.text[:_HELD]), False, True
 
     def drawn(self) -> Content:
-        """Head and body."""
         started, done = self.started, self.done
         sign, tone = _SIGNS[done.outcome] if done is not None else ("?" if self._asked else "◌", "$text-warning")
         facts = "waits for your word" if self._asked else "" if done is None else _facts(done)
@@ -219,22 +217,17 @@ def _diff(started: CallStarted) -> list[str]:
         return []
 
 
-class _Handed(msgspec.Struct):
-    """What of a call of `task` tells a person what it is about."""
-
-    task: str = ""
-    folder: str = ""
-
-
 def _handed(started: CallStarted) -> str:
     """What a sub-agent was given to do, and where; empty for another tool."""
-    if started.tool != "task":
-        return ""
-    try:
-        handed = msgspec.json.decode(started.arguments, type=_Handed)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return ""
-    return f"{handed.folder}: {handed.task}" if handed.folder else handed.task
+    with suppress(InputError):
+        match load(started.arguments) if started.tool == "task" else None:
+            case {"task": str(task), "folder": str(folder)} if folder:
+                return f"{folder}: {task}"
+            case {"task": str(task)}:
+                return task
+            case _:
+                pass
+    return ""
 
 
 def begins(words: str) -> TranscriptPiece:

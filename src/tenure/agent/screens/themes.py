@@ -1,7 +1,7 @@
 """Two themes, the app that has them, and how a severity looks on every surface."""
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -12,56 +12,25 @@ from tenure.engine.meter.gauge import Severity
 DARK: Final = "tenure-dark"
 LIGHT: Final = "tenure-light"
 
-THEMES: Final = (
-    Theme(
-        name=DARK,
-        dark=True,
-        primary="#7aa2f7",
-        secondary="#9d8cd6",
-        accent="#56c8d8",
-        foreground="#d8dce6",
-        background="#14161b",
-        surface="#1a1d24",
-        panel="#232833",
-        success="#7fbf7f",
-        warning="#e0af68",
-        error="#f0717f",
-        variables={
-            "quiet": "#858b9b",
-            "under-cursor": "#2b3a5e",
-            "scrollbar-background": "#14161b",
-            "scrollbar-background-hover": "#14161b",
-            "scrollbar": "#39415a",
-            "block-cursor-text-style": "none",
-            "footer-key-foreground": "#7aa2f7",
-        },
-    ),
-    Theme(
-        name=LIGHT,
-        dark=False,
-        primary="#2b5fc4",
-        secondary="#6b4fb3",
-        accent="#0f7286",
-        foreground="#22262e",
-        background="#fbfbf9",
-        surface="#f3f3ef",
-        panel="#e6e6e0",
-        success="#2f7a35",
-        warning="#8f5c00",
-        error="#b3262f",
-        variables={
-            "quiet": "#6a6f7a",
-            "under-cursor": "#cbdaf7",
-            "scrollbar-background": "#fbfbf9",
-            "scrollbar-background-hover": "#fbfbf9",
-            "scrollbar": "#c4c8d0",
-            "block-cursor-text-style": "none",
-            "footer-key-foreground": "#2b5fc4",
-        },
-    ),
+_NAMES: Final = (
+    "primary secondary accent foreground background surface panel success warning error quiet under-cursor scrollbar".split()
 )
+_COLOURS: Final = {
+    DARK: "#7aa2f7 #9d8cd6 #56c8d8 #d8dce6 #14161b #1a1d24 #232833 #7fbf7f #e0af68 #f0717f #858b9b #2b3a5e #39415a",
+    LIGHT: "#2b5fc4 #6b4fb3 #0f7286 #22262e #fbfbf9 #f3f3ef #e6e6e0 #2f7a35 #8f5c00 #b3262f #6a6f7a #cbdaf7 #c4c8d0",
+}
 
-OWN: Final = {"quiet": "#858b9b", "under-cursor": "#2b3a5e"}  # for the moment before a theme is set
+
+def _theme(name: str) -> Theme:
+    colours: dict[str, Any] = dict(zip(_NAMES, _COLOURS[name].split(), strict=True))
+    own: dict[str, str] = {each: colours.pop(each) for each in ("quiet", "under-cursor", "scrollbar")}
+    bars = {f"scrollbar-background{each}": str(colours["background"]) for each in ("", "-hover")}
+    variables = {**own, **bars, "block-cursor-text-style": "none", "footer-key-foreground": colours["primary"]}
+    return Theme(name=name, dark=name == DARK, variables=variables, **colours)
+
+
+THEMES: Final = tuple(map(_theme, _COLOURS))
+OWN: Final = {name: THEMES[0].variables[name] for name in ("quiet", "under-cursor")}  # for the moment before a theme is set
 
 # How a severity is coloured; which one it is, `meter.gauge.severity` alone decides.
 TONES: Final[Mapping[Severity, str]] = {"ok": "$text-success", "warn": "$text-warning bold", "critical": "$text-error bold"}

@@ -5,16 +5,18 @@ shows them.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from textual.containers import VerticalScroll
 
 from tenure.agent import events
 from tenure.agent.screens.pieces import CallPiece, Thought, TranscriptPiece, Words, begins, ends, note, said
+from tenure.apis.json_text import load
 from tenure.engine.meter import figures
 from tenure.engine.record.entry import Entry, Origin, Role, Text, ToolCall, ToolResult
 from tenure.engine.record.index import NONE, Index
+from tenure.errors import InputError
 
 if TYPE_CHECKING:  # loaded behind the first paint
     from tenure.context import Context
@@ -246,21 +248,15 @@ def _pieces(index: Index, entry: Entry, calls: dict[int, CallPiece]) -> Iterator
                 pass
 
 
-class _Mark(msgspec.Struct):
-    """What a delimiter's arguments say."""
-
-    action: str = ""
-    name: str = ""
-    type: str = ""
-    description: str = ""
-
-
 def _boundary(arguments: str) -> Iterator[TranscriptPiece]:
-    try:
-        mark = msgspec.json.decode(arguments, type=_Mark)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return
-    if mark.action == "start":
-        yield begins(f"{mark.type} {mark.name}")
-    elif mark.action == "end":
-        yield ends(f"ended: {mark.description}" if mark.description else "ended")
+    """What a delimiter's arguments say."""
+    with suppress(InputError):
+        match load(arguments):
+            case {"action": "start", **rest}:
+                yield begins(f"{rest.get('type', '')} {rest.get('name', '')}")
+            case {"action": "end", "description": str(description)} if description:
+                yield ends(f"ended: {description}")
+            case {"action": "end"}:
+                yield ends("ended")
+            case _:
+                pass
