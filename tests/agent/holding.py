@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, Event, TurnDone
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings, World
@@ -89,7 +89,7 @@ async def open_agent(outside: Outside, world: dict[str, Any] | None = None, **se
 
 
 async def heard(
-    agent: Agent, text: str = "", *, answer: Answer | None = None, on: Callable[[Event], object] | None = None
+    agent: Agent, text: str = "", *, answer: ApprovalAnswer | None = None, on: Callable[[Event], object] | None = None
 ) -> list[Event]:
     """All events of a turn. `answer` is a person's word on every call that waits for one; `on` is told of each event as it comes."""
     events: list[Event] = []
@@ -103,7 +103,7 @@ async def heard(
 
 
 def played(
-    outside: Outside, *texts: str, answer: Answer | None = None, world: dict[str, Any] | None = None, **settings: Any
+    outside: Outside, *texts: str, answer: ApprovalAnswer | None = None, world: dict[str, Any] | None = None, **settings: Any
 ) -> list[Event]:
     """All events of a session that is opened, told these things, and closed."""
 

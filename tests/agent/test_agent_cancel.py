@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from holding import Outside, call, end, folder, heard, of, open_agent, recorded, results, says
 
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.calls import NOT_BEGUN
 from tenure.agent.events import ApprovalAsked, CallOutput, EpisodeEnded, Event, Requested, SessionOpened, TextDelta
 from tenure.agent.loop import INTERRUPTED
@@ -155,7 +155,7 @@ def test_a_call_that_waits_for_a_person_is_stopped_too(tmp_path: Path) -> None:
     async def play() -> list[Event]:
         agent = await open_agent(outside, mode=Mode.ASK)
         events = await heard(agent, "Go.", on=lambda event: isinstance(event, ApprovalAsked) and agent.cancel())
-        assert not agent.approve("call_0_0", Answer.ONCE)
+        assert not agent.approve("call_0_0", ApprovalAnswer.ONCE)
         await agent.close()
         return events
 

@@ -11,7 +11,7 @@ from holding import Outside, call, end, folder, heard, says
 from test_agent_pictures import png
 from test_agent_wire import KEY, LINES, MODELS, bytes_of, every, provided, repository, without_notes
 
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, Event
 from tenure.agent.session import Agent
 from tenure.agent.settings import Settings
@@ -28,12 +28,12 @@ async def opened(outside: Outside, dialect: str, url: str, **settings: object) -
     return await Agent.open(Settings(**(usual | settings)), world)
 
 
-async def told(agent: Agent, text: str, answer: Answer = Answer.ONCE, images: Sequence[Path] = ()) -> list[Event]:
+async def told(agent: Agent, text: str, answer: ApprovalAnswer = ApprovalAnswer.ONCE, images: Sequence[Path] = ()) -> list[Event]:
     events: list[Event] = []
     async for event in agent.run(text, images=images):
         events.append(event)
         if isinstance(event, ApprovalAsked):
-            agent.approve(event.call, answer, "not that one" if answer is Answer.NO else "")
+            agent.approve(event.call, answer, "not that one" if answer is ApprovalAnswer.NO else "")
     return events
 
 
@@ -64,7 +64,7 @@ def test_approvals_refusals_images_and_a_resume_break_no_prefix(dialect: str, tm
     async def play(url: str) -> list[Event]:
         agent = await opened(outside, dialect, url)
         await told(agent, "Look.", images=[where / "a.png"])
-        await told(agent, "Go on.", Answer.NO)
+        await told(agent, "Go on.", ApprovalAnswer.NO)
         await agent.close()
         agent = await opened(outside, dialect, url, newest=True)
         events = await told(agent, "Once more.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from holding import Outside, call, end, folder, heard, of, open_agent, played, recorded, results, says
 
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import (
     ApprovalAsked,
     CallDone,
@@ -119,8 +119,12 @@ def test_what_left_the_window_comes_back_by_recall(tmp_path: Path) -> None:
     assert "line 3 of a file" in of(events, CallDone)[-1].text
 
 
-@pytest.mark.parametrize(("answer", "written", "word"), [(Answer.ONCE, True, "Wrote"), (Answer.NO, False, "the user declined")])
-def test_a_change_waits_for_a_person_and_goes_by_their_word(answer: Answer, written: bool, word: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("answer", "written", "word"), [(ApprovalAnswer.ONCE, True, "Wrote"), (ApprovalAnswer.NO, False, "the user declined")]
+)
+def test_a_change_waits_for_a_person_and_goes_by_their_word(
+    answer: ApprovalAnswer, written: bool, word: str, tmp_path: Path
+) -> None:
     outside = Outside(folder(tmp_path), says("", call("write", path="a.py", content="x")), says("Done."))
     events = played(outside, "Go.", answer=answer, mode=Mode.ASK)
     assert len(of(events, ApprovalAsked)) == 1
@@ -131,7 +135,7 @@ def test_a_change_waits_for_a_person_and_goes_by_their_word(answer: Answer, writ
 def test_what_was_granted_for_the_session_is_not_asked_again(tmp_path: Path) -> None:
     writes = [says("", call("bash", command="touch x")) for _ in range(3)]
     outside = Outside(folder(tmp_path), *writes, says("Done."))
-    events = played(outside, "Go.", answer=Answer.EXACT, mode=Mode.ASK)
+    events = played(outside, "Go.", answer=ApprovalAnswer.EXACT, mode=Mode.ASK)
     assert len(of(events, ApprovalAsked)) == 1
 
 
@@ -157,7 +161,7 @@ def test_where_nobody_is_there_a_call_that_needs_approval_ends_the_turn(tmp_path
 @pytest.mark.parametrize("alone", [False, True])
 def test_writing_while_exploring_asks_rather_than_blocks_and_runs_where_nobody_is_there(alone: bool, tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("", EXPL, call("write", path="a.py", content="x")), says("Done."))
-    events = played(outside, "Go.", answer=Answer.ONCE, mode=Mode.EDITS, alone=alone)
+    events = played(outside, "Go.", answer=ApprovalAnswer.ONCE, mode=Mode.EDITS, alone=alone)
     asked = of(events, ApprovalAsked)
     assert [each.approval.reason for each in asked] == (
         [] if alone else ["it changes a file, and the open episode 'find' only explores"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from holding import Outside, call, folder, of, played, results, says
 
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, Noticed
 from tenure.agent.screens.approval import answers
 from tenure.agent.tools.sandbox import Means, found
@@ -45,15 +45,15 @@ def test_what_runs_unasked_runs_behind_the_wall_in_every_mode(mode: Mode, tmp_pa
 @pytest.mark.parametrize(
     ("answer", "mode", "settings", "written"),
     [
-        (Answer.ONCE, Mode.ASK, {}, False),
-        (Answer.EXACT, Mode.EDITS, {}, False),
-        (Answer.OUTSIDE, Mode.EDITS, {}, True),
-        (Answer.ONCE, Mode.EDITS, {"allow_outside": True}, True),
+        (ApprovalAnswer.ONCE, Mode.ASK, {}, False),
+        (ApprovalAnswer.EXACT, Mode.EDITS, {}, False),
+        (ApprovalAnswer.OUTSIDE, Mode.EDITS, {}, True),
+        (ApprovalAnswer.ONCE, Mode.EDITS, {"allow_outside": True}, True),
         (None, Mode.ALL, {}, True),
     ],
 )
 def test_a_command_that_was_allowed_changes_files_outside_only_if_that_was_allowed_too(
-    answer: Answer | None, mode: Mode, settings: dict[str, Any], written: bool, tmp_path: Path
+    answer: ApprovalAnswer | None, mode: Mode, settings: dict[str, Any], written: bool, tmp_path: Path
 ) -> None:
     canary = Path.home() / f".canary-{tmp_path.name}"
     if any(Path(place) in canary.parents for place in ("/tmp", "/var/tmp", tempfile.gettempdir())):
@@ -65,10 +65,10 @@ def test_a_command_that_was_allowed_changes_files_outside_only_if_that_was_allow
     finally:
         canary.unlink(missing_ok=True)
     offered = [dict(answers(each.approval)) for each in of(events, ApprovalAsked)]
-    assert [Answer.OUTSIDE in each for each in offered] == ([not settings] if answer else [])
+    assert [ApprovalAnswer.OUTSIDE in each for each in offered] == ([not settings] if answer else [])
 
 
 def test_an_answer_about_outside_is_not_offered_where_there_is_no_wall(tmp_path: Path) -> None:
     outside = Outside(folder(tmp_path), says("", call("bash", command="touch x")), says("Done."))
-    events = played(outside, "Go.", answer=Answer.ONCE, mode=Mode.ASK, world={"walls": Means.NONE})
+    events = played(outside, "Go.", answer=ApprovalAnswer.ONCE, mode=Mode.ASK, world={"walls": Means.NONE})
     assert [each.approval.walled for each in of(events, ApprovalAsked)] == [False]

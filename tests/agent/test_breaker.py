@@ -1,14 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.breaker import Breaker, Deed
+from tenure.agent.breaker import Breaker, CallAndResult
 
 
-def deed(result: str, arguments: str = "{}", tool: str = "bash") -> Deed:
-    return Deed(tool=tool, arguments=arguments, result=result)
+def deed(result: str, arguments: str = "{}", tool: str = "bash") -> CallAndResult:
+    return CallAndResult(tool=tool, arguments=arguments, result=result)
 
 
-def after(*steps: list[Deed]) -> Breaker:
+def after(*steps: list[CallAndResult]) -> Breaker:
     breaker = Breaker()
     for step in steps:
         breaker = breaker.after(step)

@@ -5,7 +5,7 @@ import pytest
 from holding import Outside, call, end, folder, heard, of, open_agent, played, results, says
 
 from tenure.agent import snapshots as module
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, Noticed
 from tenure.agent.snapshots import Snapshots
 from tenure.errors import InputError
@@ -195,8 +195,10 @@ def test_what_all_mode_did_is_undone_from_before_its_first_change(tmp_path: Path
     assert files(where) == {"a.py": b"one"}
 
 
-@pytest.mark.parametrize(("answer", "ran"), [(Answer.ONCE, True), (Answer.NO, False)])
-def test_without_git_all_mode_asks_before_commands_that_could_not_be_undone(answer: Answer, ran: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("answer", "ran"), [(ApprovalAnswer.ONCE, True), (ApprovalAnswer.NO, False)])
+def test_without_git_all_mode_asks_before_commands_that_could_not_be_undone(
+    answer: ApprovalAnswer, ran: bool, tmp_path: Path
+) -> None:
     outside = Outside(folder(tmp_path), says("", call("bash", command="touch x")), says("Done."))
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     events = played(outside, "Go.", answer=answer, mode=Mode.ALL, world={"environment": environment})

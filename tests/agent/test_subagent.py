@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from holding import Outside, call, end, folder, heard, of, open_agent, played, recorded, results, says
 
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, CallDone, Delegated, Event, Requested, TurnDone, TurnStarted
 from tenure.agent.settings import Allowance
 from tenure.agent.subagent import TOO_DEEP
@@ -148,7 +148,7 @@ def test_what_a_part_wants_to_change_is_asked_of_the_same_person(tmp_path: Path)
 
         def answer(event: Event) -> None:
             if isinstance(event, Delegated) and isinstance(event.of, ApprovalAsked):
-                assert agent.approve(event.of.call, Answer.ONCE)
+                assert agent.approve(event.of.call, ApprovalAnswer.ONCE)
 
         events = await heard(agent, "Go.", on=answer)
         await agent.close()

@@ -15,7 +15,7 @@ from tenure.agent.tools.sandbox import CommandReach
 from tenure.engine.record.episodes import Episode, EpisodeType
 
 
-class Act(StrEnum):
+class CallEffect(StrEnum):
     """What a call would do, least first."""
 
     EDIT = "edit"  # a file in the workspace
@@ -34,7 +34,7 @@ class Mode(StrEnum):
     READ_ONLY = "read-only"
 
 
-class Verdict(StrEnum):
+class CallVerdict(StrEnum):
     """What is to happen with a call."""
 
     RUN = "run"
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
     REFUSE = "refuse"
 
 
-class Answer(StrEnum):
+class ApprovalAnswer(StrEnum):
     """What a person says when asked."""
 
     ONCE = "once"
@@ -53,11 +53,11 @@ class Answer(StrEnum):
 
 
 # What runs unasked in each mode. In read-only mode the rest is refused rather than asked for.
-UNASKED: Final[Mapping[Mode, frozenset[Act]]] = {
+UNASKED: Final[Mapping[Mode, frozenset[CallEffect]]] = {
     Mode.READ_ONLY: frozenset(),
     Mode.ASK: frozenset(),
-    Mode.EDITS: frozenset({Act.EDIT}),
-    Mode.ALL: frozenset({Act.EDIT, Act.COMMAND, Act.SERVER}),
+    Mode.EDITS: frozenset({CallEffect.EDIT}),
+    Mode.ALL: frozenset({CallEffect.EDIT, CallEffect.COMMAND, CallEffect.SERVER}),
 }
 
 
@@ -65,7 +65,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     """What a call would change, and why a person must agree. `exact` and `broad` are what may be remembered; empty: asked every time."""
 
     tool: str
-    act: Act
+    act: CallEffect
     summary: str  # one line: `git push origin main`, `write src/a.py`
     reason: str  # a clause: "it may change files", "src/link leads out of the workspace"
     detail: str = ""  # more lines to look at: the whole command, a diff
@@ -89,28 +89,28 @@ class Grants(Struct, frozen=True, kw_only=True):
         programs = {words.partition(" ")[0] for words in self.granted}
         return not programs.isdisjoint(approval.run_by)
 
-    def after(self, approval: Approval, answer: Answer) -> "Grants":
+    def after(self, approval: Approval, answer: ApprovalAnswer) -> "Grants":
         """The grants once a person has answered."""
         match answer:
-            case Answer.EXACT:
+            case ApprovalAnswer.EXACT:
                 new = {approval.exact} - {""}
-            case Answer.BROAD:
+            case ApprovalAnswer.BROAD:
                 new = set(approval.broad) or {approval.exact} - {""}
-            case Answer.ONCE | Answer.OUTSIDE | Answer.NO:
+            case ApprovalAnswer.ONCE | ApprovalAnswer.OUTSIDE | ApprovalAnswer.NO:
                 return self
         return structs.replace(self, granted=self.granted | new)
 
 
-def verdict(approval: Approval | None, mode: Mode, grants: Grants) -> Verdict:
+def verdict(approval: Approval | None, mode: Mode, grants: Grants) -> CallVerdict:
     """Whether a call runs, asks or is refused."""
     if approval is None:
-        return Verdict.RUN
-    act = Act.COMMAND if approval.act is Act.EDIT and grants.run(approval) else approval.act
+        return CallVerdict.RUN
+    act = CallEffect.COMMAND if approval.act is CallEffect.EDIT and grants.run(approval) else approval.act
     if act in UNASKED[mode]:
-        return Verdict.RUN
+        return CallVerdict.RUN
     if mode is Mode.READ_ONLY:
-        return Verdict.REFUSE
-    return Verdict.RUN if grants.cover(approval) else Verdict.ASK
+        return CallVerdict.REFUSE
+    return CallVerdict.RUN if grants.cover(approval) else CallVerdict.ASK
 
 
 def refused(approval: Approval) -> str:
@@ -135,10 +135,10 @@ class Permissions:
         self.mode, self._outside = mode, outside
         self.grants = Grants()
 
-    def verdict(self, approval: Approval | None, episode: Episode | None, *, alone: bool) -> tuple[Verdict, Approval | None]:
+    def verdict(self, approval: Approval | None, episode: Episode | None, *, alone: bool) -> tuple[CallVerdict, Approval | None]:
         """What is to happen with a call, and what to ask about it. `episode` is the one that is open."""
         said = verdict(approval, self.mode, self.grants)
-        if approval is None or approval.act is not Act.EDIT or said is Verdict.REFUSE or not _explores(episode):
+        if approval is None or approval.act is not CallEffect.EDIT or said is CallVerdict.REFUSE or not _explores(episode):
             return said, approval
         assert episode is not None
         asked = replace(
@@ -147,22 +147,22 @@ class Permissions:
             exact="",
             broad=(_EXPLORING.format(episode.name),),
         )
-        if said is Verdict.RUN and (alone or self.grants.cover(asked)):
-            return Verdict.RUN, approval
-        return Verdict.ASK, asked
+        if said is CallVerdict.RUN and (alone or self.grants.cover(asked)):
+            return CallVerdict.RUN, approval
+        return CallVerdict.ASK, asked
 
-    def reach(self, approval: Approval | None, answer: Answer | None = None) -> CommandReach:
+    def reach(self, approval: Approval | None, answer: ApprovalAnswer | None = None) -> Reach:
         """How far an allowed call may act: outside the workspace only if that was the question or the answer, or is the mode."""
         if approval is None:
-            return CommandReach.LOOK
-        free = self._outside or self.mode is Mode.ALL or approval.act is Act.OUTSIDE or answer is Answer.OUTSIDE
-        return CommandReach.ANYWHERE if free else CommandReach.WORKSPACE
+            return Reach.LOOK
+        free = self._outside or self.mode is Mode.ALL or approval.act is CallEffect.OUTSIDE or answer is ApprovalAnswer.OUTSIDE
+        return Reach.ANYWHERE if free else Reach.WORKSPACE
 
     def trusts(self, approval: Approval) -> bool:
         """Whether a call runs unasked only because it can be undone: a command in the mode that allows all, which nobody agreed to."""
-        return self.mode is Mode.ALL and approval.act is Act.COMMAND and not self.grants.cover(approval)
+        return self.mode is Mode.ALL and approval.act is CallEffect.COMMAND and not self.grants.cover(approval)
 
-    def answered(self, approval: Approval, answer: Answer) -> None:
+    def answered(self, approval: Approval, answer: ApprovalAnswer) -> None:
         """Remember what the person said."""
         self.grants = self.grants.after(approval, answer)
 

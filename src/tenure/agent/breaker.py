@@ -24,7 +24,7 @@ _PASSING: Final = re.compile(
 )
 
 
-class Deed(Struct, frozen=True, kw_only=True, gc=False):
+class CallAndResult(Struct, frozen=True, kw_only=True, gc=False):
     """A call and what came of it."""
 
     tool: str
@@ -60,7 +60,7 @@ class Breaker(Struct, frozen=True, kw_only=True):
 
     steps: tuple[bytes, ...] = ()
 
-    def after(self, deeds: Sequence[Deed]) -> "Breaker":
+    def after(self, deeds: Sequence[CallAndResult]) -> "Breaker":
         """After one more step of the model, with all its calls."""
         return structs.replace(self, steps=(*self.steps, _digest(deeds))[-_KEPT:])
 
@@ -89,7 +89,7 @@ def note(cycle: Cycle) -> str:
     )
 
 
-def _digest(deeds: Sequence[Deed]) -> bytes:
+def _digest(deeds: Sequence[CallAndResult]) -> bytes:
     """Calls that were made together count in any order."""
     each = sorted(
         sha256(

@@ -14,12 +14,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tenure.agent.approval import Answer, Approval, Verdict, declined, refused
-from tenure.agent.breaker import Breaker, Deed, note
+from tenure.agent.approval import Approval, ApprovalAnswer, CallVerdict, declined, refused
+from tenure.agent.breaker import Breaker, CallAndResult, note
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event, Noticed
 from tenure.agent.model_call import until_stopped
 from tenure.agent.opening import Parts
-from tenure.agent.recorder import VIRTUAL, Done, Recorder
+from tenure.agent.recorder import VIRTUAL, FinishedCall, Recorder
 from tenure.agent.tools.sandbox import Reach
 from tenure.agent.tools.tool import Here, Outcome
 from tenure.agent.workspace import Workspace
@@ -49,12 +49,12 @@ class CallRunner:
         self._toolbox, self._permissions, self._snapshots = parts.toolbox, parts.permissions, parts.snapshots
         self._alone, self._seconds = parts.settings.alone, parts.world.seconds
         self._is_kept = True  # the files were, before the newest change
-        self._waiting: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
+        self._waiting: dict[str, asyncio.Future[tuple[ApprovalAnswer, str]]] = {}
         self.message = ""  # what the person said last
         self.wanted: Approval | None = None  # what nobody was there to agree to
         self.changed = True  # something may have changed the folder since this was set to False
 
-    def approve(self, call: str, answer: Answer, words: str) -> bool:
+    def approve(self, call: str, answer: ApprovalAnswer, words: str) -> bool:
         """A person's word; False when nothing waits under that id."""
         waiting = self._waiting.get(call)
         if waiting is None or waiting.done():
@@ -65,13 +65,13 @@ class CallRunner:
     async def run(self, made: Sequence[ReplyCall], breaker: Breaker, *, cut: bool) -> Breaker:
         """Carry out the calls of the newest reply and record what came of them. `cut`: the reply was cut short, its last call perhaps with it."""
         self.wanted = None
-        deeds: list[Deed] = []
+        deeds: list[CallAndResult] = []
         at = 0
         while at < len(made):
             wave = self._wave(made, at)
             came = await self._together(wave, cut=cut) if wave else [await self._in_its_place(made[at])]
             at += len(came)
-            deeds += [Deed(tool=each.made.tool, arguments=each.made.arguments, result=each.text) for each in came]
+            deeds += [CallAndResult(tool=each.made.tool, arguments=each.made.arguments, result=each.text) for each in came]
             if at == len(made):
                 breaker = breaker.after(deeds)
                 came[-1] = self._recorder.noted(came[-1], note(breaker.cycle)) if breaker.cycle.tells else came[-1]
@@ -94,17 +94,17 @@ class CallRunner:
             return False
         return self._toolbox.needs(made.tool, made.arguments, self._here("").workspace) is None
 
-    async def _together(self, wave: Sequence[ReplyCall], *, cut: bool) -> list[Done]:
+    async def _together(self, wave: Sequence[ReplyCall], *, cut: bool) -> list[FinishedCall]:
         room = asyncio.Semaphore(TOGETHER)
 
-        async def one(made: ReplyCall) -> Done:
+        async def one(made: ReplyCall) -> FinishedCall:
             async with room:
                 self._begin(made)
                 return await self._done(made, cut=cut)
 
         return list(await asyncio.gather(*map(one, wave)))
 
-    async def _in_its_place(self, made: ReplyCall) -> Done:
+    async def _in_its_place(self, made: ReplyCall) -> FinishedCall:
         """A call that may change something, run alone."""
         self._begin(made)
         if self.wanted is not None:
@@ -113,17 +113,17 @@ class CallRunner:
         approval = self._toolbox.needs(made.tool, made.arguments, here.workspace)
         episode = self._recorder.context.session.index.graph.open
         verdict, question = self._permissions.verdict(approval, episode, alone=self._alone)
-        if verdict is Verdict.REFUSE and question is not None:
+        if verdict is CallVerdict.REFUSE and question is not None:
             return self._not_done(made, refused(question))
-        if verdict is Verdict.RUN and approval is not None:
+        if verdict is CallVerdict.RUN and approval is not None:
             problem = await self._keep(made, here)
             if problem and self._permissions.trusts(approval):
                 reason = f"{approval.reason}, and that could not be undone: {problem}"
-                verdict, question = Verdict.ASK, replace(approval, reason=reason)
+                verdict, question = CallVerdict.ASK, replace(approval, reason=reason)
         answer = None
-        if verdict is Verdict.ASK and question is not None:
+        if verdict is CallVerdict.ASK and question is not None:
             answer = await self._ask(made, question)
-            if isinstance(answer, Done):
+            if isinstance(answer, FinishedCall):
                 return answer
             await self._keep(made, here)
         done = await self._done(made, self._permissions.reach(approval, answer))
@@ -141,7 +141,7 @@ class CallRunner:
         self._is_kept = not problem
         return problem
 
-    async def _ask(self, made: ReplyCall, approval: Approval) -> Done | Answer:
+    async def _ask(self, made: ReplyCall, approval: Approval) -> FinishedCall | ApprovalAnswer:
         """What the person says who agrees, or what stands in for a call that may not run."""
         if self._stop.is_set():
             return self._not_done(made, NOT_BEGUN)
@@ -165,12 +165,12 @@ class CallRunner:
         answer, words = waiting.result()
         self._say(ApprovalGiven(call=made.call_id, answer=answer, words=words))
         self._permissions.answered(approval, answer)
-        return self._not_done(made, declined(approval, words)) if answer is Answer.NO else answer
+        return self._not_done(made, declined(approval, words)) if answer is ApprovalAnswer.NO else answer
 
     def _begin(self, made: ReplyCall) -> None:
         self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
 
-    async def _done(self, made: ReplyCall, reach: CommandReach = CommandReach.LOOK, *, cut: bool = False) -> Done:
+    async def _done(self, made: ReplyCall, reach: Reach = Reach.LOOK, *, cut: bool = False) -> FinishedCall:
         """One call, run to its result."""
         if made.broken:
             return self._recorder.outcome(made, ToolOutcome(text=_broken(made, cut=cut), error=True))
@@ -196,7 +196,7 @@ class CallRunner:
                 await asyncio.wait({running})
         return self._recorder.unended(made, STOPPED) if running.cancelled() else running.result()
 
-    def _not_done(self, made: ReplyCall, text: str) -> Done:
+    def _not_done(self, made: ReplyCall, text: str) -> FinishedCall:
         outcome = "interrupted" if text in (NOT_BEGUN, NOT_REACHED) else "declined"
         return self._recorder.outcome(made, ToolOutcome(text=text, error=True), outcome=outcome)
 

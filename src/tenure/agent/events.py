@@ -3,7 +3,7 @@
     async for event in agent.run("mend the parser"):
         match event:
             case TextDelta(text=text): ...
-            case ApprovalAsked(call=call): agent.approve(call, Answer.ONCE)
+            case ApprovalAsked(call=call): agent.approve(call, ApprovalAnswer.ONCE)
             case TurnDone(): ...
 
 Every turn begins with `TurnStarted` and ends with exactly one `TurnDone`. Texts of models, files and tools are other people's: whoever shows them
@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tenure.agent.approval import Answer, Approval
+from tenure.agent.approval import Approval, ApprovalAnswer
 from tenure.engine.meter.gauge import Severity
 from tenure.engine.record.entry import Usage
 from tenure.engine.record.episodes import EpisodeType
@@ -127,7 +127,7 @@ class ApprovalGiven(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     """What the person said. A call for which nobody had to be asked again is not told of."""
 
     call: str
-    answer: Answer
+    answer: ApprovalAnswer
     words: str = ""
 
 

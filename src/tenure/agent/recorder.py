@@ -35,7 +35,7 @@ LF: Final = "\n"
 VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class FinishedCall(Struct, frozen=True, kw_only=True):
     """A call with what came of it, to be recorded. `message` is the result in the dialect's shape."""
 
     made: ReplyCall
@@ -98,7 +98,7 @@ class Recorder:
         yield from self._episodes(self.length - 1)
         yield self.gauged()
 
-    def results(self, done: Sequence[Done]) -> Iterator[Event]:
+    def results(self, done: Sequence[FinishedCall]) -> Iterator[Event]:
         """Results of calls, in their order, in one transaction."""
         first = self.length
         self.context.extend(self._messages(done))
@@ -237,20 +237,20 @@ class Recorder:
 
     # --- Results
 
-    def virtual(self, made: ReplyCall) -> Done:
+    def virtual(self, made: ReplyCall) -> FinishedCall:
         """The conversation's own answer to a call."""
         told = self.context.call({"id": made.call_id})
         if told is None:
             return self.outcome(made, ToolOutcome(text=f"{made.tool}: not offered in this session", error=True))
         text = self._api.text_of(told)
         is_error = bool(told.get("is_error")) or text.startswith(("delimiter refused", "recall:"))
-        return Done(made=made, message=told, text=text, outcome="error" if is_error else "done")
+        return FinishedCall(made=made, message=told, text=text, outcome="error" if is_error else "done")
 
-    def outcome(self, made: ReplyCall, came: ToolOutcome, *, outcome: Outcome = "done", seconds: float = 0.0) -> Done:
+    def outcome(self, made: ReplyCall, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> FinishedCall:
         """What a tool answered, in the dialect's shape. Media that a result cannot carry here are said behind it."""
         carried = [each for each in came.media if self._api.carries(each)]
         said = "error" if came.error and outcome == "done" else outcome
-        return Done(
+        return FinishedCall(
             made=made,
             message=self._api.result(_call(made), came.text, error=came.error, media=carried),
             text=came.text,
@@ -261,11 +261,11 @@ class Recorder:
             seconds=seconds,
         )
 
-    def noted(self, done: Done, note: str) -> Done:
+    def noted(self, done: FinishedCall, note: str) -> FinishedCall:
         """A result with a note of this program behind it."""
         return replace(done, message=self._api.with_text(done.message, note), text=done.text + note)
 
-    def _messages(self, done: Sequence[Done]) -> list[Any]:
+    def _messages(self, done: Sequence[FinishedCall]) -> list[Any]:
         messages: list[Any] = self._api.results([each.message for each in done])
         if not any(each.spill or each.media for each in done):
             return messages
@@ -278,7 +278,7 @@ class Recorder:
         spills = {each.made.call_id: each.spill for each in done if each.spill}
         return [replace(draft, blocks=tuple(_with_spill(block, spills) for block in draft.blocks)) for draft in drafts]
 
-    def _called(self, done: Done, place: tuple[int, int]) -> events.CallDone:
+    def _called(self, done: FinishedCall, place: tuple[int, int]) -> events.CallDone:
         session = self.context.session
         facts = session.index.block(place)
         span = session.index.spans[facts.span] if facts.span != NONE else None

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from tenure.agent import opening
 from tenure.agent.access import UnusableModel
 from tenure.agent.admission.prompt import Admitted
-from tenure.agent.approval import Answer, Mode
+from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.calls import CallRunner
 from tenure.agent.catalogue import ModelChoice
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
@@ -127,7 +127,7 @@ class Agent:
             self._turn = None
             self._events = asyncio.Queue()
 
-    def approve(self, call: str, answer: Answer, words: str = "") -> bool:
+    def approve(self, call: str, answer: ApprovalAnswer, words: str = "") -> bool:
         """A person's word on a call that waits for it; `words` go to the model with a no. False when nothing waits under that id.
 
         A call of a sub-agent is named as its event names it: the call of `task`, a slash, and its own.

@@ -26,7 +26,7 @@ _LONGEST: Final = 4_096  # bytes of a path
 _INDEX_BYTES: Final = 2**26
 
 
-class Sight(Struct, frozen=True, kw_only=True, gc=False):
+class FileSight(Struct, frozen=True, kw_only=True, gc=False):
     """A file as it was when it was seen."""
 
     size: int
@@ -52,7 +52,7 @@ class Workspace:
         self.home = (home or Path.home()).resolve()
         self.scratch = scratch.resolve() if scratch else None
         self._inside = (self.root, *([self.scratch] if self.scratch else []), *(path.resolve() for path in also))
-        self._seen: dict[Path, Sight] = {}
+        self._seen: dict[Path, FileSight] = {}
         self._written: set[Path] = set()
 
     def path(self, text: str, base: Path | None = None) -> Path:
@@ -141,11 +141,11 @@ class Workspace:
             text = str(path.relative_to(self.root))
         return os.fsencode(text).decode("utf-8", "replace")
 
-    def see(self, path: Path, sight: Sight) -> None:
+    def see(self, path: Path, sight: FileSight) -> None:
         """Note how a file was when it was read or written."""
         self._seen[self.landing(path)] = sight
 
-    def sight(self, path: Path) -> Sight | None:
+    def sight(self, path: Path) -> FileSight | None:
         """How a file was when it was seen last; None when it never was."""
         return self._seen.get(self.landing(path))
 
@@ -174,7 +174,7 @@ def is_tracked(path: Path) -> bool:
     return False
 
 
-def sighted(path: Path) -> Sight | None:
+def sighted(path: Path) -> FileSight | None:
     """How a file is now; None when it is no regular file that can be read."""
     try:
         if not path.is_file():
@@ -185,7 +185,7 @@ def sighted(path: Path) -> Sight | None:
             digest = sha256(file.read(facts.st_size)).digest() if whole else b""
     except OSError:
         return None
-    return Sight(size=facts.st_size, mtime_ns=facts.st_mtime_ns, sha256=digest)
+    return FileSight(size=facts.st_size, mtime_ns=facts.st_mtime_ns, sha256=digest)
 
 
 def _unhindered(path: str, flags: int) -> int:

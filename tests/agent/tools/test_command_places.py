@@ -3,7 +3,7 @@ import json
 import pytest
 from calling import told
 
-from tenure.agent.approval import Act, Grants, Mode, Verdict, verdict
+from tenure.agent.approval import CallEffect, CallVerdict, Grants, Mode, verdict
 from tenure.agent.tools.change import approval
 from tenure.agent.tools.child import for_command
 from tenure.agent.tools.glob import Glob
@@ -25,15 +25,16 @@ from tenure.agent.workspace import Workspace
 def test_what_other_programs_run_is_no_mere_edit(name: str, ws: Workspace) -> None:
     (ws.root / ".vscode").mkdir()
     (ws.root / "link").symlink_to(".vscode")
-    assert approval("write", ws.path(name), ws, "").act is Act.COMMAND
+    assert approval("write", ws.path(name), ws, "").act is CallEffect.COMMAND
 
 
 @pytest.mark.parametrize(
     "name",
     ["src/a.py", "AGENTS.md", "CLAUDE.md", "docs/hooks.md", "config.toml", "Makefile", "package.json", ".github/CODEOWNERS"],
 )
-def test_what_is_only_read_is_an_edit(name: str, ws: Workspace) -> None:
-    assert approval("write", ws.root / name, ws, "").act is Act.EDIT
+def test_what_is_only_read_is_an_edit(name: str, tmp_path: Path) -> None:
+    ws = workspace(tmp_path)
+    assert approval("write", ws.root / name, ws, "").act is CallEffect.EDIT
 
 
 def test_what_makes_a_folder_a_repository_belongs_to_git(ws: Workspace) -> None:
@@ -41,7 +42,7 @@ def test_what_makes_a_folder_a_repository_belongs_to_git(ws: Workspace) -> None:
     acts = [
         approval("write", ws.root / name, ws, "").act for name in ("x/HEAD", "x/objects/a", "x/config", "y/HEAD", ".git/hooks/x")
     ]
-    assert acts == [Act.OUTSIDE, Act.OUTSIDE, Act.EDIT, Act.EDIT, Act.OUTSIDE]
+    assert acts == [CallEffect.OUTSIDE, CallEffect.OUTSIDE, CallEffect.EDIT, CallEffect.EDIT, CallEffect.OUTSIDE]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +51,9 @@ def test_what_makes_a_folder_a_repository_belongs_to_git(ws: Workspace) -> None:
 )
 def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, ws: Workspace) -> None:
     edit = approval("edit", ws.root / name, ws, "")
-    assert verdict(edit, Mode.EDITS, Grants()) is Verdict.RUN
-    assert verdict(edit, Mode.EDITS, Grants(granted=frozenset({granted}))) is Verdict.ASK
-    assert verdict(edit, Mode.ALL, Grants(granted=frozenset({granted}))) is Verdict.RUN
+    assert verdict(edit, Mode.EDITS, Grants()) is CallVerdict.RUN
+    assert verdict(edit, Mode.EDITS, Grants(granted=frozenset({granted}))) is CallVerdict.ASK
+    assert verdict(edit, Mode.ALL, Grants(granted=frozenset({granted}))) is CallVerdict.RUN
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_every_tool_that_looks_knows_where_keys_are(path: str, ws: Workspace) ->
     ):
         found = tool.needs(json.dumps(arguments), ws)
         assert found is not None
-        assert found.act is Act.OUTSIDE
+        assert found.act is CallEffect.OUTSIDE
     assert judged(f"cat {path}", ws) is not None
 
 

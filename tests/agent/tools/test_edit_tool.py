@@ -6,7 +6,7 @@ from calling import refused, told, workspace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tenure.agent.approval import Act
+from tenure.agent.approval import CallEffect
 from tenure.agent.tools.edit import Edit, Replacement, missed, replaced
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.write import Write
@@ -143,7 +143,7 @@ def test_an_edit_asks_with_a_difference_for_each_place(ws: Workspace) -> None:
     arguments = {"path": "s.py", "edits": [{"old": "'x'", "new": "'z'\n# new"}, {"old": "    pass", "new": "    ..."}]}
     found = EDIT.needs(json.dumps(arguments), ws)
     assert found is not None
-    assert (found.act, found.summary) == (Act.EDIT, "edit s.py")
+    assert (found.act, found.summary) == (CallEffect.EDIT, "edit s.py")
     assert "-        return 'x'\n+        return 'z'\n+# new\n" in found.detail
     assert found.detail.endswith("-    pass\n+    ...")
     impossible = EDIT.needs(json.dumps({"path": "s.py", "old": "q", "new": "r"}), ws)

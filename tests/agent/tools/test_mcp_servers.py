@@ -16,7 +16,7 @@ import pytest
 from calling import at_once, here, workspace
 from msgspec.structs import replace
 
-from tenure.agent.approval import Act
+from tenure.agent.approval import CallEffect
 from tenure.agent.tools.servers import server
 from tenure.agent.tools.servers.server import LOG_BYTES, ServerConfig, configured
 from tenure.agent.tools.servers.start import Servers, started
@@ -193,7 +193,7 @@ def test_a_server_asks_unless_it_is_trusted_and_says_that_it_only_reads(tmp_path
         needs = {tool.name: tool.needs('{"a":1}', ws) for tool in servers.tools}
         echo = needs["wire__echo"]
         assert echo is not None
-        assert (echo.act, echo.exact, echo.broad) == (Act.SERVER, 'wire__echo {"a":1}', ("wire__echo",))
+        assert (echo.act, echo.exact, echo.broad) == (CallEffect.SERVER, 'wire__echo {"a":1}', ("wire__echo",))
         assert needs["wire__mixed"] is not None
         assert needs["safe__mixed"] is None
         assert needs["safe__echo"] is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from calling import called, here, refused, told, workspace
 
-from tenure.agent.approval import Act
+from tenure.agent.approval import CallEffect
 from tenure.agent.tools.read import Read
 from tenure.agent.workspace import Workspace
 
@@ -149,7 +149,7 @@ def test_reading_is_free_but_where_keys_are_kept(ws: Workspace) -> None:
     for path in ("~/.ssh/config", ".env", "sub/.env.local", "~/.aws/credentials", "harmless", "/proc/self/environ", "~/.netrc"):
         needed = READ.needs(f'{{"path":"{path}"}}', ws)
         assert needed is not None, path
-        assert needed.act is Act.OUTSIDE
+        assert needed.act is CallEffect.OUTSIDE
     assert READ.needs("nonsense", ws) is None
 
 

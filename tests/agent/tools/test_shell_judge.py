@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from shell_commands import ASKING, CORES, DESTROYING, DISGUISES, FREE, OUTSIDE
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.shell.judge import judged
 from tenure.agent.workspace import Workspace
 
@@ -29,7 +29,7 @@ def test_what_only_looks_is_free(command: str, ws: Workspace) -> None:
 def test_what_may_change_the_workspace_asks(command: str, ws: Workspace) -> None:
     found = judged(command, ws)
     assert found is not None
-    assert found.act is Act.COMMAND, found.reason
+    assert found.act is CallEffect.COMMAND, found.reason
     assert found.exact == f"bash {command}"
 
 
@@ -37,7 +37,7 @@ def test_what_may_change_the_workspace_asks(command: str, ws: Workspace) -> None
 def test_what_leaves_the_workspace_is_known_for_it(command: str, ws: Workspace) -> None:
     found = judged(command, ws)
     assert found is not None
-    assert found.act is Act.OUTSIDE, found.reason
+    assert found.act is CallEffect.OUTSIDE, found.reason
     assert found.broad == ()
 
 
@@ -45,7 +45,7 @@ def test_what_leaves_the_workspace_is_known_for_it(command: str, ws: Workspace) 
 def test_what_cannot_be_undone_is_known_in_every_disguise_and_never_remembered(command: str, ws: Workspace) -> None:
     found = judged(command, ws)
     assert found is not None
-    assert found.act is Act.DESTROY, found.reason
+    assert found.act is CallEffect.DESTROY, found.reason
     assert (found.exact, found.broad) == ("", ())
 
 
@@ -59,13 +59,14 @@ def test_no_disguise_however_deep_makes_a_destructive_command_free(ws: Workspace
         command = disguise.format(command)
     found = judged(command, ws)
     assert found is not None, command
-    assert found.act in (Act.DESTROY, Act.OUTSIDE, Act.COMMAND)
+    assert found.act in (CallEffect.DESTROY, CallEffect.OUTSIDE, CallEffect.COMMAND)
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_one_disguise_leaves_a_destructive_command_what_it_is(core: str, ws: Workspace) -> None:
-    found = {disguise: judged(disguise.format(core), ws) for disguise in DISGUISES}
-    assert [disguise for disguise, each in found.items() if each is None or each.act is not Act.DESTROY] == []
+def test_one_disguise_leaves_a_destructive_command_what_it_is(disguise: str, core: str, ws: Workspace) -> None:
+    found = judged(disguise.format(core), ws)
+    assert found is not None
+    assert found.act is CallEffect.DESTROY, found.reason
 
 
 WORDS = st.sampled_from(
@@ -174,7 +175,7 @@ def test_what_would_be_lost_for_good_asks_in_every_mode(command: str, ws: Worksp
     ws.wrote(ws.root / "made.sh")
     found = judged(command, ws)
     assert found is not None
-    assert found.act is Act.DESTROY, found.reason
+    assert found.act is CallEffect.DESTROY, found.reason
 
 
 def test_what_git_or_a_copy_could_bring_back_may_be_overwritten(ws: Workspace) -> None:
@@ -187,7 +188,11 @@ def test_what_git_or_a_copy_could_bring_back_may_be_overwritten(ws: Workspace) -
         name: [(judged(f"echo x > {name}", each) or found_nothing()).act for each in (ws, copied)]
         for name in ("a.txt", "b.txt", "new")
     }
-    assert acts == {"a.txt": [Act.COMMAND] * 2, "b.txt": [Act.DESTROY, Act.COMMAND], "new": [Act.COMMAND] * 2}
+    assert acts == {
+        "a.txt": [CallEffect.COMMAND] * 2,
+        "b.txt": [CallEffect.DESTROY, CallEffect.COMMAND],
+        "new": [CallEffect.COMMAND] * 2,
+    }
 
 
 def found_nothing() -> Approval:
@@ -206,7 +211,7 @@ def found_nothing() -> Approval:
 def test_an_output_anywhere_else_is_outside_however_it_is_named(command: str, ws: Workspace) -> None:
     found = judged(command, ws)
     assert found is not None
-    assert found.act is Act.OUTSIDE, found.reason
+    assert found.act is CallEffect.OUTSIDE, found.reason
 
 
 def test_a_program_of_the_workspace_is_not_the_one_of_its_name(ws: Workspace) -> None:

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from calling import called, here, workspace
 
-from tenure.agent.approval import Act, Approval
-from tenure.agent.tools.tool import Here, Tool, ToolOutcome
+from tenure.agent.approval import Approval, CallEffect
+from tenure.agent.tools.tool import Here, Outcome, Tool
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis import APIS
@@ -94,7 +94,7 @@ def test_a_defect_in_a_tool_is_a_result_and_what_cannot_be_judged_asks(tmp_path:
     )
     needed = box.needs("broken", "{}", place.workspace)
     assert needed is not None
-    assert needed.act is Act.DESTROY
+    assert needed.act is CallEffect.DESTROY
 
 
 def test_a_skill_is_answered_by_its_name(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tenure.agent.approval import Act, Approval, Grants, Mode, verdict
+from tenure.agent.approval import Approval, CallEffect, Grants, Mode, verdict
 from tenure.agent.tools import edit, grep, ls
 from tenure.agent.tools.read import COUNTED_BYTES
 from tenure.agent.tools.servers.tool import tool_name
@@ -51,9 +51,9 @@ def test_the_figures_are_the_codes() -> None:
 def test_what_asks_in_which_mode_is_the_codes() -> None:
     modes = [Mode.READ_ONLY, Mode.ASK, Mode.EDITS, Mode.ALL]
 
-    def row(act: Act | None) -> list[str]:
+    def row(act: CallEffect | None) -> list[str]:
         approval = Approval(tool="t", act=act, summary="s", reason="r") if act else None
         return [verdict(approval, mode, Grants()).value for mode in modes]
 
     rows = {cells[0]: cells[2:] for cells in table("| act | what it is |")}
-    assert rows == {"-": row(None), **{act.value: row(act) for act in Act}}
+    assert rows == {"-": row(None), **{act.value: row(act) for act in CallEffect}}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from calling import here, refused, told, workspace
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
@@ -98,7 +98,7 @@ def test_a_write_asks_and_shows_what_would_change(ws: Workspace) -> None:
     (ws.root / "a.txt").write_text("".join(f"{n}\n" for n in range(1, 12)))
     found = needed(ws, "a.txt", "".join(f"{n}\n" if n != 6 else "six\nsix\n" for n in range(1, 12)))
     assert found is not None
-    assert (found.act, found.summary, found.exact) == (Act.EDIT, "write a.txt", "write a.txt")
+    assert (found.act, found.summary, found.exact) == (CallEffect.EDIT, "write a.txt", "write a.txt")
     assert found.detail == "--- a.txt\n+++ a.txt\n@@ -3,7 +3,8 @@\n 3\n 4\n 5\n-6\n+six\n+six\n 7\n 8\n 9"
 
 
@@ -130,7 +130,7 @@ def test_a_write_that_leaves_the_workspace_is_told_from_one_that_does_not(
     (ws.root / "out").symlink_to(tmp_path)
     found = needed(ws, path)
     assert found is not None
-    assert found.act is Act.OUTSIDE
+    assert found.act is CallEffect.OUTSIDE
     assert found.reason.startswith(reason)
 
 

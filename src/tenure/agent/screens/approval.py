@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tenure.agent.approval import Act, Answer, Approval
+from tenure.agent.approval import Approval, ApprovalAnswer, CallEffect
 from tenure.agent.events import ApprovalAsked
 from tenure.agent.screens import clean
 from tenure.agent.screens.prose import change, is_diff
@@ -19,7 +19,7 @@ from tenure.agent.screens.widgets import MeasuredText
 
 SHARE: Final = 0.7  # of the screen that a question may take
 DETAIL: Final = 16  # lines of what a call would do that are seen at once
-_GRAVE: Final = frozenset({Act.OUTSIDE, Act.DESTROY})
+_GRAVE: Final = frozenset({CallEffect.OUTSIDE, CallEffect.DESTROY})
 
 
 class ApprovalPrompt(Vertical):
@@ -51,7 +51,7 @@ class ApprovalPrompt(Vertical):
     class Answered(Message):
         """The person's word."""
 
-        def __init__(self, call: str, answer: Answer, words: str = "") -> None:
+        def __init__(self, call: str, answer: ApprovalAnswer, words: str = "") -> None:
             super().__init__()
             self.call, self.answer, self.words = call, answer, words
 
@@ -116,8 +116,10 @@ class ApprovalPrompt(Vertical):
     def action_say(self, answer: str) -> None:
         if not self._asked:
             return
-        (asked, _), wanted = self._asked[0], Answer(answer)
-        if wanted in (Answer.EXACT, Answer.BROAD, Answer.OUTSIDE) and wanted not in dict(answers(asked.approval)):
+        (asked, _), wanted = self._asked[0], ApprovalAnswer(answer)
+        if wanted in (ApprovalAnswer.EXACT, ApprovalAnswer.BROAD, ApprovalAnswer.OUTSIDE) and wanted not in dict(
+            answers(asked.approval)
+        ):
             return
         self.post_message(self.Answered(asked.call, wanted))
 
@@ -135,7 +137,7 @@ class ApprovalPrompt(Vertical):
     def _said(self, event: Input.Submitted) -> None:
         event.stop()
         if self._asked:
-            self.post_message(self.Answered(self._asked[0][0].call, Answer.NO, event.value))
+            self.post_message(self.Answered(self._asked[0][0].call, ApprovalAnswer.NO, event.value))
 
     def _show(self) -> None:
         self.set_class(bool(self._asked), "-open")
@@ -179,13 +181,13 @@ def what(approval: Approval, more: int = 0, by: str = "") -> Content:
     )
 
 
-def answers(approval: Approval) -> tuple[tuple[Answer, str], ...]:
+def answers(approval: Approval) -> tuple[tuple[ApprovalAnswer, str], ...]:
     """The ways to say yes, as far as there are any to be remembered."""
-    found = [(Answer.ONCE, "y  yes, once")]
+    found = [(ApprovalAnswer.ONCE, "y  yes, once")]
     if approval.exact:
-        found.append((Answer.EXACT, "a  yes, and always this in this session"))
+        found.append((ApprovalAnswer.EXACT, "a  yes, and always this in this session"))
     if approval.broad:
-        found.append((Answer.BROAD, f"l  yes, and always {clean.line(', '.join(approval.broad), 60)}"))
+        found.append((ApprovalAnswer.BROAD, f"l  yes, and always {clean.line(', '.join(approval.broad), 60)}"))
     if approval.walled:
-        found.append((Answer.OUTSIDE, "o  yes, once, and it may change files outside the folder"))
+        found.append((ApprovalAnswer.OUTSIDE, "o  yes, once, and it may change files outside the folder"))
     return tuple(found)

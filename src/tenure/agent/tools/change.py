@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.workspace import Workspace, run_by
 from tenure.engine.record.visible import visible
 
@@ -19,17 +19,17 @@ _LINE: Final = 500  # characters of a line of it
 def approval(tool: str, path: Path, workspace: Workspace, detail: str) -> Approval:
     """What a change of a file in itself needs."""
     shown = workspace.shown(path)
-    act, reason = Act.EDIT, "it changes a file"
+    act, reason = CallEffect.EDIT, "it changes a file"
     if workspace.is_secret(path):
-        act, reason = Act.OUTSIDE, "keys or passwords are kept there"
+        act, reason = CallEffect.OUTSIDE, "keys or passwords are kept there"
     elif not workspace.holds(path):
         landing = workspace.landing(path)
         through = f"a link leads to {landing}, which is" if landing != path and path.is_relative_to(workspace.root) else "it is"
-        act, reason = Act.OUTSIDE, f"{through} outside the workspace"
+        act, reason = CallEffect.OUTSIDE, f"{through} outside the workspace"
     elif workspace.is_git(path):
-        act, reason = Act.OUTSIDE, "it belongs to git itself"
+        act, reason = CallEffect.OUTSIDE, "it belongs to git itself"
     elif workspace.is_run(path):
-        act, reason = Act.COMMAND, "other programs run what stands there"
+        act, reason = CallEffect.COMMAND, "other programs run what stands there"
     return Approval(
         tool=tool,
         act=act,

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import kind_of, reason, suggestion
 from tenure.agent.tools.tool import Here, ToolOutcome
@@ -60,7 +60,7 @@ def looks(tool: str, path: str, workspace: Workspace) -> Approval | None:
     if not workspace.is_secret(at):
         return None
     act = f"{tool} {workspace.shown(at)}"
-    return Approval(tool=tool, act=Act.OUTSIDE, summary=act, reason="keys or passwords are kept there", exact=act)
+    return Approval(tool=tool, act=CallEffect.OUTSIDE, summary=act, reason="keys or passwords are kept there", exact=act)
 
 
 def listing(path: Path, here: Here) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.bash import Bash
 from tenure.agent.tools.edit import Edit
 from tenure.agent.tools.glob import Glob
@@ -54,7 +54,9 @@ class Toolbox:
         try:
             return tool.needs(arguments, workspace)
         except Exception as error:  # when unsure, a person is asked
-            return Approval(tool=name, act=Act.DESTROY, summary=name, reason=f"it could not be judged ({type(error).__name__})")
+            return Approval(
+                tool=name, act=CallEffect.DESTROY, summary=name, reason=f"it could not be judged ({type(error).__name__})"
+            )
 
     async def run(self, name: str, arguments: str, here: Here) -> ToolOutcome:
         """What came of a call. Never raises but asyncio.CancelledError."""

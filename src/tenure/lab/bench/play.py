@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.agent.approval import Mode
-from tenure.agent.breaker import Breaker, Deed
+from tenure.agent.breaker import Breaker, CallAndResult
 from tenure.agent.catalogue import ModelChoice, chosen, is_scripted, script_path
 from tenure.agent.events import CallDone, CallStarted, Committed, Event, Recalled, Replied, SessionOpened, TurnDone
 from tenure.agent.session import Agent
@@ -147,7 +147,7 @@ class _Turn:
         self.helpers = _helpers(agent)
         self._ended = SessionSpend()  # in turns that are over, sub-agents included
         self._running = SessionSpend()  # in the turn that runs
-        self._deeds: list[Deed] = []  # calls of the newest turn, with what came of them
+        self._deeds: list[CallAndResult] = []  # calls of the newest turn, with what came of them
         self._unmet = 0  # tokens of the record when a summary was tried last
 
     @property
@@ -181,7 +181,7 @@ class _Turn:
                 case CallStarted():
                     arguments[event.call] = event.arguments
                 case CallDone():
-                    self._deeds.append(Deed(tool=event.tool, arguments=arguments.get(event.call, ""), result=event.text))
+                    self._deeds.append(CallAndResult(tool=event.tool, arguments=arguments.get(event.call, ""), result=event.text))
                 case Replied():
                     self.calls += 1
                     self._running = self._running.plus(SessionSpend(usage=event.usage or Usage(), usd=event.usd or 0.0))

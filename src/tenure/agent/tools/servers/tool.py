@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.arguments import frozen
 from tenure.agent.tools.harmless import plain
 from tenure.agent.tools.servers.server import McpServer
@@ -65,7 +65,7 @@ class ServerTool:
         shown = visible(arguments.strip())
         return Approval(
             tool=self.name,
-            act=Act.SERVER,
+            act=CallEffect.SERVER,
             summary=f"{self.name} {shown[:80]}{'…' * (len(shown) > 80)}".strip(),
             reason=f"the MCP server {self._server.config.name} may change anything",
             detail=shown[:8_000],

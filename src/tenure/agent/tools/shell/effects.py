@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.agent.approval import Act
+from tenure.agent.approval import CallEffect
 from tenure.agent.tools.shell.script import Word
 
 
@@ -17,7 +17,7 @@ class Asks(Struct, frozen=True, kw_only=True, gc=False):
 
     reason: str
     key: str = ""
-    act: Act = Act.COMMAND
+    act: CallEffect = CallEffect.COMMAND
 
 
 class Writes(Struct, frozen=True, kw_only=True):
@@ -97,12 +97,12 @@ QUIET: Final[Effects] = (Prints(),)  # it only looks, and prints nothing of its 
 
 def reaches(reason: str) -> Asks:
     """It acts beyond the workspace."""
-    return Asks(reason=reason, act=Act.OUTSIDE)
+    return Asks(reason=reason, act=CallEffect.OUTSIDE)
 
 
 def destroys(reason: str) -> Asks:
     """It cannot be undone, or it cannot be told beforehand what it does."""
-    return Asks(reason=reason, act=Act.DESTROY)
+    return Asks(reason=reason, act=CallEffect.DESTROY)
 
 
 OPAQUE: Final = destroys("what it runs can only be told when it runs")

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import structs
 
-from tenure.agent.approval import Act
+from tenure.agent.approval import CallEffect
 from tenure.agent.tools.shell.effects import (
     QUIET,
     Asks,
@@ -74,7 +74,7 @@ def git(words: Sequence[Word]) -> Effects:
             effects.append(Asks(reason=f"git {option.text} may make git act elsewhere or run other programs"))
             rest = rest[2 if option.text in _GLOBAL_VALUE else 1 :]
     effects += _subcommand(rest, folder)
-    if folder is not None and any(isinstance(effect, Asks) and effect.act is Act.COMMAND for effect in effects):
+    if folder is not None and any(isinstance(effect, Asks) and effect.act is CallEffect.COMMAND for effect in effects):
         effects.append(Writes(target=folder))
     return tuple(effects)
 

@@ -14,7 +14,7 @@ from typing import Final, assert_never
 
 from msgspec import structs
 
-from tenure.agent.approval import Act, Approval
+from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.secrets import may_be_secret
 from tenure.agent.tools.shell.disk import Below, below, unsafe_setting, widened
 from tenure.agent.tools.shell.effects import (
@@ -46,7 +46,7 @@ FOLDERS: Final = 8  # that a script may have gone to
 SUMMARY: Final = 120  # characters
 DETAIL: Final = 8_000
 
-_ORDER: Final = tuple(Act)  # the worst is last
+_ORDER: Final = tuple(CallEffect)  # the worst is last
 _NOWHERE: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", PROCESS})
 _WRITING: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _MATCHES: Final = 2_000  # files that a pattern is tried on
@@ -78,8 +78,8 @@ def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = T
         summary=first[:SUMMARY] + "…" * (bool(more) or len(first) > SUMMARY),
         reason=worst.reason,
         detail=shown[:DETAIL] + (f"\n[{len(shown) - DETAIL:,} more characters]" if len(shown) > DETAIL else ""),
-        exact=f"bash {command}" if worst.act is not Act.DESTROY else "",
-        broad=tuple(dict.fromkeys(keys)) if worst.act is Act.COMMAND and all(keys) else (),
+        exact=f"bash {command}" if worst.act is not CallEffect.DESTROY else "",
+        broad=tuple(dict.fromkeys(keys)) if worst.act is CallEffect.COMMAND and all(keys) else (),
     )
 
 
@@ -113,10 +113,10 @@ class _CommandJudge:
             return
         for number, effect, bindings in self._later:
             if self._tellers - {number} or not bindings.is_output(effect.target):
-                self._add(Act.COMMAND, f"what {visible(effect.target.text)[:40]!r} is can only be told when it runs")
+                self._add(CallEffect.COMMAND, f"what {visible(effect.target.text)[:40]!r} is can only be told when it runs")
                 return
         if self._folders is None:
-            self._add(Act.COMMAND, "which files it reads can only be told when it runs")
+            self._add(CallEffect.COMMAND, "which files it reads can only be told when it runs")
             return
         for folder in dict.fromkeys([*self._folders, *self._names]):
             self._deep(Reads(target=Word(text=str(folder)), deep=True), names=True)
@@ -124,18 +124,18 @@ class _CommandJudge:
     def text(self, text: str, depth: int, *, feeds: bool = False) -> None:
         """Judge a script; `feeds`: its output goes to other commands."""
         if depth > DEEPEST:
-            self._add(Act.DESTROY, "it has too many scripts within scripts")
+            self._add(CallEffect.DESTROY, "it has too many scripts within scripts")
             return
         script = parsed(text, self._known(text))
         outer, self._bindings = self._bindings, self._bindings.of(script)
         for name in sorted(script.variables):
             if not self._bindings.knows(name) and not is_public(name):
-                act = Act.OUTSIDE if sounds_secret(name) else Act.COMMAND
+                act = CallEffect.OUTSIDE if sounds_secret(name) else CallEffect.COMMAND
                 self._add(act, f"it uses ${name}, which it does not set")
         for odd in script.odd:
-            self._add(Act.DESTROY, f"it has {odd}: what it does cannot be judged beforehand")
+            self._add(CallEffect.DESTROY, f"it has {odd}: what it does cannot be judged beforehand")
         for unknown in script.unknown:
-            self._add(Act.COMMAND, f"it has {unknown}, which can only be told when it runs")
+            self._add(CallEffect.COMMAND, f"it has {unknown}, which can only be told when it runs")
         if script.odd or script.unknown:
             self._phrases(text)
         for command in script.commands:
@@ -143,7 +143,7 @@ class _CommandJudge:
             self._feeds = feeds or command.feeds
             self._command(command, depth)
             if self._left < 0:
-                self._add(Act.DESTROY, "it is too long to be judged beforehand")
+                self._add(CallEffect.DESTROY, "it is too long to be judged beforehand")
                 break
         if depth:
             self._bindings = outer
@@ -160,9 +160,9 @@ class _CommandJudge:
         for assignment in command.assignments:
             value = assignment.value.text
             if not is_harmless(assignment.name, value) and not (reads and assignment.name == "IFS"):
-                self._add(Act.COMMAND, f"it sets {assignment.name}, which may change what other commands do")
+                self._add(CallEffect.COMMAND, f"it sets {assignment.name}, which may change what other commands do")
             if "$(" in value or "`" in value:  # in a sum, for one, it would be run
-                self._add(Act.DESTROY, f"it hides a command in the variable {assignment.name}")
+                self._add(CallEffect.DESTROY, f"it hides a command in the variable {assignment.name}")
             self._secret(assignment.value)
         for redirect in command.redirects:
             self._redirect(redirect)
@@ -187,7 +187,7 @@ class _CommandJudge:
             self._effect(effect, redirects, depth)
             if isinstance(effect, Reads) and (runs or (prints is not None and prints.names)):
                 self._hand_on(effect.target)
-        if any(isinstance(effect, Asks) and effect.act is not Act.DESTROY for effect in does) and not _is_known(words):
+        if any(isinstance(effect, Asks) and effect.act is not CallEffect.DESTROY for effect in does) and not _is_known(words):
             given = [redirect.body or redirect.target.text for redirect in redirects]
             self._phrases("\n".join([" ".join(word.text for word in words), *given]))
 
@@ -211,7 +211,7 @@ class _CommandJudge:
                 pass
             case Runs(words=words):
                 if depth > DEEPEST:
-                    self._add(Act.DESTROY, "it has too many commands within commands")
+                    self._add(CallEffect.DESTROY, "it has too many commands within commands")
                 else:
                     self._words(words, redirects, depth + 1)
             case RunsText(text=word):
@@ -233,30 +233,30 @@ class _CommandJudge:
         if given is not None:
             text = given.body if given.sign in ("<<", "<<-") else given.target.text if given.target.plain else None
         if given is None or text is None:
-            self._add(Act.DESTROY, "it runs what comes through its input, which cannot be seen beforehand")
+            self._add(CallEffect.DESTROY, "it runs what comes through its input, which cannot be seen beforehand")
         elif given.sign not in ("<<", "<<-", "<<<"):
-            self._add(Act.COMMAND, f"it runs {text}")
+            self._add(CallEffect.COMMAND, f"it runs {text}")
         elif script:
             self.text(text, depth + 1, feeds=self._feeds)
         else:
-            self._add(Act.COMMAND, "it runs code that may change something")
+            self._add(CallEffect.COMMAND, "it runs code that may change something")
             self._phrases(text)
 
     def _phrases(self, text: str) -> None:
         if phrase := destructive(text):
-            self._add(Act.DESTROY, f"it speaks of `{visible(phrase)[:40].strip()}`")
+            self._add(CallEffect.DESTROY, f"it speaks of `{visible(phrase)[:40].strip()}`")
 
     def _redirect(self, redirect: Redirect) -> None:
         target = redirect.target
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
-            self._add(Act.OUTSIDE, "it speaks to the network")
+            self._add(CallEffect.OUTSIDE, "it speaks to the network")
         elif redirect.sign in _WRITING:
             number = (redirect.sign == ">&" and target.text.rstrip("-").isdigit()) or target.text == "-"
             if not number and target.text not in _NOWHERE:
                 self._write(target)
                 if redirect.sign in (">", ">|", "&>", ">&"):
                     self._lose(target, ())
-                self._add(Act.COMMAND, f"it writes {target.text}", f"write {target.text}" if target.plain else "")
+                self._add(CallEffect.COMMAND, f"it writes {target.text}", f"write {target.text}" if target.plain else "")
         elif redirect.sign == "<":
             self._tellers.add(0)
             self._read(Reads(target=target))
@@ -273,22 +273,22 @@ class _CommandJudge:
         if target.plain and literal in _NOWHERE:
             return
         if literal.startswith("/dev/"):
-            self._add(Act.DESTROY, f"it writes to the device {literal}")
+            self._add(CallEffect.DESTROY, f"it writes to the device {literal}")
             return
         if not target.plain:
             literal, _, rest = literal.partition("*")
             if not target.glob or ".." in rest:
-                self._add(Act.OUTSIDE, "where it writes can only be told when it runs")
+                self._add(CallEffect.OUTSIDE, "where it writes can only be told when it runs")
                 return
             literal = literal.rpartition("/")[0] or ("/" if literal.startswith("/") else ".")
         for path in self._paths(literal):
             shown = self._workspace.shown(path)
             if self._workspace.is_secret(path):
-                self._add(Act.OUTSIDE, f"it changes {shown}, {_KEPT}")
+                self._add(CallEffect.OUTSIDE, f"it changes {shown}, {_KEPT}")
             elif not self._workspace.holds(path):
-                self._add(Act.OUTSIDE, f"it changes {shown}, outside the workspace")
+                self._add(CallEffect.OUTSIDE, f"it changes {shown}, outside the workspace")
             elif self._workspace.is_git(path):
-                self._add(Act.OUTSIDE, f"it changes {shown}, which is git's own")
+                self._add(CallEffect.OUTSIDE, f"it changes {shown}, which is git's own")
             self._written.add(path)
 
     def _lose(self, target: Word, by: Sequence[Word]) -> None:
@@ -298,7 +298,9 @@ class _CommandJudge:
             into = [path / Path(word.text).name for word in by] if path.is_dir() else [path]
             lost = next((each for each in into if self._disk and not self._workspace.is_kept(each)), None)
             if lost is not None and self._workspace.holds(lost):
-                self._add(Act.DESTROY, f"it overwrites or deletes {self._workspace.shown(lost)}, which git could not bring back")
+                self._add(
+                    CallEffect.DESTROY, f"it overwrites or deletes {self._workspace.shown(lost)}, which git could not bring back"
+                )
 
     def _hand_on(self, folder: Word) -> None:
         """Names below a folder go to other commands."""
@@ -321,13 +323,13 @@ class _CommandJudge:
         for path in self._paths(word.text) if word.plain else []:
             if self._workspace.is_written(path) or path in self._written:
                 shown = self._workspace.shown(path)
-                self._add(Act.DESTROY, f"it runs {shown}, which was written here: what that does cannot be judged")
+                self._add(CallEffect.DESTROY, f"it runs {shown}, which was written here: what that does cannot be judged")
 
     def _program(self, name: str) -> None:
         """A program that lies in the workspace may be another one than its name says."""
         for folder in self._own:
             if Path(self._workspace.root, folder, name).exists():
-                self._add(Act.COMMAND, f"`{name}` is a program of the workspace: {Path(folder, name)}")
+                self._add(CallEffect.COMMAND, f"`{name}` is a program of the workspace: {Path(folder, name)}")
 
     def _leads(self, text: str) -> list[Path]:
         """Where a path leads, for every folder the script may be in. Raises InputError for what can be no path."""
@@ -343,18 +345,18 @@ class _CommandJudge:
 
     def _paths(self, text: str) -> list[Path]:
         if self._folders is None and not text.startswith(("/", "~")):
-            self._add(Act.OUTSIDE, "in which folder it works can only be told when it runs")
+            self._add(CallEffect.OUTSIDE, "in which folder it works can only be told when it runs")
             return []
         try:
             return self._leads(text)
         except InputError:
-            self._add(Act.OUTSIDE, "where it writes cannot be told")
+            self._add(CallEffect.OUTSIDE, "where it writes cannot be told")
             return []
 
     def _places(self, text: str) -> list[Path]:
         """What a path that is read may lead to. One that could only be told when it runs asks."""
         if self._folders is None and not text.startswith(("/", "~")):
-            self._add(Act.COMMAND, "in which folder it looks can only be told when it runs")
+            self._add(CallEffect.COMMAND, "in which folder it looks can only be told when it runs")
         try:
             return self._leads(text) if text else []
         except InputError:
@@ -380,21 +382,21 @@ class _CommandJudge:
 
     def _look(self, path: Path) -> None:
         if self._workspace.is_secret(path):
-            self._add(Act.OUTSIDE, f"it looks at {visible(self._workspace.shown(path))[:80]}, {_KEPT}")
+            self._add(CallEffect.OUTSIDE, f"it looks at {visible(self._workspace.shown(path))[:80]}, {_KEPT}")
         elif str(path).startswith("/dev/") and str(path) not in _NOWHERE and not str(path).startswith("/dev/fd/"):
-            self._add(Act.COMMAND, f"it reads the device {path}")
+            self._add(CallEffect.COMMAND, f"it reads the device {path}")
 
     def _pattern(self, text: str) -> None:
         """Judge a pattern of file names by the usual places of keys, and by the files that there are."""
         text = widened(text)
         if text not in ("*", "./*") and may_be_secret(text, str(self._workspace.home)):
-            self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
+            self._add(CallEffect.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
             return
         for folder in self._starts if self._disk else []:
             matches = list(islice(iglob(os.path.join(folder, text)), _MATCHES))  # noqa: PTH207, PTH118 - as bash does it
             secret = next((match for match in matches if self._workspace.is_secret(Path(match))), None)
             if secret is not None or len(matches) == _MATCHES:
-                self._add(Act.OUTSIDE, f"it looks at {visible(secret or text)[:80]}, where keys or passwords may be kept")
+                self._add(CallEffect.OUTSIDE, f"it looks at {visible(secret or text)[:80]}, where keys or passwords may be kept")
                 return
 
     def _deep(self, effect: Reads, *, names: bool = False) -> None:
@@ -409,14 +411,14 @@ class _CommandJudge:
             self._looked[key] = below(folder, self._workspace, hidden=effect.hidden, only=effect.only)
         has, shown = self._looked[key], visible(self._workspace.shown(folder))
         if has.secret is not None:
-            self._add(Act.OUTSIDE, f"below {shown} it would look at {visible(str(has.secret))[-80:]}, {_KEPT}")
+            self._add(CallEffect.OUTSIDE, f"below {shown} it would look at {visible(str(has.secret))[-80:]}, {_KEPT}")
         elif not has.whole:
-            self._add(Act.COMMAND, f"{shown} is too large to be looked through for keys")
+            self._add(CallEffect.COMMAND, f"{shown} is too large to be looked through for keys")
         elif names and has.odd is not None:
             name = visible(has.odd.name)
-            self._add(Act.COMMAND, f"a name below {shown} may be taken for several words or an option: {name!r}")
+            self._add(CallEffect.COMMAND, f"a name below {shown} may be taken for several words or an option: {name!r}")
         elif effect.follow and has.leaves is not None:
-            self._add(Act.COMMAND, f"a link below {shown} leads elsewhere: {visible(has.leaves.name)!r}")
+            self._add(CallEffect.COMMAND, f"a link below {shown} leads elsewhere: {visible(has.leaves.name)!r}")
 
     def _expect(self, effect: Expects) -> None:
         texts, shown = self._texts(effect), visible(effect.target.text)[:40]
@@ -424,9 +426,9 @@ class _CommandJudge:
             self._later.append((self._count, effect, self._bindings))
         for text in texts or ():
             if text.startswith("-") or any(sign.isspace() for sign in text):
-                self._add(Act.COMMAND, f"{shown!r} may become an option")
+                self._add(CallEffect.COMMAND, f"{shown!r} may become an option")
             elif text[:1] in ("*", "?", "[") and "/" not in text.rstrip("/") and self._has_dashes():
-                self._add(Act.COMMAND, f"{shown!r} may become an option: there is a file whose name begins with a dash")
+                self._add(CallEffect.COMMAND, f"{shown!r} may become an option: there is a file whose name begins with a dash")
 
     def _has_dashes(self) -> bool:
         return self._folders is None or any(
@@ -436,10 +438,12 @@ class _CommandJudge:
     def _repository(self, folder: Word | None) -> None:
         places = self._places(folder.text) if folder is not None else self._folders
         if places is None:
-            self._add(Act.COMMAND, "which repository it looks at can only be told when it runs")
+            self._add(CallEffect.COMMAND, "which repository it looks at can only be told when it runs")
         for place in (places or []) if self._disk else []:
             if setting := unsafe_setting(place):
-                self._add(Act.COMMAND, f"the repository's settings may make git run other programs: {visible(setting)[:60]}")
+                self._add(
+                    CallEffect.COMMAND, f"the repository's settings may make git run other programs: {visible(setting)[:60]}"
+                )
 
     def _move(self, folder: Word) -> None:
         """Go to another folder: as the shell does, by its name, and as the system does, where links lead before `..`."""
@@ -464,14 +468,14 @@ class _CommandJudge:
                 except InputError:
                     continue
                 if any(map(self._workspace.is_secret, paths)):
-                    self._add(Act.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
+                    self._add(CallEffect.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
                     return
         pattern = widened(word.text)
         home = str(self._workspace.home)
         if not word.plain and pattern.startswith(("/", ".")) and not pattern.startswith("./*") and may_be_secret(pattern, home):
-            self._add(Act.OUTSIDE, f"it may look at {visible(pattern)[:80]}, {_KEPT}")
+            self._add(CallEffect.OUTSIDE, f"it may look at {visible(pattern)[:80]}, {_KEPT}")
 
-    def _add(self, act: Act, reason: str, key: str = "") -> None:
+    def _add(self, act: CallEffect, reason: str, key: str = "") -> None:
         self.asks.append(Asks(act=act, reason=reason, key=key))
 
 
