@@ -68,9 +68,9 @@ def stopped_at(n: int, outside: Outside, *, leave: bool) -> tuple[list[Event], b
 @pytest.mark.parametrize("leave", [False, True], ids=["cancelled", "left"])
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_turn_can_be_stopped_at_any_event_and_the_next_request_is_valid(dialect: str, leave: bool, tmp_path: Path) -> None:
-    n, more = 0, True
+    n, more = NAMES.index(dialect), True
     while more:
-        n += 3
+        n += 6  # the APIs stop at other events each
         place = tmp_path / str(n)
         place.mkdir()
         outside = Outside(folder(place, a_py="x\n"), *script(), dialect=dialect)

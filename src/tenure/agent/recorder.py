@@ -102,12 +102,26 @@ class Recorder:
         """Results of calls, in their order, in one transaction."""
         first = self.length
         self.context.extend(self._messages(done))
-        index = self.context.session.index
+        session = self.context.session
+        index = session.index
         blocks = ((n, number) for n in range(first, self.length) for number in range(len(index.entries[n].blocks)))
-        places = [at for at in blocks if index.block(at).kind == "tool_result"]
-        for each, place in zip(done, places, strict=True):
-            yield self._called(each, place)
-            yield from self._recalled(place)
+        for each, at in zip(done, (at for at in blocks if index.block(at).kind == "tool_result"), strict=True):
+            facts = index.block(at)
+            span = index.spans[facts.span] if facts.span != NONE else None
+            yield events.CallDone(
+                call=each.made.call_id,
+                tool=each.made.tool,
+                text=each.text,
+                outcome=each.outcome,
+                handle=index.handle(span.object, span.call[0]) if span is not None else "",
+                tokens=facts.tokens,
+                shown=session.view.weight(*at),
+                media=each.pictures,
+                seconds=each.seconds,
+            )
+            recalled = index.recalls.get(facts.span)
+            if recalled is not None and span is not None and not span.error:
+                yield events.Recalled(objects=recalled.sources, tokens=facts.tokens)
         self._tidy(each.made for each in done)
         yield self.gauged()
 
@@ -277,29 +291,6 @@ class Recorder:
             drafts[-1] = replace(drafts[-1], blocks=tuple(map(_of_host, drafts[-1].blocks)))
         spills = {each.made.call_id: each.spill for each in done if each.spill}
         return [replace(draft, blocks=tuple(_with_spill(block, spills) for block in draft.blocks)) for draft in drafts]
-
-    def _called(self, done: FinishedCall, place: tuple[int, int]) -> events.CallDone:
-        session = self.context.session
-        facts = session.index.block(place)
-        span = session.index.spans[facts.span] if facts.span != NONE else None
-        return events.CallDone(
-            call=done.made.call_id,
-            tool=done.made.tool,
-            text=done.text,
-            outcome=done.outcome,
-            handle=session.index.handle(span.object, span.call[0]) if span is not None else "",
-            tokens=facts.tokens,
-            shown=session.view.weight(*place),
-            media=done.pictures,
-            seconds=done.seconds,
-        )
-
-    def _recalled(self, place: tuple[int, int]) -> Iterator[Event]:
-        index = self.context.session.index
-        facts = index.block(place)
-        recalled = index.recalls.get(facts.span)
-        if recalled is not None and not index.spans[facts.span].error:
-            yield events.Recalled(objects=recalled.sources, tokens=facts.tokens)
 
     def _call_at(self, at: tuple[int, int]) -> ReplyCall:
         block = self.context.store.entry(self.context.conversation, at[0]).blocks[at[1]]

@@ -6,24 +6,14 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from tui_stage import call, made, picture, played, said, says, text_of, until
+from tui_stage import COUNTED, SQUEEZED, Squeezed, made, picture, played, said, says, text_of, until
 
-from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.recall import RecallScreen
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer
 from tenure.agent.screens.widgets import RowList
-from tenure.engine.lifecycle.budget import Budget
-
-COUNTED = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]
-
-
-def squeezed(tmp_path: Path, *, theme: str = DARK) -> TenureApp:
-    """A session whose first outputs have left its window."""
-    replies = [*COUNTED, says("counted"), says("I see it again.")]
-    return made(tmp_path, replies, mode=Mode.ALL, policy="cwl", clip=0, budget=Budget(ceiling=6_000), theme=theme)
 
 
 def recalling(app: TenureApp) -> RecallScreen:
@@ -48,12 +38,11 @@ def test_words_are_found_with_how_much_of_each_the_window_shows(
         await until(pilot, lambda: isinstance(app.screen, RecallScreen))
         golden(f"tui-recall-{width}-{theme}.txt", picture(app))
 
-    played(squeezed(tmp_path, theme=theme), play, (width, 24))
+    played(made(tmp_path, COUNTED, theme=theme, **SQUEEZED), play, (width, 24))
 
 
-def test_what_has_left_is_brought_back_at_the_end_for_the_models_next_call(tmp_path: Path) -> None:
+def test_what_has_left_is_brought_back_at_the_end_for_the_models_next_call(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "count")
         assert shown(app)["bash:1"] == 0
         await said(pilot, app, "/recall bash:1")
         await until(pilot, lambda: isinstance(app.screen, RecallScreen))
@@ -67,12 +56,11 @@ def test_what_has_left_is_brought_back_at_the_end_for_the_models_next_call(tmp_p
         await said(pilot, app, "go on")
         assert "I see it again." in text_of(app)
 
-    played(squeezed(tmp_path), play, (100, 40))
+    played(squeezed(tmp_path, says("I see it again.")), play, (100, 40))
 
 
-def test_escape_leaves_the_window_as_it_was(tmp_path: Path) -> None:
+def test_escape_leaves_the_window_as_it_was(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "count")
         before = shown(app)
         await said(pilot, app, "/recall seq")
         await until(pilot, lambda: isinstance(app.screen, RecallScreen))
@@ -84,12 +72,11 @@ def test_escape_leaves_the_window_as_it_was(tmp_path: Path) -> None:
         assert isinstance(app.screen, Chat)
         assert shown(app) == before
 
-    played(squeezed(tmp_path), play)
+    played(squeezed(tmp_path, says("I see it again.")), play)
 
 
-def test_what_the_window_shows_as_it_was_is_not_brought_back(tmp_path: Path) -> None:
+def test_what_the_window_shows_as_it_was_is_not_brought_back(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "count")
         before = shown(app)
         await said(pilot, app, "/recall bash:9")
         await until(pilot, lambda: isinstance(app.screen, RecallScreen))
@@ -98,7 +85,7 @@ def test_what_the_window_shows_as_it_was_is_not_brought_back(tmp_path: Path) -> 
         await pilot.press("escape")
         assert shown(app) == before
 
-    played(squeezed(tmp_path), play, (140, 40))
+    played(squeezed(tmp_path, says("I see it again.")), play, (140, 40))
 
 
 @pytest.mark.parametrize(
@@ -113,9 +100,8 @@ def test_what_is_not_there_is_said_to_be_so(wanted: str, told: str, tmp_path: Pa
     played(made(tmp_path, [says("one, two, three")]), play, (120, 30))
 
 
-def test_an_object_is_brought_back_from_the_viewer_too(tmp_path: Path) -> None:
+def test_an_object_is_brought_back_from_the_viewer_too(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp) -> None:
-        await said(pilot, app, "count")
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ContextViewer))
         await pilot.press("3")
@@ -126,4 +112,4 @@ def test_an_object_is_brought_back_from_the_viewer_too(tmp_path: Path) -> None:
         await pilot.press("escape")
         assert "is back at the end of the window" in text_of(app)
 
-    played(squeezed(tmp_path), play, (120, 40))
+    played(squeezed(tmp_path, says("I see it again.")), play, (120, 40))

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TabbedContent
-from tui_stage import call, made, picture, played, said, says, text_of, until
+from tui_stage import Squeezed, picture, played, text_of, until
 
-from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.build import build
 from tenure.agent.screens.chat import Chat
@@ -18,7 +17,6 @@ from tenure.agent.screens.history import of_address, of_records
 from tenure.agent.screens.themes import DARK, LIGHT
 from tenure.agent.screens.viewer import ContextViewer, ViewerApp
 from tenure.agent.screens.widgets import RowList
-from tenure.engine.lifecycle.budget import Budget
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
@@ -67,29 +65,29 @@ def viewed(
 
 
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, DARK), (80, LIGHT), (160, DARK), (160, LIGHT)])
-@pytest.mark.parametrize(("tab", "key"), [("segments", "1"), ("turns", "2"), ("objects", "3"), ("calls", "4")])
-def test_every_list_reads_well(
-    tab: str, key: str, width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
+def test_every_list_reads_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     async def play(pilot: Pilot[Any], app: ViewerApp) -> None:
-        await pilot.press(key)
-        await pilot.pause(0.1)
-        golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
+        for key, tab in enumerate(("segments", "turns", "objects", "calls"), 1):
+            await pilot.press(str(key))
+            await pilot.pause(0.1)
+            golden(f"tui-viewer-{tab}-{width}-{theme}.txt", picture(app))
 
     viewed(session_file(tmp_path / "session.json"), play, (width, 24 if width < 100 else 36), theme=theme)
 
 
 @pytest.mark.parametrize(("width", "theme"), [(60, DARK), (80, LIGHT), (160, DARK)])
-def test_commits_read_well(width: int, theme: str, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_commits_read_well(
+    width: int, theme: str, tmp_path: Path, squeezed: Squeezed, golden: Callable[[str, str], None]
+) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         await pilot.press("5")
         await pilot.pause(0.1)
         golden(f"tui-viewer-commits-{width}-{theme}.txt", picture(app))
 
-    live(tmp_path, play, (width, 24 if width < 100 else 36), theme=theme)
+    live(squeezed(tmp_path, theme=theme), play, (width, 24 if width < 100 else 36))
 
 
-def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path) -> None:
+def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         await pilot.press("4")
         await pilot.pause(0.1)
@@ -97,7 +95,7 @@ def test_the_cursor_is_in_sight_when_a_long_list_is_turned_to(tmp_path: Path) ->
         assert rows.cursor == rows.count - 1
         assert rows.scroll_offset.y > 0
 
-    live(tmp_path, play, (80, 18))
+    live(squeezed(tmp_path), play, (80, 18))
 
 
 def test_a_call_shows_what_changed_or_all_that_the_model_saw(tmp_path: Path) -> None:
@@ -172,33 +170,25 @@ def test_a_file_offers_no_pins(tmp_path: Path) -> None:
 
 
 def live(
-    tmp_path: Path,
+    app: TenureApp,
     play: Callable[[Pilot[Any], TenureApp, Chat, ContextViewer], Awaitable[None]],
     size: tuple[int, int] = (160, 40),
-    *,
-    theme: str = DARK,
 ) -> None:
     """A live session of which something has left the window, in the viewer."""
-    calls = [says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)]
 
     async def both(pilot: Pilot[Any], app: TenureApp) -> None:
         chat = app.screen
         assert isinstance(chat, Chat)
-        await said(pilot, app, "count")
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ContextViewer))
         viewer = app.screen
         assert isinstance(viewer, ContextViewer)
         await play(pilot, app, chat, viewer)
 
-    played(
-        made(tmp_path, [*calls, says("counted")], mode=Mode.ALL, policy="cwl", clip=0, budget=Budget(ceiling=6_000), theme=theme),
-        both,
-        size,
-    )
+    played(app, both, size)
 
 
-def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path) -> None:
+def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         assert chat.agent is not None
         context = chat.agent.context
@@ -215,10 +205,10 @@ def test_what_has_left_a_live_session_is_restored_and_undone(tmp_path: Path) -> 
         await pilot.pause(0.05)
         assert not _is_whole(context, gone)
 
-    live(tmp_path, play)
+    live(squeezed(tmp_path), play)
 
 
-def test_a_pin_is_set_and_let_go(tmp_path: Path) -> None:
+def test_a_pin_is_set_and_let_go(tmp_path: Path, squeezed: Squeezed) -> None:
     async def play(pilot: Pilot[Any], app: TenureApp, chat: Chat, viewer: ContextViewer) -> None:
         assert chat.agent is not None
         context = chat.agent.context
@@ -232,7 +222,7 @@ def test_a_pin_is_set_and_let_go(tmp_path: Path) -> None:
         await pilot.pause(0.05)
         assert not context.session.holds
 
-    live(tmp_path, play)
+    live(squeezed(tmp_path), play)
 
 
 def _is_whole(context: Any, span: Any) -> bool:

@@ -14,12 +14,14 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
 
+from tenure.agent.approval import Mode
 from tenure.agent.screens.app import TenureApp
 from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.commands import is_command
 from tenure.agent.screens.themes import DARK
 from tenure.agent.settings import Settings, World
 from tenure.agent.tools.sandbox import Means
+from tenure.engine.lifecycle.budget import Budget
 from tenure.models.scripted import ScriptedSpeaker, parse_script
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
@@ -82,6 +84,12 @@ def played(app: TenureApp, play: Play, size: tuple[int, int] = (80, 30)) -> None
             await app.leave()
 
     asyncio.run(run())
+
+
+# A session whose first outputs leave its window: settings, and what its model says.
+SQUEEZED: dict[str, Any] = {"mode": Mode.ALL, "policy": "cwl", "clip": 0, "budget": Budget(ceiling=6_000)}
+COUNTED = [*(says("", call("bash", command=f"seq -s ' ' {n} 700")) for n in range(1, 10)), says("counted")]
+Squeezed = Callable[..., TenureApp]
 
 
 async def until(pilot: Pilot[Any], condition: Callable[[], object]) -> None:
