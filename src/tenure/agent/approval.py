@@ -151,12 +151,12 @@ class Permissions:
             return CallVerdict.RUN, approval
         return CallVerdict.ASK, asked
 
-    def reach(self, approval: Approval | None, answer: ApprovalAnswer | None = None) -> Reach:
+    def reach(self, approval: Approval | None, answer: ApprovalAnswer | None = None) -> CommandReach:
         """How far an allowed call may act: outside the workspace only if that was the question or the answer, or is the mode."""
         if approval is None:
-            return Reach.LOOK
+            return CommandReach.LOOK
         free = self._outside or self.mode is Mode.ALL or approval.act is CallEffect.OUTSIDE or answer is ApprovalAnswer.OUTSIDE
-        return Reach.ANYWHERE if free else Reach.WORKSPACE
+        return CommandReach.ANYWHERE if free else CommandReach.WORKSPACE
 
     def trusts(self, approval: Approval) -> bool:
         """Whether a call runs unasked only because it can be undone: a command in the mode that allows all, which nobody agreed to."""

@@ -20,8 +20,8 @@ from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event
 from tenure.agent.model_call import until_stopped
 from tenure.agent.opening import Parts
 from tenure.agent.recorder import VIRTUAL, FinishedCall, Recorder
-from tenure.agent.tools.sandbox import Reach
-from tenure.agent.tools.tool import Here, Outcome
+from tenure.agent.tools.sandbox import CommandReach
+from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import load
 from tenure.apis.reply import ReplyCall
@@ -170,7 +170,7 @@ class CallRunner:
     def _begin(self, made: ReplyCall) -> None:
         self._say(CallStarted(call=made.call_id, tool=made.tool, summary=_summary(made), arguments=made.arguments))
 
-    async def _done(self, made: ReplyCall, reach: Reach = Reach.LOOK, *, cut: bool = False) -> FinishedCall:
+    async def _done(self, made: ReplyCall, reach: CommandReach = CommandReach.LOOK, *, cut: bool = False) -> FinishedCall:
         """One call, run to its result."""
         if made.broken:
             return self._recorder.outcome(made, ToolOutcome(text=_broken(made, cut=cut), error=True))
@@ -183,7 +183,7 @@ class CallRunner:
         outcome = "interrupted" if self._stop.is_set() else "done"
         return self._recorder.outcome(made, came, outcome=outcome, seconds=self._seconds() - began)
 
-    async def _run(self, made: ReplyCall, reach: Reach) -> Outcome:
+    async def _run(self, made: ReplyCall, reach: CommandReach) -> ToolOutcome:
         here = dataclasses.replace(self._here(made.call_id), reach=reach)
         running = asyncio.ensure_future(self._toolbox.run(made.tool, made.arguments, here))
         try:

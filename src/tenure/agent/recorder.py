@@ -260,7 +260,7 @@ class Recorder:
         is_error = bool(told.get("is_error")) or text.startswith(("delimiter refused", "recall:"))
         return FinishedCall(made=made, message=told, text=text, outcome="error" if is_error else "done")
 
-    def outcome(self, made: ReplyCall, came: Came, *, outcome: Outcome = "done", seconds: float = 0.0) -> FinishedCall:
+    def outcome(self, made: ReplyCall, came: ToolOutcome, *, outcome: Outcome = "done", seconds: float = 0.0) -> FinishedCall:
         """What a tool answered, in the dialect's shape. Media that a result cannot carry here are said behind it."""
         carried = [each for each in came.media if self._api.carries(each)]
         said = "error" if came.error and outcome == "done" else outcome

@@ -31,7 +31,7 @@ from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.agent.spending import SessionSpend, Spending
-from tenure.agent.tools.tool import Here, Limits, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolLimits
 from tenure.context import Context
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger

@@ -79,7 +79,7 @@ class TaskTool:
     async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What the other agent said last, and what it changed."""
         asked = parsed(TaskArguments, arguments, self.name)
-        if isinstance(asked, Outcome):
+        if isinstance(asked, ToolOutcome):
             return asked
         if not self._parent().parts.settings.depth:
             return ToolOutcome(text=TOO_DEEP, error=True)
@@ -88,7 +88,7 @@ class TaskTool:
         except TenureError as error:
             return ToolOutcome(text=f"task: {error}", error=True)
 
-    async def _delegated(self, asked: TaskArguments, folder: Path, here: Here) -> Outcome:
+    async def _delegated(self, asked: TaskArguments, folder: Path, here: Here) -> ToolOutcome:
         from tenure.agent.session import Agent
 
         parent = self._parent()
@@ -117,15 +117,15 @@ class TaskTool:
         return _outcome(done, [_shown(path, child.parts.workspace, here.workspace) for path in changed])
 
 
-def _outcome(done: TurnDone | None, changed: list[str]) -> Outcome:
+def _outcome(done: TurnDone | None, changed: list[str]) -> ToolOutcome:
     """What its parent reads of a sub-agent's turn."""
     if done is None:
-        return Outcome(text="task: it was stopped before it could say anything", error=True)
+        return ToolOutcome(text="task: it was stopped before it could say anything", error=True)
     files = list(dict.fromkeys(changed))
     named = ", ".join(files[:FILES]) + (f" and {len(files) - FILES} more" if len(files) > FILES else "")
     ended = "" if done.reason == "done" else f"; not finished: {done.reason}" + (f" ({done.why})" if done.why else "")
     facts = f"[{done.steps} calls of the model, {done.usage.prompt + done.usage.output:,} tokens{ended}; changed: {named or 'nothing'}]"
-    return Outcome(text=f"{done.text.strip() or '(it said nothing)'}\n\n{facts}", error=done.reason != "done")
+    return ToolOutcome(text=f"{done.text.strip() or '(it said nothing)'}\n\n{facts}", error=done.reason != "done")
 
 
 def _folder(asked: TaskArguments, workspace: Workspace) -> Path:

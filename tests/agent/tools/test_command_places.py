@@ -32,8 +32,7 @@ def test_what_other_programs_run_is_no_mere_edit(name: str, ws: Workspace) -> No
     "name",
     ["src/a.py", "AGENTS.md", "CLAUDE.md", "docs/hooks.md", "config.toml", "Makefile", "package.json", ".github/CODEOWNERS"],
 )
-def test_what_is_only_read_is_an_edit(name: str, tmp_path: Path) -> None:
-    ws = workspace(tmp_path)
+def test_what_is_only_read_is_an_edit(name: str, ws: Workspace) -> None:
     assert approval("write", ws.root / name, ws, "").act is CallEffect.EDIT
 
 

@@ -63,10 +63,9 @@ def test_no_disguise_however_deep_makes_a_destructive_command_free(ws: Workspace
 
 
 @pytest.mark.parametrize("core", CORES)
-def test_one_disguise_leaves_a_destructive_command_what_it_is(disguise: str, core: str, ws: Workspace) -> None:
-    found = judged(disguise.format(core), ws)
-    assert found is not None
-    assert found.act is CallEffect.DESTROY, found.reason
+def test_one_disguise_leaves_a_destructive_command_what_it_is(core: str, ws: Workspace) -> None:
+    found = {disguise: judged(disguise.format(core), ws) for disguise in DISGUISES}
+    assert [disguise for disguise, each in found.items() if each is None or each.act is not CallEffect.DESTROY] == []
 
 
 WORDS = st.sampled_from(

@@ -8,7 +8,7 @@ import pytest
 from calling import called, here, workspace
 
 from tenure.agent.approval import Approval, CallEffect
-from tenure.agent.tools.tool import Here, Outcome, Tool
+from tenure.agent.tools.tool import Here, Tool, ToolOutcome
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
 from tenure.apis import APIS
