@@ -3,7 +3,8 @@
 Every figure has its mean and its spread; what counts tasks has its interval; what was not reported is not counted as nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 
 from msgspec import Struct
@@ -73,6 +74,17 @@ class BenchRun(Struct, frozen=True, kw_only=True):
         """Provider tokens of all prompts and replies, as reported or estimated."""
         return sum(task.usage.prompt + task.usage.output for task in self.tasks)
 
+    @property
+    def overhead(self) -> int:
+        """Provider tokens that were processed for annotation: the replies for it alone, and what stands in every request for it.
+
+        The delimiters' own tokens, carried by later requests until they leave, are not in it.
+        """
+        return sum(
+            session.overhead.replies_tokens + session.overhead.standing_tokens * (session.replies - session.overhead.replies)
+            for session in self.sessions
+        )
+
 
 class Marks(Struct, frozen=True, kw_only=True):
     """Annotation over all runs of a condition: rates over what was declared and explored, spreads by run."""
@@ -140,11 +152,8 @@ def report(runs: Sequence[BenchRun], notes: Iterable[str] = ()) -> BenchReport:
 
 def _row(benchmark: str, condition: str, runs: Sequence[BenchRun]) -> BenchRow:
     tasks = [task for run in runs for task in run.tasks]
-    judged = [task for run in runs for task in run.judged]
+    judged = [task for task in tasks if task.solved is not None]
     prompts = sum(task.usage.prompt for task in tasks)
-    ended: dict[str, int] = {}
-    for task in tasks:
-        ended[task.reason] = ended.get(task.reason, 0) + 1
     return BenchRow(
         benchmark=benchmark,
         condition=condition,
@@ -154,57 +163,48 @@ def _row(benchmark: str, condition: str, runs: Sequence[BenchRun]) -> BenchRow:
         tasks=len(tasks),
         solved=rate(sum(bool(task.solved) for task in judged), len(judged)),
         solved_share=spread(sum(bool(task.solved) for task in run.judged) / len(run.judged) for run in runs if run.judged),
-        ended=ended,
-        calls=spread(sum(task.calls for task in run.tasks) for run in runs),
+        ended=dict(Counter(task.reason for task in tasks)),
         processed=spread(run.processed for run in runs),
         cached_share=sum(task.usage.cache_read for task in tasks) / prompts if prompts else None,
-        usd=spread(sum((task.usd for task in run.tasks), 0.0) for run in runs),
         unpriced=sum(task.unpriced for task in tasks),
-        seconds=spread(sum((task.seconds for task in run.tasks), 0.0) for run in runs),
-        commits=spread(sum(task.commits for task in run.tasks) for run in runs),
-        summaries=spread(sum(task.summaries for task in run.tasks) for run in runs),
         marks=_marks([run for run in runs if run.sessions]),
+        **{
+            name: spread(sum(getattr(task, name) for task in run.tasks) for run in runs)
+            for name in ("calls", "usd", "seconds", "commits", "summaries")
+        },
     )
 
 
 def _marks(runs: Sequence[BenchRun]) -> Marks:
     sessions = [session for run in runs for session in run.sessions]
-    overheads = [session.overhead for session in sessions]
     mistyped = [each for session in sessions for each in session.typing.mistyped]
     again = [each for session in sessions for each in session.explored.again]
-    processed = [_overhead(run) for run in runs]
-    in_all = sum(run.processed for run in runs)
+    overhead, processed = sum(run.overhead for run in runs), sum(run.processed for run in runs)
+
+    def by_run(value: Callable[[Measures], float]) -> Spread | None:
+        return spread(sum(map(value, run.sessions)) for run in runs)
+
+    def total(value: Callable[[Measures], int]) -> int:
+        return sum(map(value, sessions))
+
     return Marks(
-        delimiters=spread(sum(each.overhead.delimiters for each in run.sessions) for run in runs),
-        refused=rate(sum(each.refused for each in overheads), sum(each.delimiters for each in overheads)),
-        overhead_tokens=spread(sum(each.overhead.tokens for each in run.sessions) for run in runs),
-        overhead_calls=spread(sum(each.overhead.replies for each in run.sessions) for run in runs),
-        overhead_processed=spread(processed),
-        overhead_share=sum(processed) / in_all if in_all else None,
-        overhead_usd=spread(sum((each.overhead.replies_usd for each in run.sessions), 0.0) for run in runs),
-        declared=spread(sum(each.typing.declared for each in run.sessions) for run in runs),
-        mistyped=rate(len(mistyped), sum(session.typing.declared for session in sessions)),
+        delimiters=by_run(lambda each: each.overhead.delimiters),
+        refused=rate(total(lambda each: each.overhead.refused), total(lambda each: each.overhead.delimiters)),
+        overhead_tokens=by_run(lambda each: each.overhead.tokens),
+        overhead_calls=by_run(lambda each: each.overhead.replies),
+        overhead_processed=spread(run.overhead for run in runs),
+        overhead_share=overhead / processed if processed else None,
+        overhead_usd=by_run(lambda each: each.overhead.replies_usd),
+        declared=by_run(lambda each: each.typing.declared),
+        mistyped=rate(len(mistyped), total(lambda each: each.typing.declared)),
         expl_that_wrote=sum(each.type == "expl" for each in mistyped),
         act_that_changed_nothing=sum(each.type == "act" for each in mistyped),
-        left_open=sum(session.typing.open for session in sessions),
-        missing=rate(
-            sum(len(session.dependencies.missing) for session in sessions),
-            sum(session.dependencies.used for session in sessions),
-        ),
-        explored=spread(sum(each.explored.looks for each in run.sessions) for run in runs),
-        again=rate(len(again), sum(session.explored.looks for session in sessions)),
-        again_tokens=spread(sum(each.explored.again_tokens for each in run.sessions) for run in runs),
+        left_open=total(lambda each: each.typing.open),
+        missing=rate(total(lambda each: len(each.dependencies.missing)), total(lambda each: each.dependencies.used)),
+        explored=by_run(lambda each: each.explored.looks),
+        again=rate(len(again), total(lambda each: each.explored.looks)),
+        again_tokens=by_run(lambda each: each.explored.again_tokens),
         again_across=sum(each.across for each in again),
         again_gone=sum(each.gone for each in again),
-        recalls=spread(sum(each.recalls for each in run.sessions) for run in runs),
+        recalls=by_run(lambda each: each.recalls),
     )
-
-
-def _overhead(run: BenchRun) -> int:
-    """Provider tokens that a run processed for annotation: the replies for it alone, and what stands in every request for it.
-
-    The delimiters' own tokens, carried by later requests until they leave, are not in it.
-    """
-    alone = sum(session.overhead.replies_tokens for session in run.sessions)
-    standing = sum(session.overhead.standing_tokens * (session.replies - session.overhead.replies) for session in run.sessions)
-    return alone + standing
