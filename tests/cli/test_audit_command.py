@@ -1,14 +1,13 @@
 """`tenure audit` on the command line."""
 
-import io
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from chats import drawn
 from made_up import everything, home_of_ada
 from recordings import message_file
 from tenure.cli.audit import NEWEST
@@ -41,32 +40,22 @@ def reports(folder: Path, *tasks: int) -> list[Audit]:
     return [each for each in Auditor(ASKED, o200k()).each(paths, lambda _: None) if isinstance(each, Audit)]
 
 
-def text_of(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
-
-
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_screen_of_a_session_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
-    console.print(screen(reports(tmp_path, 6)[0], width))
-    golden(f"audit-{width}.txt", text_of(console))
+    golden(f"audit-{width}.txt", drawn(width, screen(reports(tmp_path, 6)[0], width)))
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_screen_of_several_sessions_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
     audits, totals = reports(tmp_path, 1, 4, 6), Totals()
     for each in audits:
         totals.take(each)
-    console.print(corpus([brief(each) for each in audits], totals.total(), budget_line(ASKED.budget), width))
-    golden(f"audit-sessions-{width}.txt", text_of(console))
+    shown = corpus([brief(each) for each in audits], totals.total(), budget_line(ASKED.budget), width)
+    golden(f"audit-sessions-{width}.txt", drawn(width, shown))
 
 
 def test_every_screen_of_a_session_fits_a_small_terminal(tmp_path: Path) -> None:
-    console = Console(width=80, file=io.StringIO(), highlight=False, color_system=None)
-    console.print(screen(reports(tmp_path, 6)[0], 80))
-    lines = text_of(console).splitlines()
+    lines = drawn(80, screen(reports(tmp_path, 6)[0], 80)).splitlines()
     assert len(lines) + 2 < 24  # with the two policies that the usual ones are more
     assert max(map(len, lines)) <= 80
 

@@ -1,4 +1,3 @@
-import io
 import json
 import os
 import subprocess
@@ -7,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from chats import chat_file, drawn, exchange, quiet_console
 from tenure.cli.main import main
 from tenure.cli.options import LimitOptions
 from tenure.cli.replay import play, report
@@ -45,39 +44,25 @@ def message_file(path: Path, tasks: int = 10) -> Path:
             ("edit", {"path": f"src/parser_{task}.py", "old": "skip()", "new": "keep()"}),
             delimiter(action="end"),
         ):
-            call = {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
             text = "ok" if name in ("delimiter", "edit") else f"{name} of part {task}\n{LINES}"
-            messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": text})
+            messages += exchange(f"call_{number}", name, arguments, text)
             number += 1
         messages.append({"role": "assistant", "content": f"Part {task} keeps its comments now."})
-    path.write_text(json.dumps(messages), encoding="utf-8")
-    return path
-
-
-def screen(width: int) -> Console:
-    return Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
-
-
-def text_of(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+    return chat_file(path, messages)
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_report_of_a_replay_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     chosen = source(str(message_file(tmp_path / "session.json")))
-    console = screen(width)
-    run = play([chosen], ("session.json",), Options(budget=Budget(ceiling=3_000), policy=Cwl(), model="gpt-5"), screen(width))
-    console.print(report(run))
-    golden(f"replay-{width}.txt", text_of(console))
+    options = Options(budget=Budget(ceiling=3_000), policy=Cwl(), model="gpt-5")
+    run = play([chosen], ("session.json",), options, quiet_console())
+    golden(f"replay-{width}.txt", drawn(width, report(run)))
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_what_show_prints_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    console = screen(width)
-    console.print(summary("session.json", load([source(str(message_file(tmp_path / "session.json")))], o200k()), 5, width))
-    golden(f"show-{width}.txt", text_of(console))
+    loaded = load([source(str(message_file(tmp_path / "session.json")))], o200k())
+    golden(f"show-{width}.txt", drawn(width, summary("session.json", loaded, 5, width)))
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -89,9 +74,8 @@ def test_what_show_prints_of_reports_and_sub_agents_reads_well(width: int, golde
         events += [called, result(LINES[: 900 + n], f"c{n}")]
     events += [SubAgent(id=f"a{n}", line=9, messages=20 + n, task="Search the parser for " + "everything " * n) for n in (1, 9)]
     events += [Rewritten(reason="compaction", drop_before=3), Skipped(line=7, bytes=90, reason="something unknown")]
-    console = screen(width)
-    console.print(summary("a.jsonl", load([Source("a", lambda: ("claude-code", iter(events)))], o200k()), 4, width))
-    golden(f"show-reported-{width}.txt", text_of(console))
+    loaded = load([Source("a", lambda: ("claude-code", iter(events)))], o200k())
+    golden(f"show-reported-{width}.txt", drawn(width, summary("a.jsonl", loaded, 4, width)))
 
 
 def test_a_replay_writes_every_event_and_exits_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

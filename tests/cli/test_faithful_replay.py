@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from chats import chat_file, exchange
 from tenure.cli.main import main
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 
@@ -16,14 +17,9 @@ def session_file(path: Path) -> Path:
     for n in range(12):
         messages.append({"role": "user", "content": f"Task {n}: change part {n}, and never push."})
         for m in range(3):
-            call = {"name": "read", "arguments": json.dumps({"path": f"src/part_{n}_{m}.py"})}
-            messages += [
-                {"role": "assistant", "content": None, "tool_calls": [{"id": f"c{n}{m}", "type": "function", "function": call}]},
-                {"role": "tool", "tool_call_id": f"c{n}{m}", "content": f"value_{n}_{m} = compute()\n" * 40},
-            ]
+            messages += exchange(f"c{n}{m}", "read", {"path": f"src/part_{n}_{m}.py"}, f"value_{n}_{m} = compute()\n" * 40)
         messages.append({"role": "assistant", "content": f"Task {n} is done."})
-    path.write_text(json.dumps({"model": "gpt-5", "messages": messages}), encoding="utf-8")
-    return path
+    return chat_file(path, messages, model="gpt-5")
 
 
 def lines_of(tmp_path: Path, *options: str) -> list[dict[str, Any]]:

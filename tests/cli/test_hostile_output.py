@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from chats import chat_file, exchange
 from hostile_text import CLASSES, EVIL, MARKUP, NAME, OWN_STYLE, SOUND, acting, drafts, log_file, message_file
 from tenure.cli.main import COMMANDS, made, main
 from tenure.engine.record.chain import Chain
@@ -200,10 +201,8 @@ def test_markup_is_printed_as_it_is(stage: Stage, capsys: pytest.CaptureFixture[
 def test_raw_bytes_are_exact_in_a_pipe_and_signs_on_a_terminal(stage: Stage, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     messages: list[dict[str, object]] = [{"role": "user", "content": "Go."}]
     for kind, text in CLASSES.items():
-        read = {"id": kind, "type": "function", "function": {"name": "read", "arguments": "{}"}}
-        messages.append({"role": "assistant", "content": None, "tool_calls": [read]})
-        messages.append({"role": "tool", "tool_call_id": kind, "content": text})
-    Path(stage.script).write_text(json.dumps(messages))
+        messages += exchange(kind, "read", {}, text)
+    chat_file(Path(stage.script), messages)
     calls = [["recall", stage.script, f"read:{n}", "--raw"] for n in range(1, len(CLASSES) + 1)]
     for (kind, text), arguments in zip(CLASSES.items(), calls, strict=True):
         assert main(arguments) == 0

@@ -1,6 +1,5 @@
 """`tenure judge`: what it asks, what it says of the answers, and what it does when a model does not answer."""
 
-import io
 import json
 import os
 from collections import Counter
@@ -8,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from chats import drawn
 from judge_scenes import INVALID, VALID, chosen, recorded
 from tenure.cli.judge import JudgeLine
 from tenure.cli.judge_screen import JudgeScope, report
@@ -31,15 +30,6 @@ BOTH = {name: PEERS[name] for name in ("tool-prune", "observation-masking")}
 PAIR = ("tool-prune", "observation-masking")
 
 
-def screen(width: int) -> Console:
-    return Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
-
-
-def text_of(console: Console) -> str:
-    assert isinstance(console.file, io.StringIO)
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
-
-
 def flat(text: str) -> str:
     return " ".join(text.split())
 
@@ -55,11 +45,10 @@ def test_the_report_reads_well(width: int, tmp_path: Path, golden: Callable[[str
     made = (case for case in cases(source(path), BOTH, o200k(), pairs=1))
     outcomes = list(run(made, judge, Book(), against=PAIR))
     asked = JudgeScope(model="openai:gpt-5-mini", sessions=("session.json",), cuts=5, prune=0.45, room=100_000)
-    console = screen(width)
     shown = figures(outcomes, PAIR)
     assert shown.disagreements
-    console.print(report(shown, asked, ["broken.jsonl: found noise"], Book()))
-    golden(f"judge-{width}.txt", text_of(console).replace(path, "session.json"))
+    text = drawn(width, report(shown, asked, ["broken.jsonl: found noise"], Book()))
+    golden(f"judge-{width}.txt", text.replace(path, "session.json"))
 
 
 def test_a_run_with_the_stand_in_needs_no_key_and_says_that_it_is_a_rule(
@@ -211,10 +200,9 @@ def test_what_a_session_or_a_judge_says_is_neither_markup_nor_obeyed_by_the_term
     judge = Judge(model=ScriptedModel(then=Line(text=json.dumps(answer))), name=hostile, count=o200k())
     outcomes = list(run(cases(source(str(path)), {"cwl": POLICIES["cwl"]}, o200k()), judge, Book()))
     asked = JudgeScope(model=hostile, sessions=(str(path),), cuts=5, prune=0.45, room=100_000)
-    console = screen(120)
-    console.print(report(figures(outcomes), asked, [hostile], Book()))
-    assert "\x1b" not in text_of(console)
-    assert "[bold].json" in text_of(console)
+    text = drawn(120, report(figures(outcomes), asked, [hostile], Book()))
+    assert "\x1b" not in text
+    assert "[bold].json" in text
 
 
 def test_a_path_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:

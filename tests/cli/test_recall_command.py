@@ -1,20 +1,17 @@
-import json
 from pathlib import Path
 
 import pytest
 
+from chats import chat_file, exchange
 from tenure.cli.main import main
 
 
 def session_file(path: Path) -> str:
     messages: list[dict[str, object]] = [{"role": "user", "content": "go"}]
     for n in range(4):
-        call = {"id": str(n), "type": "function", "function": {"name": "read", "arguments": json.dumps({"path": f"src/{n}.py"})}}
         text = "\n".join(f"line {line} of file {n}" for line in range(400)) + f"\ndef verify_token_{n}(x):"
-        messages += [{"role": "assistant", "content": None, "tool_calls": [call]}]
-        messages += [{"role": "tool", "tool_call_id": str(n), "content": text}]
-    path.write_text(json.dumps(messages), encoding="utf-8")
-    return str(path)
+        messages += exchange(str(n), "read", {"path": f"src/{n}.py"}, text)
+    return str(chat_file(path, messages))
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 """`tenure replay --planner … --summariser …`: who is asked, and what is said of their answers."""
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from chats import chat_file, drawn, exchange, quiet_console
 from tenure.cli.main import main
 from tenure.cli.replay import HelperTotals, briefs, helpers_bill, plans, play, report
 from tenure.engine.lifecycle.automatic import Absolute
@@ -28,15 +27,10 @@ def session_file(path: Path, tasks: int = 10, reads: int = 4) -> Path:
     for task in range(tasks):
         messages.append({"role": "user", "content": f"Task {task}: make part {task} accept comments."})
         for n in range(reads):
-            function = {"name": "read", "arguments": json.dumps({"path": f"src/part_{task}_{n}.py"})}
-            id_ = f"call_{task}_{n}"
-            messages.append(
-                {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": function}]}
-            )
-            messages.append({"role": "tool", "tool_call_id": id_, "content": f"part {task}.{n}\n{TEXT}"})
+            path_ = {"path": f"src/part_{task}_{n}.py"}
+            messages += exchange(f"call_{task}_{n}", "read", path_, f"part {task}.{n}\n{TEXT}")
         messages.append({"role": "assistant", "content": f"Part {task} keeps its comments now."})
-    path.write_text(json.dumps(messages), encoding="utf-8")
-    return path
+    return chat_file(path, messages)
 
 
 STAND_INS = ["--planner", "stand-in", "--summariser", "stand-in", "--handoff-at", "9k"]
@@ -52,11 +46,8 @@ def test_the_report_of_a_replay_with_stand_ins_reads_well(width: int, tmp_path: 
         summariser=SUMMARISER,
         handoff_at=Absolute(tokens=9_000),
     )
-    console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
-    run = play([source(str(session_file(tmp_path / "session.json")))], ("session.json",), options, console)
-    console.print(report(run))
-    assert isinstance(console.file, io.StringIO)
-    golden(f"replay-helpers-{width}.txt", "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n")
+    run = play([source(str(session_file(tmp_path / "session.json")))], ("session.json",), options, quiet_console())
+    golden(f"replay-helpers-{width}.txt", drawn(width, report(run)))
 
 
 def test_the_lines_of_a_replay_name_who_was_asked_and_what_it_cost(tmp_path: Path) -> None:
@@ -107,7 +98,7 @@ def test_a_model_that_cannot_be_asked_is_a_sentence(
 def test_a_failing_model_is_said_with_its_first_reason(tmp_path: Path) -> None:
     path = str(session_file(tmp_path / "s.json"))
     options = Options(budget=Budget(ceiling=12_000), policy=POLICIES["cwl"], planner=ScriptedModel(then="down", name="mini"))
-    run = play([source(path)], ("s.json",), options, Console(file=io.StringIO()))
+    run = play([source(path)], ("s.json",), options, quiet_console())
     told = plans(run.plans)
     assert told.startswith(f"{run.plans.asked} asked for: {run.plans.asked} dropped (the planner failed: mini:")
     assert briefs(run.briefs) == ""

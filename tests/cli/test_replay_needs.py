@@ -1,14 +1,13 @@
 """`tenure replay` says what the session itself needed later of what had left, and bills the recalls that this takes."""
 
-import io
 import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from chats import chat_file, drawn, exchange, quiet_console
 from tenure.cli.main import main
 from tenure.cli.replay import play, report
 from tenure.engine.lifecycle.budget import Budget
@@ -26,33 +25,22 @@ def line(part: int, n: int) -> str:
 def session_file(path: Path) -> Path:
     """Parts that are read one after another and edited in the same order at the end, from what was read of them."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "Read every part, then mend them."}]
-
-    def step(id_: str, name: str, said: str, **arguments: str) -> None:
-        function = {"name": name, "arguments": json.dumps(arguments)}
-        messages.append(
-            {"role": "assistant", "content": None, "tool_calls": [{"id": id_, "type": "function", "function": function}]}
-        )
-        messages.append({"role": "tool", "tool_call_id": id_, "content": said})
-
     for part in range(PARTS):
-        step(f"read_{part}", "read", "\n".join(line(part, n) for n in range(20)), path=f"src/turbine_{part}.py")
+        text = "\n".join(line(part, n) for n in range(20))
+        messages += exchange(f"read_{part}", "read", {"path": f"src/turbine_{part}.py"}, text)
     for part in range(PARTS):
-        step(f"edit_{part}", "edit", "ok", path=f"src/turbine_{part}.py", old_string=line(part, 7), new_string="    pass")
-    messages.append({"role": "assistant", "content": "All parts are mended."})
-    path.write_text(json.dumps(messages), encoding="utf-8")
-    return path
+        change = {"path": f"src/turbine_{part}.py", "old_string": line(part, 7), "new_string": "    pass"}
+        messages += exchange(f"edit_{part}", "edit", change, "ok")
+    return chat_file(path, [*messages, {"role": "assistant", "content": "All parts are mended."}])
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_report_of_a_replay_says_what_was_needed_later(
     width: int, tmp_path: Path, golden: Callable[[str, str], None]
 ) -> None:
-    console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
     options = Options(budget=Budget(ceiling=6_000), policy=Cwl(), model="gpt-5")
-    run = play([source(str(session_file(tmp_path / "session.json")))], ("session.json",), options, console)
-    console.print(report(run))
-    assert isinstance(console.file, io.StringIO)
-    golden(f"replay-needs-{width}.txt", "\n".join(each.rstrip() for each in console.file.getvalue().splitlines()) + "\n")
+    run = play([source(str(session_file(tmp_path / "session.json")))], ("session.json",), options, quiet_console())
+    golden(f"replay-needs-{width}.txt", drawn(width, report(run)))
 
 
 def written(tmp_path: Path, *options: str) -> list[dict[str, object]]:

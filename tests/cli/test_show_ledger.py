@@ -1,13 +1,12 @@
 """What `tenure show` prints of a conversation in a store of our own."""
 
-import io
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from chats import drawn
 from tenure.cli.main import main
 from tenure.cli.show import summary
 from tenure.engine.meter.ledger import Ledger, Spent, opened
@@ -77,8 +76,5 @@ def long_ledger() -> Ledger:
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_a_ledger_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
     loaded = load([source(store_file(tmp_path / "agent.db", calls=False))], o200k())
-    console.print(summary("agent.db", loaded, 5, width, [long_ledger()]))
-    assert isinstance(console.file, io.StringIO)
-    golden(f"show-ledger-{width}.txt", "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n")
+    golden(f"show-ledger-{width}.txt", drawn(width, summary("agent.db", loaded, 5, width, [long_ledger()])))

@@ -1,7 +1,6 @@
 """`tenure why`: what its screen shows, and what it says to bad input."""
 
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from chats import chat_file, exchange
 from tenure.cli.main import main
 from tenure.cli.why import screen
 from tenure.engine.lifecycle.budget import Budget
@@ -42,12 +42,9 @@ def message_file(path: Path, about: str = "src/part") -> Path:
             ("read", {"path": f"{about}_{part}.py"}, module(part)),
             ("edit", {"path": f"{about}_{part}.py", "old": f"keep_{part}_5", "new": "keep"}, "ok"),
         ):
-            call = {"id": f"{name}{part}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-            messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-            messages.append({"role": "tool", "tool_call_id": f"{name}{part}", "content": text})
+            messages += exchange(f"{name}{part}", name, arguments, text)
     messages.append({"role": "assistant", "content": "Again: parse_part2_30 returns keep_2_30(text), parse_part1_10 too."})
-    path.write_text(json.dumps(messages), encoding="utf-8")
-    return path
+    return chat_file(path, messages)
 
 
 def replayed_file(path: Path, policy: str = "provenance", ceiling: int = 5_000) -> Past:
