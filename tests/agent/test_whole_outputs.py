@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import os
 import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from test_agent_kill import stopped
 from tenure.agent.events import CallDone
 from tenure.agent.loop import INTERRUPTED
 from tenure.agent.session import Agent
+from tenure.cli.main import main
 from tenure.engine.record.entry import Spill, ToolResult
 from tenure.store.spills import Spills
 from tenure.store.store import Store
@@ -195,24 +193,21 @@ def test_a_kill_while_a_command_runs_leaves_what_it_had_said_to_the_session_that
     assert [each.name for each in Path(f"{path}.spills").iterdir()] == [result.spill.sha256]
 
 
-def test_the_command_line_recalls_what_is_kept_in_a_file(tmp_path: Path) -> None:
-    where, path = folder(tmp_path), tmp_path / "sessions.db"
-    script = tmp_path / "script.json"
-    replies = [{"text": "I run.", "calls": [{"name": "bash", "arguments": {"command": FLOOD}}]}, {"text": "Done."}]
-    script.write_text(json.dumps({"replies": replies}), encoding="utf-8")
-    tenure = [sys.executable, "-m", "tenure.cli.main"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    own = ["--approve", "all", "--cwd", str(where), "--store", str(path), "--model", f"scripted:{script}"]
-    subprocess.run([*tenure, "run", "Go.", *own], check=True, capture_output=True, env=environment)
+def test_the_command_line_recalls_what_is_kept_in_a_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    outside, path = (
+        Outside(folder(tmp_path), says("I run.", call("bash", command=FLOOD)), says("Done.")),
+        tmp_path / "sessions.db",
+    )
+    end(played(outside, "Go.", world={"store": None}, store=str(path)))
     (kept,) = Path(f"{path}.spills").iterdir()
 
     def recalled(*arguments: str) -> bytes:
-        return subprocess.run([*tenure, "recall", str(path), *arguments], check=True, capture_output=True, env=environment).stdout
+        assert main(["recall", str(path), f"spill:{kept.name[:12]}", *arguments]) == 0
+        return capfdbinary.readouterr().out
 
-    handle = f"spill:{kept.name[:12]}"
-    assert recalled(handle, "--raw") == _flood()
-    assert recalled(handle, "--lines", "200001").decode().strip() == "panic: the reactor is dry"
-    assert b"line 200001: panic" in recalled(handle, "--pattern", "reactor")
+    assert recalled("--raw") == _flood()
+    assert recalled("--lines", "200001").decode().strip() == "panic: the reactor is dry"
+    assert b"line 200001: panic" in recalled("--pattern", "reactor")
 
 
 def test_memory_does_not_grow_with_the_output(tmp_path: Path) -> None:
