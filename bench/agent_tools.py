@@ -17,7 +17,7 @@ from tenure.agent.tools.bash import Bash
 from tenure.agent.tools.glob import Glob
 from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.read import Read
-from tenure.agent.tools.shell.judge import judged
+from tenure.agent.tools.shell.judge import judge
 from tenure.agent.tools.tool import Here, Tool
 from tenure.agent.workspace import Workspace
 
@@ -86,7 +86,7 @@ async def main(files: int) -> None:
             print(f"{tool.name:5} {took:7.3f} s, held up {held * 1000:4.0f} ms  {told}")
         began = time.perf_counter()
         for _ in range(200):
-            judged("cd src && git status && find . -name '*.py' | xargs grep -n foo | head -20 && npm test", here.workspace)
+            judge("cd src && git status && find . -name '*.py' | xargs grep -n foo | head -20 && npm test", here.workspace)
         print(f"judging a command: {(time.perf_counter() - began) * 5:.2f} ms")
 
 

@@ -10,9 +10,9 @@ from holding import Outside, call, folder, of, played, results, says
 from tenure.agent.approval import ApprovalAnswer, Mode
 from tenure.agent.events import ApprovalAsked, Noticed
 from tenure.agent.screens.approval import answers
-from tenure.agent.tools.sandbox import Means, found
+from tenure.agent.tools.sandbox import Means, find_means
 
-BEHIND = pytest.mark.skipif(found() is Means.NONE, reason="needs bubblewrap or Landlock")
+BEHIND = pytest.mark.skipif(find_means() is Means.NONE, reason="needs bubblewrap or Landlock")
 WRITE = "python3 -c \"open('{}', 'w')\""
 
 

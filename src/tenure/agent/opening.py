@@ -22,9 +22,9 @@ from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Snapshots
-from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, found
-from tenure.agent.tools.servers.server import configured
-from tenure.agent.tools.servers.start import Servers, started
+from tenure.agent.tools.sandbox import NO_WALL, Means, Sandbox, Walls, find_means
+from tenure.agent.tools.servers.server import read_configs
+from tenure.agent.tools.servers.start import Servers, start_servers
 from tenure.agent.tools.tool import Tool, ToolLimits
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
@@ -324,9 +324,9 @@ async def _servers(settings: Settings, world: World, folder: Path, scratch: Path
         text = read_file(settings.servers, _LARGEST).decode()
     except UnicodeError as error:
         raise InputError(str(settings.servers), f"cannot be read ({error})") from error
-    configs, wrong = configured(text, world.environment, str(settings.servers))
+    configs, wrong = read_configs(text, world.environment, str(settings.servers))
     taken = {*VIRTUAL, *toolbox().names}
-    return await started(configs, folder=folder, limit_s=ToolLimits().server_start_s, taken=taken, logs=scratch), wrong
+    return await start_servers(configs, folder=folder, limit_s=ToolLimits().server_start_s, taken=taken, logs=scratch), wrong
 
 
 def _snapshots(
@@ -348,7 +348,7 @@ def unwalled(mode: Mode, means: Means) -> tuple[str, ...]:
 
 def _means(settings: Settings, world: World) -> Means:
     """What makes the walls. Raises InputError where they were asked for and there are none."""
-    means = world.walls if world.walls is not None else found(world.environment)
+    means = world.walls if world.walls is not None else find_means(world.environment)
     if settings.sandbox and means is Means.NONE:
         raise InputError("--sandbox", "neither bubblewrap (`bwrap`) nor Landlock works here", "one of them, or no sandbox")
     return means

@@ -22,7 +22,7 @@ from tenure.agent.approval import Approval
 from tenure.agent.events import CallDone, CallStarted, TurnDone
 from tenure.agent.opening import Delegation
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, Allowance, Settings
-from tenure.agent.tools.arguments import parsed, schema_of
+from tenure.agent.tools.arguments import parse_arguments, schema_of
 from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.episodes import EpisodeType
@@ -78,7 +78,7 @@ class TaskTool:
 
     async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What the other agent said last, and what it changed."""
-        asked = parsed(TaskArguments, arguments, self.name)
+        asked = parse_arguments(TaskArguments, arguments, self.name)
         if isinstance(asked, ToolOutcome):
             return asked
         if not self._parent().parts.settings.depth:

@@ -9,7 +9,7 @@ import pytest
 from calling import at_once, called, cut_off_after, here, listening, refused, stopped_after, told, workspace
 
 from tenure.agent.tools.bash import Bash
-from tenure.agent.tools.child import scrubbed
+from tenure.agent.tools.child import scrub
 from tenure.agent.workspace import Workspace
 
 BASH = Bash()
@@ -142,7 +142,7 @@ def test_keys_to_models_stay_with_the_agent_and_others_do_not(tmp_path: Path) ->
     assert "GITHUB_TOKEN=for-git" in text
     assert "OPENAI_BASE_URL=http://localhost" in text
     assert "BASH_ENV" not in text
-    assert scrubbed({"XAI_API_KEY": "x", "AZURE_OPENAI_API_KEY": "y", "HF_TOKEN": "z", "STRIPE_API_KEY": "s"}) == {
+    assert scrub({"XAI_API_KEY": "x", "AZURE_OPENAI_API_KEY": "y", "HF_TOKEN": "z", "STRIPE_API_KEY": "s"}) == {
         "STRIPE_API_KEY": "s"
     }
 

@@ -10,7 +10,7 @@ from tenure.agent.tools.glob import Glob
 from tenure.agent.tools.grep import Grep
 from tenure.agent.tools.ls import Ls
 from tenure.agent.tools.read import Read
-from tenure.agent.tools.shell.judge import judged
+from tenure.agent.tools.shell.judge import judge
 from tenure.agent.workspace import Workspace
 
 
@@ -82,7 +82,7 @@ def test_every_tool_that_looks_knows_where_keys_are(path: str, ws: Workspace) ->
         found = tool.needs(json.dumps(arguments), ws)
         assert found is not None
         assert found.act is CallEffect.OUTSIDE
-    assert judged(f"cat {path}", ws) is not None
+    assert judge(f"cat {path}", ws) is not None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_every_tool_that_looks_knows_where_keys_are(path: str, ws: Workspace) ->
 )
 def test_what_holds_no_key_may_be_looked_at(path: str, ws: Workspace) -> None:
     assert Read().needs(json.dumps({"path": path}), ws) is None
-    assert judged(f"cat {path}", ws) is None
+    assert judge(f"cat {path}", ws) is None
 
 
 def test_a_search_leaves_out_what_holds_keys_and_says_so(ws: Workspace) -> None:

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tenure.agent.approval import CallEffect
-from tenure.agent.tools.edit import Edit, Replacement, missed, replaced
+from tenure.agent.tools.edit import Edit, Replacement, explain_miss, replace_text
 from tenure.agent.tools.read import Read
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
@@ -156,7 +156,7 @@ def test_an_edit_asks_with_a_difference_for_each_place(ws: Workspace) -> None:
 def test_a_replacement_is_exact_once_or_nothing(text: str, old: str, new: str) -> None:
     assume(old != new)
     try:
-        after, _ = replaced(text, Replacement(old=old, new=new), "f")
+        after, _ = replace_text(text, Replacement(old=old, new=new), "f")
     except InputError:
         assert text.count(old) != 1 or text.find(old, text.find(old) + 1) >= 0
     else:
@@ -167,8 +167,8 @@ def test_a_replacement_is_exact_once_or_nothing(text: str, old: str, new: str) -
 @given(st.text(alphabet="ab \n\t\"'“", max_size=200), st.text(alphabet="ab \n\t\"'“", min_size=1, max_size=40))
 def test_a_miss_always_has_something_to_say(text: str, old: str) -> None:
     assume(old not in text)
-    assert missed(text, old)
+    assert explain_miss(text, old)
 
 
 def test_many_empty_lines_that_are_not_in_a_file_are_looked_at_in_linear_time() -> None:
-    assert missed("a", "\n" * 200_000 + "b")  # minutes, were it quadratic
+    assert explain_miss("a", "\n" * 200_000 + "b")  # minutes, were it quadratic

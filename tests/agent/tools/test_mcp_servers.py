@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from tenure.agent.approval import CallEffect
 from tenure.agent.tools.servers import server
-from tenure.agent.tools.servers.server import LOG_BYTES, ServerConfig, configured
-from tenure.agent.tools.servers.start import Servers, started
-from tenure.agent.tools.servers.streams import piped, too_large
-from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, taken, tool_name
+from tenure.agent.tools.servers.server import LOG_BYTES, ServerConfig, read_configs
+from tenure.agent.tools.servers.start import Servers, start_servers
+from tenure.agent.tools.servers.streams import pipe, too_large
+from tenure.agent.tools.servers.tool import LONGEST_TOGETHER, MOST, tool_name, tool_schema
 from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
@@ -33,7 +33,7 @@ def with_servers(folder: Path, use: Callable[[Servers], Awaitable[None]], *confi
     """Start servers, use them, and stop them."""
 
     async def run() -> None:
-        servers = await started(configs or (WIRE,), folder=folder, limit_s=limit_s, logs=folder)
+        servers = await start_servers(configs or (WIRE,), folder=folder, limit_s=limit_s, logs=folder)
         try:
             await use(servers)
         finally:
@@ -173,7 +173,7 @@ def test_the_official_server_is_spoken_to_over_http(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         url = f"http://127.0.0.1:{port}/mcp"
-        servers = await started([ServerConfig(name="web", url=url, headers={"X-Key": "k"})], folder=tmp_path, limit_s=20)
+        servers = await start_servers([ServerConfig(name="web", url=url, headers={"X-Key": "k"})], folder=tmp_path, limit_s=20)
         at = here(workspace(tmp_path))
         assert servers.notes == ()
         assert (await called(servers, "web__add", at, a=2, b=3)).text == "5"
@@ -246,10 +246,10 @@ def test_what_a_server_complains_of_fills_no_disk(tmp_path: Path) -> None:
     ids=["no object", "nothing", "no type", "no fields", "no list", "an old draft", "a book"],
 )
 def test_a_schema_that_providers_refuse_is_told_in_words(given: dict[str, Any]) -> None:
-    found = taken(given)
+    found = tool_schema(given)
     assert found.schema == {"type": "object", "properties": {}}
-    assert found.told.startswith("Its arguments as JSON Schema: {")
-    assert len(found.told) < 2_000
+    assert found.words.startswith("Its arguments as JSON Schema: {")
+    assert len(found.words) < 2_000
 
 
 def test_fields_whose_names_providers_refuse_go_by_others_and_reach_the_server_by_their_own() -> None:
@@ -260,14 +260,14 @@ def test_fields_whose_names_providers_refuse_go_by_others_and_reach_the_server_b
         "anyOf": [{"required": ["é"]}],
         "$schema": "http://json-schema.org/draft-07/schema#",
     }
-    found = taken(given)
+    found = tool_schema(given)
     names = list(found.schema["properties"])
     assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", name) for name in names)
     assert len(set(names)) == 4
     assert found.schema["required"] == [names[0], "filter_id_"]
     assert [found.own.get(name, name) for name in names] == list(given["properties"])
     assert not found.schema.keys() & {"anyOf", "$schema"}
-    assert '"anyOf"' in found.told
+    assert '"anyOf"' in found.words
 
 
 def test_a_field_by_another_name_is_sent_by_its_own(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_settings_are_read_with_their_variables_and_wrong_ones_named() -> None:
             }
         }
     )
-    found, notes = configured(text, {"PKG": "server", "HOST": "example.org", "TOKEN": "t"})
+    found, notes = read_configs(text, {"PKG": "server", "HOST": "example.org", "TOKEN": "t"})
     assert [config.name for config in found] == ["a", "b"]
     assert found[0].args == ("-y", "server")
     assert found[0].env == {"T": "t"}
@@ -341,7 +341,7 @@ def test_settings_are_read_with_their_variables_and_wrong_ones_named() -> None:
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "3", '{"mcpServers": []}'])
 def test_settings_that_are_none_are_said_to_be(text: str) -> None:
-    found, notes = configured(text, {}, "settings.json")
+    found, notes = read_configs(text, {}, "settings.json")
     assert found == ()
     assert notes[0].startswith("settings.json: ")
 
@@ -423,7 +423,7 @@ def test_a_huge_answer_is_bounded_while_it_comes_and_the_server_goes_on(tmp_path
     async def run() -> None:
         parameters = StdioServerParameters(command=sys.executable, args=["-c", script], cwd=tmp_path)
         with Path(os.devnull).open("w") as errors:
-            async with piped(parameters, errors, most) as (read, _):
+            async with pipe(parameters, errors, most) as (read, _):
                 first = await anext(aiter(read))
                 assert isinstance(first, SessionMessage)
                 assert isinstance(first.message, JSONRPCError)
@@ -442,7 +442,7 @@ def test_a_huge_answer_is_bounded_while_it_comes_and_the_server_goes_on(tmp_path
 
 
 def test_an_answer_that_is_too_large_is_an_error_of_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "piped", partial(piped, most=100_000))
+    monkeypatch.setattr(server, "pipe", partial(pipe, most=100_000))
     at = here(workspace(tmp_path))
 
     async def use(servers: Servers) -> None:
@@ -511,7 +511,7 @@ def test_a_redirect_to_another_address_is_not_followed_and_no_token_goes_there(t
 def test_an_answer_over_http_is_bounded_while_it_comes() -> None:
     import httpx2
 
-    from tenure.agent.tools.servers.streams import bounded
+    from tenure.agent.tools.servers.streams import bound
 
     sent: list[int] = []
 
@@ -524,7 +524,7 @@ def test_an_answer_over_http_is_bounded_while_it_comes() -> None:
         return httpx2.Response(200, headers={"content-type": "application/json"}, content=body())
 
     async def run() -> None:
-        hooks = {"response": [lambda response: bounded(response, 10_000)]}
+        hooks = {"response": [lambda response: bound(response, 10_000)]}
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer), event_hooks=hooks) as client:
             with pytest.raises(httpx2.StreamError, match="larger than"):
                 await client.get("http://server/")

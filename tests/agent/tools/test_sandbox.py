@@ -11,12 +11,12 @@ from calling import called, cut_off_after, here, refused, stopped_after, told, w
 
 from tenure.agent.tools import landlock
 from tenure.agent.tools.bash import Bash
-from tenure.agent.tools.sandbox import CommandReach, Means, Sandbox, Wall, Walls, found, start
+from tenure.agent.tools.sandbox import CommandReach, Means, Sandbox, Wall, Walls, find_means, start
 from tenure.agent.workspace import Workspace
 from tenure.errors import InputError
 
-BWRAP = found() is Means.BUBBLEWRAP
-LANDLOCK = landlock.version() >= 3 and found({"PATH": "/nowhere"}) is Means.LANDLOCK
+BWRAP = find_means() is Means.BUBBLEWRAP
+LANDLOCK = landlock.version() >= 3 and find_means({"PATH": "/nowhere"}) is Means.LANDLOCK
 by_bubblewrap = pytest.param(Means.BUBBLEWRAP, marks=pytest.mark.skipif(not BWRAP, reason="needs bubblewrap and user namespaces"))
 by_landlock = pytest.param(Means.LANDLOCK, marks=pytest.mark.skipif(not LANDLOCK, reason="needs Landlock"))
 each = pytest.mark.parametrize("means", [by_bubblewrap, by_landlock])
@@ -377,7 +377,7 @@ def test_each_version_of_landlock_keeps_a_look_from_changing_and_from_sockets(tm
 def test_the_walls_of_this_machine_are_tried_out_before_they_are_announced(tmp_path: Path) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\nexit 0\n")  # which builds nothing
     (tmp_path / "bwrap").chmod(0o755)
-    assert found({"PATH": str(tmp_path)}) is not Means.BUBBLEWRAP
+    assert find_means({"PATH": str(tmp_path)}) is not Means.BUBBLEWRAP
 
 
 def test_descriptors_of_a_wall_do_not_stay_open(tmp_path: Path) -> None:

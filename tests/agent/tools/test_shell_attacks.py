@@ -8,7 +8,7 @@ from shell_attacks_away import AWAY, away
 from shell_commands import FREE
 
 from tenure.agent.tools.bash import Bash
-from tenure.agent.tools.shell.judge import judged
+from tenure.agent.tools.shell.judge import judge
 from tenure.agent.workspace import Workspace
 
 LINES = (*ATTACKS, *FREE)
@@ -30,7 +30,7 @@ def everything(where: Workspace) -> dict[str, bytes]:
 
 def held(line: str, where: Workspace) -> None:
     """Run a line if it is free, without a wall, and hold what came of it against what may."""
-    if judged(line, where) is not None:
+    if judge(line, where) is not None:
         return
     before = everything(where)
     environment = {"PATH": os.environ["PATH"], "HOME": str(where.home), "CANARY": SECRET, "LESSOPEN": f"|{where.root}/run %s"}
@@ -41,14 +41,14 @@ def held(line: str, where: Workspace) -> None:
 
 def test_no_line_that_writes_runs_code_or_shows_keys_is_free(trap: Workspace) -> None:
     assert len(ATTACKS) > 200
-    assert [line for line in ATTACKS if judged(line, trap) is None] == []
+    assert [line for line in ATTACKS if judge(line, trap) is None] == []
 
 
 def test_no_line_that_writes_runs_code_or_reaches_keys_elsewhere_is_free(tmp_path: Path) -> None:
     where = workspace(tmp_path)
     away(where.root, where.home)
     assert len(AWAY) > 700
-    assert [line for line in AWAY if judged(line, where) is None] == []
+    assert [line for line in AWAY if judge(line, where) is None] == []
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_hidden_key_that_an_ignore_file_lets_in_again_is_not_searched_unasked(
     where = workspace(tmp_path)
     (where.root / ".env").write_text(SECRET)
     (where.root / ".ignore").write_text(ignores)
-    assert (judged("rg canary", where) is None) == free
+    assert (judge("rg canary", where) is None) == free
 
 
 @pytest.mark.parametrize("line", SAMPLE)

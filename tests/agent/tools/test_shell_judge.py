@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shell_commands import ASKING, CORES, DESTROYING, DISGUISES, FREE, OUTSIDE
 
 from tenure.agent.approval import Approval, CallEffect
-from tenure.agent.tools.shell.judge import judged
+from tenure.agent.tools.shell.judge import judge
 from tenure.agent.workspace import Workspace
 
 
@@ -22,12 +22,12 @@ def ws(tmp_path: Path) -> Workspace:
 
 @pytest.mark.parametrize("command", FREE)
 def test_what_only_looks_is_free(command: str, ws: Workspace) -> None:
-    assert judged(command, ws) is None
+    assert judge(command, ws) is None
 
 
 @pytest.mark.parametrize("command", ASKING)
 def test_what_may_change_the_workspace_asks(command: str, ws: Workspace) -> None:
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None
     assert found.act is CallEffect.COMMAND, found.reason
     assert found.exact == f"bash {command}"
@@ -35,7 +35,7 @@ def test_what_may_change_the_workspace_asks(command: str, ws: Workspace) -> None
 
 @pytest.mark.parametrize("command", OUTSIDE)
 def test_what_leaves_the_workspace_is_known_for_it(command: str, ws: Workspace) -> None:
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None
     assert found.act is CallEffect.OUTSIDE, found.reason
     assert found.broad == ()
@@ -43,7 +43,7 @@ def test_what_leaves_the_workspace_is_known_for_it(command: str, ws: Workspace) 
 
 @pytest.mark.parametrize("command", DESTROYING)
 def test_what_cannot_be_undone_is_known_in_every_disguise_and_never_remembered(command: str, ws: Workspace) -> None:
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None
     assert found.act is CallEffect.DESTROY, found.reason
     assert (found.exact, found.broad) == ("", ())
@@ -57,14 +57,14 @@ def test_no_disguise_however_deep_makes_a_destructive_command_free(ws: Workspace
         if "'" in disguise and "'" in command:
             continue  # quotes within quotes end them
         command = disguise.format(command)
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None, command
     assert found.act in (CallEffect.DESTROY, CallEffect.OUTSIDE, CallEffect.COMMAND)
 
 
 @pytest.mark.parametrize("core", CORES)
 def test_one_disguise_leaves_a_destructive_command_what_it_is(core: str, ws: Workspace) -> None:
-    found = {disguise: judged(disguise.format(core), ws) for disguise in DISGUISES}
+    found = {disguise: judge(disguise.format(core), ws) for disguise in DISGUISES}
     assert [disguise for disguise, each in found.items() if each is None or each.act is not CallEffect.DESTROY] == []
 
 
@@ -79,7 +79,7 @@ WORDS = st.sampled_from(
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_free_changes_nothing_when_a_real_shell_runs_it(ws: Workspace, words: list[str]) -> None:
     command = " ".join(words)
-    if judged(command, ws) is not None:
+    if judge(command, ws) is not None:
         return
     canary = ws.root / "canary"
     canary.write_text("a\nb\n")
@@ -115,13 +115,13 @@ def test_what_is_free_changes_nothing_when_a_real_shell_runs_it(ws: Workspace, w
     ],
 )
 def test_the_likes_of_a_command_are_its_programs_and_subcommands(command: str, keys: tuple[str, ...], ws: Workspace) -> None:
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None
     assert found.broad == keys
 
 
 def test_a_long_command_is_shown_in_a_line_and_whole_and_harmless(ws: Workspace) -> None:
-    found = judged("make \x1b[31m" + "x" * 300 + "\nmake two", ws)
+    found = judge("make \x1b[31m" + "x" * 300 + "\nmake two", ws)
     assert found is not None
     assert found.summary.startswith("make ␛[31mxxx")
     assert found.summary.endswith("…")
@@ -150,13 +150,13 @@ def test_a_long_command_is_shown_in_a_line_and_whole_and_harmless(ws: Workspace)
     ids=lambda command: command[:12],
 )
 def test_no_command_is_free_for_being_long_or_takes_for_ever(command: str, ws: Workspace) -> None:
-    assert judged(command, ws) is not None
+    assert judge(command, ws) is not None
 
 
 @given(st.text(max_size=60))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_can_be_judged(ws: Workspace, command: str) -> None:
-    judged(command, ws)
+    judge(command, ws)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_would_be_lost_for_good_asks_in_every_mode(command: str, ws: Worksp
     for name in ("a.txt", "b.txt", "sub/a.txt", "made.sh"):
         (ws.root / name).write_text("ls\n")
     ws.wrote(ws.root / "made.sh")
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None
     assert found.act is CallEffect.DESTROY, found.reason
 
@@ -184,7 +184,7 @@ def test_what_git_or_a_copy_could_bring_back_may_be_overwritten(ws: Workspace) -
     subprocess.run(["git", "add", "a.txt"], cwd=ws.root, check=True)
     copied = Workspace(ws.root, home=ws.home, keeps=lambda path: path.name == "b.txt")
     acts = {
-        name: [(judged(f"echo x > {name}", each) or found_nothing()).act for each in (ws, copied)]
+        name: [(judge(f"echo x > {name}", each) or found_nothing()).act for each in (ws, copied)]
         for name in ("a.txt", "b.txt", "new")
     }
     assert acts == {
@@ -208,7 +208,7 @@ def found_nothing() -> Approval:
     ],
 )  # fmt: skip
 def test_an_output_anywhere_else_is_outside_however_it_is_named(command: str, ws: Workspace) -> None:
-    found = judged(command, ws)
+    found = judge(command, ws)
     assert found is not None
     assert found.act is CallEffect.OUTSIDE, found.reason
 
@@ -217,33 +217,33 @@ def test_a_program_of_the_workspace_is_not_the_one_of_its_name(ws: Workspace) ->
     (ws.root / "bin").mkdir()
     (ws.root / "bin" / "ls").write_text("")
     for path in (f"{ws.root}/bin:/usr/bin", "bin:/usr/bin"):
-        assert judged("ls", ws, path=path) is not None
-        assert judged("cat a.txt", ws, path=path) is None
+        assert judge("ls", ws, path=path) is not None
+        assert judge("cat a.txt", ws, path=path) is None
 
 
 @pytest.mark.parametrize(("setting", "free"), [("[user]\n name = a", True), ('[diff "x"]\n textconv = ./run', False), ("[include]\n path = ../x", False), ("[core]\n fsmonitor = ./run", True), ("[diff]\n external = ./run", False), ('[filter "x"]\n clean = ./run', False), ('[remote "o"]\n uploadpack = ./run', False)])  # fmt: skip
 def test_git_is_free_where_the_repository_names_no_programs(setting: str, free: bool, ws: Workspace) -> None:
     (ws.root / ".git").mkdir()
     (ws.root / ".git" / "config").write_text(setting)
-    assert (judged("git diff", ws) is None) == free
-    assert judged("ls", ws) is None
+    assert (judge("git diff", ws) is None) == free
+    assert judge("ls", ws) is None
 
 
 def test_a_search_of_a_whole_folder_is_free_unless_keys_are_in_it(ws: Workspace) -> None:
     searches = ("grep -rn x .", "find . -type f | xargs grep x", "rg x", "cat $(git ls-files)")
-    assert [judged(each, ws) for each in searches] == [None] * 4
+    assert [judge(each, ws) for each in searches] == [None] * 4
     (ws.root / "src" / ".env").write_text("x")
-    assert [judged(each, ws) is None for each in searches] == [False, False, True, False]
-    assert judged("grep -rn x . --include='*.py'", ws) is None
+    assert [judge(each, ws) is None for each in searches] == [False, False, True, False]
+    assert judge("grep -rn x . --include='*.py'", ws) is None
 
 
 def test_a_command_that_ran_elsewhere_is_judged_without_this_disk(ws: Workspace) -> None:
     (ws.root / "src" / ".env").write_text("x")
-    assert judged("grep -rn x .", ws) is not None
-    assert judged("grep -rn x .", ws, disk=False) is None
+    assert judge("grep -rn x .", ws) is not None
+    assert judge("grep -rn x .", ws, disk=False) is None
 
 
 @pytest.mark.parametrize("command", ["ls {}", "ls {}]", "sed '{}x' a", "dash -c '{}'", "awk '{}' a", "{}"])
 @pytest.mark.parametrize("sign", ["[", "[:", " ", "{", "(", "1", "*", "<"])
 def test_a_run_of_one_sign_without_end_is_judged_in_linear_time(command: str, sign: str, ws: Workspace) -> None:
-    judged(command.format(sign * (49_000 // len(sign))), ws)  # minutes, were it quadratic
+    judge(command.format(sign * (49_000 // len(sign))), ws)  # minutes, were it quadratic

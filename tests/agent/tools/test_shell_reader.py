@@ -2,14 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.tools.shell.reader import parsed
+from tenure.agent.tools.shell.reader import parse
 
 KNOWN = {"HOME": "/home/ada", "TMPDIR": "/scratch"}
 
 
 def commands(text: str) -> list[str]:
     """The commands of a script, each as its words; what is only known when it runs is a star."""
-    return [" ".join(word.text for word in command.words) for command in parsed(text, KNOWN).commands]
+    return [" ".join(word.text for word in command.words) for command in parse(text, KNOWN).commands]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def commands(text: str) -> list[str]:
     ],
 )
 def test_every_command_is_found_wherever_it_stands(script: str, found: list[str]) -> None:
-    read = parsed(script, KNOWN)
+    read = parse(script, KNOWN)
     assert [" ".join(word.text for word in command.words) for command in read.commands] == found
     assert read.odd == ()
 
@@ -76,7 +76,7 @@ def test_every_command_is_found_wherever_it_stands(script: str, found: list[str]
     ],
 )
 def test_what_is_not_understood_is_said(script: str, said: str) -> None:
-    assert any(said in odd for odd in parsed(script, KNOWN).odd)
+    assert any(said in odd for odd in parse(script, KNOWN).odd)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_is_not_understood_is_said(script: str, said: str) -> None:
     ],
 )
 def test_what_the_grammar_reads_otherwise_than_bash_is_not_trusted(script: str) -> None:
-    assert parsed(script, KNOWN).odd
+    assert parse(script, KNOWN).odd
 
 
 def test_a_wide_blank_is_part_of_a_word() -> None:
@@ -127,13 +127,13 @@ def test_blanks_before_an_expansion_in_quotes_are_kept() -> None:
     ],
 )
 def test_what_can_only_be_told_when_it_runs_is_said(script: str, said: str) -> None:
-    read = parsed(script, KNOWN)
+    read = parse(script, KNOWN)
     assert said in read.unknown
     assert read.odd == ()
 
 
 def test_redirections_and_assignments_belong_to_their_command() -> None:
-    (command,) = parsed("A=1 B=$(x) cmd 2>&1 >out 3<in &>all {fd}>>more", KNOWN).commands[1:]
+    (command,) = parse("A=1 B=$(x) cmd 2>&1 >out 3<in &>all {fd}>>more", KNOWN).commands[1:]
     assert [(each.name, each.value.text) for each in command.assignments] == [("A", "1"), ("B", "*")]
     assert [(each.sign, each.target.text) for each in command.redirects] == [
         (">&", "1"),
@@ -143,7 +143,7 @@ def test_redirections_and_assignments_belong_to_their_command() -> None:
         (">>", "more"),
     ]
     assert [
-        (each.sign, each.target.text) for text in ("cat 0< a 2>&-", "cat <<< b") for each in parsed(text).commands[0].redirects
+        (each.sign, each.target.text) for text in ("cat 0< a 2>&-", "cat <<< b") for each in parse(text).commands[0].redirects
     ] == [
         ("<", "a"),
         (">&", "-"),
@@ -152,10 +152,10 @@ def test_redirections_and_assignments_belong_to_their_command() -> None:
 
 
 def test_a_counter_is_no_unknown_sum() -> None:
-    assert parsed("i=0; while [ $i -lt 5 ]; do i=$((i+1)); echo $i; done").unknown == ()
+    assert parse("i=0; while [ $i -lt 5 ]; do i=$((i+1)); echo $i; done").unknown == ()
 
 
 @given(st.text(alphabet="ab \n'\"`$(){}[]<>|&;\\#=*?~!-", max_size=80))
 def test_any_text_can_be_read(script: str) -> None:
-    read = parsed(script, KNOWN)
+    read = parse(script, KNOWN)
     assert all(command.words or command.assignments or command.redirects for command in read.commands)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from tenure.agent.tools.arguments import frozen, parsed, schema_of
+from tenure.agent.tools.arguments import frozen, parse_arguments, schema_of
 from tenure.agent.tools.tool import ToolOutcome
 from tenure.apis.json_text import dump
 
@@ -51,7 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ],
 )
 def test_malformed_arguments_give_a_result_that_names_what_was_expected(arguments: str, said: str) -> None:
-    outcome = parsed(Asked, arguments, "read")
+    outcome = parse_arguments(Asked, arguments, "read")
     assert isinstance(outcome, ToolOutcome)
     assert outcome.error
     assert outcome.text.startswith("read: ")
@@ -62,7 +62,7 @@ def test_malformed_arguments_give_a_result_that_names_what_was_expected(argument
 
 
 def test_null_is_as_good_as_left_out_and_a_surrogate_pair_is_a_sign() -> None:
-    read = parsed(Asked, '{"path":"\\ud83d\\ude00 \\\\ud800","limit":null,"offset":null}', "read")
+    read = parse_arguments(Asked, '{"path":"\\ud83d\\ude00 \\\\ud800","limit":null,"offset":null}', "read")
     assert read == Asked(path="😀 \\ud800")
 
 
@@ -73,7 +73,7 @@ def test_null_is_as_good_as_left_out_and_a_surrogate_pair_is_a_sign() -> None:
     ).map(json.dumps)
 )
 def test_no_arguments_whatsoever_raise(arguments: str) -> None:
-    assert isinstance(parsed(Asked, arguments, "read"), Asked | ToolOutcome)
+    assert isinstance(parse_arguments(Asked, arguments, "read"), Asked | ToolOutcome)
 
 
 def test_a_schema_stands_by_itself_says_only_what_a_model_needs_and_is_always_the_same() -> None:

@@ -32,7 +32,7 @@ _DROPPED: Final = frozenset({"title", "default"})  # what msgspec adds, and no m
 T = TypeVar("T", bound=Struct)
 
 
-def parsed(kind: type[T], arguments: str, tool: str) -> T | ToolOutcome:
+def parse_arguments(kind: type[T], arguments: str, tool: str) -> T | ToolOutcome:
     """The arguments of a call of `tool`, or the error that names what was expected. Never raises."""
     try:
         return _read(kind, arguments)
@@ -53,12 +53,12 @@ class ArgumentTool(ABC, Generic[T]):
 
     def needs(self, arguments: str, workspace: Workspace) -> Approval | None:
         """What the call would change; None when nothing, or when its arguments cannot be read."""
-        given = parsed(self.takes, arguments, self.name)
+        given = parse_arguments(self.takes, arguments, self.name)
         return None if isinstance(given, ToolOutcome) else self._needs(given, workspace)
 
     async def run(self, arguments: str, here: Here) -> ToolOutcome:
         """What came of the call."""
-        given = parsed(self.takes, arguments, self.name)
+        given = parse_arguments(self.takes, arguments, self.name)
         if isinstance(given, ToolOutcome):
             return given
         try:

@@ -14,8 +14,8 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.child import Child, Remainder, for_command
 from tenure.agent.tools.sandbox import Means, Start, Wall, Walls, start
-from tenure.agent.tools.shell.judge import judged
-from tenure.agent.tools.tool import End, Here, ToolLimits, ToolOutcome, ended
+from tenure.agent.tools.shell.judge import judge
+from tenure.agent.tools.tool import End, Here, ToolLimits, ToolOutcome, wait_for
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
@@ -65,7 +65,7 @@ class Bash(ArgumentTool[BashArguments]):
         return self._walls.means is not Means.NONE and self._walls.sandbox is None
 
     def _needs(self, given: BashArguments, workspace: Workspace) -> Approval | None:
-        return judged(given.command, workspace, path=os.environ.get("PATH", ""))
+        return judge(given.command, workspace, path=os.environ.get("PATH", ""))
 
     async def _run(self, given: BashArguments, here: Here) -> ToolOutcome:
         workspace, command = here.workspace, given.command
@@ -73,7 +73,7 @@ class Bash(ArgumentTool[BashArguments]):
         if "\0" in command or not command.strip():
             raise InputError("command", "a NUL" if "\0" in command else "nothing", "a bash command")
         shell = (shutil.which("bash") or "/bin/sh", "-c", command)
-        looks = judged(command, workspace, path=here.environment.get("PATH", "")) is None
+        looks = judge(command, workspace, path=here.environment.get("PATH", "")) is None
         environment = for_command(here.environment, self._keys, str(workspace.scratch or ""), looks=looks)
         with closing(start(shell, wall, here.environment) if wall else Start(command=shell)) as begun:
             limit_s = min(given.timeout_s or here.limits.command_s, here.limits.command_most_s)
@@ -90,16 +90,16 @@ async def _ran(begun: Start, wall: Wall | None, environment: Mapping[str, str], 
         if news := output.news():
             here.say(news)
 
-    def heard(chunk: bytes) -> None:
+    def take(chunk: bytes) -> None:
         nonlocal due
         output.feed(chunk)
         due = due or asyncio.get_running_loop().call_later(TICK_S, tell)
 
     folder = here.workspace.root
-    child = Child(begun.command, folder=folder, environment=environment, heard=heard, descriptors=begun.descriptors)
+    child = Child(begun.command, folder=folder, environment=environment, on_output=take, descriptors=begun.descriptors)
     left, strays = Remainder.NOTHING, True
     try:
-        end = await ended(child.exit, here, limit_s)
+        end = await wait_for(child.exit, here, limit_s)
         if end is End.DONE:
             left = await child.rest()
             strays = False

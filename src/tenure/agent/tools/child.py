@@ -27,7 +27,7 @@ _POLL_S: Final = 0.01
 _REAP_S: Final = 2.0
 _ROUNDS: Final = 5  # of looking for what left the group
 
-Heard = Callable[[bytes], None]
+OnBytes = Callable[[bytes], None]
 
 
 class Remainder(Enum):
@@ -47,11 +47,11 @@ class Child:
         *,
         folder: Path,
         environment: Mapping[str, str],
-        heard: Heard,
-        complained: Heard | None = None,
+        on_output: OnBytes,
+        on_error: OnBytes | None = None,
         descriptors: Sequence[int] = (),
     ) -> None:
-        """Start it. What it writes goes to `heard`, its errors in order among the rest unless `complained` takes them. Raises InputError.
+        """Start it. What it writes goes to `on_output`, its errors in order among the rest unless `on_error` takes them. Raises InputError.
 
         It inherits `descriptors`, which stay the caller's to close.
         """
@@ -60,7 +60,7 @@ class Child:
         self.exit: asyncio.Future[int] = self._loop.create_future()  # the exit code, negative for a signal
         self._pipes: dict[int, asyncio.Future[None]] = {}
         out, out_end = os.pipe()
-        error, error_end = os.pipe() if complained else (-1, out_end)
+        error, error_end = os.pipe() if on_error else (-1, out_end)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - which programs may run is the approval's to say
                 command,
@@ -79,9 +79,9 @@ class Child:
         finally:
             for descriptor in {out_end, error_end}:
                 os.close(descriptor)
-        self._listen(out, heard)
-        if complained:
-            self._listen(error, complained)
+        self._listen(out, on_output)
+        if on_error:
+            self._listen(error, on_error)
         self._watch()
 
     async def rest(self) -> Remainder:
@@ -120,12 +120,12 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):  # nobody is left; on macOS: only the dead are
             os.killpg(self._process.pid, number)
 
-    def _listen(self, descriptor: int, heard: Heard) -> None:
+    def _listen(self, descriptor: int, on_output: OnBytes) -> None:
         os.set_blocking(descriptor, False)
         self._pipes[descriptor] = self._loop.create_future()
-        self._loop.add_reader(descriptor, self._read, descriptor, heard)
+        self._loop.add_reader(descriptor, self._read, descriptor, on_output)
 
-    def _read(self, descriptor: int, heard: Heard) -> None:
+    def _read(self, descriptor: int, on_output: OnBytes) -> None:
         try:
             chunk = os.read(descriptor, CHUNK)
         except BlockingIOError:
@@ -133,7 +133,7 @@ class Child:
         except OSError:
             chunk = b""
         if chunk:
-            heard(chunk)
+            on_output(chunk)
         else:
             self._close(descriptor)
 
@@ -233,7 +233,7 @@ _SETTLED: Final[Mapping[str, str]] = {
 _LONGEST: Final = 8  # characters; a shorter value is not looked for elsewhere
 
 
-def scrubbed(environment: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, str]:
+def scrub(environment: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, str]:
     """The environment without the keys to models: known by their names, by `names`, or by having the value of one of these."""
     named = {name for name in environment if name in names or _KEYS.fullmatch(name) or _WITH_HEADERS.fullmatch(name)}
     values = {environment[name] for name in environment if name in named and len(environment[name]) > _LONGEST}
@@ -253,5 +253,5 @@ def for_command(
     """
     mark = ",".join(filter(None, (environment.get(MARK), uuid4().hex)))
     folder = {"TMPDIR": temporary} if temporary else {}
-    settled = {**scrubbed(environment, names), **_SETTLED, **folder, MARK: mark}
+    settled = {**scrub(environment, names), **_SETTLED, **folder, MARK: mark}
     return configured(looking(settled), LOOKING) if looks else configured(settled, EVERYWHERE)

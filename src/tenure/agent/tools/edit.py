@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, structs
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.change import approval, difference
-from tenure.agent.tools.files import TextFile, loaded, stored, suggestion
+from tenure.agent.tools.files import TextFile, load_text, suggestion, write_file
 from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.engine.record.tools import ToolKind
@@ -71,10 +71,10 @@ class Edit(ArgumentTool[EditArguments]):
             return None
         shown, hunks = workspace.shown(path), list[str]()
         try:
-            file = loaded(path, shown)
+            file = load_text(path, shown)
             text = file.text
             for replacement in replacements:
-                after, _ = replaced(text, _in_style(replacement, file), shown)
+                after, _ = replace_text(text, _in_style(replacement, file), shown)
                 hunks.append(difference(text, after, shown))
                 text = after
         except InputError as error:
@@ -85,14 +85,14 @@ class Edit(ArgumentTool[EditArguments]):
         workspace = here.workspace
         path, replacements = workspace.path(given.path), given.replacements
         shown = workspace.shown(path)
-        file = loaded(path, shown)
+        file = load_text(path, shown)
         unseen = workspace.unseen(path)
         text, places = file.text, list[str]()
         for n, replacement in enumerate(replacements, 1):
             where = f"{shown}, edit {n} of {len(replacements)}" if len(replacements) > 1 else shown
-            text, place = replaced(text, _in_style(replacement, file), where)
+            text, place = replace_text(text, _in_style(replacement, file), where)
             places.append(place)
-        stored(path, structs.replace(file, text=text).written(shown), shown)
+        write_file(path, structs.replace(file, text=text).written(shown), shown)
         workspace.wrote(path)
         if not unseen and (sight := sighted(path)) is not None:
             workspace.see(path, sight)
@@ -103,7 +103,7 @@ class Edit(ArgumentTool[EditArguments]):
         return suggestion(given.path, here.workspace)
 
 
-def replaced(text: str, replacement: Replacement, where: str) -> tuple[str, str]:
+def replace_text(text: str, replacement: Replacement, where: str) -> tuple[str, str]:
     """The text with one replacement made, and where that was. Raises InputError that helps, and nothing is changed then."""
     old, new = replacement.old, replacement.new
     if not old:
@@ -112,7 +112,7 @@ def replaced(text: str, replacement: Replacement, where: str) -> tuple[str, str]
         raise InputError(where, "old and new are the same", "a change")
     lines = lines_of(text, old)
     if not lines:
-        raise InputError(where, f"old is not in it: {missed(text, old)}")
+        raise InputError(where, f"old is not in it: {explain_miss(text, old)}")
     if len(lines) == 1:
         return text.replace(old, new, 1), f"line {lines[0]}"
     count = text.count(old)
@@ -180,7 +180,7 @@ def several(lines: Sequence[int], count: int) -> str:
     return f"it is there {count:,} times, at lines {named}: give more lines around the one that is meant, or set replace_all"
 
 
-def missed(text: str, wanted: str) -> str:
+def explain_miss(text: str, wanted: str) -> str:
     """What a person would say who looked for `wanted` and did not find it."""
     reasons = _reasons(text, wanted) if len(text) <= _LARGEST else ()
     return next(filter(None, reasons), "nothing like it is there: read the file, or grep for a word of it")

@@ -68,7 +68,7 @@ _LATIN: Final = Encoding(codec="latin-1", said="no UTF-8, read as Latin-1")
 _WINDOWS: Final = Encoding(codec="cp1252", said="no UTF-8, read as Windows-1252")
 
 
-def opened(path: Path, shown: str) -> BinaryIO:
+def open_regular(path: Path, shown: str) -> BinaryIO:
     """A regular file, for reading. Raises InputError for all else, and for what is not there."""
     try:
         kind = kind_of(path.stat().st_mode)
@@ -202,9 +202,9 @@ class TextFile(Struct, frozen=True, kw_only=True):
             raise InputError(shown, f"{found!r} is not in its encoding, {self.encoding.codec}", "other signs") from error
 
 
-def loaded(path: Path, shown: str) -> TextFile:
+def load_text(path: Path, shown: str) -> TextFile:
     """The text of a file. Raises InputError for what cannot be edited as text."""
-    with opened(path, shown) as file:
+    with open_regular(path, shown) as file:
         size = os.fstat(file.fileno()).st_size
         if size > LARGEST:
             raise InputError(shown, f"{size:,} bytes", f"at most {LARGEST:,}: change it with a program")
@@ -223,7 +223,7 @@ def loaded(path: Path, shown: str) -> TextFile:
     return TextFile(text=text.replace("\r\n", "\n") if crlf else text, encoding=encoding, crlf=crlf)
 
 
-def stored(path: Path, data: bytes, shown: str) -> None:
+def write_file(path: Path, data: bytes, shown: str) -> None:
     """Put `data` at a path that may be there or not, its folders made. Raises InputError."""
     try:
         target = path.resolve()

@@ -16,9 +16,9 @@ from msgspec import Meta, Struct
 
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
-from tenure.agent.tools.child import Child, scrubbed
+from tenure.agent.tools.child import Child, scrub
 from tenure.agent.tools.ls import looks, one_line
-from tenure.agent.tools.tool import End, Here, ToolLimits, ToolOutcome, ended
+from tenure.agent.tools.tool import End, Here, ToolLimits, ToolOutcome, wait_for
 from tenure.agent.workspace import Workspace
 from tenure.engine.record.tools import ToolKind
 from tenure.errors import InputError
@@ -68,7 +68,7 @@ class Glob(ArgumentTool[GlobArguments]):
         if not folder.is_dir():
             return ToolOutcome(text=f"no file matches {given.pattern}: there is no folder {shown(folder)}")
         paths = _Paths(pattern, hidden=given.hidden)
-        search = await searched(["--files", "--null", *depth_of(pattern)], folder, here, paths.take, hidden=given.hidden)
+        search = await run_ripgrep(["--files", "--null", *depth_of(pattern)], folder, here, paths.take, hidden=given.hidden)
         limit, count = given.limit or here.limits.found, len(paths.wanted)
         lines = [one_line(shown(folder / path)) for path in await newest(folder, paths.wanted, limit)]
         notes = [f"{count - limit:,} more of {count:,}: narrow the pattern, or set limit"] if count > limit else []
@@ -252,25 +252,25 @@ def program() -> str:
     return program
 
 
-async def searched(
-    arguments: Sequence[str], folder: Path, here: Here, heard: Callable[[bytes], bool], *, hidden: bool
+async def run_ripgrep(
+    arguments: Sequence[str], folder: Path, here: Here, is_enough: Callable[[bytes], bool], *, hidden: bool
 ) -> SearchEnd:
-    """Run ripgrep in a folder; `heard` takes what it prints, and says whether that is enough. Raises InputError when it cannot run."""
+    """Run ripgrep in a folder; `is_enough` takes what it prints, and says whether that is enough. Raises InputError when it cannot run."""
     done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
     errors = bytearray()
 
     def take(chunk: bytes) -> None:
-        if not done.done() and heard(chunk):
+        if not done.done() and is_enough(chunk):
             done.set_result(True)
 
     def complain(chunk: bytes) -> None:
         errors.extend(chunk[: _ERROR_BYTES - len(errors)])
 
     command = [program(), *ALWAYS, *(("--hidden",) if hidden else ()), *arguments]
-    child = Child(command, folder=folder, environment=scrubbed(here.environment), heard=take, complained=complain)
+    child = Child(command, folder=folder, environment=scrub(here.environment), on_output=take, on_error=complain)
     child.exit.add_done_callback(lambda _: done.done() or done.set_result(False))
     try:
-        end = await ended(done, here, here.limits.search_s)
+        end = await wait_for(done, here, here.limits.search_s)
         if end is End.DONE and not done.result():
             await child.rest()
     finally:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.files import near
-from tenure.agent.tools.glob import Globs, SearchEnd, depth_of, folder_of, globs, is_wanted, looks_below, newest, searched
+from tenure.agent.tools.glob import Globs, SearchEnd, depth_of, folder_of, globs, is_wanted, looks_below, newest, run_ripgrep
 from tenure.agent.tools.ls import one_line
 from tenure.agent.tools.tool import Here, ToolLimits, ToolOutcome
 from tenure.agent.workspace import Workspace
@@ -146,7 +146,7 @@ class _Grep:
             *([f"--type-add=wanted:{names}", "--type=wanted"] if names else []),
             *(*depth_of(self._pattern), f"--regexp={given.pattern}", "--", self._file or "./"),
         ]
-        return await searched(arguments, self._folder, self._here, self._matches.take, hidden=given.hidden)
+        return await run_ripgrep(arguments, self._folder, self._here, self._matches.take, hidden=given.hidden)
 
     def _content(self) -> tuple[list[str], str]:
         """Matching lines up to the limit and the room, file by file; and how many are left."""

@@ -69,7 +69,7 @@ class Output:
 
     def news(self) -> str:
         """What was not told yet, in whole lines and harmless; of much, the first and the newest."""
-        return self._news.told()
+        return self._news.text()
 
     @property
     def lines(self) -> int:
@@ -202,7 +202,7 @@ class _News:
         """Nothing more comes: a line that has not ended is told too."""
         self._is_over = True
 
-    def told(self) -> str:
+    def text(self) -> str:
         """What is to be told now."""
         first, newest, fresh = bytes(self._first), self._newest, self._fresh
         self._first, self._newest, self._fresh = bytearray(), b"", 0

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct, structs
 
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
-from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of, image_type, opened, reason, suggestion
+from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of, image_type, open_regular, reason, suggestion
 from tenure.agent.tools.ls import listing, looks
 from tenure.agent.tools.tool import Deadline, Here, ToolLimits, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
@@ -86,7 +86,7 @@ class Read(ArgumentTool[ReadArguments]):
 
 async def _shown(path: Path, given: ReadArguments, here: Here) -> ToolOutcome:
     name = here.workspace.shown(path)
-    with opened(path, name) as file:
+    with open_regular(path, name) as file:
         start = file.read(SNIFFED) or b""  # nothing yet, of a file that is written as it is read
         if kind := image_type(start):
             return _image(file, kind, name, here)

@@ -137,7 +137,7 @@ class Start(Struct, frozen=True, kw_only=True):
                 os.close(descriptor)
 
 
-def found(environment: Mapping[str, str] | None = None) -> Means:
+def find_means(environment: Mapping[str, str] | None = None) -> Means:
     """What makes walls on this machine, tried out."""
     if platform.machine() not in landlock.MACHINES or sys.platform != "linux":
         return Means.NONE

@@ -127,7 +127,7 @@ class End(Enum):
     CANCELLED = "cancelled"
 
 
-async def ended(work: "asyncio.Future[Any]", here: Here, limit_s: float) -> End:
+async def wait_for(work: "asyncio.Future[Any]", here: Here, limit_s: float) -> End:
     """Wait for `work`, at most `limit_s` seconds and until the call is cancelled. `work` goes on if it is not done; that is the caller's."""
     late, stop = _task(here.wait(limit_s)), _task(here.cancel.wait())
     try:

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, structs
 from tenure.agent.approval import Approval
 from tenure.agent.tools.arguments import ArgumentTool
 from tenure.agent.tools.change import approval, difference
-from tenure.agent.tools.files import TextFile, loaded, stored
+from tenure.agent.tools.files import TextFile, load_text, write_file
 from tenure.agent.tools.tool import Here, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
 from tenure.engine.record.tools import ToolKind
@@ -41,7 +41,7 @@ class Write(ArgumentTool[WriteArguments]):
             return None
         shown = workspace.shown(path)
         try:
-            before = loaded(path, shown).text
+            before = load_text(path, shown).text
         except InputError:
             before = ""
         return approval(self.name, path, workspace, difference(before, given.content, shown))
@@ -54,7 +54,7 @@ class Write(ArgumentTool[WriteArguments]):
             raise InputError(shown, f"{len(content):,} characters", f"at most {here.limits.write_chars:,}")
         before = _before(path, workspace)
         data, note = _data(content, before, shown)
-        stored(path, data, shown)
+        write_file(path, data, shown)
         workspace.wrote(path)
         if (sight := sighted(path)) is not None:
             workspace.see(path, sight)
@@ -76,7 +76,7 @@ def _before(path: Path, workspace: Workspace) -> TextFile | None:
     if why:
         raise InputError(shown, "it has changed since you read it", "it to be read again first")
     try:
-        return loaded(path, shown)
+        return load_text(path, shown)
     except InputError:  # an image that was looked at, and will be a text
         return TextFile(text="")
 

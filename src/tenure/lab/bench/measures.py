@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.agent.admission.prompt import EPISODES
-from tenure.agent.tools.shell.judge import judged
+from tenure.agent.tools.shell.judge import judge
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import dump
 from tenure.engine.meter.ledger import Spent
@@ -193,7 +193,7 @@ def _made(index: Index, read: Read, stop: int) -> Iterator[JudgedCall]:
 
     @cache
     def only_looks(command: str) -> bool:
-        return judged(command, workspace, disk=False) is None
+        return judge(command, workspace, disk=False) is None
 
     for span in index.spans_in(0, stop):
         if is_delimiter(span.tool) or is_recall(span.tool) or is_notes(span.tool):

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
-from tenure.agent.tools.servers.streams import MESSAGE_BYTES, bounded, piped, sieved
+from tenure.agent.tools.servers.streams import MESSAGE_BYTES, bound, pipe, sieve
 from tenure.errors import InputError
 from tenure.extras import not_installed
 
@@ -55,7 +55,7 @@ class _Entry(ServerConfig, frozen=True, kw_only=True):
     disabled: bool = False
 
 
-def configured(
+def read_configs(
     text: str, environment: Mapping[str, str], where: str = "MCP servers"
 ) -> tuple[tuple[ServerConfig, ...], tuple[str, ...]]:
     """The servers of a settings file, and what is wrong with the entries that are left out."""
@@ -220,15 +220,15 @@ class McpServer:
             waits = httpx2.Timeout(HTTP_S, read=HTTP_READ_S)
             # The SDK follows a redirect within the address's own origin only, so that nothing that was meant for it, such as a token, goes elsewhere.
             client = httpx2.AsyncClient(
-                headers={"accept-encoding": "identity", **config.headers}, timeout=waits, event_hooks={"response": [bounded]}
+                headers={"accept-encoding": "identity", **config.headers}, timeout=waits, event_hooks={"response": [bound]}
             )
             http = await stack.enter_async_context(client)
             spoken = streamable_http_client(config.url, http_client=http, max_sse_event_size=MESSAGE_BYTES)
-            return Client(sieved(spoken, self.left_out.__setitem__), cache=None)
+            return Client(sieve(spoken, self.left_out.__setitem__), cache=None)
         log = stack.enter_context(_logged(self._log))
         place = str(self._folder / config.cwd)
         parameters = StdioServerParameters(command=config.command, args=list(config.args), env=dict(config.env), cwd=place)
-        return Client(sieved(piped(parameters, log), self.left_out.__setitem__), cache=None)
+        return Client(sieve(pipe(parameters, log), self.left_out.__setitem__), cache=None)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Servers:
         await asyncio.gather(*(server.stop() for server in self.servers))
 
 
-async def started(
+async def start_servers(
     configs: Iterable[ServerConfig], *, folder: Path, limit_s: float, taken: Iterable[str] = (), logs: Path | None = None
 ) -> Servers:
     """Start servers side by side, and take those that answer within `limit_s` seconds, in their order; `Servers.come` has the others later.

@@ -102,7 +102,7 @@ class Stdin:
 
 
 @asynccontextmanager
-async def piped(
+async def pipe(
     parameters: "StdioServerParameters", errors: TextIO, most: int = MESSAGE_BYTES
 ) -> "AsyncGenerator[tuple[AsyncGenerator[SessionMessage | Exception, None], Stdin], None]":
     """A server that is a program. It is asked to end in the end, as the protocol has it, and ended with all that it started if it does not."""
@@ -164,7 +164,7 @@ def _signal(process: asyncio.subprocess.Process, number: int) -> None:
 
 
 @asynccontextmanager
-async def sieved(
+async def sieve(
     inner: "AbstractAsyncContextManager[Any]", left_out: Callable[[str, str], None]
 ) -> "AsyncGenerator[TransportStreams, None]":
     """A transport whose lists of tools have only what are tools; the others are named to `left_out`."""
@@ -232,7 +232,7 @@ class _Sieve:
         return True
 
 
-async def bounded(response: "Response", most: int = MESSAGE_BYTES) -> None:
+async def bound(response: "Response", most: int = MESSAGE_BYTES) -> None:
     """Let no more of a response come than a message may have; a stream of events is bounded by event."""
     import httpx2
 

@@ -12,7 +12,7 @@ from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.arguments import frozen
 from tenure.agent.tools.harmless import plain
 from tenure.agent.tools.servers.server import McpServer
-from tenure.agent.tools.tool import End, Here, ToolOutcome, ended
+from tenure.agent.tools.tool import End, Here, ToolOutcome, wait_for
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, dump, load
 from tenure.apis.media import Source
@@ -43,9 +43,9 @@ class ServerTool:
 
     def __init__(self, server: McpServer, offered: "Offered", name: str) -> None:
         self.name = name
-        takes = taken(offered.input_schema)
+        takes = tool_schema(offered.input_schema)
         words = _shortened_words(offered.description or offered.title or offered.name)
-        self.description = visible("\n".join(filter(None, (words, takes.told)))).strip()
+        self.description = visible("\n".join(filter(None, (words, takes.words)))).strip()
         self.schema: Mapping[str, Any] = frozen(takes.schema)
         self._own_names = takes.own
         self.kind = _kind(offered)
@@ -83,7 +83,7 @@ class ServerTool:
         named = {self._own_names.get(name, name): value for name, value in given.items()}
         call = asyncio.ensure_future(self._server.call(self._own, named))
         try:
-            end = await ended(call, here, here.limits.server_call_s)
+            end = await wait_for(call, here, here.limits.server_call_s)
             if end is End.DONE:
                 return _outcome(call.result(), here)
         except InputError as error:
@@ -212,27 +212,27 @@ _LONGEST_KEY: Final = 57
 _NOT_AT_THE_TOP: Final = frozenset({"$schema", "$id", "oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else"})
 
 
-class Taken(Struct, frozen=True, kw_only=True):
-    """What a tool takes. `own` are the server's names of those fields that go by another; `told` goes into the description."""
+class ToolSchema(Struct, frozen=True, kw_only=True):
+    """What a tool takes. `own` are the server's names of those fields that go by another; `words` goes into the description."""
 
     schema: Mapping[str, Any]
     own: Mapping[str, str] = {}
-    told: str = ""
+    words: str = ""
 
 
-def taken(given: Mapping[str, Any]) -> Taken:
+def tool_schema(given: Mapping[str, Any]) -> ToolSchema:
     """A server's schema as it can be offered; in words where it cannot."""
     text = _text(given)
     if given.get("type") != "object" or len(text) > LONGEST or not _is_sound(given):
-        return Taken(schema={"type": "object", "properties": {}}, told=_told(text))
+        return ToolSchema(schema={"type": "object", "properties": {}}, words=_in_words(text))
     properties = cast(Mapping[str, Any], given.get("properties") or {})
     names = _names(properties)
     schema = {key: value for key, value in given.items() if key not in _NOT_AT_THE_TOP}
     schema["properties"] = {names.get(key, key): value for key, value in properties.items()}
     if "required" in given:
         schema["required"] = [names.get(key, key) for key in cast(list[str], given["required"])]
-    told = _told(text) if given.keys() & (_NOT_AT_THE_TOP - {"$schema", "$id"}) else ""
-    return Taken(schema=schema, own={new: key for key, new in names.items()}, told=told)
+    words = _in_words(text) if given.keys() & (_NOT_AT_THE_TOP - {"$schema", "$id"}) else ""
+    return ToolSchema(schema=schema, own={new: key for key, new in names.items()}, words=words)
 
 
 def _names(properties: Mapping[str, Any]) -> dict[str, str]:
@@ -254,7 +254,7 @@ def _text(given: Mapping[str, Any]) -> str:
         return ""
 
 
-def _told(text: str) -> str:
+def _in_words(text: str) -> str:
     return f"Its arguments as JSON Schema: {text[:TOLD]}{'…' * (len(text) > TOLD)}" if text else ""
 
 

@@ -79,7 +79,7 @@ def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequ
             (
                 path
                 for path in passed_over
-                if any(fnmatchcase(path.name, widened(pattern)) for pattern in again) and _has_secret(path, workspace)
+                if any(fnmatchcase(path.name, widen(pattern)) for pattern in again) and _has_secret(path, workspace)
             ),
             None,
         )
@@ -100,7 +100,7 @@ def _again(ignores: Path) -> Iterator[str]:
 _CLASS: Final = re.compile(r"\[[!^]?\]?(?:\[([:.=])[^\]]{0,64}\1\]|[^\]])*\]")
 
 
-def widened(pattern: str) -> str:
+def widen(pattern: str) -> str:
     """A pattern in which a class of characters is any character: shells have classes (`[^a]`, `[[:alpha:]]`) that Python's patterns have not."""
     closed, bracket, rest = pattern.rpartition("]")  # so that each class has an end, and is read once
     return _CLASS.sub("?", closed + bracket) + rest.replace("[", "?")

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.secrets import may_be_secret
-from tenure.agent.tools.shell.disk import Below, below, unsafe_setting, widened
+from tenure.agent.tools.shell.disk import Below, below, unsafe_setting, widen
 from tenure.agent.tools.shell.effects import (
     OPAQUE,
     Asks,
@@ -33,7 +33,7 @@ from tenure.agent.tools.shell.effects import (
     Writes,
 )
 from tenure.agent.tools.shell.programs import effects
-from tenure.agent.tools.shell.reader import parsed
+from tenure.agent.tools.shell.reader import parse
 from tenure.agent.tools.shell.script import PROCESS, Command, Redirect, Word
 from tenure.agent.tools.shell.variables import Bindings, is_harmless, is_public, sounds_secret
 from tenure.agent.workspace import Workspace
@@ -58,18 +58,18 @@ _PROSE: Final = frozenset(
 )
 
 
-def judged(command: str, workspace: Workspace, *, path: str = "", disk: bool = True) -> Approval | None:
+def judge(command: str, workspace: Workspace, *, path: str = "", disk: bool = True) -> Approval | None:
     """What a command needs: None when it only looks. `path` is where its programs are looked for, as in PATH.
 
     Without `disk`, folders are not looked through and settings of git not read: for commands that ran elsewhere.
     """
-    judge = _CommandJudge(workspace, path, disk=disk)
-    judge.text(command, 0)
-    judge.end()
-    if not judge.asks:
+    collector = _CommandJudge(workspace, path, disk=disk)
+    collector.text(command, 0)
+    collector.end()
+    if not collector.asks:
         return None
-    worst = max(judge.asks, key=lambda each: _ORDER.index(each.act))
-    keys = [each.key for each in judge.asks]
+    worst = max(collector.asks, key=lambda each: _ORDER.index(each.act))
+    keys = [each.key for each in collector.asks]
     shown = visible(command.strip())
     first, more, _ = shown.partition("\n")
     return Approval(
@@ -126,7 +126,7 @@ class _CommandJudge:
         if depth > DEEPEST:
             self._add(CallEffect.DESTROY, "it has too many scripts within scripts")
             return
-        script = parsed(text, self._known(text))
+        script = parse(text, self._known(text))
         outer, self._bindings = self._bindings, self._bindings.of(script)
         for name in sorted(script.variables):
             if not self._bindings.knows(name) and not is_public(name):
@@ -316,7 +316,7 @@ class _CommandJudge:
             whole = os.path.join(start, name)  # noqa: PTH118 - a pattern of file names
             yield Path(whole)
             if self._disk and set("*?[") & set(name):
-                yield from map(Path, islice(iglob(widened(whole)), _MATCHES))  # noqa: PTH207 - as bash does it
+                yield from map(Path, islice(iglob(widen(whole)), _MATCHES))  # noqa: PTH207 - as bash does it
 
     def _script(self, word: Word) -> None:
         """Judge the run of a file: what the agent has just written itself, nobody has looked at."""
@@ -388,7 +388,7 @@ class _CommandJudge:
 
     def _pattern(self, text: str) -> None:
         """Judge a pattern of file names by the usual places of keys, and by the files that there are."""
-        text = widened(text)
+        text = widen(text)
         if text not in ("*", "./*") and may_be_secret(text, str(self._workspace.home)):
             self._add(CallEffect.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
             return
@@ -470,7 +470,7 @@ class _CommandJudge:
                 if any(map(self._workspace.is_secret, paths)):
                     self._add(CallEffect.OUTSIDE, f"it may look at {visible(text)[:80]}, {_KEPT}")
                     return
-        pattern = widened(word.text)
+        pattern = widen(word.text)
         home = str(self._workspace.home)
         if not word.plain and pattern.startswith(("/", ".")) and not pattern.startswith("./*") and may_be_secret(pattern, home):
             self._add(CallEffect.OUTSIDE, f"it may look at {visible(pattern)[:80]}, {_KEPT}")

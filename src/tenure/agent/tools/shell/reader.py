@@ -79,7 +79,7 @@ _UNKNOWN: Final = re.compile(f"{OPEN}[^{CLOSE}]*{CLOSE}")
 _ESCAPES: Final[Mapping[str, str]] = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 
 
-def parsed(text: str, known: Mapping[str, str] | None = None) -> ShellScript:
+def parse(text: str, known: Mapping[str, str] | None = None) -> ShellScript:
     """The commands of a script; `known` are variables whose values are settled, such as HOME."""
     if len(text) > LONGEST or text.count("(") + text.count("|") > NESTED or "<" * RUN in text:
         return ShellScript(commands=(), odd=("it is too long to be looked through",))
