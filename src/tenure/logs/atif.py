@@ -158,7 +158,7 @@ def _is_again(transcript: TranscriptBuilder, element: Element, trajectory: _Atif
     return transcript.repeats(sha256(element.faithful).digest(), reason=DUPLICATE if named else "") and bool(named)
 
 
-class _AtifSaid(Struct, frozen=True, gc=False):
+class _AtifDraft(Struct, frozen=True, gc=False):
     draft: Draft
     step: int
     copied: bool
@@ -225,7 +225,7 @@ class _AtifReading:
             self.transcript.here(element.line, element.size)
             self.transcript.lost(f"goes on in another file: {ref[:LONGEST_TASK]!r}", 0)
 
-    def _matches(self, items: "Sequence[_AtifSaid | _Boundary]", at: int) -> dict[int, int]:
+    def _matches(self, items: "Sequence[_AtifDraft | _Boundary]", at: int) -> dict[int, int]:
         """The numbers of the live drafts that say what the copies do that follow a boundary and what its own step says."""
         used: dict[int, int] = defaultdict(int)
         matches: dict[int, int] = {}
@@ -246,7 +246,7 @@ class _AtifReading:
         self.live = defaultdict(deque, {key: numbers for key, numbers in live if numbers})
         self.transcript.rewrite(boundary.reason, self.transcript.count, sorted(kept), line=boundary.line, at=boundary.at)
 
-    def _items(self, steps: list[tuple[Element, AtifStep]], trajectory: _AtifTrajectory) -> Iterator["_AtifSaid | _Boundary"]:
+    def _items(self, steps: list[tuple[Element, AtifStep]], trajectory: _AtifTrajectory) -> Iterator["_AtifDraft | _Boundary"]:
         """What each step says, in order; a result that is in the file before its call waits for it."""
         given = {call.call_id for _, step in steps for call in step.tool_calls or ()}
         ids = [[call.call_id or self._made_id(given) for call in step.tool_calls or ()] for _, step in steps]
@@ -272,7 +272,7 @@ class _AtifReading:
                 observed = _observed(result, call_id if call_id in made_at else None, by)
                 held.extend(replace(draft, at=at, line=element.line) for draft in observed)
             for draft in (*drafts, *waiting.pop(number, ())):
-                yield _AtifSaid(draft, number, bool(step.is_copied_context))
+                yield _AtifDraft(draft, number, bool(step.is_copied_context))
 
     def _turn(
         self, element: Element, step: AtifStep, ids: Sequence[str], outer: _AtifTrajectory, *, rewritten: bool

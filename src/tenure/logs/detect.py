@@ -66,7 +66,8 @@ def read(chunks: Iterable[bytes], where: str = "session", agent: str = "") -> tu
     head, whole = opened(_until_damage(chunks, damage))
     reader = detect(head[:HEAD])
     if reader is None:
-        found = f"found {_shown(head)}" if opening(head) else "found an empty file"
+        start = head[:40].decode("utf-8", "replace")
+        found = f"found a file that starts with {start!r}" if opening(head) else "found an empty file"
         raise InputError(where, found, "one of the formats " + ", ".join(reader.name for reader in READERS))
     return reader, _with_damage(_of_agent(reader, whole, where, agent) if agent else reader.read(whole), damage)
 
@@ -96,8 +97,3 @@ def _until_damage(chunks: Iterable[bytes], damage: list[InputError]) -> Iterator
 def _with_damage(events: Iterator[Event], damage: list[InputError]) -> Iterator[Event]:
     yield from events
     yield from (Skipped(line=0, bytes=0, reason=f"{error.found}: what followed is left out") for error in damage)
-
-
-def _shown(head: bytes) -> str:
-    start = head[:40].decode("utf-8", "replace")
-    return f"a file that starts with {start!r}"

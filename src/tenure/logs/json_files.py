@@ -287,7 +287,7 @@ def _whole(
 
 
 def _by_line(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowed: str) -> Iterator[tuple[Element, T] | Skipped]:
-    refusals: list[tuple[int, int, InputError]] = []
+    refusals: list[tuple[Skipped, InputError]] = []
     any_yet = False
     for item in lines(chunks):
         if isinstance(item, Skipped):
@@ -298,16 +298,10 @@ def _by_line(chunks: Iterable[bytes], decoder: "msgspec.json.Decoder[T]", allowe
             yield from _whole((raw,), number, decoder, allowed)
             any_yet = True
         except InputError as error:
-            if any_yet:
-                yield _refused(number, len(raw), error)
-            else:
-                refusals.append((number, len(raw), error))
-                continue
-        yield from (_refused(*refusal) for refusal in refusals)
-        refusals = []
+            reason = f"damaged line: {error.found}, expected {error.allowed}"
+            refusals.append((Skipped(line=number, bytes=len(raw), reason=reason), error))
+        if any_yet:
+            yield from (skipped for skipped, _ in refusals)
+            refusals = []
     if refusals:
-        raise refusals[0][2]
-
-
-def _refused(line: int, size: int, error: InputError) -> Skipped:
-    return Skipped(line=line, bytes=size, reason=f"damaged line: {error.found}, expected {error.allowed}")
+        raise refusals[0][1]

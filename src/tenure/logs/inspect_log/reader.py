@@ -197,8 +197,8 @@ def _without_constants(raw: bytes) -> bytes:
 
 
 def _agent(id_: str, sample: Sample, calls: Sequence[InspectCall]) -> SubAgent:
-    said = sample.conversation(calls[-1])
-    asked = (said for said in said if said.message.role == "user")
-    task = next(("\n".join(block.text for block in blocks_of(each.message)) for each in asked), "")
+    messages = sample.conversation(calls[-1])
+    asked = (blocks_of(each.message) for each in messages if each.message.role == "user")
+    task = "\n".join(block.text for block in next(asked, ()))
     size = sum(len(bytes(call.event)) for call in calls)
-    return SubAgent(id=id_, line=sample.line_of(calls[0].event), messages=len(said), bytes=size, task=task[:TASK])
+    return SubAgent(id=id_, line=sample.line_of(calls[0].event), messages=len(messages), bytes=size, task=task[:TASK])

@@ -59,7 +59,7 @@ def _known(found: FoundSession, start: bytes, reader: Reader | None) -> Glimpse:
         words=(found.title if _titled(found) else said)
         or (tenure_store.first_words(found.path, found.id) if tool == OWN else ""),
         project=found.project or _project(tool, found.path, start),
-        agents=found.agents or AGENTS.get(tool, _none)(found.path, start),
+        agents=found.agents or (AGENTS[tool](found.path, start) if tool in AGENTS else 0),
     )
 
 
@@ -149,10 +149,6 @@ _BESIDE: Final[Mapping[str, Callable[[Path], str]]] = {
     "gemini-cli": _gemini_project,
     OWN: lambda path: str(path.parent),
 }
-
-
-def _none(_: Path, __: bytes) -> int:
-    return 0
 
 
 def _claude_agents(path: Path, _: bytes) -> int:

@@ -34,7 +34,7 @@ class DatabaseRows:
 
     def each(self, sql: str, *values: str) -> Iterator[tuple[Any, ...]]:
         """The same, one at a time."""
-        with _said(self._where):
+        with _with_reasons(self._where):
             yield from self._connection.execute(sql, values)
 
     def columns(self, table: str) -> frozenset[str]:
@@ -46,7 +46,7 @@ class DatabaseRows:
 def reading(path: Path) -> Generator[DatabaseRows]:
     """Open a database without leaving a trace. Raises InputError, also for what is no database."""
     with ExitStack() as stack:
-        with _said(str(path)):
+        with _with_reasons(str(path)):
             connection = stack.enter_context(closing(_connect(*undisturbed(path, stack))))
             connection.text_factory = bytes
             connection.execute("BEGIN")
@@ -84,7 +84,7 @@ def refuse_no_file(path: Path) -> None:
 
 
 @contextmanager
-def _said(where: str) -> Generator[None]:
+def _with_reasons(where: str) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:

@@ -26,16 +26,12 @@ class StoreKind(Struct, frozen=True):
     export: Callable[[Path, str], Iterator[bytes]]
 
 
-def _nothing(_: Path, __: str) -> Iterator[bytes]:
-    return iter(())
-
-
 # By the name of the tool's reader.
 STORES: Final[Mapping[str, StoreKind]] = {
     "opencode": StoreKind(opencode_store.sessions, opencode_store.export),
     "goose": StoreKind(goose_store.sessions, goose_store.export),
     "openhands": StoreKind(openhands_store.sessions, lambda folder, _: openhands_store.export(folder)),
-    OWN: StoreKind(tenure_store.sessions, _nothing),
+    OWN: StoreKind(tenure_store.sessions, lambda _, __: iter(())),
 }
 
 # A table that only this tool's database has.
