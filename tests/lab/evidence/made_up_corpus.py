@@ -30,9 +30,12 @@ def session(path: Path, *, reads: int, wanted: int = 1, rows: int = 70) -> Path:
     return path
 
 
-def corpus(folder: Path) -> Path:
-    """Two projects, one session over 80,000 tokens with its head but too few calls to be cut, one that is cut, a copy, a file that is none."""
-    session(folder / "observatory" / "long.json", reads=10, wanted=2, rows=64_000 // 10 // ROW_TOKENS)
+LONG = 64_000 // 10 // ROW_TOKENS  # rows of each of ten parts, with which a session is over 80,000 tokens with its head
+
+
+def corpus(folder: Path, rows: int = 7) -> Path:
+    """Two projects, one session of too few calls to be cut, with as many rows in each part, one that is cut, a copy, a file that is none."""
+    session(folder / "observatory" / "long.json", reads=10, wanted=2, rows=rows)
     short = session(folder / "observatory" / "short.json", reads=4)
     session(folder / "site" / "middling.json", reads=12)
     (folder / "site" / "again.json").write_bytes(short.read_bytes())

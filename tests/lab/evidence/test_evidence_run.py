@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from made_up_corpus import ROW_TOKENS, corpus, session
+from made_up_corpus import LONG, corpus, cut, session
 from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
 from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, Needed
 from tenure.lab.evidence import measure
-from tenure.lab.evidence.corpus import Member, corpus_of, source_of
+from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, source_of
 from tenure.lab.evidence.measure import CorpusEvents, gathered, work
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
@@ -25,8 +25,13 @@ TOKENIZER = o200k()
 L = TypeVar("L")
 
 
-def files(found: CorpusEvents) -> dict[str, bytes]:
-    return files_of(found, tuple(SECTIONS), is_whole=True)
+def files(found: CorpusEvents, *sections: str) -> dict[str, bytes]:
+    return files_of(found, sections or tuple(SECTIONS), is_whole=True)
+
+
+def events_and_index(found: CorpusEvents) -> object:
+    """All that files are made of, and those that need no chart."""
+    return found.events, files(found, "sessions")
 
 
 def lines(found: CorpusEvents, kind: type[L]) -> list[L]:
@@ -60,8 +65,9 @@ def test_a_folder_without_sessions_is_told(folder: str, tmp_path: Path) -> None:
         corpus_of(tmp_path / folder)
 
 
+@pytest.mark.long
 def test_the_whole_bake_off_runs_everything_and_says_nothing_of_the_machine_or_of_what_was_said(tmp_path: Path) -> None:
-    found = ran(corpus(tmp_path / "sessions"), "alone", "cuts", "needs", "billed", "together")
+    found = ran(corpus(tmp_path / "sessions", LONG), "alone", "cuts", "needs", "billed", "together")
     made = files(found)
     assert found.failed == ()
     assert {run.policy for run in lines(found, IsolatedRun)} == {"none", *ALL}
@@ -79,15 +85,16 @@ def test_the_whole_bake_off_runs_everything_and_says_nothing_of_the_machine_or_o
 
 def test_the_same_sessions_elsewhere_give_the_same_files_to_the_byte(tmp_path: Path) -> None:
     for name in ("here", "a/longer/way/there"):
-        session(tmp_path / name / "observatory" / "long.json", reads=10, wanted=2, rows=64_000 // 10 // ROW_TOKENS)
-    assert files(ran(tmp_path / "here", "alone", "needs")) == files(ran(tmp_path / "a/longer/way/there", "alone", "needs"))
+        session(tmp_path / name / "observatory" / "short.json", reads=6, wanted=2)
+    one, other = (ran(tmp_path / name, "alone", "needs") for name in ("here", "a/longer/way/there"))
+    assert events_and_index(one) == events_and_index(other)
 
 
 def test_engines_and_kept_results_give_the_same_files(tmp_path: Path) -> None:
     folder = corpus(tmp_path / "sessions")
     keep = ResultFolder(tmp_path / "kept")
-    first = files(ran(folder, "needs"))
-    assert files(ran(folder, "needs", engine=Processes(1), keep=keep)) == first
+    first = events_and_index(ran(folder, "needs"))
+    assert events_and_index(ran(folder, "needs", engine=Processes(1), keep=keep)) == first
     asked: list[str] = []
 
     def work_again(task: Work[Any], rest: Sequence[Any], /) -> Iterator[tuple[int, Answer]]:
@@ -108,7 +115,7 @@ def test_a_session_that_cannot_be_read_is_told_under_its_name_and_the_rest_is_ru
     assert {task.source for run in lines(found, AccumulatingRun) for task in run.tasks} == {
         line.source for line in lines(found, Needed)
     }
-    index = files(found)["README.md"].decode()
+    index = files(found, "sessions")["README.md"].decode()
     assert "| profile: site/middling.json | InputError: site/middling.json: no such file" in index
     assert str(tmp_path) not in index
 
@@ -171,12 +178,12 @@ def test_a_run_of_one_section_leaves_the_others_where_they_are(tmp_path: Path) -
     assert sorted(path.name for path in out.iterdir()) == ["README.md", "cuts.md", "whole.md"]
 
 
-def test_rows_too_large_to_be_kept_are_not_and_the_page_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    session(tmp_path / "middling.json", reads=12)
-    found = ran(tmp_path, "cuts")
-    assert "cuts.jsonl" in files(found)
+def test_rows_too_large_to_be_kept_are_not_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple(cut(policy, number) for policy in ("cwl", "provenance") for number in range(5))
+    found = CorpusEvents(corpus=Corpus(folder="sessions", members=()), code="0", lines=rows)
+    assert "cuts.jsonl" in files(found, "cuts")
     monkeypatch.setattr("tenure.lab.evidence.pages.ROWS_MOST", 10)
-    small = files(found)
+    small = files(found, "cuts")
     assert "cuts.jsonl" not in small
     assert b"are not kept here" in small["cuts.md"]
 
