@@ -29,7 +29,7 @@ from tenure.agent.catalogue import ModelChoice, is_scripted, script_path
 from tenure.apis import APIS
 from tenure.errors import InputError
 from tenure.extras import NotInstalled, is_installed
-from tenure.models.hosts import ANTHROPIC, MAKERS, NAMED, OPENAI, SERVICES, Service, is_loopback
+from tenure.models.hosts import ANTHROPIC, KEY_VARIABLES, MAKERS, NAMED, OPENAI, SERVICES, Service, is_loopback
 from tenure.models.speaker import SdkSpeaker, Speaker
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def lines(available: Sequence[Available]) -> list[str]:
         servers = ", ".join(f"{each.title} {urlsplit(each.url).port}" for each in SERVICES if each.is_local)
         return [
             f"Nothing was found here: no key in the environment or in {FILE}, no local server that answers ({servers}).",
-            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server, or watch `tenure demo`, which needs neither.",
+            f"Set {KEY_VARIABLES}, start a local server, or watch `tenure demo`, which needs neither.",
         ]
     width = max(len(each.spec) for each in available)
     return ["Found here:", *(f"  -m {each.spec:<{width}}  {each.why}" for each in available)]

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.extras import NotInstalled
+from tenure.models.stream_limit import limit_events
 
 
 class Connecting(Struct, frozen=True, kw_only=True):
@@ -45,7 +46,10 @@ class _Stainless:
 
     def __init__(self, sdk: Any, name: str, to: Connecting) -> None:
         timeout = sdk.Timeout(to.read_s, connect=to.connect_s)
-        self._client = getattr(sdk, name)(api_key=to.api_key, base_url=to.base_url, timeout=timeout, max_retries=to.retries)
+        http = sdk.DefaultAsyncHttpxClient(event_hooks={"response": [limit_events]})
+        self._client = getattr(sdk, name)(
+            api_key=to.api_key, base_url=to.base_url, timeout=timeout, max_retries=to.retries, http_client=http
+        )
         self._kind = sdk.AsyncStream[object]
         self.base_url = str(self._client.base_url)
         self.secrets: tuple[object, ...] = (self._client.api_key, getattr(self._client, "auth_token", None))
@@ -77,7 +81,7 @@ class _Genai:
             vertexai=False,
             http_options=types.HttpOptions(
                 **options,
-                async_client_args={"timeout": timeout},
+                async_client_args={"timeout": timeout, "event_hooks": {"response": [limit_events]}},
                 retry_options=types.HttpRetryOptions(attempts=to.retries + 1),
             ),
         )

@@ -75,6 +75,7 @@ SERVICES: Final = (
 NAMED: Final[Mapping[str, Service]] = MappingProxyType({each.name: each for each in SERVICES})
 # The maker of an API, whose key counts at servers that are not known.
 MAKERS: Final[Mapping[str, Service]] = MappingProxyType({api: each for each in SERVICES if each.elsewhere for api in each.apis})
+KEY_VARIABLES: Final = " or ".join(each.variable for each in (ANTHROPIC, OPENAI, GOOGLE))  # as hints name them
 LOCAL: Final = tuple(each for each in SERVICES if each.is_local)
 
 

@@ -45,7 +45,9 @@ def test_where_no_key_and_no_server_is_found_the_list_says_so(tmp_path: Path) ->
         app = app_of(tmp_path, "")
         async with app.run_test(size=(160, 30)) as pilot:
             await until(pilot, lambda: isinstance(app.screen, Picker) and "no key" in text_of(app))
-            assert "No key found: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server" in text_of(app)
+            assert "No key found: set ANTHROPIC_API_KEY or OPENAI_API_KEY or GEMINI_API_KEY, or start a local server" in text_of(
+                app
+            )
             await pilot.press("escape")
 
     asyncio.run(run())

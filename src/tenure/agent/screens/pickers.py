@@ -18,11 +18,11 @@ from tenure.engine.meter import figures
 from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Origin, Role
 from tenure.errors import Damaged, StoreError
-from tenure.models.hosts import NAMED
+from tenure.models.hosts import KEY_VARIABLES, NAMED
 from tenure.store.records import Conversation, Records
 
 NEW: Final = "new"
-NOTHING_FOUND: Final = "No key found: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server"
+NOTHING_FOUND: Final = f"No key found: set {KEY_VARIABLES}, or start a local server"
 SESSIONS: Final = (
     Column("session", 8, "mark"),
     Column("begun", 16, "dim", above=56),
