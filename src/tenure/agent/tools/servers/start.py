@@ -23,26 +23,20 @@ class Servers:
 
     def come(self) -> tuple[ServerTool, ...]:
         """The tools of servers that came up since this was asked last; `notes` has then what is to be said of those that came up or failed."""
-        done = [start for start in self._starts if start.done()]
         notes: list[str] = []
-        came: list[McpServer] = []
-        for start in done:
+        offers: dict[McpServer, list[ServerTool]] = {}
+        for start in [each for each in self._starts if each.done()]:
             server = self._starts.pop(start)
             if isinstance(error := start.exception(), InputError):
                 notes.append(f"MCP server {error}")
             else:
-                came.append(server)
-        offers: list[list[ServerTool]] = []
-        for server in came:
-            offers.append(list(tools_of(server, self._taken)))
-            self._taken |= {tool.name for tool in offers[-1]}
-        kept = fitting(offers, self.tools)
-        for server, some, offer in zip(came, kept, offers, strict=True):
+                offers[server] = list(tools_of(server, self._taken))
+                self._taken |= {tool.name for tool in offers[server]}
+        kept = fitting(list(offers.values()), self.tools)
+        for some, (server, offer) in zip(kept, offers.items(), strict=True):
             if len(some) < len(offer):
-                all_of = len(server.tools)
-                notes.append(
-                    f"MCP server {server.config.name}: only {len(some)} of its {all_of} tools are taken: there is no room for more"
-                )
+                share = f"{len(some)} of its {len(server.tools)} tools"
+                notes.append(f"MCP server {server.config.name}: only {share} are taken: there is no room for more")
             notes += _left_out(server)
         new = tuple(tool for some in kept for tool in some)
         self.tools, self.notes = (*self.tools, *new), tuple(notes)

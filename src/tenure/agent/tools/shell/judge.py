@@ -462,7 +462,7 @@ class _CommandJudge:
         """A word of a command of which it is not known what it takes for a path: one where keys are kept counts."""
         given = self._bindings.texts(word)
         for full in given if given is not None else [word.text.replace("*", "x")]:
-            for text in {full, full.rpartition("=")[2].removeprefix("@"), full.rpartition(":")[2]} - {""}:
+            for text in filter(None, dict.fromkeys((full, full.rpartition("=")[2].removeprefix("@"), full.rpartition(":")[2]))):
                 try:
                     paths = self._leads(text)
                 except InputError:
