@@ -50,22 +50,22 @@ _C1: Final = bytes(range(0x80, 0xA0))
 
 
 class Encoding(Struct, frozen=True, kw_only=True):
-    """How a text is written. `said` is its name where it is not plain UTF-8."""
+    """How a text is written. `label` is its name where it is not plain UTF-8."""
 
     codec: str = "utf-8"
     bom: bytes = b""
-    said: str = ""
+    label: str = ""
 
 
 _BOMS: Final = (  # the longer one first
-    Encoding(codec="utf-8", bom=codecs.BOM_UTF8, said="UTF-8 with a byte order mark"),
-    Encoding(codec="utf-32-le", bom=codecs.BOM_UTF32_LE, said="UTF-32"),
-    Encoding(codec="utf-32-be", bom=codecs.BOM_UTF32_BE, said="UTF-32"),
-    Encoding(codec="utf-16-le", bom=codecs.BOM_UTF16_LE, said="UTF-16"),
-    Encoding(codec="utf-16-be", bom=codecs.BOM_UTF16_BE, said="UTF-16 (big-endian)"),
+    Encoding(codec="utf-8", bom=codecs.BOM_UTF8, label="UTF-8 with a byte order mark"),
+    Encoding(codec="utf-32-le", bom=codecs.BOM_UTF32_LE, label="UTF-32"),
+    Encoding(codec="utf-32-be", bom=codecs.BOM_UTF32_BE, label="UTF-32"),
+    Encoding(codec="utf-16-le", bom=codecs.BOM_UTF16_LE, label="UTF-16"),
+    Encoding(codec="utf-16-be", bom=codecs.BOM_UTF16_BE, label="UTF-16 (big-endian)"),
 )
-_LATIN: Final = Encoding(codec="latin-1", said="no UTF-8, read as Latin-1")
-_WINDOWS: Final = Encoding(codec="cp1252", said="no UTF-8, read as Windows-1252")
+_LATIN: Final = Encoding(codec="latin-1", label="no UTF-8, read as Latin-1")
+_WINDOWS: Final = Encoding(codec="cp1252", label="no UTF-8, read as Windows-1252")
 
 
 def open_regular(path: Path, shown: str) -> BinaryIO:
@@ -169,7 +169,7 @@ def _wide(start: bytes) -> Encoding | None:
     """UTF-16 without a mark, as some Windows programs write it: every second byte of Latin text is zero."""
     for codec, zero, letter in (("utf-16-le", start[1::2], start[::2]), ("utf-16-be", start[::2], start[1::2])):
         if letter and 0 not in letter and zero.count(0) > 0.9 * len(zero) and not letter.translate(None, bytes(range(0x80))):
-            return Encoding(codec=codec, said="UTF-16 without a byte order mark")
+            return Encoding(codec=codec, label="UTF-16 without a byte order mark")
     return None
 
 

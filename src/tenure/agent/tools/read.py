@@ -135,8 +135,8 @@ def _notes(part: LineWindow, encoding: Encoding, size: int) -> Iterator[str]:
         yield f"lines {first} to {last} of {part.total:,}; go on with offset={last + 1}."
     elif first > 1:
         yield f"lines {first} to {last}, the last."
-    if encoding.said:
-        yield f"Encoding: {encoding.said}."
+    if encoding.label:
+        yield f"Encoding: {encoding.label}."
     if any(line.damaged for line in part.lines):
         yield "Bytes that are no UTF-8 are shown as \ufffd."
 

@@ -384,8 +384,8 @@ def _hostname(rest: Sequence[Word]) -> Effects:
 
 
 def _kill(rest: Sequence[Word]) -> Effects:
-    said = texts(rest)
-    everything = "-1" in said[1:] or "1" in said or said == ["-1"]
+    given = texts(rest)
+    everything = "-1" in given[1:] or "1" in given or given == ["-1"]
     return (destroys("it ends every process") if everything else Asks(reason="it ends a process"),)
 
 
