@@ -98,12 +98,8 @@ class Workspace:
                 return True
         except OSError:
             return True
-        return (
-            (self.scratch is not None and landing.is_relative_to(self.scratch)) or is_tracked(landing) or self._is_copied(landing)
-        )
-
-    def _is_copied(self, path: Path) -> bool:
-        return self._keeps is not None and self._keeps(path)
+        is_scratch = self.scratch is not None and landing.is_relative_to(self.scratch)
+        return is_scratch or is_tracked(landing) or (self._keeps is not None and self._keeps(landing))
 
     def wrote(self, path: Path) -> None:
         """Note that the agent has written a file."""
@@ -167,9 +163,8 @@ def is_tracked(path: Path) -> bool:
         with suppress(OSError):
             if (folder / ".git").exists():
                 name = os.fsencode(path.relative_to(folder))
-                entry = (
-                    bytes([len(name) & 0xFF if len(name) < 0xFFF else 0xFF]) + name + b"\0"
-                )  # the low byte of its flags comes before
+                length = len(name) & 0xFF if len(name) < 0xFFF else 0xFF  # the low byte of the entry's flags comes before
+                entry = bytes([length]) + name + b"\0"
                 return index.is_file() and index.stat().st_size <= _INDEX_BYTES and entry in index.read_bytes()
     return False
 

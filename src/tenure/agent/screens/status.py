@@ -4,7 +4,6 @@ The gauge is of what the model can take; where something is evicted before, the 
 only gets its colour and its words. Where there is no room the least needed goes first.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -36,19 +35,12 @@ class StatusFacts(Struct, frozen=True, kw_only=True):
     tick: int = -1  # of a turn that runs; -1: none does
 
 
-class StatusItem(Struct, frozen=True):
-    """A piece of the line, and how much it is needed: the smallest goes first."""
-
-    need: int
-    content: Content
-
-
 def line(facts: StatusFacts, width: int) -> Content:
     """The line in at most `width` cells."""
-    parts = list(_parts(facts))
-    while len(parts) > 1 and _length(parts) > width:
-        parts.remove(min(parts, key=lambda part: part.need))
-    return Content(_GAP).join([part.content for part in parts])
+    parts = _parts(facts)
+    while len(parts) > 1 and sum(part.cell_length for _, part in parts) + len(_GAP) * (len(parts) - 1) > width:
+        parts.remove(min(parts, key=lambda part: part[0]))
+    return Content(_GAP).join([part for _, part in parts])
 
 
 def nudge(gauge: Gauge, *, evicts: bool, can_hand_off: bool = True) -> Content | None:
@@ -60,25 +52,26 @@ def nudge(gauge: Gauge, *, evicts: bool, can_hand_off: bool = True) -> Content |
     return Content.styled(f"The window is {gauge.percent:.0f} % full: {way}.", TONES["critical"])
 
 
-def _parts(facts: StatusFacts) -> Sequence[StatusItem]:
+def _parts(facts: StatusFacts) -> list[tuple[int, Content]]:
+    """The pieces of the line, each with how much it is needed: the smallest goes first."""
     gauge = facts.gauge.of_window
     tone = TONES[gauge.severity]
     full = min(BAR, round(BAR * min(gauge.percent, 100.0) / 100))
     used = f"{'~' if gauge.estimated else ''}{figures.short(gauge.tokens)}/{figures.short(gauge.limit)}"
     parts = [
-        StatusItem(90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
-        StatusItem(60, Content.styled(_model(facts.model), "bold")),
-        StatusItem(10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
-        StatusItem(30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
-        StatusItem(25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
-        StatusItem(100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
-        StatusItem(40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
-        StatusItem(70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
+        (90, Content.styled(_BUSY[facts.tick % len(_BUSY)] if facts.tick >= 0 else "·", "$text-accent")),
+        (60, Content.styled(_model(facts.model), "bold")),
+        (10, Content.styled(clean.line(facts.folder.name or str(facts.folder), 24), "$quiet")),
+        (30, Content.styled(facts.mode, "$text-warning" if facts.mode == "all" else "$quiet")),
+        (25, Content.assemble(("█" * full, tone), ("░" * (BAR - full), "$quiet"))),
+        (100, Content.styled(f"{used} {gauge.percent:.0f} %", tone)),
+        (40, Content.styled(f"cached {figures.share(facts.cached_share)}", "$quiet")),
+        (70, Content(figures.spent_briefly(facts.usd, facts.unpriced))),
     ]
     if facts.evicts and facts.gauge.limit < gauge.limit:
-        parts.insert(6, StatusItem(28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
+        parts.insert(6, (28, Content.styled(f"evicts at {figures.short(facts.gauge.limit)}", "$quiet")))
     if facts.episode:
-        parts.append(StatusItem(50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
+        parts.append((50, Content.styled(clean.line(facts.episode, 36), "$text-accent")))
     return parts
 
 
@@ -86,7 +79,3 @@ def _model(spec: str) -> str:
     """A model as people speak of it; a script by its file, not by where that lies."""
     kind, _, name = spec.partition(":")
     return clean.line(f"{kind}:{Path(name).name}" if kind == "scripted" else name or spec, 28)
-
-
-def _length(parts: Sequence[StatusItem]) -> int:
-    return sum(part.content.cell_length for part in parts) + len(_GAP) * (len(parts) - 1)
