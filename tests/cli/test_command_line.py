@@ -138,6 +138,7 @@ def test_an_extra_is_named_for_every_optional_dependency() -> None:
             "markupsafe",
             "tenure: markupsafe is not installed: pip install 'tenure[lab]'\n",
         ),
+        (["query", "session.json"], "duckdb", "tenure: duckdb is not installed: pip install 'tenure[lab]'\n"),
         (
             ["judge", "session.json", "-m", "openai:gpt-5"],
             "openai",

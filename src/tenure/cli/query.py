@@ -36,7 +36,7 @@ def query(
     """
     from tenure.lab.bill import accounted
     from tenure.lab.loading import source
-    from tenure.lab.query import answer
+    from tenure.lab.query_process import answer
     from tenure.lab.replay import Options, replay
 
     if _holds_events(session):

@@ -6,17 +6,14 @@ JSON. A column is null where a line leaves it out; a field or a type of event th
 
 # ruff: noqa: S608 - the names in these statements are this module's own
 
-import pickle
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import duckdb
 from msgspec import Struct, inspect
@@ -24,6 +21,7 @@ from msgspec import Struct, inspect
 from tenure.engine.record.visible import json_of
 from tenure.errors import InputError
 from tenure.lab.events import EVENTS, spelled
+from tenure.lab.query_process import MEMORY, NO_MEMORY, QueryAnswer, write
 
 # The views that unfold the lists of others, as the columns that they have and what they are made of.
 _UNFOLDED: Final = MappingProxyType(
@@ -36,28 +34,6 @@ _UNFOLDED: Final = MappingProxyType(
 _SCALARS: Final[Mapping[type, str]] = MappingProxyType(
     {inspect.IntType: "BIGINT", inspect.FloatType: "DOUBLE", inspect.BoolType: "BOOLEAN", inspect.StrType: "VARCHAR"}
 )
-
-
-SECONDS: Final = 60.0  # that the query of a user may take
-MEMORY: Final = 2 * 2**30  # bytes that DuckDB may hold for it
-NO_MEMORY: Final = f"needs more than {MEMORY >> 30} GB of memory"
-ROWS: Final = 1_000_000  # of its answer
-CELL_CHARS: Final = 1_000_000  # of a text in it; of a longer one the beginning is kept
-_PROCESS_MEMORY: Final = (
-    MEMORY + 2**30
-)  # where the system can bound it: of what DuckDB allocates within one function its own limit knows nothing
-
-
-class QueryAnswer(Struct, frozen=True):
-    """What a query gives: the names of its columns, and rows of plain values."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-
-    @property
-    def dicts(self) -> list[dict[str, Any]]:
-        """Each row by column."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 class Events:
@@ -133,66 +109,6 @@ class Events:
         self._database.execute(sql, values)
 
 
-def write(file: Path, events: Iterable[object]) -> None:
-    """Put events into a file, a JSON line each."""
-    with file.open("wb") as out:
-        for event in events:
-            out.write(json_of(event) + b"\n")
-
-
-def answer(events: Path | Iterable[object], sql: str, *, seconds: float = SECONDS) -> QueryAnswer:
-    """The answer to the query of a user, bounded in time, memory, rows and cells. Raises InputError where it is wrong or goes beyond them.
-
-    `events` are a file of events, or events. DuckDB cannot be interrupted within a function, such as a `repeat` of gigabytes, so it runs in a
-    process of its own, which is ended.
-    """
-    with TemporaryDirectory(prefix="tenure-") as folder:
-        file = events if isinstance(events, Path) else Path(folder, "events.jsonl")
-        if not isinstance(events, Path):
-            write(file, events)
-        command = [sys.executable, "-P", "-m", "tenure.lab.query"]
-        try:
-            process = subprocess.run(  # noqa: S603 - ourselves
-                command, input=pickle.dumps((str(file), sql)), capture_output=True, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise InputError("query", f"no answer within {seconds:,.0f} seconds", "a query that looks at less") from error
-    if process.returncode:
-        raise InputError("query", NO_MEMORY, "a query that holds less")
-    columns, rows, problem = pickle.loads(process.stdout)  # noqa: S301 - our own process
-    if problem is not None:
-        raise InputError(*problem)
-    if len(rows) > ROWS:
-        raise InputError("query", f"more than {ROWS:,} rows", "a query with a limit")
-    return QueryAnswer(columns, rows)
-
-
-def _serve() -> None:
-    """Answer the query on standard input, in a process that `answer` began."""
-    with suppress(ImportError, OSError, ValueError):  # a system that has no such limits, or lower ones
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (_PROCESS_MEMORY, _PROCESS_MEMORY))
-    file, sql = pickle.load(sys.stdin.buffer)  # noqa: S301 - our own process
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[object, ...], ...] = ()
-    problem = None
-    try:
-        with Events([Path(file)]) as events:
-            events.seal()
-            found = events.first(ROWS + 1, sql)
-        columns, rows = found.columns, tuple(tuple(_cut(value) for value in row) for row in found.rows)
-    except InputError as error:
-        problem = (error.where, error.found, error.allowed)
-    pickle.dump((columns, rows, problem), sys.stdout.buffer)
-
-
-def _cut(value: object) -> object:
-    if isinstance(value, bytes):
-        return value[:CELL_CHARS]
-    return f"{value[:CELL_CHARS]}… ({len(value):,} characters)" if isinstance(value, str) and len(value) > CELL_CHARS else value
-
-
 def tables() -> dict[str, tuple[str, ...]]:
     """Every view with its columns."""
     with Events([]) as nothing:
@@ -250,7 +166,3 @@ def _sentence(error: duckdb.Error) -> str:
     """The first line of what DuckDB says, in the words of the person who asked."""
     text = str(error).strip().split("\n\n")[0]
     return re.sub(r"^(\w+ )?Error: ", "", " ".join(text.split()))
-
-
-if __name__ == "__main__":
-    _serve()
