@@ -83,7 +83,7 @@ class Layout:
 
     def __init__(self, situation: Situation, view: Projection, residues: Residues, number: str) -> None:
         """`number` tells this commit's keys from all others."""
-        self._situation = situation
+        self._situation, self._index = situation, situation.index
         self._residues = residues
         self._number = number
         self._shown = [row.entry for row in view.rows()]
@@ -104,7 +104,7 @@ class Layout:
         """
         if changed_from is not None:
             self._bound_pointers(changed_from)
-        index = self._situation.index
+        index = self._index
         episodes = [index.episodes[ordinal] for ordinal in sorted(gone)]
         if self._residues.naming == "lines":
             self._lay_lines(episodes, gone)
@@ -125,12 +125,12 @@ class Layout:
         for insert in self._standing.values():
             standing.setdefault(bisect_left(self._shown, insert.before_entry), []).append(insert)
         left: list[Episode] = []
+        residues = self._residues
         for gap, group in reversed(groups.items()):
-            if self._weight > self._residues.budget:
+            if self._weight > residues.budget:
                 left += group
             else:
                 self._lay_gap(group, standing.get(gap, []), sum(gone[episode.ordinal] for episode in group))
-        residues = self._residues
         if left or self._weight > residues.budget or self._described > residues.described or self._named > residues.named:
             self._merge_oldest(left)
 
@@ -140,16 +140,19 @@ class Layout:
         First older ones behind the first change, where the prefix is broken already. Then the oldest of all, which may break it further, and
         therefore seldom: what they are merged into makes room for many commits. What this commit folds is merged last.
         """
-        budget = self._residues.budget
-        weight = sum(insert.tokens for insert in self._pointers.values())
+        budget, weight = self._residues.budget, self._pointed()
         goal = max((budget - self._weight + weight) // 2, budget // 4)
         for start, spared in ((changed_from, True), (0, False)):
             if self._weight <= budget or weight <= goal:
                 return
             self._merge_turns(self._pointers_from(start, spared=spared), self._weight - weight + goal)
-            weight = sum(insert.tokens for insert in self._pointers.values())
+            weight = self._pointed()
         if weight > goal + goal // 2:  # else so little room was made that the next commit would be back here
             self._merge_stretch(self._pointers_from(0, spared=False), self._weight - weight + goal)
+
+    def _pointed(self) -> int:
+        """The tokens of all pointers."""
+        return sum(insert.tokens for insert in self._pointers.values())
 
     def _merge_turns(self, pointers: Iterable[Insert], goal: int) -> None:
         """One line for each turn's pointers, oldest turn first, until all residues together weigh `goal`."""
@@ -177,23 +180,20 @@ class Layout:
 
     def _pointers_from(self, start: int, *, spared: bool) -> list[Insert]:
         """Those at or behind an entry, in order. `spared`: without this commit's own, of which the lines for stretches are always spared."""
-        index = self._situation.index
         own = key_of("object", self._number)
         standing = [
             insert
             for insert in self._pointers.values()
             if insert.before_entry >= start and not (insert.key.startswith(own) and (spared or is_stretch(insert)))
         ]
-        return sorted(standing, key=lambda each: (each.before_entry, start_of(index, each.routes[0]), each.key))
+        return sorted(standing, key=lambda each: (each.before_entry, start_of(self._index, each.routes[0]), each.key))
 
     def _merge_pointers(
         self, kind: Standing, place: int, merged: Sequence[Insert], line_of: Callable[[Index, Iterable[str]], Line]
     ) -> None:
         """A line in place of pointers, unless it would be no lighter; what has come back is not named any more."""
-        index = self._situation.index
-        routes = [
-            route for insert in merged for route in insert.routes if is_stretch(insert) or not is_whole(index, self._view, route)
-        ]
+        index, view = self._index, self._view
+        routes = [route for each in merged for route in each.routes if is_stretch(each) or not is_whole(index, view, route)]
         line = line_of(index, routes) if routes else None
         if (self._weigh(line.text) if line is not None else 0) >= sum(insert.tokens for insert in merged):
             return
@@ -204,7 +204,7 @@ class Layout:
 
     def _lay_gap(self, group: Iterable[Episode], old: Iterable[Insert], weight: int) -> None:
         """One residue for a gap, taking in those that stand in it already."""
-        index = self._situation.index
+        index = self._index
         weight += sum(insert.tokens for insert in old)
         episodes, cues = [*group], [span for episode in group for span in self._spans_of(episode)]
         for insert in old:
@@ -228,7 +228,7 @@ class Layout:
         Where descriptions do, the newest stay that weigh three quarters of theirs, and of older ones the names.
         """
         residues = self._residues
-        pointers = min(residues.budget, sum(insert.tokens for insert in self._pointers.values()))
+        pointers = min(residues.budget, self._pointed())
         lines = pointers + (residues.budget - pointers) // 2 if episodes or self._weight > residues.budget else residues.budget
         room = residues.described * 3 // 4 if self._described > residues.described else residues.described
         merged: list[Insert] = []
@@ -239,14 +239,14 @@ class Layout:
             self._remove(insert)
         if not (merged or episodes):
             return
-        index = self._situation.index
+        index = self._index
         named = [episode for insert in merged for episode in named_by(index, insert.routes)[0]]
         residue = Residue(index, [*episodes, *named], room=room - self._described, names=residues.named - self._named)
         place = max(place_of(index, residue.last.start[0]), *(insert.before_entry for insert in merged), 0)
         self._put("episodes", place, Line(text=residue.text(), routes=residue.routes()))
 
     def _spans_of(self, episode: Episode) -> Iterator[Span]:
-        index = self._situation.index
+        index = self._index
         for entry, block in self._situation.free.get(episode.ordinal, ()):
             facts = index.entries[entry].blocks[block]
             if facts.kind == "tool_call" and facts.span != NONE and worth_naming(index.spans[facts.span]):
@@ -262,7 +262,7 @@ class Layout:
         self._weigh_in(insert)
 
     def _weigh_in(self, insert: Insert, sign: int = 1) -> None:
-        lines, described, named = weights(self._situation.index, insert)
+        lines, described, named = weights(self._index, insert)
         self._weight += sign * lines
         self._described += sign * described
         self._named += sign * named

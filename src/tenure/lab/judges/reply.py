@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from tenure.engine.meter.figures import first_line
 from tenure.engine.planners.loose_json import Node, Value, last_value, straight
-from tenure.engine.planners.selfgc.objects import one_line
 from tenure.lab.judges.contracts import OPTIONAL, RANGES, Contract
 
 LONGEST: Final = 262_144  # characters of a reply that are read: its end
@@ -137,4 +137,4 @@ def _number(text: str | None, low: float, high: float) -> float | _Expected:
 def _described(value: Value | None) -> str:
     if value is None:
         return "nothing"
-    return repr(one_line(value, SHOWN_CHARS)) if isinstance(value, str) else "a list or an object"
+    return repr(first_line(value, SHOWN_CHARS)) if isinstance(value, str) else "a list or an object"

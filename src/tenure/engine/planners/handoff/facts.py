@@ -59,7 +59,6 @@ _STOPPED: Final = (
     "<tool_use_error>Cancelled",
 )  # fmt: skip
 _AROUND = re.compile(r"^(?:cd [^&;|\n]{1,200}(?:&&|;)\s*)+|(?:\s*2>&1)?\s*\|\s*(?:head|tail)(?: -[\w ]{1,12})?\s*$|\s*2>&1\s*$")
-_SPACES = re.compile(r"\s+")
 _LAYERS: Final = 3  # how often `_AROUND` is taken off a command
 _COMMAND_CHARS: Final = 20_000
 
@@ -270,4 +269,4 @@ def _clipped(text: str, handle: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return _SPACES.sub(" ", text.replace("\0", " ")).strip()
+    return " ".join(text.replace("\0", " ").split())

@@ -41,8 +41,6 @@ CHARS: Final = 8  # per token: a text of more than that times its limit is not c
 SMALLEST: Final = 24  # characters; a clip to fewer says nothing
 LABEL_CHARS: Final = 60  # of a label that a provider chose
 
-_SPACES = re.compile(r"\s+")
-
 _LABEL_LIKE = re.compile(rf"(?:^|(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])){MARK}")
 
 
@@ -154,7 +152,7 @@ def _told(block: Block, at: tuple[int, int], index: Index) -> tuple[Kind, str, s
         case Media(media_type=type_, text=text):
             return _speaker(block.origin, turn, f"[{type_ or 'media'}] {text}".rstrip())
         case Opaque(type=type_, text=text):
-            return "note", _SPACES.sub(" ", type_)[:LABEL_CHARS].strip() or "unknown", text
+            return "note", " ".join(type_.split())[:LABEL_CHARS] or "unknown", text
         case _:
             assert_never(block)
 

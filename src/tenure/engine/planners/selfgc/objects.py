@@ -13,6 +13,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenure.engine.meter.figures import first_line
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin, Read, Role, Text
 from tenure.engine.record.index import NONE, Index, Span
@@ -65,7 +66,6 @@ _CONTRACT: Final = re.compile(
     re.IGNORECASE,
 )
 _WHOLE_CUE_CHARS: Final = 400  # of a call whose cue was shortened
-_SPACES: Final = re.compile(r"\s+")
 
 
 class ContextObject(Struct, frozen=True, kw_only=True):
@@ -100,13 +100,6 @@ def objects_in(situation: Situation, /, *, read: Read | None = None, within_cut:
     named too. A session of one human turn has nothing else to offer.
     """
     return tuple(sorted(_Census(situation, read, within_cut=within_cut).objects(), key=lambda each: each.start))
-
-
-def one_line(text: str, chars: int = CUE_CHARS) -> str:
-    """The start of a text as one printable line of at most `chars` characters."""
-    part = _SPACES.sub(" ", text[: chars * 4]).strip()
-    line = "".join(char if char.isprintable() else "\ufffd" for char in part)
-    return line if len(line) <= chars else line[: chars - 1] + "…"
 
 
 class _Census:
@@ -278,7 +271,7 @@ class _Census:
 
     def _words(self, at: At) -> str:
         block = None if self._read is None else self._read(at[0]).blocks[at[1]]
-        return one_line(block.text) if isinstance(block, Text) else ""
+        return first_line(block.text, CUE_CHARS) if isinstance(block, Text) else ""
 
     def _attach_of(self, turn: int, entry: int) -> int:
         if turn == 0:
@@ -324,8 +317,8 @@ def _paths(tool: str, cue: str) -> tuple[str, ...]:
 
 def _path_or_line(cue: str) -> str:
     """A cue to be shown: of a long path its end, which tells it from its neighbours."""
-    line = one_line(cue, _WHOLE_CUE_CHARS)
-    return one_line(cue) if " " in line or len(line) <= CUE_CHARS else "…" + line[-(CUE_CHARS - 1) :]
+    line = first_line(cue, _WHOLE_CUE_CHARS)
+    return first_line(cue, CUE_CHARS) if " " in line or len(line) <= CUE_CHARS else "…" + line[-(CUE_CHARS - 1) :]
 
 
 def _is_contract(path: str) -> bool:

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from tenure.engine.clip import diff, table
 from tenure.engine.clip.cut import cut
-from tenure.engine.planners.selfgc.objects import ContextObject, objects_in, one_line
+from tenure.engine.meter.figures import first_line
+from tenure.engine.planners.selfgc.objects import ContextObject, objects_in
 from tenure.engine.planners.selfgc.prompt import prompt
 from tenure.engine.planners.selfgc.reply import ACTIONS, PlanAction, Proposed, Target
 from tenure.engine.policies.placeholder import trimmed
@@ -129,7 +130,7 @@ def actions_of(situation: Situation, choices: Iterable[Choice]) -> tuple[list[Ac
 
 def pointer_to(object_: ContextObject, words: str) -> str:
     """What the model reads in place of a folded object; without words of the plan, what is known of it."""
-    own = one_line(enclosed(words), POINTER_CHARS)
+    own = first_line(enclosed(words), POINTER_CHARS)
     about = f"{PLANNER_SAYS} {in_quotes(own)}" if own else f"{object_.calls} calls" if object_.kind == "turn" else "its output"
     cue = f" {cited(object_.cue)}" if object_.cue else ""
     handles = object_.handles or (object_.handle,)

@@ -13,8 +13,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tenure.engine.meter.figures import first_line
 from tenure.engine.planners.loose_json import ATTEMPTS, REREAD, Loose, Node, Value, last_value, loose, straight
-from tenure.engine.planners.selfgc.objects import one_line
 from tenure.engine.planners.selfgc.quotation import apart, unquoted
 from tenure.engine.record.objects import parse_handle
 from tenure.errors import InputError
@@ -141,7 +141,7 @@ class _Plan:
 
     def refuse(self, text: str, why: str) -> None:
         if not self.is_full() and text.strip().lower() not in _NOTHING:
-            self.unread.append(UnreadTarget(text=one_line(text, NAME_CHARS), why=why))
+            self.unread.append(UnreadTarget(text=first_line(text, NAME_CHARS), why=why))
 
     def is_full(self) -> bool:
         return self.named + len(self.unread) >= TARGETS
@@ -486,19 +486,19 @@ def _summary(text: str) -> str:
     """The last summary of the reply."""
     tags = list(_SUMMARY_TAG.finditer(text))
     if tags:
-        return one_line(tags[-1]["body"], SUMMARY_CHARS)
+        return first_line(tags[-1]["body"], SUMMARY_CHARS)
     keys = list(_SUMMARY_KEY.finditer(text))
     if not keys:
         return ""
     at = keys[-1].end()
     if text[at : at + 1] in ("'", '"'):
         hit = loose(text, at)
-        return one_line(hit.value or hit.cut, SUMMARY_CHARS) if isinstance(hit.value, str) else ""
-    return one_line(text[at : at + 4 * SUMMARY_CHARS].partition("\n")[0], SUMMARY_CHARS)
+        return first_line(hit.value or hit.cut, SUMMARY_CHARS) if isinstance(hit.value, str) else ""
+    return first_line(text[at : at + 4 * SUMMARY_CHARS].partition("\n")[0], SUMMARY_CHARS)
 
 
 def _words(text: str) -> str:
-    return one_line(text.strip().strip("|:;,.–—-()[]\"'` \t\n"), WORDS_CHARS) if text else ""
+    return first_line(text.strip().strip("|:;,.–—-()[]\"'` \t\n"), WORDS_CHARS) if text else ""
 
 
 def _entry_action(node: Node) -> PlanAction | None:
