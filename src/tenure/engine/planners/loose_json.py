@@ -52,7 +52,41 @@ def straight(text: str) -> str:
 
 def loose(text: str, start: int = 0) -> Loose:
     """The value that begins at `start`; a missing one is an empty text. O(what is read); quotes have to be straight."""
-    return _LooseReader(text, start).read()
+    at, cut = start, ""
+    nested: list[tuple[Node, str]] = []  # containers being read, with the brackets that close them
+    keys = [""]  # the key that waits for its value, by level
+    while (at := _skip(text, at)) < len(text):
+        char = text[at]
+        if char in "{[":
+            if len(nested) >= DEEPEST:
+                break
+            node = Node()
+            _put(node, nested, keys)
+            nested.append((node, "}" if char == "{" else "]"))
+            keys.append("")
+            at += 1
+        elif char in "}]" and nested:
+            at += 1
+            if (root := _close(char, nested, keys)) is not None:
+                return Loose(root, at, whole=True)
+        elif char in "}]:=>":
+            at += 1
+            if not nested:
+                break
+        elif (scalar := _scalar(text, at, is_nested=bool(nested))) is None:
+            at += 1
+        else:
+            word, at, is_cut = scalar
+            if is_cut:
+                cut = word
+                break
+            if not nested:
+                return Loose(word, at, whole=True)
+            if (colon := _COLON.match(text, at)) is not None:
+                at, keys[-1] = colon.end(), word
+            else:
+                _put(word, nested, keys)
+    return Loose(nested[0][0] if nested else "", at, whole=False, cut=cut)
 
 
 def last_value(text: str, is_wanted: Callable[[Value], bool], brackets: str = "{[") -> Loose | None:
@@ -72,84 +106,30 @@ def last_value(text: str, is_wanted: Callable[[Value], bool], brackets: str = "{
     return best
 
 
-class _LooseReader:
-    def __init__(self, text: str, start: int) -> None:
-        self._text, self._at = text, start
-        self._open: list[tuple[Node, str]] = []  # containers being read, with the brackets that close them
-        self._keys: list[str] = [""]  # the key that waits for its value, by level
-        self._done: Value | None = None
-        self._cut = ""
+def _put(value: Value, nested: list[tuple[Node, str]], keys: list[str]) -> None:
+    if nested:
+        nested[-1][0].items.append((keys[-1], value))
+        keys[-1] = ""
 
-    def read(self) -> Loose:
-        text = self._text
-        while self._done is None:
-            self._at = _skip(text, self._at)
-            if self._at >= len(text) or not self._step(text[self._at]):
-                break
-        if self._done is not None:
-            return Loose(self._done, self._at, whole=not self._cut, cut=self._cut)
-        root: Value = self._open[0][0] if self._open else ""
-        return Loose(root, self._at, whole=False, cut=self._cut)
 
-    def _step(self, char: str) -> bool:
-        """Take in one token; False when the reading ends here."""
-        if char in "{[":
-            if len(self._open) >= DEEPEST:
-                return False
-            node = Node()
-            self._put(node)
-            self._open.append((node, "}" if char == "{" else "]"))
-            self._keys.append("")
-            self._at += 1
-            return True
-        if char in "}]":
-            return self._close(char)
-        if char in ":=>":
-            self._at += 1
-            return bool(self._open)
-        return self._scalar(char)
+def _close(char: str, nested: list[tuple[Node, str]], keys: list[str]) -> Node | None:
+    """Close containers up to one of the bracket's kind; the outermost once it is closed. A bracket of the other kind closes what was forgotten, too."""
+    while nested:
+        node, closing = nested.pop()
+        keys.pop()
+        if closing == char or all(other != char for _, other in nested):
+            return None if nested else node
+    return None
 
-    def _close(self, char: str) -> bool:
-        self._at += 1
-        while self._open:  # a bracket of the other kind closes what was forgotten, too
-            node, closing = self._open.pop()
-            self._keys.pop()
-            if closing == char or not any(other == char for _, other in self._open):
-                if not self._open:
-                    self._done = node
-                return True
-        return False
 
-    def _scalar(self, char: str) -> bool:
-        if char in "\"'":
-            hit = (_DOUBLE if char == '"' else _SINGLE).match(self._text, self._at)
-            assert hit is not None
-            self._at = hit.end()
-            word, is_cut = _unescaped(hit[1]), not hit[2]
-        else:
-            hit = _WORD.match(self._text, self._at)
-            if hit is None:
-                self._at += 1
-                return True
-            self._at, word = hit.end(), hit[0]
-            is_cut = self._at >= len(self._text) and bool(self._open)
-        if is_cut:
-            self._cut = word
-            return False
-        colon = _COLON.match(self._text, self._at) if self._open else None
-        if colon is not None:
-            self._at = colon.end()
-            self._keys[-1] = word
-        else:
-            self._put(word)
-        return True
-
-    def _put(self, value: Value) -> None:
-        if self._open:
-            self._open[-1][0].items.append((self._keys[-1], value))
-            self._keys[-1] = ""
-        elif isinstance(value, str):
-            self._done = value
+def _scalar(text: str, at: int, *, is_nested: bool) -> tuple[str, int, bool] | None:
+    """A quoted text or a bare word, where it ends, and whether the end of the text cut it off; None where there is none."""
+    if text[at] in "\"'":
+        quoted = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at)
+        assert quoted is not None
+        return _unescaped(quoted[1]), quoted.end(), not quoted[2]
+    word = _WORD.match(text, at)
+    return None if word is None else (word[0], word.end(), word.end() >= len(text) and is_nested)
 
 
 def _skip(text: str, at: int) -> int:
