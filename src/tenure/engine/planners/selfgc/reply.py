@@ -150,14 +150,14 @@ class _Plan:
 def _plan_of(text: str) -> _Plan:
     """The plan of a reply. A fence counts only where no plan stands outside of all fences; of fences the last whole one counts."""
     reply = apart(text)
-    own, fences = _marked(reply.own), [*map(_marked, reversed(reply.fences))] if reply.fences else []
+    bodies = (reply.own, *reversed(reply.fences))
+    own, *fences = map(_marked, bodies)
     for plan in (own, *sorted(fences, key=lambda each: not each.whole)):
         if plan.is_there:
             return plan
-    for body in (reply.own, *reversed(reply.fences)):
-        plan = _Plan()
+    for body in bodies:
+        plan = _Plan(is_there=True, whole=True)
         if _read_unmarked(body, plan, is_cut=False):
-            plan.is_there = plan.whole = True
             return plan
     return _Plan()
 
@@ -356,8 +356,8 @@ def _read_lines(text: str, plan: _Plan, *, is_cut: bool) -> bool:
     action: PlanAction | None = None
     is_plan = False
     lines = text.split("\n")
-    for number, line in enumerate(lines):
-        last_is_cut = is_cut and number == len(lines) - 1
+    for number, line in enumerate(lines, 1):
+        last_is_cut = is_cut and number == len(lines)
         bullet = _BULLET.match(line)
         rest = line[bullet.end() if bullet else 0 :].strip()
         if (heading := _heading(rest)) is not None:
@@ -366,7 +366,7 @@ def _read_lines(text: str, plan: _Plan, *, is_cut: bool) -> bool:
                 action = None  # words about it, and no heading of a list
         elif (verdict := _verdict(rest)) is not None and not last_is_cut:
             is_plan = True
-            _read_item(f"{verdict[0]} | {verdict[2]}", verdict[1], plan)
+            _read_item(verdict[0], verdict[1], plan)
         elif action is not None and rest:
             is_item = bool(bullet and bullet[0].strip()) or _starts_with_name(rest)
             if not is_item or not _read_item(rest, action, plan, is_cut=last_is_cut, strict=True):
@@ -375,6 +375,7 @@ def _read_lines(text: str, plan: _Plan, *, is_cut: bool) -> bool:
 
 
 def _heading(line: str) -> tuple[PlanAction, str] | None:
+    """`## Fold`, `Prune: read:12`: the action, and what follows."""
     hit = _HEADING.fullmatch(line)
     if hit is None:
         return None
@@ -384,29 +385,20 @@ def _heading(line: str) -> tuple[PlanAction, str] | None:
     return (_VERBS[hit["action"].lower()], bare) if is_marked else None
 
 
-def _verdict(line: str) -> tuple[str, PlanAction, str] | None:
-    """`read:12 -> fold, words`."""
-    name = _TOKEN.search(line[: NAME_CHARS + 8])
-    if name is None or name.start() > 2:
+def _verdict(line: str) -> tuple[str, PlanAction] | None:
+    """`read:12 -> fold, words`, as the item and its action."""
+    token = _TOKEN.search(line[: NAME_CHARS + 8])
+    if token is None or token.start() > 2:
         return None
-    plain = name[0].rstrip(_TRIM)
-    end = name.start() + len(plain)
-    tail = line[end:].lstrip("*_`\"'")
-    hit = _VERDICT.fullmatch(tail)
-    if hit is None or _NAME.fullmatch(plain) is None:
-        return None
-    return plain, _VERBS[hit["action"].lower()], hit["rest"]
+    name = token[0].rstrip(_TRIM)
+    hit = _VERDICT.fullmatch(line[token.start() + len(name) :].lstrip("*_`\"'"))
+    is_one = hit is not None and _NAME.fullmatch(name) is not None
+    return (f"{name} | {hit['rest']}", _VERBS[hit["action"].lower()]) if hit is not None and is_one else None
 
 
 def _starts_with_name(text: str) -> bool:
     token = _TOKEN.search(text[: NAME_CHARS + 8])
-    if token is None or text[: token.start()].strip("[(\"'`* "):
-        return False
-    return _is_name(_trimmed(token[0]))
-
-
-def _is_name(token: str) -> bool:
-    return len(token) <= NAME_CHARS and (_NAME.fullmatch(token) is not None or _range(token) is not None)
+    return token is not None and not text[: token.start()].strip("[(\"'`* ") and _is_name(_trimmed(token[0]))
 
 
 def _read_item(
@@ -414,41 +406,38 @@ def _read_item(
 ) -> bool:
     """One line or text: names in a row, then perhaps what is said about them. False when it holds something else.
 
-    `strict`, where a line may be prose: a name that is followed by words with nothing in between is not names for a target.
+    `strict`, where a line may be prose: a name that is followed by words with nothing in between is not taken for a target.
     """
     bullet = _BULLET.match(text)
-    at = _BETWEEN.match(text, bullet.end() if bullet else 0)
-    place = at.end() if at else 0
+    gap = _BETWEEN.match(text, bullet.end() if bullet else 0)
+    place = gap.end() if gap else 0
     if text[place:].strip().lower() in _NOTHING:
         return True
     names: list[str] = []
     tool = between = ""
-    cut_off = False
-    while (token := _TOKEN.match(text, place)) is not None and not plan.is_full():
+    while (token := _TOKEN.match(text, place)) is not None and not plan.is_full() and len(names) < TARGETS:
         name = _trimmed(token[0])
-        numbers = _NUMBERS.fullmatch(name) if tool and between.strip() else None
-        if numbers is not None:
+        if tool and between.strip() and _NUMBERS.fullmatch(name):
             name = f"{tool}{name}"
         elif not _is_name(name):
-            break
-        if len(names) >= TARGETS:
             break
         place = token.end()
         if is_cut and place >= len(text):
             plan.refuse(name, "cut off")
-            cut_off = True
+            if not names:
+                return True
             break
         names.append(name)
         tool = name[: name.rfind(":") + 1]
         if token[0].rstrip("*_`").endswith(":"):
             break  # what follows a colon is said about it
-        hit = _BETWEEN.match(text, place)
-        between = hit[0] if hit else ""
+        gap = _BETWEEN.match(text, place)
+        between = gap[0] if gap else ""
         place += len(between)
-    rest = text[place:]
     if not names:
-        plan.refuse("" if cut_off else text, "no object's name")
-        return cut_off
+        plan.refuse(text, "no object's name")
+        return False
+    rest = text[place:]
     if (strict or len(names) > 1) and rest[:1].isalnum() and not between.strip(_QUOTES) and not plan.is_full():
         plan.refuse(f"{names.pop()} {rest}", "in prose: unclear whether it is meant")
         rest = ""
@@ -464,22 +453,23 @@ def _trimmed(token: str) -> str:
     return token.lstrip("*.,:;!?–—").rstrip(_TRIM)
 
 
-def _range(name: str) -> tuple[str, int, int] | None:
+def _is_name(token: str) -> bool:
+    return len(token) <= NAME_CHARS and (_NAME.fullmatch(token) is not None or _range(token) is not None)
+
+
+def _range(name: str) -> tuple[str, range] | None:
+    """The tool and the numbers of `bash:1-14`."""
     hit = _RANGE.fullmatch(name)
     if hit is None or hit["tool"] == "skill:":
         return None
     low, high = int(hit["low"]), int(hit["high"])
-    return (hit["tool"], low, high) if low <= high < low + RANGE else None
+    return (hit["tool"], range(low, high + 1)) if low <= high < low + RANGE else None
 
 
 def _expanded(name: str) -> Iterator[str]:
-    """The names of a range (`bash:1-14`), else the name."""
-    hit = _range(name)
-    if hit is None:
-        yield name
-        return
-    tool, low, high = hit
-    yield from (f"{tool}{number}" for number in range(low, high + 1))
+    """The names of a range, else the name."""
+    tool, numbers = _range(name) or (name, ("",))
+    return (f"{tool}{number}" for number in numbers)
 
 
 def _summary(text: str) -> str:
