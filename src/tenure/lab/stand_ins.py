@@ -14,6 +14,7 @@ from tenure.engine.meter.figures import first_line
 from tenure.engine.planners.handoff.sections import END, NONE, Sections
 from tenure.engine.planners.handoff.sections import SECTIONS as _SECTIONS
 from tenure.engine.planners.handoff.transcript import EARLIER, MARK
+from tenure.engine.planners.selfgc.objects import CUE_CHARS
 from tenure.engine.planners.selfgc.reply import PlanAction
 from tenure.models.question import Answer, Cancel, Question
 
@@ -54,7 +55,7 @@ def planned(question: str) -> str:
     lists: dict[PlanAction, list[str]] = {action: [] for action in TURN}
     for number, each in enumerate(large[: int(len(large) * SHARE + 0.5)]):
         action = TURN[number % len(TURN)]
-        about = f" | {first_line(each['cue'] or 'what it gave')}; recall to see it again" if action == "fold" else ""
+        about = f" | {first_line(each['cue'] or 'what it gave', CUE_CHARS)}; recall to see it again" if action == "fold" else ""
         lists[action].append(each["id"] + about)
     said = [f"<{action}>\n" + "\n".join(lines) + f"\n</{action}>" for action, lines in lists.items() if lines]
     summary = "A stand-in for a planner chose by age and size alone."
