@@ -12,7 +12,7 @@ from provider_order import disorder
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.lifecycle.undo import undone
 from tenure.engine.policies import PEERS
-from tenure.engine.policies.peers import ClearToolUses, Discard, ObservationMasking, OpencodePrune
+from tenure.engine.policies.peers import Peer, clear_tool_uses, observation_masking, opencode_prune
 from tenure.engine.policies.policy import Policy
 from tenure.engine.view.laws import never_larger, reasoning_is_valid, recoverable, stable, structural
 from tenure.engine.view.project import project
@@ -20,10 +20,10 @@ from tenure.testing.builders import by_words, weigh_words
 
 # Settings at which rules with large thresholds act on transcripts as small as these.
 EAGER: dict[str, Policy] = {
-    "opencode-eager": OpencodePrune(protect=5, minimum=1, turns=1),
-    "clearing-eager": ClearToolUses(trigger=1, keep=1),
-    "masking-eager": ObservationMasking(window=1),
-    "discard-eager": Discard.every(),
+    "opencode-eager": Peer("opencode-eager", partial(opencode_prune, protect=5, minimum=1, turns=1)),
+    "clearing-eager": Peer("clearing-eager", partial(clear_tool_uses, trigger=1, keep=1)),
+    "masking-eager": Peer("masking-eager", partial(observation_masking, window=1)),
+    "discard-eager": PEERS["discard-all"],
 }
 every_rule = pytest.mark.parametrize("policy", [*PEERS.values(), *EAGER.values()], ids=[*PEERS, *EAGER])
 

@@ -4,7 +4,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import chain, policy_named
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.policies.peers import ToolMaskPrune
+from tenure.engine.policies.peers import PEERS
 from tenure.engine.policies.tiered import Tiered
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.rules import Rules
@@ -46,6 +46,6 @@ def test_policies_are_joined_by_name() -> None:
     assert found is not None
     assert found.name == "tool-mask-prune+cwl"
     assert found.conduct.naming == "lines"
-    assert policy_named("tool-mask-prune") == ToolMaskPrune()
+    assert policy_named("tool-mask-prune") == PEERS["tool-mask-prune"]
     with pytest.raises(InputError, match="'nonsense'"):
         policy_named("cwl+nonsense")

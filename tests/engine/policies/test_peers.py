@@ -1,25 +1,14 @@
 """The published rules of others, case by case."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies import PEERS, policy_named
-from tenure.engine.policies.peers import (
-    CLEARED,
-    DUPLICATE,
-    ClearToolUses,
-    Cline,
-    Discard,
-    Hybrid,
-    ObservationMasking,
-    OldestTurn,
-    OpencodePrune,
-    SlidingWindow,
-    ToolMaskPrune,
-)
+from tenure.engine.policies.peers import CLEARED, DUPLICATE, Peer, clear_tool_uses, opencode_prune
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Entry
 from tenure.engine.view.action import Shorten, Take
@@ -69,76 +58,85 @@ LATER = [human("And then?"), *used("bash", 5, 98, command="a"), human("And now?"
 
 
 def test_opencode_clears_what_is_older_than_the_newest_40k_of_output_before_the_last_two_turns() -> None:
-    policy = OpencodePrune(protect=120, minimum=60)
+    policy = Peer("opencode", partial(opencode_prune, protect=120, minimum=60))
     said = list(proposed(policy, human("Go."), *calls(6), *LATER))
     assert [what for _, what, _ in said] == ["read:1", "read:2", "read:3", "read:4"]
     assert {text for _, _, text in said} == {CLEARED}
-    assert objects(OpencodePrune(protect=120, minimum=500), human("Go."), *calls(6), *LATER) == []
+    assert objects(Peer("opencode", partial(opencode_prune, protect=120, minimum=500)), human("Go."), *calls(6), *LATER) == []
     assert objects(policy, human("Go."), *calls(6)) == []
 
 
 def test_opencode_never_clears_a_skill() -> None:
     drafts = [human("Go."), *used("skill", 200, 1, name="x"), *calls(6), *LATER]
-    assert "function:skill:1" not in objects(OpencodePrune(protect=0, minimum=0), *drafts)
+    assert "function:skill:1" not in objects(Peer("opencode", partial(opencode_prune, protect=0, minimum=0)), *drafts)
 
 
 def test_clearing_of_tool_uses_keeps_the_newest_three_and_waits_for_its_trigger() -> None:
-    policy = ClearToolUses(trigger=100)
+    policy = Peer("clearing", partial(clear_tool_uses, trigger=100))
     assert objects(policy, human("Go."), *calls(9)) == [f"read:{n}" for n in range(1, 6)]  # the fourth newest is in the tail
-    assert objects(ClearToolUses(trigger=10_000), human("Go."), *calls(9)) == []
-    assert objects(ClearToolUses(trigger=100, at_least=10_000), human("Go."), *calls(9)) == []
-    assert objects(ClearToolUses(trigger=100, exclude=frozenset({"read"})), human("Go."), *calls(9)) == []
+    assert objects(Peer("clearing", partial(clear_tool_uses, trigger=10_000)), human("Go."), *calls(9)) == []
+    assert objects(Peer("clearing", partial(clear_tool_uses, trigger=100, at_least=10_000)), human("Go."), *calls(9)) == []
+    assert (
+        objects(Peer("clearing", partial(clear_tool_uses, trigger=100, exclude=frozenset({"read"}))), human("Go."), *calls(9))
+        == []
+    )
 
 
 def test_cline_stops_at_duplicate_reads_when_they_save_thirty_percent() -> None:
     again = [draft for n in range(10, 14) for draft in used("read", 200, n, path="a.py")]
-    said = list(proposed(Cline(), human("Go."), *again, *calls(5, size=10)))
+    said = list(proposed(PEERS["cline"], human("Go."), *again, *calls(5, size=10)))
     assert {(how, text) for how, _, text in said} == {("dedupe", DUPLICATE)}
     assert [what for _, what, _ in said] == ["read:1", "read:2", "read:3"]
 
 
 @pytest.mark.parametrize(("limit", "share"), [(1_000, 0.5), (200, 0.75)])
 def test_cline_keeps_a_half_or_a_quarter_and_the_first_two_messages(limit: int, share: float) -> None:
-    said = objects(Cline(), human("Go."), *calls(21), limit=limit)
+    said = objects(PEERS["cline"], human("Go."), *calls(21), limit=limit)
     assert said == [f"step:{n}" for n in range(2, 2 + int(20 * share))]
 
 
 def test_observation_masking_keeps_the_newest_ten_and_says_how_many_lines_went() -> None:
-    said = list(proposed(ObservationMasking(), human("Go."), *calls(14)))
+    said = list(proposed(PEERS["observation-masking"], human("Go."), *calls(14)))
     assert [what for _, what, _ in said] == ["read:1", "read:2", "read:3", "read:4"]
     assert said[0][2] == "Previous 1 lines omitted for brevity."
 
 
 def test_discarding_takes_three_quarters_or_all_of_the_calls() -> None:
-    assert len(objects(Discard(), human("Go."), *calls(12))) in (8, 9)  # the open exchange is never free
-    assert objects(Discard.every(), human("Go."), *calls(12)) == [f"read:{n}" for n in range(1, 9)]
+    assert len(objects(PEERS["discard-75"], human("Go."), *calls(12))) in (8, 9)  # the open exchange is never free
+    assert objects(PEERS["discard-all"], human("Go."), *calls(12)) == [f"read:{n}" for n in range(1, 9)]
 
 
 def test_the_oldest_turn_goes_first_and_the_latest_never() -> None:
     said = objects(
-        OldestTurn(), human("One."), *calls(3), human("Two."), *used("bash", 9, 50, command="x"), human("Three."), reply("Yes.")
+        PEERS["oldest-turn"],
+        human("One."),
+        *calls(3),
+        human("Two."),
+        *used("bash", 9, 50, command="x"),
+        human("Three."),
+        reply("Yes."),
     )
     assert said == ["user:1", "user:2"]
 
 
 def test_masks_come_before_prunes_and_prunes_before_turns() -> None:
     drafts = [human("Go."), *used("grep", 50, 30, pattern="x"), *calls(8)]
-    assert [how for how, _, _ in proposed(ToolMaskPrune(), *drafts)][:2] == ["mask", "prune"]
-    assert objects(Hybrid(), *drafts, human("On."), reply("So."))[-1] == "user:1"
+    assert [how for how, _, _ in proposed(PEERS["tool-mask-prune"], *drafts)][:2] == ["mask", "prune"]
+    assert objects(PEERS["hybrid"], *drafts, human("On."), reply("So."))[-1] == "user:1"
 
 
 def test_a_window_slides_over_whole_exchanges() -> None:
-    session = opened(SlidingWindow(), human("Go."), *calls(12))
-    rehearsal = session.rehearse(SlidingWindow(), target=400)
+    session = opened(PEERS["sliding-window"], human("Go."), *calls(12))
+    rehearsal = session.rehearse(PEERS["sliding-window"], target=400)
     assert {act.object for act in rehearsal.actions} == {f"step:{n}" for n in range(1, 1 + len(rehearsal.actions))}
     session.view.apply(rehearsal.edits)
     assert session.view.shows(0, 0)
 
 
 def test_a_rule_that_says_how_much_goes_is_not_stopped_at_a_target() -> None:
-    session = opened(Discard(), human("Go."), *calls(12))
-    assert len(session.rehearse(Discard(), target=session.view.tokens - 1).actions) > 5
-    assert len(session.rehearse(SlidingWindow(), target=session.view.tokens - 1).actions) == 1
+    session = opened(PEERS["discard-75"], human("Go."), *calls(12))
+    assert len(session.rehearse(PEERS["discard-75"], target=session.view.tokens - 1).actions) > 5
+    assert len(session.rehearse(PEERS["sliding-window"], target=session.view.tokens - 1).actions) == 1
 
 
 @pytest.mark.parametrize("name", PEERS)

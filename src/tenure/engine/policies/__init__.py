@@ -5,18 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.policies.peers import (
-    ClearToolUses,
-    Cline,
-    Discard,
-    Hybrid,
-    ObservationMasking,
-    OldestTurn,
-    OpencodePrune,
-    SlidingWindow,
-    ToolMaskPrune,
-    ToolPrune,
-)
+from tenure.engine.policies.peers import PEERS
 from tenure.engine.policies.pi_cwl import PiCwl
 from tenure.engine.policies.policy import Policy, chain
 from tenure.engine.policies.provenance import Provenance
@@ -25,26 +14,6 @@ from tenure.errors import InputError
 
 POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), Tiered(), Provenance())})
 
-# Baselines and the published rules of others, for comparison.
-PEERS: Final[Mapping[str, Policy]] = MappingProxyType(
-    {
-        policy.name: policy
-        for policy in (
-            OldestTurn(),
-            ToolPrune(),
-            ToolMaskPrune(),
-            Hybrid(),
-            ObservationMasking(),
-            SlidingWindow(),
-            OpencodePrune(),
-            Cline(),
-            ClearToolUses(),
-            ClearToolUses.langchain(),
-            Discard(),
-            Discard.every(),
-        )
-    }
-)
 COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
     {"paper": Cwl.paper(), "pi-cwl": PiCwl()}
 )  # published versions, followed exactly
