@@ -1,7 +1,7 @@
 """Learn what the provenance policy expects to be asked for: `python bench/learn.py FOLDER [--out FILE]`.
 
 Five cuts of each session; a line or name of a result that may be shortened counts as asked for when the harm detector finds that a later step
-needed it and nothing else that stays holds it. Prints the weights for policies/provenance/weights.py, and how well the weights learned without
+needed it and nothing else that stays holds it. Prints the weights for policies/provenance/keeping.py, and how well the weights learned without
 a source rank the lines of that source. `--out` keeps those, by source. Needs numpy.
 """
 
@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies.provenance.keeping import ANCHOR_FEATURES, LINE_FEATURES, Weights
 from tenure.engine.policies.provenance.sight import Sight
-from tenure.engine.policies.provenance.weights import ANCHOR_FEATURES, LINE_FEATURES, Weights
 from tenure.errors import InputError
 from tenure.lab.cuts import Ground, grounds
 from tenure.lab.loading import source

@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from tenure import Budget, Context, Cwl
 from tenure.cli.main import made
-from tenure.context import recalls
+from tenure.context import answers
 from tenure.engine.clip.clip import LEAST, SHAPES
 from tenure.engine.clip.head_tail import HEAD, TAIL
 from tenure.engine.clip.setting import Clip
@@ -31,7 +31,7 @@ from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.planners.selfgc import plan as selfgc
 from tenure.engine.planners.selfgc.objects import RECALL_CALLS as PLANNED_AFTER
 from tenure.engine.policies import COMPAT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
-from tenure.engine.policies.peers import CLEARED, ClearToolUses, Cline, Discard, ObservationMasking, OpencodePrune
+from tenure.engine.policies.peers import CLEARED
 from tenure.engine.policies.tiered import Tiered
 from tenure.engine.record import notes, query, search
 from tenure.engine.record import recall as recalling
@@ -294,6 +294,10 @@ def default(name: str) -> object:
     return inspect.signature(Context).parameters[name].default
 
 
+USUAL = {name: peer.settings for name, peer in PEERS.items()}
+CLEARING, LANGCHAIN = USUAL["clear-tool-uses"], USUAL["langchain-clearing"]
+
+
 ROOM: Final = HEAD + TAIL
 FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "clip.md": (
@@ -344,14 +348,14 @@ FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
         f"too long ({handoff_sections.MOST:,} characters) or too short ({handoff_sections.LEAST})",
     ),
     "policies/peers.md": (
-        f"the newest {ObservationMasking().window} stay",
-        f"newest {OpencodePrune().turns} turns, not the newest {OpencodePrune().protect:,} tokens of results",
-        f"more than {OpencodePrune().minimum:,} go",
+        f"the newest {USUAL['observation-masking']['window']} stay",
+        f"newest {USUAL['opencode-prune']['turns']} turns, not the newest {USUAL['opencode-prune']['protect']:,} tokens of results",
+        f"more than {USUAL['opencode-prune']['minimum']:,} go",
         f"`{CLEARED}`",
-        f"save {percent(Cline().enough)} nothing else goes",
-        f"above {ClearToolUses().trigger:,} tokens; the newest {ClearToolUses().keep} stay",
-        f"`{ClearToolUses().placeholder}`",
-        f"`{ClearToolUses.langchain().placeholder}`",
+        f"save {percent(USUAL['cline']['enough'])} nothing else goes",
+        f"above {CLEARING['trigger']:,} tokens; the newest {CLEARING['keep']} stay",
+        f"`{CLEARING['placeholder']}`",
+        f"`{LANGCHAIN['placeholder']}`",
     ),
 }
 
@@ -367,7 +371,7 @@ def test_figures_that_are_written_as_words_are_the_codes() -> None:
     assert default("digest_above") == ABOVE
     assert default("recall_cap") == query.CAP
     assert asking.DIGEST_S == 60  # clip.md
-    assert recalls.LEAST == 1_000  # recall.md
+    assert answers.LEAST == 1_000  # recall.md
     assert inspect.signature(Context.handoff).parameters["room"].default == 100_000  # handoff.md
     assert len(PROVIDERS) == 8  # models.md names them
     assert (HEAD / ROOM, TAIL / ROOM) == (0.25, 0.75)  # clip.md: a quarter, three quarters
@@ -377,8 +381,8 @@ def test_figures_that_are_written_as_words_are_the_codes() -> None:
     assert TAIL_EXCHANGES == 4
     assert handoff_facts.FAILURES == 5
     assert MOST_RETRIES == 10
-    assert (Discard().share, Discard.every().share) == (0.75, 1.0)
-    assert (ClearToolUses().at_least, ClearToolUses.langchain().trigger, ClearToolUses.langchain().keep) == (0, 100_000, 3)
+    assert (USUAL["discard-75"]["share"], USUAL["discard-all"]["share"]) == (0.75, 1.0)
+    assert (CLEARING["at_least"], LANGCHAIN["trigger"], LANGCHAIN["keep"]) == (0, 100_000, 3)
 
 
 def first_column(page: str, heading: str) -> list[str]:

@@ -12,8 +12,7 @@ from typing import Any
 from tenure.apis.json_text import dump, load, object_of
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Usage
-from tenure.testing.script import Reply, wire
-from tenure.testing.streams import events
+from tenure.testing.script import Reply, events, wire
 from tenure.testing.validity import violations
 
 PATHS = {"/v1/chat/completions": "openai-chat", "/v1/responses": "openai-responses", "/v1/messages": "anthropic"}

@@ -11,8 +11,7 @@ from tenure.apis import APIS
 from tenure.apis.reply import Delta, ReplyStream, WholeReply, call_of
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Text, Thinking, ToolCall, Usage
-from tenure.testing.script import Call, Reply, wire
-from tenure.testing.streams import events
+from tenure.testing.script import Call, Reply, events, wire
 
 
 def taken(assembly: ReplyStream, stream: Iterable[object]) -> list[Delta]:

@@ -9,9 +9,9 @@ import pytest
 from tenure import Budget, Context, Propose
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.view.action import Take
-from tenure.engine.view.laws import notes_readable
 from tenure.testing.model import ScriptedModel
 from tenure.testing.store import MemoryStore
+from view_laws import notes_readable
 
 LINES = "\n".join(f"line {n} of a file that is long enough to matter" for n in range(60))
 KEEP = "the fix belongs into parse_row, never touch the header"

@@ -12,7 +12,7 @@ from bill_reader import recalls_usd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.context.recalls import CALL, LEAST
+from tenure.context.answers import CALL, LEAST
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.gate import RECALL_OUTPUT
 from tenure.engine.meter.tokens import o200k

@@ -19,12 +19,13 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Entry, Role, ToolCall
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Insert
-from tenure.engine.view.laws import never_larger, notes_readable, protection, structural
+from tenure.engine.view.laws import never_larger, protection, structural
 from tenure.engine.view.project import View, project
 from tenure.engine.view.request import pieces
 from tenure.engine.view.rules import Rules
 from tenure.testing.builders import by_words, call, reply, results, returned, weigh_words
 from tenure.testing.transcripts import transcripts
+from view_laws import notes_readable
 
 CALLS = st.sampled_from(
     [{"add": "one more fact"}, {"add": "x"}, {"replace": "all of it anew"}, {"replace": ""}, {}, {"bad": "x"}]

@@ -12,8 +12,7 @@ from tenure.engine.record.entry import Usage
 from tenure.errors import Failure
 from tenure.models.model import shortfall
 from tenure.models.question import Question, answer_in, json_in, without_thinking
-from tenure.testing.script import Reply, wire
-from tenure.testing.streams import events
+from tenure.testing.script import Reply, events, wire
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -18,7 +18,7 @@ from tenure.engine.record.chain import Chain
 from tenure.engine.record.entry import Draft, Entry, Role, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.testing.provider import FakeProvider
-from tenure.testing.streams import events
+from tenure.testing.script import events
 
 VIRTUAL = ("delimiter",)
 PATHS = {"anthropic": "/v1/messages", "openai-chat": "/v1/chat/completions", "openai-responses": "/v1/responses"}

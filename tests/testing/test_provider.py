@@ -11,15 +11,14 @@ from msgspec.structs import replace
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Usage
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Call, Reply, Script, wire
-from tenure.testing.streams import events
+from tenure.testing.script import Call, Reply, Script, events, wire
 
 HELLO = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "input": "hi"}
 PATHS = ["/v1/chat/completions", "/v1/responses", "/v1/messages"]
 
 
 def test_the_package_of_test_values_needs_no_server() -> None:
-    light = "import sys, tenure.testing, tenure.testing.validity, tenure.testing.script, tenure.testing.streams"
+    light = "import sys, tenure.testing, tenure.testing.validity, tenure.testing.script"
     subprocess.run([sys.executable, "-c", f"{light}; assert not {{'starlette', 'uvicorn'}} & set(sys.modules)"], check=True)
 
 

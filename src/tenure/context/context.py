@@ -12,7 +12,6 @@ moment goes on where it was: `Context(store=…, conversation=context.conversati
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import uuid4
 
@@ -21,13 +20,14 @@ from msgspec.structs import replace
 
 from tenure.apis import APIS, USUAL
 from tenure.apis.foreign import refuse_foreign, refuse_stream
-from tenure.apis.json_text import Message, load, source
+from tenure.apis.json_text import Message, source
 from tenure.apis.json_text import encoded as utf8
 from tenure.apis.rendering import light
 from tenure.apis.request import Builder, Request
 from tenure.apis.rules import rules_for
 from tenure.apis.sdk import is_json, plain, reply_id, sendable, storable, undeclared
-from tenure.context.recalls import Recalls
+from tenure.context.answers import Answers
+from tenure.context.refusals import Refusals
 from tenure.context.stored import Lately, StoredLog
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
@@ -47,27 +47,22 @@ from tenure.engine.meter.tokens import Tokenizer, checked, o200k, weigh
 from tenure.engine.meter.warmth import Collapse
 from tenure.engine.policies.offer import Offer, offers
 from tenure.engine.policies.policy import Policy
-from tenure.engine.record.entry import Draft, Entry, Role, Thinking, ToolCall
+from tenure.engine.record.entry import Draft, Entry, Thinking
 from tenure.engine.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.engine.record.query import CAP, Query
-from tenure.engine.record.recall import answer
 from tenure.engine.record.tools import (
     NOTES,
     Kinds,
     ToolKind,
     declared_kinds,
-    is_delimiter,
-    is_notes,
-    is_recall,
     is_virtual,
     name_of,
     offered_name,
 )
 from tenure.engine.view.edit import Commit, Drop, Insert, Moment
 from tenure.engine.view.guard import Hold, HoldKind
-from tenure.engine.view.project import View, project
+from tenure.engine.view.project import Difference, View, difference, project
 from tenure.engine.view.request import Messages
-from tenure.engine.view.shared import Difference, difference
 from tenure.errors import InputError
 from tenure.models.helpers import HelperModels, Helpers
 from tenure.models.hosts import public_url
@@ -198,12 +193,19 @@ class Context:
         self._sent = 0
         self._terms, self._asked = terms, False  # whether our tools were ever offered
         self.session.index.own.update(terms.tools)
-        self._heard = ("", b"")  # the reply to the newest request: its id and its message
+        self._refusals = Refusals(self._api, self.session, self._read)
         self._request: Request | None = None  # the newest: what a planner is asked behind
         self._messages = Messages(self.session.index, self._read, partial(light, api=self._api))
         self._requests = Builder(self._api, ttl="1h" if terms.cache_life == "1h" else "", markers=terms.markers)
-        self._recalls = Recalls(
-            self.session, self.store, self._sheet.id, api=self._api, media=self.rules.media, count=self._count, cap=recall_cap
+        self._answers = Answers(
+            self.session,
+            self.store,
+            self._sheet.id,
+            read=self._read,
+            api=self._api,
+            media=self.rules.media,
+            count=self._count,
+            cap=recall_cap,
         )
         helpers = Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above)
         automatic = Automatic(threshold=threshold_of(handoff_at))
@@ -254,7 +256,7 @@ class Context:
         bare = [self._message(message, f"message {n}") for n, message in enumerate(given)]
         drafts = self._api.parse(bare)
         for n, draft in enumerate(drafts):
-            self._refuse_repeated(draft, f"message {n}")
+            self._refusals.repeated(draft, f"message {n}")
         self._take(drafts)
 
     def append(self, reply: Message | object) -> None:
@@ -266,7 +268,7 @@ class Context:
         refuse_stream(reply, self._api, "reply")
         given = plain(reply)
         draft = self._api.parse_reply(given)
-        self._refuse_again(draft, reply_id(given))
+        self._refusals.again(draft, reply_id(given))
         if draft.usage is not None and draft.usage.prompt and self._sent:
             self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
         at, ratio = self._clock(), self._ratio.value if self._ratio.growths else None
@@ -340,21 +342,7 @@ class Context:
 
         Anthropic: a `tool_result` block for the next user message. The others: a message or item of its own.
         """
-        asked = plain(tool_call)
-        found = self._made(asked)
-        if found is None:
-            return None
-        at, made = found
-        tool = self.session.index.spans[self.session.index.block(at).span].tool  # the host's own has another name
-        if is_delimiter(tool):
-            told = self.session.index.answers[at]
-            return self._api.result(made, told.text, error=told.error)
-        if is_recall(tool):
-            return self._recalls.answered(at, made)
-        if self._terms.notes and is_notes(tool):
-            told = self.session.index.notes.answer(self.session.index.block(at).span)
-            return self._api.result(made, told.text, error=told.error)
-        return None
+        return self._answers.to(plain(tool_call), notes=self._terms.notes)
 
     def recall(
         self, handle: str = "", *, path: str = "", words: str = "", pattern: str = "", lines: str = "", cap: int = 0
@@ -364,17 +352,7 @@ class Context:
         Raises InputError for what cannot be found.
         """
         query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
-        recalls = self._recalls
-        return answer(
-            self.session.index,
-            recalls.history(),
-            query,
-            count=self._count,
-            cap=cap,
-            now=monotonic,
-            opened=recalls.opened,
-            sources=recalls.sources,
-        )
+        return self._answers.recall(query, cap)
 
     def pin(self, object_: str = "", *, text: str = "") -> str:
         """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`, `entry:40/1`. What was pinned.
@@ -478,26 +456,6 @@ class Context:
         refuse_foreign(bare, self._api, where)
         return self._api.unmarked(bare if isinstance(bare, bytes) else utf8(source(bare, where))) if self._terms.markers else bare
 
-    def _refuse_again(self, draft: Draft, reply_id: str) -> None:
-        """Raises InputError for a reply a second time: its calls are in the record, or nothing was said or asked since it came."""
-        self._refuse_repeated(draft, "reply")
-        index = self.session.index
-        is_last = bool(index.entries) and index.entries[-1].role is Role.ASSISTANT and bool(reply_id)
-        is_same = is_last and bool(index.steps) and self._read(index.steps[-1].entry).payload == draft.payload
-        if is_same or (reply_id and (reply_id, draft.payload) == self._heard):
-            raise InputError("reply", "the newest reply of the record a second time", "a new one")
-        self._heard = reply_id, draft.payload
-
-    def _refuse_repeated(self, draft: Draft, where: str) -> None:
-        """Raises InputError for a call that the record has already, where the API wants each of its own id."""
-        calls = (block for block in draft.blocks if isinstance(block, ToolCall) and self._api.unique_calls)
-        for call in calls:
-            made = self.session.index.called(call.call_id)
-            if made is not None and self._read(made.call[0]).blocks[made.call[1]] == call:
-                raise InputError(
-                    where, f"the call {call.call_id!r} of {made.object} a second time", "what is not in the record yet"
-                )
-
     def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
         self.decision = self._done(self.session.decide(moment, extra=max(head_tokens, self._beside_view), at=self._clock()))
         return self._told(self.decision)
@@ -526,8 +484,8 @@ class Context:
         fields = self._api.given(fields)
         offered = self._api.declarations([sendable(dict(plain(tool))) for tool in tools])
         self._declare(offered)
-        self._refuse_fields(fields)
-        self._refuse_dangling()
+        self._refusals.fields(fields)
+        self._refusals.dangling()
         virtual = [self._offered(each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
         own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._terms.notes
         head = fields | {"tools": self._api.tools(own + (virtual if annotate else virtual[-1:]))}
@@ -553,28 +511,9 @@ class Context:
         head = self._decided(tools, fields, annotate=annotate, beside=weight)
         self._request = self._made_now(head, notes)
         self._sending(beside=weight)
-        self._heard, self._asked = ("", b""), True
+        self._asked = True
+        self._refusals.reply = "", b""
         return self._request
-
-    def _refuse_fields(self, fields: Mapping[str, Any]) -> None:
-        """Raises InputError for a field that would bring in a history beside the conversation's own."""
-        more: Any = fields.get("extra_body")
-        fields = {**fields, **more} if isinstance(more, Mapping) else fields  # the SDK writes these over its own
-        for name, why in self._api.histories.items():
-            if isinstance(fields.get(name), str | list | tuple | Mapping):
-                raise InputError(f"the field {name!r}", "another history", why)
-
-    def _refuse_dangling(self) -> None:
-        """Raises InputError when the record ends with calls that have no result: no provider takes such a request."""
-        index = self.session.index
-        if not index.entries or index.entries[-1].role is not Role.ASSISTANT:
-            return
-        if made := [span for span in index.spans_in(index.reply, len(index)) if span.result is None]:
-            raise InputError(
-                "request",
-                "no result yet for " + ", ".join(span.object for span in made),
-                "the results first, by `extend`; or words of the user, behind which the calls count as interrupted",
-            )
 
     def _made_now(self, head: Mapping[str, Any], notes: str) -> Request:
         """The messages of the view behind a head."""
@@ -648,26 +587,6 @@ class Context:
         name = offered_name(offer.name, self.session.index.own)
         text = offer.description if name == offer.name else _RENAMED.format(offer.description, offer.name)
         return self._api.tool(name, text, offer.schema)
-
-    def _made(self, asked: Message) -> tuple[tuple[int, int], ToolCall] | None:
-        """The newest recorded call that `asked` is."""
-        wanted = self._api.call_of(asked)
-        for step in reversed(self.session.index.steps):
-            entry = self._read(step.entry)
-            for number, block in enumerate(entry.blocks):
-                if not isinstance(block, ToolCall):
-                    continue
-                if block.call_id == wanted.call_id if wanted.call_id else _is_call(block, wanted):
-                    return (entry.n, number), block
-        return None
-
-
-def _is_call(block: ToolCall, wanted: ToolCall) -> bool:
-    """Whether a recorded call is one that is known by its name and arguments."""
-    try:
-        return block.name == wanted.name and load(block.arguments) == load(wanted.arguments)
-    except InputError:  # arguments that are no JSON, of a host that keeps them so
-        return False
 
 
 def _named(table: Mapping[str, T], what: str, name: str) -> T:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tenure.context.recalls import CALL, LEAST
+from tenure.context.answers import CALL, LEAST
 from tenure.engine.lifecycle.gate import RECALL_OUTPUT
 from tenure.engine.record.query import CAP
 from tenure.engine.view.edit import Drop
@@ -234,7 +234,7 @@ class Billing:
             yield RecallLine(call=call.call, handle=harm.route, by="handle", tokens=tokens)
 
     def _room(self, tokens: int) -> int:
-        """What an answer of so many o200k tokens is cut to, as live: `tenure.context.recalls`."""
+        """What an answer of so many o200k tokens is cut to, as live: `tenure.context.answers`."""
         return min(tokens, max(LEAST, min(CAP, int(self._o200k(self._limit) * RECALL_SHARE) - CALL)))
 
     def _o200k(self, provider_tokens: int) -> int:

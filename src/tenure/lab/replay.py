@@ -27,6 +27,7 @@ from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.engine.planners.selfgc.plan import RefusedTarget
+from tenure.engine.policies.peers import Peer
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.chain import neutral_payload
 from tenure.engine.record.entry import Block, Draft, Entry, Media, Role, ToolCall, ToolResult, Usage
@@ -34,9 +35,8 @@ from tenure.engine.record.index import NONE, kind_of
 from tenure.engine.view.action import Action, Shorten, Take
 from tenure.engine.view.edit import Commit, Drop, Replace, edits_v2_to_v1
 from tenure.engine.view.laws import never_larger, protection, structural, touched
-from tenure.engine.view.project import View
+from tenure.engine.view.project import View, shared_prefix
 from tenure.engine.view.rules import Rules
-from tenure.engine.view.shared import shared_prefix
 from tenure.lab import events as line_of
 from tenure.lab.events import Head, Line
 from tenure.lab.helping import Helped, Helping
@@ -640,7 +640,7 @@ def _settings(policy: Policy | None) -> dict[str, str | int | float | bool | Non
     """What a policy is set to, as far as it is plain values."""
     if policy is None:
         return {}
-    own = structs.asdict(policy) if isinstance(policy, Struct) else {}
+    own = policy.settings if isinstance(policy, Peer) else structs.asdict(policy) if isinstance(policy, Struct) else {}
     conduct = policy.conduct
     every = own | {
         "batch": conduct.amount != "limit",

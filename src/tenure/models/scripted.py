@@ -32,8 +32,7 @@ from tenure.extras import NotInstalled
 from tenure.logs.places.files import read_file
 from tenure.models.failures import Trouble, refusal, sentence, trouble_in
 from tenure.testing.prefix import PrefixCache
-from tenure.testing.script import Broken, Fault, Playing, Reply, Script, Turn, output_text, wire, wire_error
-from tenure.testing.streams import events
+from tenure.testing.script import Broken, Fault, Playing, Reply, Script, Turn, events, output_text, wire, wire_error
 
 LARGEST: Final = 64 * 2**20  # bytes of a script
 MOST_VALUES: Final = 1_000_000  # of a YAML script, where each alias stands for all that it names

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tenure.engine.record.entry import Spill
-from tenure.engine.record.spill import Open, nowhere
+from tenure.engine.record.excerpt import Open, nowhere
 from tenure.errors import InputError
 
 CHUNK: Final = 2**20

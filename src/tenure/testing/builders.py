@@ -27,7 +27,7 @@ from tenure.engine.record.entry import (
     ToolResult,
     Usage,
 )
-from tenure.engine.record.index import Index
+from tenure.engine.record.index import Index, index_of
 from tenure.engine.record.tools import DELIMITER, Kinds
 
 CALL_ID = "call_0"  # of calls and results that do not say: some hosts use one id for all
@@ -55,17 +55,17 @@ def reply(*parts: str | Block, at: str = "", model: str = "", usage: Usage | Non
 
 def results(*parts: Block | str, role: Role = Role.TOOL) -> Draft:
     """A message of results; strings are results of calls that do not say their id."""
-    return Draft(role=role, blocks=tuple(_result(part) if isinstance(part, str) else part for part in parts))
+    return Draft(role=role, blocks=tuple(returned(part) if isinstance(part, str) else part for part in parts))
 
 
 def result(text: str, call_id: str = CALL_ID, *, error: bool = False, media: tuple[Media, ...] = ()) -> Draft:
     """A message of one result."""
-    return results(_result(text, call_id, error=error, media=media))
+    return results(returned(text, call_id, error=error, media=media))
 
 
 def returned(text: str, call_id: str = CALL_ID, *, error: bool = False, media: tuple[Media, ...] = ()) -> ToolResult:
     """A result as a block, to stand beside others."""
-    return _result(text, call_id, error=error, media=media)
+    return ToolResult(call_id=call_id, text=text, error=error, media=media)
 
 
 def reminder(text: str) -> Text:
@@ -140,15 +140,8 @@ def placed(*drafts: Draft, tenant: str = "") -> tuple[Entry, ...]:
 
 def indexed(*drafts: Draft) -> Index:
     """The index of these messages."""
-    index = Index()
-    for entry in placed(*drafts):
-        index.grow(entry)
-    return index
+    return index_of(placed(*drafts))
 
 
 def _part(part: str | Block, origin: Origin) -> Block:
     return Text(text=part, origin=origin) if isinstance(part, str) else part
-
-
-def _result(text: str, call_id: str = CALL_ID, *, error: bool = False, media: tuple[Media, ...] = ()) -> ToolResult:
-    return ToolResult(call_id=call_id, text=text, error=error, media=media)

@@ -1,9 +1,8 @@
-"""The published filter of pi-cwl, over pi's own messages: the reference that `tenure.engine.policies.pi_cwl` is compared with.
+"""The published filter of pi-cwl, over pi's own messages: the reference that `tenure.engine.policies.cwl` is compared with.
 
 `filter_messages` gives what Kiz8-Team/pi-cwl (at cd2ea3f, the CWL paper's reference [6]) gives, leftovers included.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
@@ -12,10 +11,9 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from tenure.engine.policies.pi_cwl import LEVELS
+from tenure.engine.policies.cwl import PI_LEVELS
 from tenure.engine.record.episodes import EpisodeType
-from tenure.engine.view.action import Level
-from tenure.engine.view.levels import TOOLS_OF_LEVEL
+from tenure.engine.view.action import TOOLS_OF_LEVEL, Level
 from tenure.logs.pi_weights import IMAGE_UNITS, Json, stringified, tokens_of, units_of
 
 THRESHOLD: Final = 80_000  # its default; the filter works when the total is above the threshold, not at it
@@ -86,7 +84,7 @@ class Filtered(Struct, frozen=True, kw_only=True):
 
 
 def filter_messages(messages: Sequence[Message], threshold: int) -> Filtered:
-    """What pi-cwl would send of pi's messages, in O(n log n). It keeps no state: each call begins with the whole history again.
+    """What pi-cwl would send of pi's messages, in O(n log n) where episodes do not overlap. It keeps no state: each call begins with the whole history again.
 
     Whole messages leave, from the result of a delimiter's start to the result of its end, so calls may stay without results (bug B1) and
     results without calls (B2), and every evicted episode leaves the message that started it (B3): as published.
@@ -198,7 +196,7 @@ class _Part(Struct, frozen=True):
 
 
 class _Pass:
-    """One run over one history. Users' messages never leave; all others are found through links that skip what has left."""
+    """One run over one history. Users' messages never leave."""
 
     def __init__(self, messages: Sequence[Message], threshold: int) -> None:
         self._messages = messages
@@ -207,8 +205,7 @@ class _Pass:
         self._content = [list(_parts(message)) for message in messages]
         self._weights = [tokens_of(sum(part.units for part in parts)) for parts in self._content]
         self.tokens = sum(self._weights)
-        self._users = [at for at, role in enumerate(self._roles) if role == "user"]
-        self._onward = [at + (role == "user") for at, role in enumerate([*self._roles, ""])]
+        self._gone: set[int] = set()
         self._changed: set[int] = set()
         self._results: dict[object, list[int]] = {}
         for at, role in enumerate(self._roles):
@@ -223,7 +220,7 @@ class _Pass:
 
     def positions(self) -> tuple[int, ...]:
         """Places of the messages that are left."""
-        return tuple(at for at, role in enumerate(self._roles) if role == "user" or self._stands(at))
+        return tuple(at for at in range(len(self._messages)) if at not in self._gone)
 
     def message(self, at: int) -> Message:
         """A message that is left, with the content that is."""
@@ -236,10 +233,10 @@ class _Pass:
         """One level after the other while its first message stands: another episode, or a call with the same id, may take it along."""
         steps: list[Step] = []
         whole = False
-        for level in LEVELS[chunk.type]:
+        for level in PI_LEVELS[chunk.type]:
             if not self._stands(chunk.start):
                 break
-            whole = level is Level.EPISODE and not self._has_user(chunk)
+            whole = level is Level.EPISODE and "user" not in self._roles[chunk.start : self._end(chunk)]
             step = self._remove(chunk) if level is Level.EPISODE else self._strip(chunk, level)
             if step.messages or step.calls or step.results or step.thinking:
                 steps.append(step)
@@ -288,7 +285,7 @@ class _Pass:
     def _drop(self, at: int) -> bool:
         if not self._stands(at):
             return False
-        self._onward[at] = at + 1
+        self._gone.add(at)
         self._weigh(at, 0)
         return True
 
@@ -298,29 +295,14 @@ class _Pass:
 
     def _standing(self, chunk: _Chunk) -> Iterator[int]:
         """What is left of an episode, users' messages apart."""
-        end = self._end(chunk)
-        at = self._from(chunk.start)
-        while at <= end:
-            yield at
-            at = self._from(at + 1)
+        return filter(self._stands, range(chunk.start, self._end(chunk) + 1))
 
     def _end(self, chunk: _Chunk) -> int:
         """Its last message; its first when the last is gone."""
         return chunk.end if chunk.end is not None and self._stands(chunk.end) else chunk.start
 
     def _stands(self, at: int) -> bool:
-        return self._onward[at] == at
-
-    def _from(self, at: int) -> int:
-        """The first message at or after `at` that stands; the links it followed become shorter."""
-        onward = self._onward
-        while onward[at] != at:
-            onward[at] = onward[onward[at]]
-            at = onward[at]
-        return at
-
-    def _has_user(self, chunk: _Chunk) -> bool:
-        return bisect_left(self._users, chunk.start) < bisect_right(self._users, self._end(chunk))
+        return self._roles[at] != "user" and at not in self._gone
 
 
 def _goes(part: _Part, level: Level) -> bool:

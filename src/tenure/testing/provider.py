@@ -28,8 +28,7 @@ from tenure.engine.record.entry import Usage
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 from tenure.testing.prefix import PrefixCache
-from tenure.testing.script import Broken, Fault, Reply, Script, output_text, wire, wire_error
-from tenure.testing.streams import events
+from tenure.testing.script import Broken, Fault, Reply, Script, events, output_text, wire, wire_error
 from tenure.testing.validity import violations
 
 __all__ = ["FakeProvider", "Seen", "serve", "violations"]

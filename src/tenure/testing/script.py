@@ -1,6 +1,6 @@
 """What a scripted model says. Pure: the same script gives the same bytes; how each provider puts it stands with its API."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from tenure.apis.server import Call, Fault, Reply
 from tenure.engine.record.entry import Usage
 from tenure.engine.view.rules import Rules
 
-__all__ = ["Broken", "Call", "Fault", "Playing", "Reply", "Script", "Turn", "output_text", "wire", "wire_error"]
+__all__ = ["Broken", "Call", "Fault", "Playing", "Reply", "Script", "Turn", "events", "output_text", "wire", "wire_error"]
 
 
 class Broken(Struct, frozen=True, kw_only=True):
@@ -72,3 +72,8 @@ def wire(reply: Reply, n: int, body: Mapping[str, Any], rules: Rules, usage: Usa
 def output_text(reply: Reply) -> str:
     """Everything a reply says, for counting its tokens."""
     return "".join([reply.thinking, reply.text, *(call.name + call.arguments for call in reply.calls)])
+
+
+def events(response: Mapping[str, Any], dialect: str, *, include_usage: bool = False) -> Iterator[bytes]:
+    """The server-sent events of a whole response; `include_usage` is what Chat Completions asks for in `stream_options`."""
+    return APIS[dialect].server().events(response, include_usage=include_usage)

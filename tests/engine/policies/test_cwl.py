@@ -11,7 +11,6 @@ from tenure.engine.policies import policy_named
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.engine.view.edit import Commit, Insert
-from tenure.engine.view.laws import human_text
 from tenure.engine.view.project import View
 from tenure.engine.view.rules import Rules
 from tenure.testing.builders import (
@@ -29,6 +28,7 @@ from tenure.testing.builders import (
     thinking,
     weigh_words,
 )
+from view_laws import human_text
 
 RULES = Rules(provider="t", dialect="openai-chat")
 WIDE = Setup(budget=Budget(window=10**9), rules=RULES, policy=Cwl.paper())

@@ -11,7 +11,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose, Unmet
 from tenure.engine.lifecycle.fit import Rehearsal
 from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.policies.pi_cwl import PiCwl
+from tenure.engine.policies.cwl import PiCwl
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.index import NONE
 from tenure.engine.view.laws import protection, structural

@@ -11,7 +11,7 @@ from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k, weigh
 from tenure.engine.policies.provenance import Provenance
-from tenure.engine.policies.provenance.anchors import anchors, listed, unlisted
+from tenure.engine.policies.provenance.sight import anchors, listed, unlisted
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of

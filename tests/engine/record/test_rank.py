@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.engine.record.rank import CANDIDATES, Matcher, ranked, terms_of
+from tenure.engine.record.search import CANDIDATES, Matcher, ranked, terms_of
 
 
 def best(words: str, *texts: str, most: int = 9) -> list[int]:

@@ -2,8 +2,7 @@ import pytest
 
 from tenure.engine.record.entry import Role
 from tenure.engine.view.edit import Commit, Drop, Edit, Insert, Remove, Replace, Restore
-from tenure.engine.view.project import Projection, Row, project
-from tenure.engine.view.shared import difference, shared_prefix
+from tenure.engine.view.project import Projection, Row, difference, project, shared_prefix
 from tenure.errors import LawBroken
 from tenure.testing.builders import call, human, indexed, reply, result
 

@@ -25,7 +25,7 @@ from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import NEUTRAL, At, Draft, Origin, Role, Text
 from tenure.engine.view.edit import Commit, Drop, Edit, Replace
-from tenure.engine.view.kept import Kept, kept
+from tenure.engine.view.inherit import Kept, kept
 from tenure.engine.view.thinking import invalidated
 from tenure.errors import InputError
 from tenure.store.records import Conversation, Records

@@ -18,8 +18,7 @@ from tenure.engine.meter.price import Prices
 from tenure.engine.record.entry import At, Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.record.index import NONE
 from tenure.engine.view.edit import Commit, Insert
-from tenure.engine.view.project import View
-from tenure.engine.view.shared import difference
+from tenure.engine.view.project import View, difference
 
 VIEWS: Final = 4  # of calls that are kept
 TITLE_CELLS: Final = 30  # that a session's title gets before figures go for it

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from tenure.engine.clip.setting import Clip
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.record.entry import Count, Entry, ToolResult
+from tenure.engine.record.excerpt import whole
 from tenure.engine.record.index import Answering, Index
 from tenure.engine.record.notes import fits
 from tenure.engine.record.objects import tool_name
-from tenure.engine.record.spill import whole
 from tenure.engine.record.tools import is_delimiter, is_notes, is_recall, is_reference
 from tenure.engine.view.edit import Act, Commit, Drop, Edit, Replace
 

@@ -17,9 +17,8 @@ from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.episodes import EpisodeType
 from tenure.engine.record.index import NONE, Index
-from tenure.engine.view.action import Action, Level, Shorten, Strip, Take, Unstrip, is_reluctant
+from tenure.engine.view.action import LEVELS, Action, Level, Shorten, Strip, Take, Unstrip, at_level, is_reluctant
 from tenure.engine.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore, Standing
-from tenure.engine.view.levels import LEVELS, at_level
 from tenure.engine.view.project import Projection, changed_from
 from tenure.engine.view.residue import Line, described_only, description_weight, is_pointer, place_of, start_of, stretch_line
 from tenure.engine.view.thinking import droppable, invalidated, is_closed, reopened

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tenure.engine.policies.cwl import Cwl
+from tenure.engine.policies.cwl import Cwl, PiCwl
 from tenure.engine.policies.peers import PEERS
-from tenure.engine.policies.pi_cwl import PiCwl
 from tenure.engine.policies.policy import Policy, chain
 from tenure.engine.policies.provenance import Provenance
 from tenure.engine.policies.tiered import Tiered

@@ -12,7 +12,7 @@ a run says so, and counts the protected blocks it changed; comparisons use the g
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
@@ -43,6 +43,12 @@ class Peer(Struct, frozen=True):
     name: str
     rule: Callable[[Situation], Iterator[Action]]
     conduct: Conduct = AS_PUBLISHED
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the rule goes by."""
+        rule: Any = self.rule
+        return {**(getattr(rule, "func", rule).__kwdefaults__ or {}), **getattr(rule, "keywords", {})}
 
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """What the rule yields, oldest first."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from tenure.engine.record.entry import At, Count, Entry, Origin, Read
 from tenure.engine.record.index import NONE, Index, Span
-from tenure.engine.view.action import Level
+from tenure.engine.view.action import Level, layers
 from tenure.engine.view.guard import Guard
-from tenure.engine.view.levels import layers
 from tenure.engine.view.project import Projection, Row
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError

@@ -18,10 +18,11 @@ import msgspec
 from msgspec import Raw, Struct, structs
 
 from tenure.engine.clip.cut import cut
+from tenure.engine.policies.peers import results
 from tenure.engine.policies.placeholder import cleared, is_note, superseded, trimmed
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.entry import Origin, ToolCall, ToolResult
+from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.index import NONE, Span
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import Act, ToolKind, is_delimiter, tools_that
@@ -68,15 +69,13 @@ class Tiered(Struct, frozen=True, kw_only=True):
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """The tiers in order, oldest first in each. O(view) and the texts of what is shortened."""
         walk = _Walk(self, situation)
-        yield from _tier([*walk.duplicates(), *walk.trims()], self._least(situation), 0)
+        least = min(self.minimum, int(situation.limit * self.minimum_share))
+        yield from _tier([*walk.duplicates(), *walk.trims()], least, 0)
         yield from _tier([*walk.arguments(), *walk.placeholders()], 0, int(situation.limit * self.placeholders_above))
         yield from walk.middle(int(situation.limit * self.middle_above))
         spared = _Walk(structs.replace(self, essential=frozenset(), turns=0, steps=1, protect=0), situation)
         for action in (*_tier([*spared.trims(), *spared.placeholders()], 0, 0), *spared.middle(0)):
             yield structs.replace(action, reluctant=True)
-
-    def _least(self, situation: Situation) -> int:
-        return min(self.minimum, int(situation.limit * self.minimum_share))
 
 
 class _Step(Struct, frozen=True):
@@ -99,15 +98,13 @@ class _Walk:
 
     def __init__(self, policy: Tiered, situation: Situation) -> None:
         self._policy, self._situation = policy, situation
-        index = situation.index
-        facts = ((row.entry, index.entries[row.entry].blocks[block]) for row in situation.view.rows() for block in row.blocks)
-        shown = [index.spans[fact.span] for _, fact in facts if fact.kind == "tool_result" and fact.span != NONE]
+        shown = results(situation)
         self._stop = self._protected_from(shown)
         states = [span for span in shown if tool_name(span.tool) in policy.latest_only]
         by_tool = {span.tool: span.ordinal for span in sorted(states, key=lambda span: (not span.error, span.ordinal))}
         self._latest = frozenset(by_tool.values())  # of each tool that shows a state the newest result that did not fail
         self._spans = [span for span in shown if self._may(span)]
-        self._notes = index.notes.spans
+        self._notes = situation.index.notes.spans
         self._newest = {self._what(span): span for span in shown if not span.error}
 
     def duplicates(self) -> Iterator[_Step]:
@@ -116,7 +113,7 @@ class _Walk:
             newest = self._newest.get(self._what(span), span)
             if newest.ordinal <= span.ordinal or self._is_noted(span):
                 continue
-            same = self._text(span) == self._text(newest)
+            same = self._text(_result(span)) == self._text(_result(newest))
             again = tool_name(span.tool) in READS | self._policy.latest_only or span.ordinal in self._notes
             if same or again or span.kind is ToolKind.BULK:
                 yield _Step(self._weight(span) - NOTE, partial(self._superseded, span, newest, same=same))
@@ -137,9 +134,10 @@ class _Walk:
     def arguments(self) -> Iterator[_Step]:
         """The long arguments of calls: what was written stands in the file, what failed was not done."""
         for span in self._spans:
-            if self._situation.view.weight(*span.call) * 4 > LONG_ARGUMENT and (text := self._short_arguments(span)):
-                saves = self._situation.view.weight(*span.call) - len(text) // 4
-                yield _Step(saves, partial(self._with_arguments, span, text))
+            weight, handle = self._situation.view.weight(*span.call), self._handle(span)
+            if weight * 4 > LONG_ARGUMENT and (text := _without_long(self._text(span.call), handle)):
+                action = Shorten(span=span.ordinal, how="clear", text=text, routes=(handle,), part="arguments")
+                yield _Step(weight - len(text) // 4, partial(_same, action))
 
     def _superseded(self, span: Span, newest: Span, *, same: bool) -> Shorten:
         handle, later = self._handle(span), self._handle(newest)
@@ -147,28 +145,21 @@ class _Walk:
         return Shorten(span=span.ordinal, how="dedupe", text=text, routes=(handle, later))
 
     def _trimmed(self, span: Span) -> Shorten:
-        start, end, left_out = cut(self._text(span), self._policy.head, self._policy.tail, self._situation.count)
+        start, end, left_out = cut(self._text(_result(span)), self._policy.head, self._policy.tail, self._situation.count)
         handle = self._handle(span)
         text = f"{start}\n{trimmed(handle, left_out)}\n{end}" if left_out else start
         return Shorten(span=span.ordinal, how="trim", text=text, routes=(handle,))
 
     def _cleared(self, span: Span) -> Shorten:
-        handle, failed = self._handle(span), self._text(span) if span.error else ""
-        assert span.result is not None
-        whole = self._situation.index.block(span.result).tokens  # be it shown clipped or trimmed
+        handle, failed = self._handle(span), self._text(_result(span)) if span.error else ""
+        whole = self._situation.index.block(_result(span)).tokens  # be it shown clipped or trimmed
         text = cleared(handle, span.cue, span.tool, span.kind, whole, failed)
         return Shorten(span=span.ordinal, how="clear", text=text, routes=(handle,))
-
-    def _short_arguments(self, span: Span) -> str:
-        return _without_long(self._arguments(span), self._handle(span))
-
-    def _with_arguments(self, span: Span, text: str) -> Shorten:
-        return Shorten(span=span.ordinal, how="clear", text=text, routes=(self._handle(span),), part="arguments")
 
     def middle(self, above: int) -> Iterator[Take]:
         """Steps from the middle outwards, a few at a time, each batch under one pointer."""
         index = self._situation.index
-        steps: dict[int, list[tuple[int, int]]] = {}
+        steps: dict[int, list[At]] = {}
         for row in self._situation.view.rows():
             facts = index.entries[row.entry]
             if row.entry < self._stop and facts.step:
@@ -221,10 +212,9 @@ class _Walk:
         return 0
 
     def _may(self, span: Span) -> bool:
-        at = span.result
-        if at is None or at[0] >= self._stop or is_delimiter(span.tool) or self._stays(span.ordinal):
-            return False
-        return self._situation.is_free(at)
+        at = _result(span)
+        may = at[0] < self._stop and not is_delimiter(span.tool) and not self._stays(span.ordinal)
+        return may and self._situation.is_free(at)
 
     def _stays(self, ordinal: int) -> bool:
         """Whether a call is of an essential tool, or shows a state as it is now."""
@@ -233,30 +223,30 @@ class _Walk:
         return ordinal in self._latest or tool_name(self._situation.index.spans[ordinal].tool) in self._policy.essential
 
     def _what(self, span: Span) -> tuple[str, str]:
-        return tool_name(span.tool), "" if span.ordinal in self._notes else self._arguments(span)
+        return tool_name(span.tool), "" if span.ordinal in self._notes else self._text(span.call)
 
-    def _arguments(self, span: Span) -> str:
-        block = self._situation.read(span.call[0]).blocks[span.call[1]]
-        return block.arguments if isinstance(block, ToolCall) else ""
-
-    def _text(self, span: Span) -> str:
-        assert span.result is not None
-        block = self._situation.read(span.result[0]).blocks[span.result[1]]
-        return block.text if isinstance(block, ToolResult) else ""
+    def _text(self, at: At) -> str:
+        return self._situation.read(at[0]).blocks[at[1]].text
 
     def _is_noted(self, span: Span) -> bool:
         """Whether a placeholder stands for it already: another would only break the prefix again."""
-        assert span.result is not None
-        row = self._situation.view.row(span.result[0])
-        shown = dict(row.replaced).get(span.result[1]) if row is not None else None
+        shown = self._situation.view.instead(*_result(span))
         return shown is not None and is_note(shown.text)
 
     def _weight(self, span: Span) -> int:
-        assert span.result is not None
-        return self._situation.view.weight(*span.result)
+        return self._situation.view.weight(*_result(span))
 
     def _handle(self, span: Span) -> str:
         return self._situation.index.handle(span.object, span.call[0])
+
+
+def _result(span: Span) -> At:
+    assert span.result is not None, "only calls with results are walked"
+    return span.result
+
+
+def _same(action: Shorten) -> Shorten:
+    return action
 
 
 def _without_long(arguments: str, handle: str) -> str:

@@ -12,10 +12,9 @@ from msgspec import Struct
 
 from tenure.engine.record.entry import At, Block, Entry, Origin, Role, Spill, Thinking, ToolCall, ToolResult
 from tenure.engine.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
-from tenure.engine.record.listener import Listener
 from tenure.engine.record.notes import Notes
 from tenure.engine.record.objects import HASH_CHARS, tool_key
-from tenure.engine.record.recalls import RecallIndex
+from tenure.engine.record.query import RecallIndex
 from tenure.engine.record.skills import Skills
 from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_reference
 
@@ -109,7 +108,6 @@ class Index:
         self.graph = EpisodeGraph(self.episodes)
         self.answers: dict[At, Answer] = {}  # of delimiter calls, by (entry, block)
         self.recalls, self.skills, self.notes = RecallIndex(), Skills(), Notes()
-        self._listeners: tuple[Listener, ...] = (self.recalls, self.skills, self.notes)
         self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
         self.system: set[int] = set()  # entries of the system's role
         self.spills: dict[str, At] = {}  # by the hash of the file: the result that refers to it
@@ -320,8 +318,8 @@ class Index:
     def _begin_reply(self, entry: int) -> None:
         """The model speaks again: what has no result by now was interrupted."""
         self._was_in_loop = self.in_loop
-        for listener in self._listeners:
-            listener.replied()
+        self.skills.end_reply()
+        self.notes.end_reply()
         if not self._was_in_loop:
             self._loop = entry
         self.reply, self._reply_calls, self._unanswered, self._said = entry, 0, 0, False
@@ -346,8 +344,7 @@ class Index:
             case _:
                 episode = self._current(at, block.origin, role)
                 if block.origin is Origin.HARNESS:
-                    for listener in self._listeners:
-                        listener.reminded(at, block.text)
+                    self.skills.add_words(at, block.text)
         return BlockFacts(kind_of(block), block.origin, tokens, span, episode, len(self.turns), signed)
 
     def _human(self, at: At) -> None:
@@ -408,8 +405,9 @@ class Index:
         span = Span(len(self.spans), tool, number, kind, cue_of(call.arguments), at, episode)
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
-        for listener in self._listeners:
-            listener.called(self, span, call.arguments)
+        self.recalls.add_call(self, span, call.arguments)
+        self.skills.add_call(span, call.arguments)
+        self.notes.add_call(span, call.arguments)
         self._waiting.setdefault(call.call_id, []).append(span.ordinal)
         self._newest_calls[call.call_id] = span.ordinal
         self._reply_calls += 1
@@ -426,8 +424,8 @@ class Index:
         if not waiting:
             del self._waiting[result.call_id]
         span.result, span.error = at, result.error
-        for listener in self._listeners:
-            listener.answered(span, at, result)
+        self.skills.add_result(span, at, result)
+        self.notes.add_result(span, result)
         if is_reference(result.text):
             self.references.add(span.ordinal)
         if span.call[0] >= self.reply:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import Struct
 
-from tenure.engine.record.entry import At, ToolResult
+from tenure.engine.record.entry import ToolResult
 from tenure.engine.record.episodes import Answer
-from tenure.engine.record.listener import Listener
 from tenure.engine.record.tools import is_notes
 
 if TYPE_CHECKING:
-    from tenure.engine.record.index import Index, Span
+    from tenure.engine.record.index import Span
 
 NOTES_TOKENS: Final = 2_000  # about, at most
 CHARS_PER_TOKEN: Final = 4  # in UTF-8 bytes: a bound that holds for the same record whatever counts its tokens
@@ -47,7 +46,7 @@ class _Call(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replace: str | None = None
 
 
-class Notes(Listener):
+class Notes:
     """The notes so far. Grown only by the index; it holds the text of the present notes and the answers to the newest reply, no others."""
 
     def __init__(self) -> None:
@@ -59,12 +58,12 @@ class Notes(Listener):
         ] = {}  # of the newest reply's calls: the answer, and the text once it is given
         self._next = ""  # the text once all of them are answered
 
-    def replied(self) -> None:
+    def end_reply(self) -> None:
         """Forget calls that have no answer by now: they were interrupted."""
         self._answers.clear()
         self._next = self.text
 
-    def called(self, index: "Index", span: "Span", arguments: str) -> None:  # noqa: ARG002 - a listener's
+    def add_call(self, span: "Span", arguments: str) -> None:
         """Take in a call; what comes of it is known, and takes effect with its result."""
         if not is_notes(span.tool):
             return
@@ -75,7 +74,7 @@ class Notes(Listener):
         self._next = after
         self._answers[span.ordinal] = Answer(text=_shown(after)), after
 
-    def answered(self, span: "Span", at: At, result: ToolResult) -> None:  # noqa: ARG002 - a listener's
+    def add_result(self, span: "Span", result: ToolResult) -> None:
         """Take in what a call was answered. Words that are not ours, of a host with a tool of that name, are not notes."""
         answer, after = self._answers.get(span.ordinal, (_NO_CALL, ""))
         if not answer.error and answer.text == result.text and span.ordinal > (-1 if self.span is None else self.span):

@@ -25,18 +25,16 @@ from tenure.engine.record.entry import (
     Read,
     Spill,
     Text,
-    Thinking,
     ToolCall,
     ToolResult,
 )
-from tenure.engine.record.episodes import Answer, Episode
-from tenure.engine.record.excerpt import Lines, excerpt, lines_of
+from tenure.engine.record.episodes import Answer
+from tenure.engine.record.excerpt import Lines, Open, excerpt, lines_of, nowhere, part
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.query import CAP, Query
 from tenure.engine.record.quotation import enclosed, in_quotes
 from tenure.engine.record.search import Hit, Hits, Now, search
-from tenure.engine.record.spill import Open, nowhere, part
 from tenure.errors import InputError
 
 _LEAST_HASH: Final = 4  # hex digits of a spill's hash
@@ -78,9 +76,8 @@ class Original:
 Medium = Callable[[Entry, Media], bytes]  # the bytes of a medium of an entry
 
 SHA_CHARS: Final = 12
-Sources = Callable[
-    [], Iterable[Original]
-]  # those that a conversation was built from, nearest first; read only when its own record has no answer
+# Those that a conversation was built from, nearest first; read only when its own record has no answer.
+Sources = Callable[[], Iterable[Original]]
 
 
 class _Passage(Struct, frozen=True, kw_only=True, gc=False):
@@ -191,8 +188,10 @@ def answer(
         for source in [source_of(own, sources, handles[0])] if handles else chain([own], _later(sources)):
             found = _searched(source, query, now, opened)
             if found.hits:
-                return _told(source, found, query, room, meter)
-        raise _nothing(own.index, query)
+                return _listing(source, found, query, room, meter)
+        unread = _unread(index, query)
+        allowed = "; ".join(filter(None, ("other words, a part of the path, or a handle", unread)))
+        raise InputError("recall", "nothing in the record matches", allowed)
     if not query.handles:
         raise InputError("recall", "nothing to look for", "a handle, a path, words or a pattern")
     return _brought(own, query, room, meter, opened, sources)
@@ -216,14 +215,6 @@ def _searched(source: Original, query: Query, now: Now | None, opened: Open) -> 
         raise InputError("lines", "lines beside a search", "lines beside a handle alone, or beside a pattern and a spill:…")
     first = lines_of(query.lines) if query.lines else Lines()
     return search(index, read, query, within, now, opened=opened, spills=spills, lines=first)
-
-
-def _nothing(index: Index, query: Query) -> InputError:
-    return InputError(
-        "recall",
-        "nothing in the record matches",
-        "; ".join(filter(None, ("other words, a part of the path, or a handle", _unread(index, query)))),
-    )
 
 
 def _unread(index: Index, query: Query) -> str:
@@ -365,7 +356,10 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     if handle.kind in ("user", "step", "episode", "entry") or len(places) > LOADED:
         if handle.kind != "entry":  # what was recalled within it is a copy
             places = tuple(at for at in places if index.block(at).span not in index.recalls) or places
-        return _Passage(handle=printed, head=_findings(index, handle, printed), body="\n\n".join(_parts(index, read, places)))
+        episode = index.graph.named(handle.name) if handle.kind == "episode" else None
+        finding = episode is not None and episode.description  # first: the end of an answer is where it is cut
+        head = f"[{printed}, which found: {in_quotes(enclosed(finding))}]\n\n" if finding else ""
+        return _Passage(handle=printed, head=head, body="\n\n".join(_parts(index, read, places)))
     label = _label(index, entry, places[0])
     call = entry.blocks[places[0][1]]
     if len(places) == 1:
@@ -378,16 +372,6 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     return _Passage(handle=printed, head=f"{label}\n{shown.text}{note}\n\n{result}\n", body=answered.blocks[places[1][1]].text)
 
 
-def _findings(index: Index, handle: Handle, printed: str) -> str:
-    """What an expl found, before all that is in it: it is given last, where an answer is cut."""
-    episode = index.graph.named(handle.name) if handle.kind == "episode" else None
-    return (
-        f"[{printed}, which found: {in_quotes(enclosed(episode.description))}]\n\n"
-        if episode is not None and episode.description
-        else ""
-    )
-
-
 def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:
     held: Entry | None = None
     for at in places:
@@ -396,17 +380,17 @@ def _parts(index: Index, read: Read, places: Iterable[At]) -> Iterator[str]:
         yield f"{_label(index, held, at)}\n{held.blocks[at[1]].text}"
 
 
-def _told(source: Original, found: Hits, query: Query, room: int | None, count: Count) -> str:
+def _listing(source: Original, hits: Hits, query: Query, room: int | None, count: Count) -> str:
     """What a search found, a line each."""
-    every = [_line(source, hit) for hit in found.hits]
+    every = [_line(source, hit) for hit in hits.hits]
     shown = excerpt("\n".join(every), Lines(), None if room is None else room - _NOTE, count).text
     rows = shown.split("\n")
-    more = found.more + len(every) - len(rows)
+    more = hits.more + len(every) - len(rows)
     order = "best first" if query.words.strip() and not query.pattern else "newest first"
-    notes = [each for each in (found.note, _unread(source.index, query)) if each]
-    notes += [f"{more:,} more {found.what} matched: narrow the search, or add a handle or path"] if more else []
+    notes = [each for each in (hits.note, _unread(source.index, query)) if each]
+    notes += [f"{more:,} more {hits.what} matched: narrow the search, or add a handle or path"] if more else []
     notes += ['a line in its place: recall handle="…" lines="…"'] if not more else []
-    return "\n".join([f"{len(rows)} {found.what}, {order}:", *rows, f"[{'; '.join(notes)}]"])
+    return "\n".join([f"{len(rows)} {hits.what}, {order}:", *rows, f"[{'; '.join(notes)}]"])
 
 
 def _line(source: Original, hit: Hit) -> str:
@@ -431,63 +415,41 @@ def _estimate(text: str) -> int:
 
 
 def _places(index: Index, handle: Handle) -> Iterator[At]:
+    name = handle.name
     match handle.kind:
         case "user":
-            yield from _turn(index, handle.name)
-        case "episode":
-            found = index.graph.named(handle.name)
-            yield from _episode(index, [found] if found else [])
-        case "step":
-            yield from _episode(index, index.implicit(handle.name))
-        case "entry":
-            yield from _entry(index, handle.name)
-        case "skill":
-            yield from _skill(index, handle)
+            number = int(name) if name.isdecimal() else 0
+            if 0 < number <= len(index.turns):
+                stop = index.turns[number].start if number < len(index.turns) else (len(index), 0)
+                yield from _between(index, index.turns[number - 1].start, stop)
+        case "episode" | "step":
+            named = [index.graph.named(name)] if handle.kind == "episode" else index.implicit(name)
+            for episode in filter(None, named):
+                for entry in index.entries_of(episode):
+                    facts = enumerate(index.entries[entry].blocks)
+                    yield from ((entry, block) for block, fact in facts if fact.episode == episode.ordinal)
+        case "entry":  # 40, 40/1 or 40/1/2, whose last number tells the block's media apart
+            parts = name.split("/")
+            if len(parts) <= _MEDIUM_PARTS and all(part.isdecimal() for part in parts) and int(parts[0]) < len(index):
+                blocks = range(len(index.entries[int(parts[0])].blocks))
+                yield from ((int(parts[0]), block) for block in blocks if len(parts) == 1 or block == int(parts[1]))
+        case "skill":  # what its last load brought; with the hash of an earlier load, what that one did
+            if loads := index.skills.loads(name):
+                hashed = (load for load in reversed(loads) if index.is_hash(index.spans[load.span].call[0], handle.hash))
+                load = next(hashed, loads[-1])
+                yield from (*index.spans[load.span].blocks, *load.said)
         case "spill":
-            found = [at for sha256, at in index.spills.items() if sha256.startswith(handle.name)]
-            yield from found if len(handle.name) >= _LEAST_HASH else []
+            if len(name) >= _LEAST_HASH:
+                yield from (at for sha256, at in index.spills.items() if sha256.startswith(name))
         case _:
             if (span := index.span_of(handle.object)) is not None:
                 yield from span.blocks
 
 
-def _skill(index: Index, handle: Handle) -> Iterator[At]:
-    """What the last load of a skill brought; with the hash of an earlier load, what that one did."""
-    loads = index.skills.loads(handle.name)
-    if not loads:
-        return
-    named = (load for load in reversed(loads) if index.is_hash(index.spans[load.span].call[0], handle.hash))
-    load = next(named, loads[-1])
-    yield from (*index.spans[load.span].blocks, *load.said)
-
-
-def _turn(index: Index, name: str) -> Iterator[At]:
-    number = int(name) if name.isdecimal() else 0
-    if not 0 < number <= len(index.turns):
-        return
-    start = index.turns[number - 1].start
-    stop = index.turns[number].start if number < len(index.turns) else (len(index), 0)
+def _between(index: Index, start: At, stop: At) -> Iterator[At]:
     for entry in range(start[0], min(stop[0] + 1, len(index))):
-        for block in range(len(index.entries[entry].blocks)):
-            if start <= (entry, block) < stop:
-                yield entry, block
-
-
-def _episode(index: Index, episodes: Sequence[Episode]) -> Iterator[At]:
-    for episode in episodes:
-        for entry in index.entries_of(episode):
-            for block, facts in enumerate(index.entries[entry].blocks):
-                if facts.episode == episode.ordinal:
-                    yield entry, block
-
-
-def _entry(index: Index, name: str) -> Iterator[At]:
-    """The blocks of `40`, `40/1` or `40/1/2`, whose last number tells the block's media apart."""
-    parts = name.split("/")
-    if len(parts) > _MEDIUM_PARTS or not all(part.isdecimal() for part in parts) or int(parts[0]) >= len(index):
-        return
-    blocks = range(len(index.entries[int(parts[0])].blocks))
-    yield from ((int(parts[0]), each) for each in blocks if len(parts) == 1 or each == int(parts[1]))
+        places = ((entry, block) for block in range(len(index.entries[entry].blocks)))
+        yield from (at for at in places if start <= at < stop)
 
 
 def _alone(handle: Handle, entry: Entry, places: Sequence[At]) -> Media | None:
@@ -540,14 +502,10 @@ def _label(index: Index, entry: Entry, at: At) -> str:
     match block:
         case ToolCall(name=name):
             return f"[{index.handle(index.spans[index.block(at).span].object, at[0])}: call of {name}]"
-        case ToolResult(media=media) if media:
-            return f"[result, with {'; '.join(addressed(*at, media))}. {_BACK}]"
-        case ToolResult():
-            return "[result]"
+        case ToolResult(media=media):
+            return f"[result, with {'; '.join(addressed(*at, media))}. {_BACK}]" if media else "[result]"
         case Media():
             return f"[{block.origin}: {described(block)}. {_BACK}]"
-        case Thinking():
-            return "[thinking]"
         case Text():
             return f"[{block.origin}]"
         case _:
@@ -556,29 +514,24 @@ def _label(index: Index, entry: Entry, at: At) -> str:
 
 def _near(index: Index, handle: Handle) -> str:
     """What a person who mistyped a handle may have meant."""
-    names: Iterable[str]
-    if handle.kind == "episode":
-        names = get_close_matches(handle.name, [e.name for e in index.episodes if e.declared], n=3, cutoff=0.4)
-        return "one of the episodes " + ", ".join(f"episode:{name}" for name in names) if names else "a declared episode"
-    if handle.kind == "skill":
-        return "one of the skills that were loaded: " + (
-            ", ".join(f"skill:{name}" for name in index.skills.nearest(handle.name)) or "there is none yet"
-        )
-    if handle.kind == "spill":
-        held = [f"spill:{sha256[:SPILL_CHARS]}" for sha256 in index.spills]
-        return (
-            "one of " + ", ".join(held[-12:]) if held else "a handle of another kind: no output of this record is kept in a file"
-        )
-    if handle.kind in ("user", "step", "entry"):
-        most = {"user": len(index.turns), "step": len(index.steps), "entry": len(index) - 1}[handle.kind]
-        return f"{handle.kind}:{'0' if handle.kind == 'entry' else '1'} to {handle.kind}:{most}"
-    tool = handle.object.rpartition(":")[0]
-    calls = index.calls_between(tool, (0, 0), (len(index), 0))
-    return (
-        f"{tool}:1 to {tool}:{calls}"
-        if calls
-        else "a tool that was called: " + (", ".join(sorted(index.tools)[:12]) or "there is none yet")
-    )
+    match handle.kind:
+        case "episode":
+            names = get_close_matches(handle.name, [e.name for e in index.episodes if e.declared], n=3, cutoff=0.4)
+            return "one of the episodes " + ", ".join(f"episode:{name}" for name in names) if names else "a declared episode"
+        case "skill":
+            skills = ", ".join(f"skill:{name}" for name in index.skills.nearest(handle.name))
+            return f"one of the skills that were loaded: {skills or 'there is none yet'}"
+        case "spill":
+            spills = ", ".join([f"spill:{sha256[:SPILL_CHARS]}" for sha256 in index.spills][-12:])
+            return f"one of {spills}" if spills else "a handle of another kind: no output of this record is kept in a file"
+        case "user" | "step" | "entry" as kind:
+            first, last = {"user": (1, len(index.turns)), "step": (1, len(index.steps)), "entry": (0, len(index) - 1)}[kind]
+            return f"{kind}:{first} to {kind}:{last}"
+        case _:
+            tool = handle.object.rpartition(":")[0]
+            if calls := index.calls_between(tool, (0, 0), (len(index), 0)):
+                return f"{tool}:1 to {tool}:{calls}"
+            return "a tool that was called: " + (", ".join(sorted(index.tools)[:12]) or "there is none yet")
 
 
 def media_in(block: Block) -> tuple[Media, ...]:

@@ -13,12 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from tenure.engine.record.entry import At, ToolResult
-from tenure.engine.record.listener import Listener
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import Act, ToolKind, is_notes, is_recall, tools_that
 
 if TYPE_CHECKING:
-    from tenure.engine.record.index import Index, Span
+    from tenure.engine.record.index import Span
 
 # Names in `tool_name` form.
 SKILL_TOOLS: Final = frozenset(
@@ -59,7 +58,7 @@ class Load(Struct, gc=False):
     said: tuple[tuple[int, int], ...] = ()  # (entry, block)
 
 
-class Skills(Listener):
+class Skills:
     """The loads of every skill that did not fail, in the order of their results. Grown by the index, O(1) a block."""
 
     def __init__(self) -> None:
@@ -71,12 +70,12 @@ class Skills(Listener):
             tuple[int, Load, bool]
         ] = []  # those of the newest reply; the entry of the result, whether it announced more
 
-    def called(self, index: "Index", span: "Span", arguments: str) -> None:  # noqa: ARG002 - a listener's
+    def add_call(self, span: "Span", arguments: str) -> None:
         """Note a call that may turn out to load a skill."""
         if not (is_recall(span.tool) or is_notes(span.tool)) and (name := skill_of(span.tool, span.kind, arguments)):
             self._asked[span.ordinal] = name
 
-    def answered(self, span: "Span", at: At, result: ToolResult) -> None:
+    def add_result(self, span: "Span", at: At, result: ToolResult) -> None:
         """Note the result of a call."""
         name = self._asked.pop(span.ordinal, "")
         if not name or result.error:
@@ -86,11 +85,11 @@ class Skills(Listener):
         self._by_span[span.ordinal] = load
         self._newest.append((at[0], load, result.text.startswith(_ANNOUNCES)))
 
-    def replied(self) -> None:
+    def end_reply(self) -> None:
         """Note that the model speaks again: what the harness says from here on belongs to no load before."""
         self._newest.clear()
 
-    def reminded(self, at: At, text: str) -> None:
+    def add_words(self, at: At, text: str) -> None:
         """Note words of the harness, which may be what a skill says: beside its result, or opening as Claude Code opens them."""
         if not self._newest:
             return

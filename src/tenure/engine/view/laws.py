@@ -4,10 +4,9 @@ Each returns what is wrong in words, nothing when all is well. Structural laws b
 call that was interrupted, a result without a call) is not the view's fault and is mended in the request.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
-from tenure.engine.record.chain import verify
-from tenure.engine.record.entry import Entry, Origin, Role
+from tenure.engine.record.entry import Role
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Commit, Drop, Insert, Remove, Replace, Restore
 from tenure.engine.view.guard import Guard, Reason
@@ -71,41 +70,6 @@ def reasoning_is_valid(view: View, index: Index, commits: Iterable[Commit]) -> I
         for row in rows:
             if start <= row.entry < commit.entries and any(index.block((row.entry, b)).signed for b in row.blocks):
                 yield f"entry {row.entry} shows signed reasoning although commit {commit.n} changed what precedes it"
-
-
-def notes_readable(view: View, index: Index) -> Iterator[str]:
-    """The agent's notes stand in the view as its newest call left them, whole, in the call's own result."""
-    span = index.notes.span
-    if span is None:
-        if index.notes.text:
-            yield "there are notes that no result holds"
-        return
-    at = index.spans[span].result
-    row = next((line for line in view.lines if isinstance(line, Row) and at is not None and line.entry == at[0]), None)
-    if at is None or row is None or not row.shows(at[1]) or row.instead(at[1]) is not None:
-        yield f"the notes as {index.spans[span].object} left them are not shown whole"
-
-
-def recoverable(entries: Iterable[Entry], tenant: str = "") -> Iterator[str]:
-    """Everything that ever was in a view is in the record, hash-equal."""
-    if wrong := verify(entries, tenant):
-        yield wrong
-
-
-def stable(project_again: Callable[[], View], view: View) -> Iterator[str]:
-    """The same record and commits give the same view."""
-    if project_again() != view:
-        yield "projecting the same record and commits again gave another view"
-
-
-def extends(before: Sequence[bytes], after: Sequence[bytes]) -> Iterator[str]:
-    """Absent a commit, a request starts with the messages of the one before it."""
-    for number, (old, new) in enumerate(zip(before, after, strict=False)):
-        if old != new:
-            yield f"message {number} changed without a commit"
-            return
-    if len(after) < len(before):
-        yield f"{len(before) - len(after)} messages disappeared without a commit"
 
 
 def _order(view: View) -> Iterator[str]:
@@ -197,14 +161,3 @@ def _first_entry(edit: Drop | Replace | Insert | Remove | Restore, places: Mappi
             return places[key]
         case _:
             return edit.entry
-
-
-def human_text(view: View, index: Index) -> list[tuple[int, int]]:
-    """Where a view shows human text as the record has it."""
-    return [
-        (line.entry, block)
-        for line in view.lines
-        if isinstance(line, Row)
-        for block in line.blocks
-        if index.block((line.entry, block)).origin is Origin.HUMAN and block not in dict(line.replaced)
-    ]

@@ -19,7 +19,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
 from tenure.engine.policies.policy import Policy
 from tenure.engine.policies.provenance import Provenance
-from tenure.engine.policies.provenance.weights import Weights
+from tenure.engine.policies.provenance.keeping import Weights
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
 from tenure.lab.events import AccumulatingRun, Billed, CutLine, IsolatedRun, Needed, Profile

@@ -18,10 +18,9 @@ from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import Handle, parse_handle
 from tenure.engine.record.recall import blocks_of
-from tenure.engine.view.action import Action, Level, Shorten, Strip, Take, Unstrip
+from tenure.engine.view.action import LEVELS, Action, Level, Shorten, Strip, Take, Unstrip, at_level
 from tenure.engine.view.edit import Drop, Insert, Replace, Restore
 from tenure.engine.view.guard import Hold
-from tenure.engine.view.levels import LEVELS, at_level
 from tenure.engine.view.residue import start_of
 from tenure.errors import InputError
 from tenure.lab.why.account import (

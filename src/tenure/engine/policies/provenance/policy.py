@@ -1,6 +1,6 @@
 """Eviction by provenance: where something came from, and what later steps took of it, say what may be asked of it again.
 
-No annotation, no model; the chances are learned (weights.py).
+No annotation, no model; the chances are learned (keeping.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,10 +13,8 @@ from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.placeholder import hint
 from tenure.engine.policies.policy import Conduct
-from tenure.engine.policies.provenance.anchors import listed
-from tenure.engine.policies.provenance.keeping import NOTE, WHOLE, Keeping, Kept
-from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight
-from tenure.engine.policies.provenance.weights import LEARNED, Weights
+from tenure.engine.policies.provenance.keeping import LEARNED, NOTE, WHOLE, Keeping, Kept, Weights
+from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight, listed
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.index import NONE
 from tenure.engine.record.quotation import cited

@@ -11,19 +11,18 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.provenance.anchors import unlisted
-from tenure.engine.policies.provenance.keeping import Keeping
-from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight, Source
-from tenure.engine.policies.provenance.weights import LEARNED, LINE_FEATURES, Weights, chance
+from tenure.engine.policies.provenance.keeping import LEARNED, LINE_FEATURES, Keeping, Weights, chance
+from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight, Source, unlisted
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At
 
-_Columns = Mapping[str, Sequence[float]]  # of each feature its value in every line
-
 PER: Final = 1_000  # tokens for which a need is told
-_FEATURES: Final = tuple[str, ...](LINE_FEATURES)
 _LEAST: Final = 1e-9  # of a need, where its logarithm is taken
 _SPACES: Final = 24  # of indentation, beyond which the policy sees no more
+
+
+_Columns = Mapping[str, Sequence[float]]  # of each feature its value in every line
+_Words = Callable[[Piece, _Columns, bool], str]  # whether the value is above the average line's
 
 
 class Reason(Struct, frozen=True, kw_only=True, gc=False):
@@ -58,19 +57,18 @@ def verdicts(situation: Situation, asked: frozenset[At], weights: Weights = LEAR
     """What the policy expects of every result; with reasons of those that are `asked` for. n log n in the lines of the view."""
     sight = Sight(situation)
     keeping = Keeping(sight, weights)
-    ranked = sorted(range(len(sight.pieces)), key=lambda number: (keeping.losses[number], number))
     average = _Average(sight, keeping, weights) if any(piece.at in asked for piece in sight.pieces) else None
-    return Verdicts(
-        judged=tuple(
-            Judged(
-                at=(piece := sight.pieces[number]).at,
-                need=keeping.losses[number] * PER,
-                tokens=piece.weight,
-                reasons=average.reasons(number) if average is not None and piece.at in asked else (),
-            )
-            for number in ranked
+    judged = [
+        Judged(
+            at=piece.at,
+            need=keeping.losses[number] * PER,
+            tokens=piece.weight,
+            reasons=average.reasons(number) if average is not None and piece.at in asked else (),
         )
-    )
+        for number, piece in enumerate(sight.pieces)
+    ]
+    order = sorted(range(len(judged)), key=lambda number: (keeping.losses[number], number))
+    return Verdicts(judged=tuple(judged[number] for number in order))
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -84,7 +82,7 @@ class _Average:
 
     def __init__(self, sight: Sight, keeping: Keeping, weights: Weights) -> None:
         self._sight, self._keeping, self._weights = sight, keeping, weights
-        sums = [0.0] * len(_FEATURES)
+        sums = [0.0] * len(LINE_FEATURES)
         lines, worth, named = 0, 0.0, 0.0
         for number, piece in enumerate(sight.pieces):
             for features in sight.line_features(piece):
@@ -101,26 +99,25 @@ class _Average:
         rows = list(self._sight.line_features(piece))
         if not rows:
             return ()
-        means = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
-        of_line = dict(zip(_FEATURES, self._weights.line, strict=True))
-        differences = dict(zip(_FEATURES, (mean - usual for mean, usual in zip(means, self._features, strict=True)), strict=True))
-        columns = dict(zip(_FEATURES, zip(*rows, strict=True), strict=True))
-        found = [
+        columns: _Columns = dict(zip(LINE_FEATURES, zip(*rows, strict=True), strict=True))
+        usual = zip(LINE_FEATURES, self._features, self._weights.line, strict=True)
+        above = {name: (sum(columns[name]) / len(rows) - mean, weight) for name, mean, weight in usual}  # the average line
+        reasons = [
             Reason(
                 name=name,
-                text=_SAID[name](piece, columns, differences[of[0]] > 0),
-                weight=sum(of_line[each] * differences[each] for each in of),
+                text=text(piece, columns, above[features[0]][0] > 0),
+                weight=sum(above[each][1] * above[each][0] for each in features),
             )
-            for name, of in _GROUPS.items()
+            for name, (features, text) in _REASONS.items()
         ]
-        return tuple(sorted([self._by_name(number), *found], key=lambda reason: (-abs(reason.weight), reason.name)))
+        return tuple(sorted([self._by_name(number), *reasons], key=lambda reason: (-abs(reason.weight), reason.name)))
 
     def _by_name(self, number: int) -> Reason:
         """What its names add to its need, beside what names add elsewhere."""
         piece = self._sight.pieces[number]
         count, named = self._named(piece)
         weight = _factor(self._keeping.losses[number] * max(1, piece.weight), named) - self._by_names
-        beside = f", a {_than(weight > 0, 'larger', 'smaller')} part of its worth than elsewhere" if count else ""
+        beside = f", a {'larger' if weight > 0 else 'smaller'} part of its worth than elsewhere" if count else ""
         return Reason(name="names", text=f"{_count(count, 'name')} that nothing else shows{beside}", weight=weight)
 
     def _named(self, piece: Piece) -> tuple[int, float]:
@@ -143,123 +140,81 @@ def _steps(number: int) -> str:
     return f"{number:,} step{'' if number == 1 else 's'}"
 
 
-def _marked(values: Sequence[float]) -> int:
-    return sum(value > 0 for value in values)
+def _lines(feature: str, some: str, none: str, above: float = 0.0) -> _Words:
+    """How many lines have a feature: `some`, with the number in its place, or `none`."""
+
+    def words(piece: Piece, columns: _Columns, more: bool) -> str:
+        number = sum(value > above for value in columns[feature])
+        of = f"{number:,} of its {_count(len(piece.lines), 'line')}"
+        return f"{some.format(of)}, {'more' if more else 'fewer'} than elsewhere" if number else none
+
+    return words
 
 
 def _age(piece: Piece, _: _Columns, more: bool) -> str:
-    return f"{_VERB[piece.source]} {_steps(piece.age)} ago, {_than(more, 'longer ago', 'later')} than most"
+    return f"{_SOURCES[piece.source][0]} {_steps(piece.age)} ago, {'longer ago' if more else 'later'} than most"
 
 
 def _quiet(piece: Piece, _: _Columns, more: bool) -> str:
     if piece.quiet >= piece.age:
         return "no step since spoke of its file"
-    return f"its file was last spoken of {_steps(piece.quiet)} ago, {_than(more, 'longer ago', 'later')} than most"
-
-
-def _used(piece: Piece, columns: _Columns, more: bool) -> str:
-    used = _marked(columns["used"])
-    if not used:
-        return "no later step named anything in it"
-    return f"later steps named what {_of(used, piece)} name, {_fewer(more)}"
-
-
-def _copies(piece: Piece, columns: _Columns, more: bool) -> str:
-    again = sum(value > log(2) + 1e-9 for value in columns["copies"])
-    return f"{_of(again, piece)} stand more than once, {_fewer(more)}" if again else "each of its lines stands only once"
-
-
-def _near(piece: Piece, columns: _Columns, more: bool) -> str:
-    near = _marked(columns["near"])
-    return (
-        f"{_of(near, piece)} lie near what the agent wrote, {_fewer(more)}" if near else "no line lies near what the agent wrote"
-    )
-
-
-def _defines(piece: Piece, columns: _Columns, more: bool) -> str:
-    defining = _marked(columns["defines"])
-    return f"{_of(defining, piece)} define or import something, {_fewer(more)}" if defining else "no line defines anything"
+    return f"its file was last spoken of {_steps(piece.quiet)} ago, {'longer ago' if more else 'later'} than most"
 
 
 def _edits(piece: Piece, _: _Columns, more: bool) -> str:
     if not piece.edits:
         return "its file was not edited"
-    return f"its file was edited {piece.edits:,} time{'' if piece.edits == 1 else 's'}, {_than(more, 'more often', 'less often')} than most"
+    return (
+        f"its file was edited {piece.edits:,} time{'' if piece.edits == 1 else 's'}, {'more' if more else 'less'} often than most"
+    )
 
 
 def _length(piece: Piece, _: _Columns, more: bool) -> str:
     average = round(sum(len(line.strip()) for line in piece.lines) / max(1, len(piece.lines)))
-    return f"its lines have {average:,} characters on average, {_than(more, 'longer', 'shorter')} than elsewhere"
+    return f"its lines have {average:,} characters on average, {'longer' if more else 'shorter'} than elsewhere"
 
 
 def _indent(_: Piece, columns: _Columns, more: bool) -> str:
     spaces = round(_SPACES * sum(columns["indent"]) / max(1, len(columns["indent"])))
     if not spaces:
         return "its lines are not indented"
-    return f"its lines are indented by {spaces} on average, {_than(more, 'more', 'less')} than elsewhere"
+    return f"its lines are indented by {spaces} on average, {'more' if more else 'less'} than elsewhere"
 
 
 def _size(piece: Piece, _: _Columns, more: bool) -> str:
-    return f"it has {_count(len(piece.lines), 'line')}, {_than(more, 'longer', 'shorter')} than most"
+    return f"it has {_count(len(piece.lines), 'line')}, {'longer' if more else 'shorter'} than most"
 
 
 def _kind(piece: Piece, _: _Columns, __: bool) -> str:
-    return f"it is {_NOUN[piece.source]}"
+    return f"it is {_SOURCES[piece.source][1]}"
 
 
-def _than(more: bool, high: str, low: str) -> str:
-    return high if more else low
-
-
-def _fewer(more: bool) -> str:
-    return f"{_than(more, 'more', 'fewer')} than elsewhere"
-
-
-def _of(number: int, piece: Piece) -> str:
-    return f"{number:,} of its {_count(len(piece.lines), 'line')}"
-
-
-_VERB: Final[Mapping[Source, str]] = MappingProxyType(
-    {Source.READ: "read", Source.COMMAND: "run", Source.SEARCH: "searched", Source.LISTING: "listed", Source.OTHER: "fetched"}
-)
-_NOUN: Final[Mapping[Source, str]] = MappingProxyType(
+_SOURCES: Final[Mapping[Source, tuple[str, str]]] = MappingProxyType(
     {
-        Source.READ: "a file that was read",
-        Source.COMMAND: "what a command printed",
-        Source.SEARCH: "hits of a search",
-        Source.LISTING: "a listing",
-        Source.OTHER: "neither a file, a command's output nor a search",
+        Source.READ: ("read", "a file that was read"),
+        Source.COMMAND: ("run", "what a command printed"),
+        Source.SEARCH: ("searched", "hits of a search"),
+        Source.LISTING: ("listed", "a listing"),
+        Source.OTHER: ("fetched", "neither a file, a command's output nor a search"),
     }
 )
 
-# Features that say one thing together. All of LINE_FEATURES are in it once.
-_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+# Features that say one thing together, and what they say. All of LINE_FEATURES are in it once.
+_REASONS: Final[Mapping[str, tuple[tuple[str, ...], _Words]]] = MappingProxyType(
     {
-        "length": ("length",),
-        "age": ("age",),
-        "near": ("near",),
-        "source": ("command", "listing", "search", "read"),
-        "quiet": ("quiet",),
-        "indent": ("indent",),
-        "size": ("size",),
-        "copies": ("copies",),
-        "used": ("used", "since"),
-        "defines": ("defines",),
-        "edits": ("edits",),
-    }
-)
-_SAID: Final[Mapping[str, Callable[[Piece, _Columns, bool], str]]] = MappingProxyType(
-    {
-        "length": _length,
-        "age": _age,
-        "near": _near,
-        "source": _kind,
-        "quiet": _quiet,
-        "indent": _indent,
-        "size": _size,
-        "copies": _copies,
-        "used": _used,
-        "defines": _defines,
-        "edits": _edits,
+        "length": (("length",), _length),
+        "age": (("age",), _age),
+        "near": (("near",), _lines("near", "{} lie near what the agent wrote", "no line lies near what the agent wrote")),
+        "source": (("command", "listing", "search", "read"), _kind),
+        "quiet": (("quiet",), _quiet),
+        "indent": (("indent",), _indent),
+        "size": (("size",), _size),
+        "copies": (
+            ("copies",),
+            _lines("copies", "{} stand more than once", "each of its lines stands only once", log(2) + 1e-9),
+        ),
+        "used": (("used", "since"), _lines("used", "later steps named what {} name", "no later step named anything in it")),
+        "defines": (("defines",), _lines("defines", "{} define or import something", "no line defines anything")),
+        "edits": (("edits",), _edits),
     }
 )

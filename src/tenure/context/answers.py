@@ -1,19 +1,22 @@
-"""Answering an agent's calls of `recall` in a live conversation (an edge: it reads the store)."""
+"""Answering an agent's calls of `delimiter`, `recall` and `notes` in a live conversation (an edge: it reads the store)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Any, Final
 
 from tenure.apis.api import Api
+from tenure.apis.json_text import Message, load
 from tenure.apis.media import Source, source_in
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.media import MediaKind, media_tokens
-from tenure.engine.record.entry import Count, Entry, ToolCall
+from tenure.engine.record.entry import Count, Entry, Read, ToolCall
 from tenure.engine.record.episodes import Answer
-from tenure.engine.record.index import NONE, Index
-from tenure.engine.record.recall import Original, described, media_of, respond
-from tenure.engine.record.spill import Open
+from tenure.engine.record.index import NONE, Index, Span, index_of
+from tenure.engine.record.query import Query
+from tenure.engine.record.recall import Original, answer, described, media_of, respond
+from tenure.engine.record.tools import is_delimiter, is_notes, is_recall
 from tenure.engine.view.guard import RECALL_SHARE
+from tenure.errors import InputError
 from tenure.store.records import Records
 
 LEAST: Final = 1_000  # o200k tokens of an answer, however small the budget
@@ -21,37 +24,82 @@ CALL: Final = 60  # set aside for its call, which is kept with it
 PAGE: Final = 32  # entries read at once from a store
 
 
-class Recalls:
-    """What the record has, as an agent asks for it. The session is only read."""
+class Answers:
+    """What our tools answer. The session is only read."""
 
     def __init__(
-        self, session: Session, store: Records, conversation: str, *, api: Api, media: MediaKind, count: Count, cap: int
+        self,
+        session: Session,
+        store: Records,
+        conversation: str,
+        *,
+        read: Read,
+        api: Api,
+        media: MediaKind,
+        count: Count,
+        cap: int,
     ) -> None:
-        self._session, self._store, self._conversation = session, store, conversation
+        self._session, self._store, self._conversation, self._read = session, store, conversation, read
         self._api, self._count, self._cap = api, count, cap
         self._media: MediaKind = media
         self._sources: dict[str, Index] = {}
 
-    def answered(self, at: tuple[int, int], made: ToolCall) -> dict[str, Any]:
-        """The answer to the call at that place, as the dialect's result: text, and media where it can carry them."""
-        told = self._told(at, made.arguments)
-        media, said = self._beside(told, made.arguments)
-        return self._api.result(made, told.text + said, error=told.error, media=media)
-
-    def _told(self, at: tuple[int, int], arguments: str) -> Answer:
+    def to(self, call: Message, *, notes: bool) -> dict[str, Any] | None:
+        """The answer to a call as the dialect's result; None where it is of no tool of ours. `notes`: those are kept."""
+        recorded = self._recorded(call)
+        if recorded is None:
+            return None
+        at, made = recorded
         index = self._session.index
-        ordinal = index.block(at).span
-        assert ordinal != NONE
-        return respond(
-            index,
+        span = index.spans[index.block(at).span]
+        if is_recall(span.tool):
+            answer = self._recalled(span, made.arguments)
+            media, said = self._beside(answer, made.arguments)
+            return self._api.result(made, answer.text + said, error=answer.error, media=media)
+        if is_delimiter(span.tool):  # a host's own has another name
+            answer = index.answers[at]
+        elif notes and is_notes(span.tool):
+            answer = index.notes.answer(span.ordinal)
+        else:
+            return None
+        return self._api.result(made, answer.text, error=answer.error)
+
+    def recall(self, query: Query, cap: int) -> str:
+        """What a host asks for, at most `cap` tokens of it; 0 is no cap."""
+        return answer(
+            self._session.index,
             self.history(),
-            index.spans[ordinal],
+            query,
+            count=self._count,
+            cap=cap,
+            now=monotonic,
+            opened=self._store.spills.open,
+            sources=self.sources,
+        )
+
+    def _recorded(self, call: Message) -> tuple[tuple[int, int], ToolCall] | None:
+        """The newest recorded call that `call` is."""
+        wanted = self._api.call_of(call)
+        for step in reversed(self._session.index.steps):
+            entry = self._read(step.entry)
+            for number, block in enumerate(entry.blocks):
+                if not isinstance(block, ToolCall):
+                    continue
+                if block.call_id == wanted.call_id if wanted.call_id else _is_call(block, wanted):
+                    return (entry.n, number), block
+        return None
+
+    def _recalled(self, span: Span, arguments: str) -> Answer:
+        return respond(
+            self._session.index,
+            self.history(),
+            span,
             arguments,
             stands=self._stands,
             count=self._count,
             cap=self._room(),
             now=monotonic,
-            opened=self.opened,
+            opened=self._store.spills.open,
             sources=self.sources,
         )
 
@@ -59,23 +107,18 @@ class Recalls:
         limit = self._session.setup.budget.limit / self._session.ratio
         return max(LEAST, min(self._cap, int(limit * RECALL_SHARE) - CALL))
 
-    def _beside(self, told: Answer, arguments: str) -> tuple[tuple[Source, ...], str]:
+    def _beside(self, answer: Answer, arguments: str) -> tuple[tuple[Source, ...], str]:
         """The images and documents that an answer brings back as such, and what is said of the others."""
-        found = media_of(self._session.index, self.history(), arguments, told)
+        found = media_of(self._session.index, self.history(), arguments, answer)
         if not found:
             return (), ""
         named = [(described(media), source_in(entry, media), media_tokens(media, self._media)) for entry, media in found]
-        return _beside(self._api, named, self._room() - self._count(told.text))
+        return _beside(self._api, named, self._room() - self._count(answer.text))
 
     def _stands(self, at: tuple[int, int]) -> bool:
         """Whether a block is shown as the record has it."""
         row = self._session.view.row(at[0])
         return row is not None and row.shows(at[1]) and row.instead(at[1]) is None
-
-    @property
-    def opened(self) -> Open:
-        """The bytes of outputs that are kept in files."""
-        return self._store.spills.open
 
     def sources(self) -> Iterator[Original]:
         """The records of the conversations that this one was built from, nearest first. Each is read once: O(its length)."""
@@ -88,7 +131,7 @@ class Recalls:
 
     def _source(self, conversation: str) -> Original:
         if conversation not in self._sources:
-            self._sources[conversation] = indexed(self._store, conversation)
+            self._sources[conversation] = index_of(self._store.entries(conversation))
         return Original(self._sources[conversation], self.history(conversation), is_own=False)
 
     def history(self, conversation: str = "") -> Callable[[int], Entry]:
@@ -106,12 +149,12 @@ class Recalls:
         return read
 
 
-def indexed(store: Records, conversation: str) -> Index:
-    """The index of a stored conversation."""
-    index = Index()
-    for entry in store.entries(conversation):
-        index.grow(entry)
-    return index
+def _is_call(block: ToolCall, wanted: ToolCall) -> bool:
+    """Whether a recorded call is one that is known by its name and arguments."""
+    try:
+        return block.name == wanted.name and load(block.arguments) == load(wanted.arguments)
+    except InputError:  # arguments that are no JSON, of a host that keeps them so
+        return False
 
 
 def _beside(api: Api, named: Sequence[tuple[str, Source | None, int]], room: int) -> tuple[tuple[Source, ...], str]:
