@@ -150,7 +150,7 @@ class _CodexLine(Struct, frozen=True, gc=False):
     id: str | None = None
 
 
-class _Document(Struct, frozen=True, gc=False):
+class _RolloutDocument(Struct, frozen=True, gc=False):
     items: list[Raw]
     session: _Meta = _Meta()
 
@@ -182,7 +182,7 @@ _counted: Final = msgspec.json.Decoder(_Counted)
 _settings: Final = msgspec.json.Decoder(_Settings)
 _compacted: Final = msgspec.json.Decoder(_Compacted)
 _letter: Final = msgspec.json.Decoder(_Letter)
-_document: Final = msgspec.json.Decoder(_Document)
+_document: Final = msgspec.json.Decoder(_RolloutDocument)
 _probe: Final = msgspec.json.Decoder(_CodexProbe)
 
 

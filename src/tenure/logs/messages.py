@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from tenure.apis.api import Api
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.errors import InputError
-from tenure.logs.json_files import Element, document, elements, lines
+from tenure.logs.json_files import Element, document, elements, records
 from tenure.logs.parts import ANTHROPIC_API, CHAT_API, RESPONSES_API
 from tenure.logs.reader import Event, Reader, Skipped
-from tenure.logs.salvage import DamagedJson, decode_with_source
 from tenure.logs.shape import keys, opening
 
 ALLOWED: Final = "messages: an array, an object with `messages` or `input`, or one message per line"
@@ -63,7 +62,7 @@ class ApiMessages:
         """One draft per message, in order; adjacent items of one reply may share one. A request's system prompt comes first."""
         raw = b"".join(chunks)
         run: list[Element] = []  # items the model said in a row
-        for item in _by_line(raw) if _is_by_line(raw) else self._of_document(raw):
+        for item in self._of_lines(raw) if _is_by_line(raw) else self._of_document(raw):
             found = self._alone(item) if isinstance(item, Element) else (item,)
             if isinstance(item, Element) and all(isinstance(one, Draft) and one.role is Role.ASSISTANT for one in found):
                 run.append(item)
@@ -72,6 +71,9 @@ class ApiMessages:
             run = []
             yield from found
         yield from self._together(run)
+
+    def _of_lines(self, raw: bytes) -> Iterator[Element | Skipped]:
+        return (item if isinstance(item, Skipped) else item[0] for item in records((raw,), _any))
 
     def _of_document(self, raw: bytes) -> Iterator[Element | Draft | Skipped]:
         if opening(raw) == "[":
@@ -133,19 +135,6 @@ def _kind(head: bytes) -> str:
 
 def _is_by_line(raw: bytes) -> bool:
     return opening(raw) == "{" and not {"messages", "input"} & set(keys(raw[: 64 * 2**10]))
-
-
-def _by_line(raw: bytes) -> Iterator[Element | Skipped]:
-    for item in lines((raw,)):
-        if isinstance(item, Skipped):
-            yield item
-            continue
-        number, line = item
-        try:
-            _, source, faithful = decode_with_source(line, _any)
-            yield Element(number, source, faithful)
-        except DamagedJson as damage:
-            yield Skipped(line=number, bytes=len(line), reason=f"damaged line: found {damage.found}, expected one message")
 
 
 READERS: Final[tuple[Reader, ...]] = (
