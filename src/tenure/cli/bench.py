@@ -128,7 +128,7 @@ def sequences(
                         sequence,
                         setup,
                         folder,
-                        told=lambda step, outcome, checked: _print_aside(line_of_task(step, outcome, checked)),
+                        on_task=lambda step, outcome, checked: _print_aside(line_of_task(step, outcome, checked)),
                     )
                 )
     notes = [SCRIPTED] if model == SAMPLE or model.startswith("scripted:") else []
@@ -157,9 +157,9 @@ def measure(
     """Measure the episode marks of stored sessions: overhead, wrong types, missing dependencies, repeated exploration."""
     from tenure.cli.bench_screen import marks_of
     from tenure.engine.meter.tokens import o200k
-    from tenure.lab.bench.gathered import stored_measured
+    from tenure.lab.bench.run_folders import measure_stored
 
-    _put([(address, stored_measured(address, o200k())) for address in addresses], json, marks_of)
+    _put([(address, measure_stored(address, o200k())) for address in addresses], json, marks_of)
 
 
 @bench.command()
@@ -207,13 +207,13 @@ def swe_bench(
 ) -> None:
     """Play instances of SWE-bench and write predictions for its harness."""
     from tenure.cli.bench_screen import line_of_instance
-    from tenure.lab.bench.harnesses.swe_bench import PREDICTIONS, instances_in, predicted
+    from tenure.lab.bench.harnesses.swe_bench import PREDICTIONS, instances_in, predict
 
     wanted = [each for each in instances_in(instances) if not only or each.instance_id in only]
     setup = options.setup(model)
     out.mkdir(parents=True, exist_ok=True)
     asyncio.run(
-        predicted(
+        predict(
             wanted,
             setup,
             repositories,
@@ -241,9 +241,9 @@ async def _play(task: "BenchTask", folder: Path, session: str, setup: "PlaySetup
         setup,
         session,
         World(store=Store(f"sqlite:///{(folder / STORE).resolve()}")),
-        heard=Teller(sys.stdout, sys.stderr, quiet=False, live=False).tell,
+        on_event=Teller(sys.stdout, sys.stderr, quiet=False, live=False).tell,
         progress=lambda outcome: write_outcome(outcome, folder / FILE),
-        opened=_stop_on_signals,
+        on_open=_stop_on_signals,
     )
     write_outcome(outcome, folder / FILE)
     return outcome
@@ -266,9 +266,9 @@ def _report(folders: Sequence[tuple[Path, str]], json: Path | None, notes: Itera
     """Gather the runs and print their report."""
     from tenure.cli.bench_screen import tables
     from tenure.engine.meter.tokens import o200k
-    from tenure.lab.bench.gathered import reported
+    from tenure.lab.bench.run_folders import report_of
 
-    _put(reported(folders, o200k(), notes, resolved=resolved), json, tables)
+    _put(report_of(folders, o200k(), notes, resolved=resolved), json, tables)
 
 
 def _put(value: T, json: Path | None, show: "Callable[[T, Console], None]") -> None:

@@ -17,7 +17,6 @@ from tenure.agent.settings import World
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import InputError
-from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.harnesses import logs
 from tenure.lab.bench.harnesses.command import FOLDER, WORDS, PlayCommand, command, requirement, spec_of, stop
 from tenure.lab.bench.harnesses.logs import trajectory
@@ -26,12 +25,13 @@ from tenure.lab.bench.harnesses.swe_bench import (
     Prediction,
     instances_in,
     patch_since,
-    predicted,
+    predict,
     resolved_in,
     snapshot,
 )
 from tenure.lab.bench.outcome import FILE, STORE, read_outcome
 from tenure.lab.bench.play import PlaySetup, condition_named
+from tenure.lab.bench.run_folders import runs_in
 from tenure.logs.detect import read
 from tenure.logs.places.files import open_session
 from tenure.testing.builders import by_words, call, human, placed, reply, result, system, thinking
@@ -281,17 +281,17 @@ MENDS = {
 }
 
 
-def predict(tmp_path: Path, repositories: Path, *replies: dict[str, Any], together: bool = False, names: tuple[str, ...] = ("acme__tool-1",)) -> tuple[Prediction, ...]:  # fmt: skip
+def predictions_of(tmp_path: Path, repositories: Path, *replies: dict[str, Any], together: bool = False, names: tuple[str, ...] = ("acme__tool-1",)) -> tuple[Prediction, ...]:  # fmt: skip
     setup = PlaySetup(model=script(tmp_path / "s.json", *replies), condition=condition_named("cwl"), ceiling=20_000)
     wanted = [instance(repositories, name) for name in names]
     out = tmp_path / "out"
     out.mkdir(exist_ok=True)
     world = World(home=tmp_path)
-    return asyncio.run(predicted(wanted, setup, repositories, out, world, together=together))
+    return asyncio.run(predict(wanted, setup, repositories, out, world, together=together))
 
 
 def test_a_prediction_is_the_patch_that_mends_the_commit(tmp_path: Path, repositories: Path) -> None:
-    [found] = predict(tmp_path, repositories, MENDS, {"text": "Mended."})
+    [found] = predictions_of(tmp_path, repositories, MENDS, {"text": "Mended."})
     [line] = (tmp_path / "out" / "predictions.jsonl").read_text().splitlines()
     assert json.loads(line) == {
         "instance_id": "acme__tool-1",
@@ -327,12 +327,12 @@ def test_what_the_agent_committed_is_in_the_patch_too(tmp_path: Path, repositori
 def test_instances_run_in_one_session_and_what_is_done_is_passed_over(tmp_path: Path, repositories: Path) -> None:
     names = ("acme__tool-1", "acme__tool-2")
     replies = (MENDS, {"text": "One."}, MENDS, {"text": "Two."})
-    predict(tmp_path, repositories, *replies, together=True, names=names[:1])
-    found = predict(tmp_path, repositories, *replies, together=True, names=names)
+    predictions_of(tmp_path, repositories, *replies, together=True, names=names[:1])
+    found = predictions_of(tmp_path, repositories, *replies, together=True, names=names)
     assert [each.instance_id for each in found] == list(names)
     second = read_outcome(tmp_path / "out" / names[1] / FILE)
     assert (second.session, second.text, second.first > 0) == ("swe-bench", "Two.", True)
-    [run] = gathered(tmp_path / "out", by_words, resolved=frozenset(names)).runs
+    [run] = runs_in(tmp_path / "out", by_words, resolved=frozenset(names)).runs
     assert (len(run.tasks), len(run.sessions)) == (2, 1)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
-from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.outcome import FILE, TaskOutcome, read_outcome, write_outcome
 from tenure.lab.bench.report import BenchRun, rate, report, spread
+from tenure.lab.bench.run_folders import runs_in
 from tenure.testing.builders import by_words
 
 
@@ -91,20 +91,20 @@ def test_a_harness_says_beside_the_logs_whether_a_task_was_solved(
     trial = tmp_path / "job" / "one__x"
     write_outcome(outcome(), trial / "agent" / "tenure" / FILE)
     (trial / name).write_text(json.dumps(verdict))
-    [run] = gathered(tmp_path / "job", by_words).runs
+    [run] = runs_in(tmp_path / "job", by_words).runs
     assert run.tasks[0].solved is solved
 
 
 def test_a_verdict_above_the_run_is_not_the_tasks(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps({"is_resolved": True}))
     write_outcome(outcome(), tmp_path / "job" / FILE)
-    assert gathered(tmp_path / "job", by_words).runs[0].tasks[0].solved is None
+    assert runs_in(tmp_path / "job", by_words).runs[0].tasks[0].solved is None
 
 
 def test_swe_benchs_report_decides_where_it_is_given(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_outcome(outcome(name), tmp_path / name / FILE)
-    [run] = gathered(tmp_path, by_words, resolved=frozenset({"two"})).runs
+    [run] = runs_in(tmp_path, by_words, resolved=frozenset({"two"})).runs
     assert {task.task: task.solved for task in run.tasks} == {"one": False, "two": True}
 
 
@@ -112,14 +112,14 @@ def test_a_damaged_outcome_and_a_session_that_is_not_there_are_said(tmp_path: Pa
     write_outcome(outcome(), tmp_path / "a" / FILE)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / FILE).write_bytes(b'{"task": "x\x00')
-    found = gathered(tmp_path, by_words)
+    found = runs_in(tmp_path, by_words)
     assert len(found.runs[0].tasks) == 1
     assert ["is no outcome" in note or "session.db is not there" in note for note in found.notes] == [True, True]
 
 
 def test_a_folder_without_an_outcome_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no outcome\.json below it"):
-        gathered(tmp_path, by_words)
+        runs_in(tmp_path, by_words)
 
 
 def test_an_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 from tenure.agent.events import Event, SessionOpened, TurnDone
 from tenure.agent.settings import World
 from tenure.errors import InputError
-from tenure.lab.bench.gathered import gathered
 from tenure.lab.bench.outcome import TaskOutcome
 from tenure.lab.bench.play import BenchTask, PlaySetup, condition_named, play
 from tenure.lab.bench.report import BenchRun, report
-from tenure.lab.bench.sequence import checked_by, run, sequence_named, sequence_names
+from tenure.lab.bench.run_folders import runs_in
+from tenure.lab.bench.sequence import run, run_check, sequence_named, sequence_names
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore
 
@@ -28,14 +28,16 @@ def played(
     sequence = sequence_named(name)
     setup = PlaySetup(model="sample", condition=condition_named(condition), ceiling=ceiling or sequence.ceiling)
     world = World(home=folder, wait=wait, seconds=lambda: 0.0, now=lambda: "2026-01-01T00:00:00.000000Z", today=None)
-    return asyncio.run(run(sequence, setup, folder / "run", world, heard=(heard.append if heard is not None else lambda _: None)))
+    return asyncio.run(
+        run(sequence, setup, folder / "run", world, on_event=(heard.append if heard is not None else lambda _: None))
+    )
 
 
 @pytest.mark.parametrize("name", sequence_names())
 def test_no_task_is_solved_before_anything_was_done(name: str, tmp_path: Path) -> None:
     sequence = sequence_named(name)
     sequence.lay_out(tmp_path)
-    assert [step.name for step in sequence.steps if checked_by(sequence.check(step), tmp_path).solved] == []
+    assert [step.name for step in sequence.steps if run_check(sequence.check(step), tmp_path).solved] == []
 
 
 @pytest.mark.parametrize("name", sequence_names())
@@ -68,7 +70,7 @@ def test_a_ceiling_that_is_never_reached_changes_nothing(tmp_path: Path) -> None
 
 def test_a_run_is_gathered_from_its_folder_with_the_measures_of_its_session(tmp_path: Path) -> None:
     outcomes = played(tmp_path, "hashes", "cwl")
-    found = gathered(tmp_path / "run", by_words, benchmark="hashes")
+    found = runs_in(tmp_path / "run", by_words, benchmark="hashes")
     assert found.notes == ()
     [one] = found.runs
     assert (one.benchmark, one.condition, one.tasks) == ("hashes", "cwl", outcomes)
@@ -81,7 +83,7 @@ def test_a_run_is_gathered_from_its_folder_with_the_measures_of_its_session(tmp_
 
 def test_without_episodes_the_script_marks_none(tmp_path: Path) -> None:
     played(tmp_path, "hashes", "none")
-    [session] = gathered(tmp_path / "run", by_words).runs[0].sessions
+    [session] = runs_in(tmp_path / "run", by_words).runs[0].sessions
     assert (session.overhead.delimiters, session.overhead.standing_tokens, session.typing.declared) == (0, 0, 0)
 
 
@@ -89,7 +91,7 @@ def test_two_runs_of_a_script_come_to_the_same(tmp_path: Path) -> None:
     runs: list[BenchRun] = []
     for name in ("a", "b"):
         played(tmp_path / name, "kernel", "cwl")
-        runs += gathered(tmp_path / name / "run", by_words, benchmark="kernel").runs
+        runs += runs_in(tmp_path / name / "run", by_words, benchmark="kernel").runs
     [row] = report(runs).rows
     assert (row.runs, row.tasks, row.solved.hits) == (2, 8, 8)
     assert row.calls is not None

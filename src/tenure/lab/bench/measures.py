@@ -261,12 +261,12 @@ def _overhead(
 
 def _standing(index: Index, read: Read, count: Tokenizer, *, marked: bool) -> int:
     """Tokens that go with every request so that the agent can annotate, as `cwl` declares the tool; 0 where it was not told how."""
-    told = any(EPISODES in block.text for entry in sorted(index.system)[:1] for block in read(entry).blocks)
-    if not told and not marked:
+    instructed = any(EPISODES in block.text for entry in sorted(index.system)[:1] for block in read(entry).blocks)
+    if not instructed and not marked:
         return 0
     offer = delimiter_offer(Cwl())
     assert offer is not None
-    return count(dump(offer._asdict())) + (count(EPISODES) if told else 0)
+    return count(dump(offer._asdict())) + (count(EPISODES) if instructed else 0)
 
 
 def _episode_types(declared: Sequence[Episode], made: Iterable[JudgedCall]) -> EpisodeTypes:

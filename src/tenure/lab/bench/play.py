@@ -107,13 +107,13 @@ async def play(
     session: str,
     world: World,
     *,
-    heard: Callable[[Event], object] = lambda _: None,
+    on_event: Callable[[Event], object] = lambda _: None,
     progress: Callable[[TaskOutcome], object] = lambda _: None,
-    opened: Callable[[Agent], object] = lambda _: None,
+    on_open: Callable[[Agent], object] = lambda _: None,
 ) -> TaskOutcome:
     """Play one task in a session, which is opened, or begun when the store does not know it. `world` brings the store.
 
-    `heard` is told of each event as it comes; `progress` of what it has come to after every reply, which counts when the process is killed; `opened` gets
+    `on_event` gets each event as it comes; `progress` what it has come to after every reply, which counts when the process is killed; `on_open` gets
     the agent, to cancel it. Raises InputError for settings that cannot be; a model that fails is an outcome.
     """
     store = world.store
@@ -122,25 +122,27 @@ async def play(
     settings = _settings(task, setup, session)
     await asyncio.to_thread(_begun, store, setup, session, settings, world)
     agent = await Agent.open(settings, world)
-    opened(agent)
+    on_open(agent)
     try:
         first = agent.context.session.length
 
         def came(done: TurnDone) -> TaskOutcome:
             return _outcome(task, setup, turn, done, first)
 
-        turn = _Turn(agent, setup, heard, lambda: progress(came(STOPPED)))
+        turn = _TaskTurn(agent, setup, on_event, lambda: progress(came(STOPPED)))
         progress(came(STOPPED))
         return came(await turn.played(_words(task, setup, first)))
     finally:
         await agent.close()
 
 
-class _Turn:
+class _TaskTurn:
     """One task's turn; under compaction a turn of one call each, since history is only handed off between turns. Mutable."""
 
-    def __init__(self, agent: Agent, setup: PlaySetup, heard: Callable[[Event], object], replied: Callable[[], object]) -> None:
-        self.agent, self._setup, self._heard, self._replied = agent, setup, heard, replied
+    def __init__(
+        self, agent: Agent, setup: PlaySetup, on_event: Callable[[Event], object], on_reply: Callable[[], object]
+    ) -> None:
+        self.agent, self._setup, self._on_event, self._on_reply = agent, setup, on_event, on_reply
         self.calls = self.commits = self.recalls = self.summaries = 0
         self.seconds = 0.0
         self.unpriced = _unpriced(agent)
@@ -172,7 +174,7 @@ class _Turn:
         self._deeds.clear()
         async for event in self.agent.run(words):
             if not self._ends_inner(event):
-                self._heard(_as_new(event))
+                self._on_event(_as_new(event))
             match event:
                 case Committed():
                     self.commits += 1
@@ -185,7 +187,7 @@ class _Turn:
                 case Replied():
                     self.calls += 1
                     self._running = self._running.plus(SessionSpend(usage=event.usage or Usage(), usd=event.usd or 0.0))
-                    self._replied()
+                    self._on_reply()
                 case TurnDone():
                     done = event
                     self.seconds += event.seconds
@@ -218,7 +220,7 @@ class _Turn:
 
 
 def _as_new(event: Event) -> Event:
-    """The event as it is told: a session that was made beforehand and holds nothing does not go on."""
+    """The event as it is on_task: a session that was made beforehand and holds nothing does not go on."""
     is_new = isinstance(event, SessionOpened) and not event.entries
     return msgspec.structs.replace(event, resumed=False) if is_new else event
 
@@ -276,7 +278,7 @@ def _words(task: BenchTask, setup: PlaySetup, length: int) -> str:
     return (NEXT.format(folder=task.folder.as_posix()) if length and setup.moves else "") + task.words
 
 
-def _outcome(task: BenchTask, setup: PlaySetup, turn: _Turn, done: TurnDone, first: int) -> TaskOutcome:
+def _outcome(task: BenchTask, setup: PlaySetup, turn: _TaskTurn, done: TurnDone, first: int) -> TaskOutcome:
     agent = turn.agent
     helpers = _helpers(agent).since(turn.helpers)
     return TaskOutcome(

@@ -132,12 +132,12 @@ async def run(
     folder: Path,
     world: World | None = None,
     *,
-    heard: Callable[[Event], object] = lambda _: None,
-    told: Callable[[SequenceStep, TaskOutcome, CheckResult], object] | None = None,
+    on_event: Callable[[Event], object] = lambda _: None,
+    on_task: Callable[[SequenceStep, TaskOutcome, CheckResult], object] | None = None,
 ) -> tuple[TaskOutcome, ...]:
     """Play all tasks of a sequence; `folder` takes the session and the outcomes, and should be new.
 
-    The project is laid out in a temporary folder, away from anybody's instruction files. `told` hears of each task that is done.
+    The project is laid out in a temporary folder, away from anybody's instruction files. `on_task` gets each task that is done.
     """
     outcomes: list[TaskOutcome] = []
     session = f"{sequence.name}-{setup.condition.name}"
@@ -155,17 +155,17 @@ async def run(
             here = (
                 outside if outside.store is not None else dataclasses.replace(outside, store=Store(f"sqlite:///{folder / STORE}"))
             )
-            outcome = await play(task, setup, session, here, heard=heard)
-            checked = await asyncio.to_thread(checked_by, sequence.check(step), place)
+            outcome = await play(task, setup, session, here, on_event=on_event)
+            checked = await asyncio.to_thread(run_check, sequence.check(step), place)
             outcome = replace(outcome, solved=checked.solved, store=f"../{STORE}")
             write_outcome(outcome, within / FILE)
             outcomes.append(outcome)
-            if told is not None:
-                told(step, outcome, checked)
+            if on_task is not None:
+                on_task(step, outcome, checked)
     return tuple(outcomes)
 
 
-def checked_by(check: Path, folder: Path) -> CheckResult:
+def run_check(check: Path, folder: Path) -> CheckResult:
     """Run a check in a folder. What takes longer than two minutes is not solved."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     try:

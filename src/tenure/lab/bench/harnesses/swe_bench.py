@@ -91,7 +91,7 @@ def resolved_in(path: Path) -> frozenset[str]:
     return frozenset(map(str, cast(list[object], ids)))
 
 
-async def predicted(
+async def predict(
     instances: Sequence[Instance],
     setup: PlaySetup,
     repositories: Path,

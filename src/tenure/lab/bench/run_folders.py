@@ -34,7 +34,7 @@ class GatheredRuns(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: frozenset[str] | None = None) -> GatheredRuns:
+def runs_in(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: frozenset[str] | None = None) -> GatheredRuns:
     """The runs in a folder: one for each condition that its outcomes name. Raises InputError where there is no outcome.
 
     `resolved` names the tasks that were solved, where a harness says so in one report of its own (SWE-bench).
@@ -58,7 +58,7 @@ def gathered(folder: Path, count: Tokenizer, *, benchmark: str = "", resolved: f
     return GatheredRuns(runs=runs, notes=tuple(notes))
 
 
-def session_measured(store: Records, session: str, count: Tokenizer) -> Measures:
+def measure_conversation(store: Records, session: str, count: Tokenizer) -> Measures:
     """All measures of a stored conversation. Raises InputError for one that is not there."""
     entries = list(store.entries(store.conversation(session).id))
     index = Index()
@@ -106,7 +106,7 @@ def _session(path: Path, outcome: TaskOutcome, count: Tokenizer, notes: list[str
         return None
     try:
         with Store(f"sqlite:///{file}", read_only=True) as store:
-            return session_measured(store, outcome.session, count)
+            return measure_conversation(store, outcome.session, count)
     except (InputError, StoreError) as error:
         notes.append(f"{file}: {error}")
         return None
@@ -143,17 +143,17 @@ def _object(value: object) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {}
 
 
-def stored_measured(address: str, count: Tokenizer) -> Measures:
+def measure_stored(address: str, count: Tokenizer) -> Measures:
     """The measures of a session: `path`, or `path#id` of a store of many. Raises InputError for one that is not there."""
     found = own_address(address)
     if found is None:
         loaded = load([source(address)], count)
         return measure(loaded.index, loaded.read, count)
     with own_store(*found) as (store, sheet):
-        return session_measured(store, sheet.id, count)
+        return measure_conversation(store, sheet.id, count)
 
 
-def reported(
+def report_of(
     folders: Iterable[tuple[Path, str]], count: Tokenizer, notes: Iterable[str] = (), *, resolved: Path | None = None
 ) -> BenchReport:
     """The report of the runs in these folders, each with its benchmark's name; `resolved` is SWE-bench's report of solved instances."""
@@ -161,7 +161,7 @@ def reported(
     runs: list[BenchRun] = []
     every = [*notes]
     for folder, benchmark in folders:
-        found = gathered(folder, count, benchmark=benchmark, resolved=solved)
+        found = runs_in(folder, count, benchmark=benchmark, resolved=solved)
         runs += [replace(run, name=str(folder)) for run in found.runs]
         every += found.notes
     return report(runs, every)
