@@ -10,15 +10,19 @@ from tenure.engine.clip import log
 from tenure.engine.clip.log_failures import LogReading
 from tenure.engine.clip.log_lines import (
     ERROR,
+    FORMS,
     OTHER,
     PASSED,
+    PHRASE,
     PROGRESS,
     SUMMARY,
     WARNING,
+    Form,
     bare,
     class_of_form,
     classified,
     errors_in_long_lines,
+    telling,
 )
 
 PYTEST = """\
@@ -550,3 +554,21 @@ def test_a_file_of_source_code_that_prints_an_error_at_its_end_is_no_log() -> No
 def test_an_error_far_inside_a_long_line_is_found(line: str) -> None:
     at = errors_in_long_lines(["short", f"{'word ' * 200}{line}"])[1]
     assert 1_000 <= at < 1_000 + len(line)
+
+
+# The table of error lines
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.example)
+def test_the_line_that_a_row_was_written_for_is_an_error(form: Form) -> None:
+    assert PHRASE.search(form.example.lower())
+    assert classified(form.example) in (ERROR, SUMMARY)
+    assert telling([form.example], [0]) == [0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["all files were found", "0 errors", "wrote 12 files", "reading manifest of the page", "broken lines: 0", "merge of a and b"],
+)
+def test_a_line_that_only_has_a_word_of_one_is_none(line: str) -> None:
+    assert classified(line) != ERROR

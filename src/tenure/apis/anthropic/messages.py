@@ -49,18 +49,18 @@ _BLANK: Final = re.compile(r'"(?:text|content)"\s*:\s*(?:"(?:\s|\\[nrt]|\\u)*"|\
 _RESULT_FIRST: Final = b'{"role":"user","content":[{"type":"tool_result"'
 
 
-class _Part(NamedTuple):
+class _RawBlock(NamedTuple):
     raw: str  # JSON
     block: Block
 
 
 class _Read(NamedTuple):
     role: Role
-    parts: tuple[_Part, ...]
+    parts: tuple[_RawBlock, ...]
     listed: bool  # content is a list, not a string
 
 
-class _Out(NamedTuple):
+class _RenderedMessage(NamedTuple):
     role: str
     message: bytes
     results: tuple[bool, ...]  # of each block whether it is a result; one that says nothing has no part
@@ -99,14 +99,14 @@ def _read(text: str, where: str) -> _Read:
     return _Read(_ROLES[role][0], _parts(content, where, _ROLES[role][1]), listed=content.startswith("["))
 
 
-def _parts(content: str, where: str, origin: Origin) -> tuple[_Part, ...]:
+def _parts(content: str, where: str, origin: Origin) -> tuple[_RawBlock, ...]:
     if content.startswith("["):
         slices = enumerate(elements(content, where))
-        return tuple(_Part(item.text, _block(item.text, f"{where}, part {n}", origin)) for n, item in slices)
+        return tuple(_RawBlock(item.text, _block(item.text, f"{where}, part {n}", origin)) for n, item in slices)
     value = load(content, where)
     if not isinstance(value, str):
         raise InputError(where, f"content {content[:40]}", "a string or a list of content parts")
-    return (_Part(content, Text(text=clean(value), origin=origin)),)
+    return (_RawBlock(content, Text(text=clean(value), origin=origin)),)
 
 
 def _block(raw: str, where: str, origin: Origin) -> Block:
@@ -135,14 +135,14 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
     return ToolResult(call_id=call_id, text=text, error=error, media=media)
 
 
-def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> _Out | None:
+def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> _RenderedMessage | None:
     if piece.dialect != NAME or not piece.payload:
         return _built(piece, ids, memo)
     ids.keep(piece.blocks)
     return memo.of(piece, _native)
 
 
-def _native(piece: Piece) -> _Out | None:
+def _native(piece: Piece) -> _RenderedMessage | None:
     """A message of this API, as far as it is shown."""
     text = source(piece.payload, "payload")
     is_whole = not piece.edited and (
@@ -150,7 +150,7 @@ def _native(piece: Piece) -> _Out | None:
     )  # a system's without words carries settings
     shown = text if is_whole else _without_blanks(_patched(text, piece) if piece.edited else text)
     results = tuple([isinstance(block, ToolResult) for block in piece.blocks])
-    return _Out(_role_name(piece.role), spelled(piece, shown), results, loose=not is_whole) if shown else None
+    return _RenderedMessage(_role_name(piece.role), spelled(piece, shown), results, loose=not is_whole) if shown else None
 
 
 def _without_blanks(text: str | None) -> str | None:
@@ -204,7 +204,7 @@ def _drop_trailing_thinking(parts: list[str | None], message: _Read) -> None:
         parts[n] = None
 
 
-def _exchanged(part: _Part, new: Block) -> str | None:
+def _exchanged(part: _RawBlock, new: Block) -> str | None:
     old = part.block
     if new == old:
         return part.raw
@@ -233,14 +233,18 @@ def _result_content(raw: str, new: ToolResult) -> str:
     return array_text(([_text_part(new.text)] if new.text.strip() else []) + kept) if kept else dump(new.text)
 
 
-def _built(piece: Piece, ids: CallIds, memo: Memo) -> _Out | None:
+def _built(piece: Piece, ids: CallIds, memo: Memo) -> _RenderedMessage | None:
     known = sources(piece)
     results = [block for block in piece.blocks if isinstance(block, ToolResult)]
     others = [block for block in piece.blocks if not isinstance(block, ToolResult)]
     parts = [part for block in (*results, *others) if (part := _build(block, ids, known))]
     role = "user" if piece.role is Role.SYSTEM else _role_name(piece.role)  # not every model takes system messages
     message = f'{{"role":"{role}","content":{array_text(parts)}}}'
-    return _Out(role, memo.encoded(message), (True,) * len(results) + (False,) * len(others), loose=True) if parts else None
+    return (
+        _RenderedMessage(role, memo.encoded(message), (True,) * len(results) + (False,) * len(others), loose=True)
+        if parts
+        else None
+    )
 
 
 def _build(block: Block, ids: CallIds, known: Mapping[str, Source]) -> str | None:
@@ -282,7 +286,7 @@ def medium(found: Source) -> dict[str, object]:
     return {"type": kind, "source": {"type": "url", "url": found.url}}
 
 
-def _results_first(run: list[_Out], memo: Memo) -> list[bytes]:
+def _results_first(run: list[_RenderedMessage], memo: Memo) -> list[bytes]:
     """The messages of one role in a row. The API joins them, and wants every tool result before anything else."""
     messages = [out.message for out in run]
     if run[0].role != "user" or _is_sorted(out.results for out in run) or not any(out.loose or _is_mixed(out) for out in run):
@@ -303,7 +307,7 @@ def _is_sorted(messages: Iterable[Sequence[bool]]) -> bool:
     return flat == sorted(flat, reverse=True)
 
 
-def _is_mixed(out: _Out) -> bool:
+def _is_mixed(out: _RenderedMessage) -> bool:
     """Whether a message of the host has words before a result: no place for it, be it as it came."""
     begins_with_result = out.message.startswith(_RESULT_FIRST) and b'{"type":"text"' not in out.message
     return not begins_with_result and not _is_sorted([out.results])

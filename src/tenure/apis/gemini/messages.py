@@ -62,7 +62,7 @@ _TAIL: Final = 64  # bytes at a content's end that hold its role, where it stand
 _GOOGLES: Final = re.compile(r"gs://|https://generativelanguage\.googleapis\.com/")  # files that nobody else can fetch
 
 
-class _Spot(NamedTuple):
+class _ContentPart(NamedTuple):
     place: int  # among the parts
     raw: str
     block: Block
@@ -236,11 +236,11 @@ def _role(fields: Mapping[str, Json], where: str) -> tuple[Role, Origin]:
     return _ROLES[role]
 
 
-def _spots(text: str, origin: Origin, where: str) -> list[_Spot]:
+def _spots(text: str, origin: Origin, where: str) -> list[_ContentPart]:
     raw = value_of(members(text, where), "parts") or "[]"
     parts = enumerate(elements(raw, where) if raw.startswith("[") else [])
     found = ((n, item.text, _block(item.text, origin, f"{where}, part {n}")) for n, item in parts)
-    return [_Spot(n, raw, block) for n, raw, block in found if block is not None]
+    return [_ContentPart(n, raw, block) for n, raw, block in found if block is not None]
 
 
 def _block(raw: str, origin: Origin, where: str) -> Block | None:
@@ -345,7 +345,7 @@ def _sign_first_call(parts: list[str | None]) -> bool:
     return False
 
 
-def _exchanged(spot: _Spot, new: Block) -> str | None:
+def _exchanged(spot: _ContentPart, new: Block) -> str | None:
     old, items = spot.block, members(spot.raw)
     if _same(old, new):
         return spot.raw

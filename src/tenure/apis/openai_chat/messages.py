@@ -51,14 +51,14 @@ _ROLES: Final = {
 _REASONING: Final = ("reasoning_content", "reasoning", "reasoning_details")
 
 
-class _Spot(NamedTuple):
+class _ChatPart(NamedTuple):
     key: str
     place: int  # -1: the whole value
     raw: str
     block: Block
 
 
-class _Out(NamedTuple):
+class _ChatMessage(NamedTuple):
     role: Role
     message: bytes
     loose: bool  # ours or edited, so its place among its neighbours may be put right
@@ -87,44 +87,44 @@ def _role(text: str, where: str) -> tuple[Role, Origin]:
     return _ROLES[role]
 
 
-def _spots(text: str, where: str) -> list[_Spot]:
+def _spots(text: str, where: str) -> list[_ChatPart]:
     role, origin = _role(text, where)
     fields = object_of(load(text, where), where)
     if role is Role.TOOL:
-        return [_Spot("content", -1, value_of(members(text), "content") or "null", _result(fields, where))]
+        return [_ChatPart("content", -1, value_of(members(text), "content") or "null", _result(fields, where))]
     raw = {item.key: item.text for item in members(text)}
     spots = [*_thinking(fields), *_content(raw.get("content", "null"), origin, where)]
     if refusal := optional_string(fields, "refusal"):
-        spots.append(_Spot("refusal", -1, raw["refusal"], Text(text=refusal, origin=origin)))
+        spots.append(_ChatPart("refusal", -1, raw["refusal"], Text(text=refusal, origin=origin)))
     if isinstance(fields.get("audio"), dict):
-        spots.append(_Spot("audio", -1, raw["audio"], Opaque(type="audio", text=clean(raw["audio"]), origin=origin)))
+        spots.append(_ChatPart("audio", -1, raw["audio"], Opaque(type="audio", text=clean(raw["audio"]), origin=origin)))
     if isinstance(fields.get("tool_calls"), list):
         calls = enumerate(elements(raw["tool_calls"], where))
-        spots += [_Spot("tool_calls", n, item.text, _call(item.text, f"{where}, tool call {n}")) for n, item in calls]
+        spots += [_ChatPart("tool_calls", n, item.text, _call(item.text, f"{where}, tool call {n}")) for n, item in calls]
     if isinstance(fields.get("function_call"), dict):
-        spots.append(_Spot("function_call", -1, raw["function_call"], _legacy_call(fields["function_call"], where)))
+        spots.append(_ChatPart("function_call", -1, raw["function_call"], _legacy_call(fields["function_call"], where)))
     return spots
 
 
-def _thinking(fields: Mapping[str, Json]) -> list[_Spot]:
+def _thinking(fields: Mapping[str, Json]) -> list[_ChatPart]:
     details = fields.get("reasoning_details")
     parts = [part for part in details if isinstance(part, dict)] if isinstance(details, list) else []
     sealed = [optional_string(part, key) for part in parts for key in ("signature", "data") if optional_string(part, key)]
     seal = sha256("\n".join(sealed).encode()).hexdigest() if sealed else ""
     inner = "".join(optional_string(part, "text") or optional_string(part, "summary") for part in parts)
     text = optional_string(fields, "reasoning_content") or optional_string(fields, "reasoning") or inner
-    return [_Spot("reasoning", -1, "", Thinking(text=text, seal=seal))] if text or seal else []
+    return [_ChatPart("reasoning", -1, "", Thinking(text=text, seal=seal))] if text or seal else []
 
 
-def _content(raw: str, origin: Origin, where: str) -> list[_Spot]:
+def _content(raw: str, origin: Origin, where: str) -> list[_ChatPart]:
     if raw.startswith("["):
         slices = enumerate(elements(raw, where))
-        found = [_Spot("content", n, item.text, _block(item.text, origin, f"{where}, part {n}")) for n, item in slices]
+        found = [_ChatPart("content", n, item.text, _block(item.text, origin, f"{where}, part {n}")) for n, item in slices]
         return [spot for spot in found if spot.block.text or not isinstance(spot.block, Text)]
     value = load(raw, where)
     if value is not None and not isinstance(value, str):
         raise InputError(where, f"content {raw[:40]}", "a string, null or a list of content parts")
-    return [_Spot("content", -1, raw, Text(text=clean(value), origin=origin))] if value else []
+    return [_ChatPart("content", -1, raw, Text(text=clean(value), origin=origin))] if value else []
 
 
 def _block(raw: str, origin: Origin, where: str) -> Block:
@@ -158,18 +158,18 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
     return ToolResult(call_id=call_id, text=text, media=media)
 
 
-def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> list[_Out]:
+def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> list[_ChatMessage]:
     if piece.dialect != NAME or not piece.payload:
         return _built(piece, ids, memo)
     ids.keep(piece.blocks)
     return memo.of(piece, _native)
 
 
-def _native(piece: Piece) -> list[_Out]:
+def _native(piece: Piece) -> list[_ChatMessage]:
     """A message of this API, as far as it is shown."""
     text = source(piece.payload, "payload")
     shown = _patched(text, piece) if piece.edited else text if _says_anything(text, piece) else None
-    return [_Out(piece.role, spelled(piece, shown), loose=piece.edited)] if shown else []
+    return [_ChatMessage(piece.role, spelled(piece, shown), loose=piece.edited)] if shown else []
 
 
 def _says_anything(text: str, piece: Piece) -> bool:
@@ -179,7 +179,7 @@ def _says_anything(text: str, piece: Piece) -> bool:
     return load(value_of(members(text), "content") or "null") not in (None, [])
 
 
-def _results_first(run: list[_Out]) -> list[_Out]:
+def _results_first(run: list[_ChatMessage]) -> list[_ChatMessage]:
     """The messages between two of the model's: results stand before anything that was put among them."""
     return sorted(run, key=lambda out: out.role is not Role.TOOL) if any(out.loose for out in run) else run
 
@@ -208,7 +208,7 @@ def _value(text: str, key: str, at: Mapping[int, str | None]) -> dict[str, str |
     return {key: with_elements(old, new)}
 
 
-def _reasoning(text: str, shown: Mapping[int, Block], spots: Sequence[_Spot]) -> dict[str, str | None]:
+def _reasoning(text: str, shown: Mapping[int, Block], spots: Sequence[_ChatPart]) -> dict[str, str | None]:
     n = next(n for n, spot in enumerate(spots) if spot.key == "reasoning")
     new, old = shown.get(n), spots[n].block
     if new == old:
@@ -220,7 +220,7 @@ def _reasoning(text: str, shown: Mapping[int, Block], spots: Sequence[_Spot]) ->
     )
 
 
-def _exchanged(spot: _Spot, new: Block) -> str | None:
+def _exchanged(spot: _ChatPart, new: Block) -> str | None:
     old = spot.block
     if new == old:
         return spot.raw
@@ -252,17 +252,17 @@ def _result_content(raw: str, new: ToolResult) -> str:
     return array_text([dump({"type": "text", "text": new.text}), *kept]) if kept else dump(new.text)
 
 
-def _built(piece: Piece, ids: CallIds, memo: Memo) -> list[_Out]:
+def _built(piece: Piece, ids: CallIds, memo: Memo) -> list[_ChatMessage]:
     if piece.role is Role.ASSISTANT:
-        return [_Out(Role.ASSISTANT, memo.encoded(text), loose=True) for text in _built_assistant(piece, ids)]
+        return [_ChatMessage(Role.ASSISTANT, memo.encoded(text), loose=True) for text in _built_assistant(piece, ids)]
     known = sources(piece)
     results = [_built_result(block, ids) for block in piece.blocks if isinstance(block, ToolResult)]
-    outs = [_Out(Role.TOOL, memo.encoded(text), loose=True) for text in results]
+    outs = [_ChatMessage(Role.TOOL, memo.encoded(text), loose=True) for text in results]
     parts = [_part(block, known) for block in piece.blocks if isinstance(block, Text | Media | Opaque) and _words(block)]
     if parts:
         role = Role.SYSTEM if piece.role is Role.SYSTEM else Role.USER
         content = parts[0]["text"] if len(parts) == 1 and "text" in parts[0] else parts
-        outs.append(_Out(role, memo.encoded(dump({"role": role, "content": content})), loose=True))
+        outs.append(_ChatMessage(role, memo.encoded(dump({"role": role, "content": content})), loose=True))
     return outs
 
 

@@ -45,26 +45,26 @@ _ROLES: Final = {
 }
 
 
-class _Call(NamedTuple):
+class _CallItem(NamedTuple):
     name: str  # of the tool, where the item has none
     arguments: str  # the key that holds them
 
 
 # Items that the host answers. Hosted tools (web_search_call, mcp_call, …) answer themselves and are opaque.
 _CALLS: Final = {
-    "function_call": _Call("", "arguments"),
-    "custom_tool_call": _Call("", "input"),
-    "local_shell_call": _Call("local_shell", "action"),
-    "shell_call": _Call("shell", "action"),
-    "apply_patch_call": _Call("apply_patch", "operation"),
-    "computer_call": _Call("computer", "action"),
+    "function_call": _CallItem("", "arguments"),
+    "custom_tool_call": _CallItem("", "input"),
+    "local_shell_call": _CallItem("local_shell", "action"),
+    "shell_call": _CallItem("shell", "action"),
+    "apply_patch_call": _CallItem("apply_patch", "operation"),
+    "computer_call": _CallItem("computer", "action"),
 }
 _RESULTS: Final = {call + "_output": "output" for call in _CALLS}
 _HARNESS: Final = frozenset({"additional_tools", "compaction_trigger", "configuration_update"})  # a host's, but no message
 _HUMAN: Final = frozenset({"mcp_approval_response"})
 
 
-class _Spot(NamedTuple):
+class _ItemPart(NamedTuple):
     item: int
     part: int  # within the item's content; -1: the item as a whole, -2: its string content
     block: Block
@@ -113,8 +113,8 @@ def blocks_of(items: Sequence[str], first: int, origin: Origin) -> tuple[Block, 
     return tuple(spot.block for spot in _spots(items, first)) or (Text(text="", origin=origin),)
 
 
-def _spots(items: Sequence[str], first: int = 0) -> list[_Spot]:
-    return [_Spot(n, part, block) for n, item in enumerate(items) for part, block in _item(item, f"message {first + n}")]
+def _spots(items: Sequence[str], first: int = 0) -> list[_ItemPart]:
+    return [_ItemPart(n, part, block) for n, item in enumerate(items) for part, block in _item(item, f"message {first + n}")]
 
 
 def _item(raw: str, where: str) -> list[tuple[int, Block]]:

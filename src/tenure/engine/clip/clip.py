@@ -13,20 +13,20 @@ from msgspec import Struct
 
 from tenure.engine.clip import diff, head_tail, html, json_shape, listing, log, search, table
 from tenure.engine.clip.setting import Clip
-from tenure.engine.clip.shape import Keep, Piece, Place, Shape, fair, place, printed, weighed, weight
+from tenure.engine.clip.shape import Keep, Piece, Place, TextShape, fair, place, printed, weighed, weight
 from tenure.engine.clip.wrapped import InnerText, inner_texts, outside
 from tenure.engine.record.entry import Count
 
 # Those that ask for more stand first; the last one takes anything.
 SHAPES: Final = (
-    Shape("diff", diff.fits, diff.choose),
-    Shape("search hits", search.fits, search.choose),
-    Shape("JSON", json_shape.fits, json_shape.choose),
-    Shape("web page", html.fits, html.choose),
-    Shape("table", table.fits, table.choose),
-    Shape("log", log.fits, log.choose),
-    Shape("listing", listing.fits, listing.choose),
-    Shape("text", head_tail.fits, head_tail.choose),
+    TextShape("diff", diff.fits, diff.choose),
+    TextShape("search hits", search.fits, search.choose),
+    TextShape("JSON", json_shape.fits, json_shape.choose),
+    TextShape("web page", html.fits, html.choose),
+    TextShape("table", table.fits, table.choose),
+    TextShape("log", log.fits, log.choose),
+    TextShape("listing", listing.fits, listing.choose),
+    TextShape("text", head_tail.fits, head_tail.choose),
 )
 _BRIEF: Final = ("log", "text")  # of a log in which all went well there is little to show, and the last resort is the last
 

@@ -54,7 +54,7 @@ _OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)  # ValueError: also lone surrogates and too many digits
 
 
-class Broken:
+class BrokenValue:
     """The value of what the text breaks off in."""
 
 
@@ -178,7 +178,7 @@ def items_of(text: str, at: int, stop: int, path: str) -> Items:
             items.keys.append(key)
         scanned = _scan(text, value_at)
         if scanned is None:
-            items.add(position, value_at, stop, Broken())
+            items.add(position, value_at, stop, BrokenValue())
             break
         items.add(position, value_at, scanned[1], scanned[0])
         separator = _NEXT.match(text, scanned[1])
@@ -346,7 +346,7 @@ def documents_of(page: Page) -> Items | None:
         return documents
     broken = _breaks_off(text, at) if text[at] in "{[" else None
     if broken is not None and len(text) - broken <= TAIL_SHARE * len(text):
-        documents.add(at, at, len(text), Broken())
+        documents.add(at, at, len(text), BrokenValue())
         documents.broken = True
         return documents
     short = len(text) - at <= TAIL_SHARE * len(text) and len(page.lines) - page.line(at) <= TAIL_LINES
@@ -383,7 +383,7 @@ def _values(sources: Sequence[str]) -> list[object]:
         return cast("list[object]", _decoded(whole, whole.encode()))
     except (ValueError, RecursionError):
         scanned = [_scan(source, 0) for source in sources]
-        return [Broken() if each is None else each[0] for each in scanned]
+        return [BrokenValue() if each is None else each[0] for each in scanned]
 
 
 def _whole(text: str, at: int) -> int | None:

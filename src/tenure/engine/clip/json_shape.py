@@ -41,7 +41,7 @@ def choose(lines: Sequence[str], room: int, count: Count) -> Shaped | None:
         return None
     page = Page(lines)
     documents = documents_of(page)
-    pieces = fitted(lines, room, count, _Document(page, documents).pieces) if documents else None
+    pieces = fitted(lines, room, count, _JsonText(page, documents).pieces) if documents else None
     if not pieces:
         return None
     how = " and, as verbatim slices, " if all(isinstance(piece, Note) for piece in pieces) else ", "
@@ -223,7 +223,7 @@ def _unique(units: Iterable[int]) -> Iterator[int]:
 # What is shown of one value, on lines of its own or in slices
 
 
-class _Document:
+class _JsonText:
     """One text and what of it is shown."""
 
     def __init__(self, page: Page, documents: Items) -> None:

@@ -8,7 +8,7 @@ from itertools import chain, islice, repeat
 from operator import itemgetter, ne
 from typing import Final, Literal, cast
 
-from tenure.engine.clip.json_items import PLAIN_KEY, Broken, Items, items_of, spelled_as
+from tenure.engine.clip.json_items import PLAIN_KEY, BrokenValue, Items, items_of, spelled_as
 from tenure.engine.clip.shape import plural
 
 KEYS: Final = 16  # of a described shape
@@ -21,7 +21,7 @@ VARIED: Final = 512  # forms; where there are more, differing is the rule, and s
 _Type = Literal["object", "array", "string", "number", "boolean", "null", "broken"]
 _TYPES: Final[Mapping[type, _Type]] = {
     dict: "object", list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null",
-    Broken: "broken",
+    BrokenValue: "broken",
 }  # fmt: skip
 _Object = dict[str, object]
 _RawForm = tuple[tuple[str, ...], tuple[type, ...]]  # an item's keys and types; of what is no object its type alone
@@ -168,7 +168,7 @@ def briefly(value: object, characters: int) -> str:
         return f"array of {plural(len(cast('list[object]', value)), 'item')}"
     if isinstance(value, str):
         return f"string of {characters - 2:,}"
-    if isinstance(value, Broken):
+    if isinstance(value, BrokenValue):
         return f"{characters:,} characters that break off"
     return _TYPES[type(value)]
 

@@ -60,7 +60,7 @@ class Shaped(Struct, frozen=True, kw_only=True):
     why: str  # what was kept, in a few words for the marker: "every file named, first hits where there is room"
 
 
-class Shape(Struct, frozen=True):
+class TextShape(Struct, frozen=True):
     """One kind of tool output.
 
     `fits` says whether lines are of this kind: conservative, at most linear, and it may look at a sample of them. `choose` shows them in about
