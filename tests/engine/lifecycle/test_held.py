@@ -10,7 +10,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Unmet
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.policies.cwl import Cwl
-from tenure.engine.policies.peers import OpencodePrune
+from tenure.engine.policies.peers import PEERS
 from tenure.engine.policies.policy import Conduct, Policy
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import Draft
@@ -58,7 +58,7 @@ def held(
 
 
 def test_what_a_policy_leaves_alone_by_its_own_rule_is_its_protection() -> None:
-    found = held(system("Be brief."), human("do it"), *steps(20), policy=OpencodePrune())
+    found = held(system("Be brief."), human("do it"), *steps(20), policy=PEERS["opencode-prune"])
     assert found.keys() == {"prologue", "human_text", "tail", "policy_protection", "head"}
     assert found["policy_protection"] > 20 * 50 - found["tail"]
 
