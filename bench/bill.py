@@ -14,7 +14,7 @@ from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of, sections
 from tenure.lab.loading import source
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.lab.report.template import asking
 from tenure.lab.validation import compare, places
 from tenure.logs.reader import SubAgent
@@ -49,7 +49,7 @@ def main() -> None:
         print("\n\n".join((table(SESSIONS), table(SPREAD), table(MODELS), *(each.text for each in sections(events, ["bill"])))))
 
 
-def sources(folder: Path) -> Iterator[Source]:
+def sources(folder: Path) -> Iterator[SessionSource]:
     """Every session of a folder, sub-agents' conversations after the one they belong to."""
     for path in sorted(folder.rglob("*")):
         try:

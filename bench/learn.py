@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.policies.provenance.keeping import ANCHOR_FEATURES, LINE_FEATURES, Weights
+from tenure.engine.policies.provenance.keeping import ANCHOR_FEATURES, LINE_FEATURES, ModelWeights
 from tenure.engine.policies.provenance.sight import Sight
 from tenure.errors import InputError
 from tenure.lab.cuts import Ground, grounds
@@ -158,11 +158,11 @@ def needs(ground: Ground) -> Iterator[Need]:
         yield Need(str(use.form), tuple(strings))
 
 
-def weights_of(found: dict[str, Data], left_out: str) -> Weights:
+def weights_of(found: dict[str, Data], left_out: str) -> ModelWeights:
     """Learned on all sources but one."""
     (anchor, anchor_bias), (line, line_bias) = (fit(data, data.source != left_out) for data in found.values())
     together = found["line"].asked.sum() / found["line"].needs  # lines that are wanted in one need, which is missed once
-    return Weights(
+    return ModelWeights(
         anchor=tuple(round(float(each), 3) for each in anchor),
         anchor_bias=round(anchor_bias, 3),
         line=tuple(round(float(each), 3) for each in line),

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from tenure.engine.view.edit import Act
+from tenure.engine.view.edit import LoggedAction
 from tenure.lab.events import Category
 from tenure.lab.judges.cases import INSERTED, Case, CaseFacts, CaseNeed, CasePiece, Control, Kind
 from tenure.testing.builders import by_words
@@ -67,7 +67,7 @@ def case(
     """A ticket was read, taken out of view, and is wanted again; unless something else is given."""
     return Case(
         facts=facts(policy, cut=cut, control=control, source=source),
-        acts=(Act(kind="prune", object="read:1"),),
+        acts=(LoggedAction(kind="prune", object="read:1"),),
         kept=kept if kept is not None else (piece(0, "human", "Find the ticket, then close it."), piece(1, "words", "Looking.")),
         removed=removed
         if removed is not None

@@ -8,7 +8,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Draft
 from tenure.lab.audit.audit import AuditRequest, audit
 from tenure.lab.audit.report import Audit, AuditOutput
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.logs.reader import Event
 from tenure.testing.builders import by_words, call, human, reply, result
 
@@ -16,12 +16,12 @@ SMALL = Budget(ceiling=600, floor=300, window=100_000)
 LINES = "\n".join(f"{n}: a line of the module, value_{n * 7919}" for n in range(1, 61))
 
 
-def made_up(*events: Event) -> Source:
+def made_up(*events: Event) -> SessionSource:
     """A source of these events."""
-    return Source("session.jsonl", lambda: ("made-up", iter(events)), lambda: "ab" * 32)
+    return SessionSource("session.jsonl", lambda: ("made-up", iter(events)), lambda: "ab" * 32)
 
 
-def lines_of(source: Source, *policies: str, budget: Budget = SMALL, head_tokens: int = 0) -> list[AuditOutput]:
+def lines_of(source: SessionSource, *policies: str, budget: Budget = SMALL, head_tokens: int = 0) -> list[AuditOutput]:
     """The lines of an audit, every word a token."""
     return list(audit(source, AuditRequest(policies=policies, budget=budget, head_tokens=head_tokens), by_words))
 

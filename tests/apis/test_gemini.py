@@ -9,7 +9,7 @@ from tenure.apis import APIS
 from tenure.apis.api import Head
 from tenure.apis.gemini import whole
 from tenure.apis.gemini.messages import NO_SIGNATURE
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.apis.prefix import QuestionSettings
 from tenure.apis.rules import rules_for
 from tenure.engine.record.entry import Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult, Usage
@@ -202,7 +202,7 @@ def test_functions_stand_in_one_tool_beside_those_of_the_provider() -> None:
 
 def test_a_result_with_a_picture_holds_it_in_parts_of_its_own() -> None:
     made = GEMINI.result(
-        ToolCall(call_id="look", name="look", arguments="{}"), "seen", media=[Source(media_type="image/png", data=PIXEL)]
+        ToolCall(call_id="look", name="look", arguments="{}"), "seen", media=[MediaSource(media_type="image/png", data=PIXEL)]
     )
     assert made["functionResponse"]["parts"] == [{"inlineData": {"mimeType": "image/png", "data": PIXEL}}]
     assert "id" not in made["functionResponse"]

@@ -18,7 +18,7 @@ from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError
 from tenure.lab.loading import load, source
-from tenure.lab.replay import Options, Source
+from tenure.lab.replay import Options, SessionSource
 from tenure.logs.reader import Event, Rewritten, Skipped, SubAgent
 from tenure.testing.builders import call, human, reply, result
 
@@ -74,7 +74,7 @@ def test_what_show_prints_of_reports_and_sub_agents_reads_well(width: int, golde
         events += [called, result(LINES[: 900 + n], f"c{n}")]
     events += [SubAgent(id=f"a{n}", line=9, messages=20 + n, task="Search the parser for " + "everything " * n) for n in (1, 9)]
     events += [Rewritten(reason="compaction", drop_before=3), Skipped(line=7, bytes=90, reason="something unknown")]
-    loaded = load([Source("a", lambda: ("claude-code", iter(events)))], o200k())
+    loaded = load([SessionSource("a", lambda: ("claude-code", iter(events)))], o200k())
     golden(f"show-reported-{width}.txt", drawn(width, summary("a.jsonl", loaded, 4, width)))
 
 

@@ -9,7 +9,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
 from tenure.lab.events import CallLine
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
 
@@ -41,11 +41,11 @@ def views(events: Sequence[Event]) -> list[CallLine]:
     return [line for line in replay([made(events)], options, o200k()) if isinstance(line, CallLine)]
 
 
-def made(events: Sequence[Event]) -> Source:
-    return Source("made", lambda: ("test", iter(events)))
+def made(events: Sequence[Event]) -> SessionSource:
+    return SessionSource("made", lambda: ("test", iter(events)))
 
 
-def told(events: Sequence[Event], tell: Tell = lambda _, usage: usage, *, ratio: float = 1.0) -> Source:
+def told(events: Sequence[Event], tell: Tell = lambda _, usage: usage, *, ratio: float = 1.0) -> SessionSource:
     """The same session with reports: prompts of HEAD and what the log holds, at `ratio`, read as far as the call before went."""
     reports: list[Usage] = []
     before = 0

@@ -39,7 +39,7 @@ from tenure.lab.events import (
     Verdict,
 )
 from tenure.lab.recorded import FIRST
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 
 # Prices of which every kind shows: a bill of 1,002,003,004 has 1 token of output, 2 written, 3 read and 4 uncached.
 PRICES = PricesLine(uncached=1.0, read=1e3, write=1e6, output=1e9, ttl_s=300, min_cache=100)
@@ -341,12 +341,12 @@ def test_the_order_of_a_calls_needs_does_not_matter(needs: Sequence[HarmLine]) -
 # --- A replay
 
 
-def written(sample: Source, ceiling: int) -> list[Watched]:
+def written(sample: SessionSource, ceiling: int) -> list[Watched]:
     return list(accounted(replay([sample], Options(budget=Budget(ceiling=ceiling), policy=POLICIES["cwl"]), o200k())))
 
 
 @pytest.mark.parametrize("ceiling", [7_000, 10_000])
-def test_an_independent_reader_comes_to_the_same_recalls(sample: Source, ceiling: int) -> None:
+def test_an_independent_reader_comes_to_the_same_recalls(sample: SessionSource, ceiling: int) -> None:
     lines = written(sample, ceiling)
     summary = lines[-1]
     assert isinstance(summary, SummaryLine)
@@ -356,7 +356,7 @@ def test_an_independent_reader_comes_to_the_same_recalls(sample: Source, ceiling
     assert usd == pytest.approx(summary.recalls_usd)
 
 
-def test_the_parts_of_a_bill_come_to_what_the_replay_says(sample: Source) -> None:
+def test_the_parts_of_a_bill_come_to_what_the_replay_says(sample: SessionSource) -> None:
     lines = written(sample, 8_000)
     summary, bill = lines[-1], bill_of(lines)
     assert isinstance(summary, SummaryLine)
@@ -366,7 +366,7 @@ def test_the_parts_of_a_bill_come_to_what_the_replay_says(sample: Source) -> Non
     assert bill.total_usd == pytest.approx(summary.bill_usd)
 
 
-def test_a_harm_follows_the_message_that_missed_and_a_recall_its_first_need(sample: Source) -> None:
+def test_a_harm_follows_the_message_that_missed_and_a_recall_its_first_need(sample: SessionSource) -> None:
     lines = written(sample, 7_000)
     needs = {"visible": 0, "routed": 0, "lost": 0}
     at: EntryLine | None = None
@@ -384,7 +384,7 @@ def test_a_harm_follows_the_message_that_missed_and_a_recall_its_first_need(samp
     assert lines[-1].needs == needs
 
 
-def test_watching_changes_no_line_of_a_replay_but_the_summary(sample: Source) -> None:
+def test_watching_changes_no_line_of_a_replay_but_the_summary(sample: SessionSource) -> None:
     options = Options(budget=Budget(ceiling=8_000), policy=POLICIES["cwl"])
     plain = [line for line in replay([sample], options, o200k()) if not isinstance(line, SummaryLine)]
     assert [line for line in written(sample, 8_000) if not isinstance(line, HarmLine | RecallLine | SummaryLine)] == plain

@@ -12,7 +12,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Usage
 from tenure.lab.events import CallLine, Line, ReplayLine
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.detect import read
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
@@ -34,7 +34,7 @@ def worked(steps: int, *, models: Sequence[str] = (CLAUDE,), usages: Sequence[Us
 
 
 def lines(events: Sequence[Event], **options: object) -> list[Line]:
-    source = Source("made", lambda: ("test", iter(events)))
+    source = SessionSource("made", lambda: ("test", iter(events)))
     return list(replay([source], Options(**({"budget": VAST, "policy": None} | options)), o200k()))  # type: ignore[arg-type]
 
 

@@ -11,17 +11,17 @@ from tenure.lab.events import Amounts, Billed, Caching, Compared
 from tenure.lab.evidence.corpus import Corpus
 from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.lab.validation import CAUSES, ComparedCall, compare, places
 
 
-def compared(source: Source) -> Compared:
+def compared(source: SessionSource) -> Compared:
     found = compare(source, o200k())
     assert found is not None
     return found
 
 
-def place(source: Source, number: int) -> ComparedCall:
+def place(source: SessionSource, number: int) -> ComparedCall:
     (found,) = [each for each in places(source, o200k()) if each.call == number]
     return found
 

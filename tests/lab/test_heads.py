@@ -16,14 +16,14 @@ from tenure.engine.policies import POLICIES
 from tenure.engine.record.entry import Usage
 from tenure.lab.audit.audit import AuditRequest, audit
 from tenure.lab.audit.report import Audit, AuditLine, RunLine
-from tenure.lab.events import CallLine, Head, ReplayLine
+from tenure.lab.events import CallLine, HeadTokens, ReplayLine
 from tenure.lab.recorded import PromptReport, head_of
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 
 VAST = Budget(window=10_000_000)
 
 
-def played(*sources: Source, head: int | None = None, budget: Budget = VAST) -> tuple[ReplayLine, list[CallLine]]:
+def played(*sources: SessionSource, head: int | None = None, budget: Budget = VAST) -> tuple[ReplayLine, list[CallLine]]:
     header, *lines = replay(sources, Options(budget=budget, policy=POLICIES["provenance"], head=head), o200k())
     assert isinstance(header, ReplayLine)
     return header, [line for line in lines if isinstance(line, CallLine)]
@@ -43,13 +43,13 @@ def test_a_replay_sends_the_head_that_the_reports_reveal_and_its_prompts_are_as_
 
 def test_a_head_that_is_given_counts_and_nothing_is_learned() -> None:
     header, calls = played(told(worked()), head=7_000)
-    assert (header.head, header.head_tokens) == (Head(tokens=7_000, origin="given"), 7_000)
+    assert (header.head, header.head_tokens) == (HeadTokens(tokens=7_000, origin="given"), 7_000)
     assert {call.head_tokens for call in calls} == {7_000}
 
 
 def test_without_reports_the_head_is_not_known_and_taken_as_none() -> None:
     header, _ = played(made(worked()))
-    assert (header.head, header.head_tokens) == (Head(), 0)
+    assert (header.head, header.head_tokens) == (HeadTokens(), 0)
 
 
 def test_an_independent_reader_finds_nothing_wrong_behind_a_learned_head() -> None:

@@ -11,15 +11,15 @@ from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import CallLine, CommitLine, SkippedLine
 from tenure.lab.loading import Loaded, load
 from tenure.lab.recorded import CLEARED
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Rewritten, SubAgent
 from tenure.testing.builders import call, human, reply, result
 
 OPTIONS = Options(budget=Budget(window=10_000_000), policy=None)
 
 
-def session(*events: Event) -> Source:
-    return Source("made", lambda: ("made", iter(events)))
+def session(*events: Event) -> SessionSource:
+    return SessionSource("made", lambda: ("made", iter(events)))
 
 
 def loaded(*events: Event) -> Loaded:

@@ -14,14 +14,14 @@ from tenure.engine.policies.policy import Policy
 from tenure.engine.record.recall import raw
 from tenure.lab.events import CallLine, CommitLine, SummaryLine
 from tenure.lab.loading import load, source
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result
 
 EVERY_POLICY = {**POLICIES, **COMPAT, "none": None}
 
 
-def written(sources: list[Source], budget: Budget, policy: Policy | None) -> Iterator[str]:
+def written(sources: list[SessionSource], budget: Budget, policy: Policy | None) -> Iterator[str]:
     for line in replay(sources, Options(budget=budget, policy=policy), o200k()):
         yield msgspec.json.encode(line).decode()
 
@@ -30,18 +30,20 @@ def written(sources: list[Source], budget: Budget, policy: Policy | None) -> Ite
 @pytest.mark.parametrize(
     "budget", [Budget(ceiling=8_000), Budget(target=9_000), Budget(window=10_000)], ids=["ceiling", "target", "window"]
 )
-def test_an_independent_reader_rebuilds_every_request_and_finds_nothing_wrong(sample: Source, budget: Budget, name: str) -> None:
+def test_an_independent_reader_rebuilds_every_request_and_finds_nothing_wrong(
+    sample: SessionSource, budget: Budget, name: str
+) -> None:
     if name == "none":
         budget = Budget(window=10_000_000)
     assert list(problems(written([sample], budget, EVERY_POLICY[name]))) == []
 
 
-def test_the_same_replay_gives_the_same_bytes(sample: Source) -> None:
+def test_the_same_replay_gives_the_same_bytes(sample: SessionSource) -> None:
     once = list(written([sample], Budget(ceiling=8_000), POLICIES["cwl"]))
     assert once == list(written([sample], Budget(ceiling=8_000), POLICIES["cwl"]))
 
 
-def test_what_left_is_recalled_byte_for_byte(sample: Source) -> None:
+def test_what_left_is_recalled_byte_for_byte(sample: SessionSource) -> None:
     loaded = load([sample], o200k())
     shown = {}
     for line in replay([sample], Options(budget=Budget(ceiling=7_000), policy=POLICIES["cwl"]), o200k()):
@@ -55,7 +57,7 @@ def test_what_left_is_recalled_byte_for_byte(sample: Source) -> None:
     assert raw(loaded.index, loaded.read, first.object).decode() == loaded.read(first.result[0]).blocks[first.result[1]].text
 
 
-def test_several_sessions_run_one_after_another_in_one_conversation(sample: Source) -> None:
+def test_several_sessions_run_one_after_another_in_one_conversation(sample: SessionSource) -> None:
     lines = list(replay([sample, sample], Options(budget=Budget(ceiling=12_000), policy=POLICIES["cwl"]), o200k()))
     last = lines[-1]
     assert isinstance(last, SummaryLine)
@@ -78,7 +80,7 @@ def test_a_compaction_of_the_recorded_agent_is_a_commit_of_its_own() -> None:
         *exchange(3, "three"),
         reply("done"),
     ]
-    session = Source("made", lambda: ("test", iter(events)))
+    session = SessionSource("made", lambda: ("test", iter(events)))
     lines = list(replay([session], Options(budget=Budget(ceiling=40_000), policy=POLICIES["cwl"]), o200k()))
     (commit,) = [line for line in lines if isinstance(line, CommitLine)]
     assert commit.moment == "recorded"
@@ -95,7 +97,7 @@ def test_a_call_that_a_compaction_took_is_still_read_where_its_result_is_shown()
     events += [event for n in range(20, 26) for event in exchange(n, f"more {n} " * 300)] + [reply("done")]
     lines = list(
         replay(
-            [Source("made", lambda: ("test", iter(events)))],
+            [SessionSource("made", lambda: ("test", iter(events)))],
             Options(budget=Budget(ceiling=2_000), policy=POLICIES["tiered"]),
             o200k(),
         )

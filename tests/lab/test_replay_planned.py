@@ -19,7 +19,7 @@ from tenure.engine.record.entry import Usage
 from tenure.engine.view.edit import Insert
 from tenure.errors import Failure, ModelError
 from tenure.lab.events import CommitLine, HoldLine, Line, PlanLine, ReplayLine, SummaryLine
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.lab.stand_ins import PLANNER, SUMMARISER
 from tenure.logs.reader import Event, Rewritten
 from tenure.models.model import TextModel
@@ -54,7 +54,7 @@ def run(events: Iterable[Event], **options: object) -> list[Line]:
     """The lines of a replay, which an independent reader finds nothing wrong with."""
     held = list(events)
     settings = {"budget": Budget(window=VAST), "policy": None, "model": "claude-sonnet-4-5"} | options
-    source = Source("made", lambda: ("test", iter(held)))
+    source = SessionSource("made", lambda: ("test", iter(held)))
     lines = list(replay([source], Options(**settings), o200k()))  # type: ignore[arg-type]
     assert list(problems(msgspec.json.encode(line).decode() for line in lines)) == []
     last = lines[-1]

@@ -13,7 +13,7 @@ from tenure.engine.view.action import Shorten
 from tenure.engine.view.guard import Hold
 from tenure.errors import InputError
 from tenure.lab.events import CallLine
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.lab.why.account import ObjectAccount
 from tenure.lab.why.explain import explain
 from tenure.lab.why.past import Past, kept, moment, replayed
@@ -45,9 +45,9 @@ def work(parts: int = 8) -> Iterator[Event]:
     yield reply("Now parse_part2_30 again, whose body is text.skip_comment_2_30().")
 
 
-def session(events: Iterator[Event] | None = None) -> Source:
+def session(events: Iterator[Event] | None = None) -> SessionSource:
     every = list(work() if events is None else events)
-    return Source("session.jsonl", lambda: ("claude-code", iter(every)))
+    return SessionSource("session.jsonl", lambda: ("claude-code", iter(every)))
 
 
 def options(policy: str = "provenance", ceiling: int = 6_000) -> Options:

@@ -19,7 +19,7 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import POLICIES
 from tenure.errors import InputError
 from tenure.lab.loading import load
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.detect import READERS, read
 from tenure.logs.reader import Event, HasAgents
 
@@ -63,7 +63,7 @@ def try_all(data: bytes, number: int, own: str) -> None:
     if number % THROUGH_THE_ENGINE == 0:
         with suppress(InputError):
             name, found = events(data)
-            source = Source("mutant", lambda: (name, iter(found)))
+            source = SessionSource("mutant", lambda: (name, iter(found)))
             load([source], o200k())
             *_, summary = replay([source], OPTIONS, o200k())
             assert not getattr(summary, "violations", ())

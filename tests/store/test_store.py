@@ -27,7 +27,7 @@ from tenure.engine.record.entry import (
     ToolResult,
     Usage,
 )
-from tenure.engine.view.edit import Act, Commit, Drop, Insert, Price, Remove, Replace
+from tenure.engine.view.edit import Commit, Drop, Insert, LoggedAction, Price, Remove, Replace
 from tenure.errors import Conflict, InputError, StoreError
 from tenure.store.records import Conversation, Hold, Observed, Records
 from tenure.store.store import Store
@@ -250,7 +250,7 @@ def test_a_commit_is_read_back_as_it_was(records: Records) -> None:
         tokens_before=9,
         tokens_after=4,
         ratio=1.25,
-        actions=(Act(kind="strip", object="episode:a", level="bulk"),),
+        actions=(LoggedAction(kind="strip", object="episode:a", level="bulk"),),
         edits=(
             Drop(entry=0, block=0),
             Replace(entry=0, block=0, text="\0…", tokens=1, routes=("read:1@00",)),

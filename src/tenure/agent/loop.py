@@ -16,7 +16,7 @@ from tenure.agent.opening import Parts
 from tenure.agent.overflow import ModelWindow
 from tenure.agent.recorder import Recorder
 from tenure.agent.spending import Spending
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.apis.reply import WholeReply
 from tenure.errors import Conflict, ModelError, TenureError
 
@@ -53,7 +53,7 @@ class Loop:
         self._text = ""
         self._steps = 0
 
-    async def turn(self, text: str, images: Sequence[Source] = ()) -> None:
+    async def turn(self, text: str, images: Sequence[MediaSource] = ()) -> None:
         """One turn, from what the person says to the event that ends it. Never raises but asyncio.CancelledError."""
         began, before = self._seconds(), self._spending.spent
         self._text, self._steps = "", 0

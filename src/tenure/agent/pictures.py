@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.errors import InputError
 from tenure.logs.places.files import read_file
 
@@ -20,12 +20,12 @@ _KINDS: Final = (
 )
 
 
-def read_pictures(paths: Iterable[Path]) -> tuple[Source, ...]:
+def read_pictures(paths: Iterable[Path]) -> tuple[MediaSource, ...]:
     """The images and documents in these files. Raises InputError for one that is too large, or none."""
     return tuple(_read(path) for path in paths)
 
 
-def _read(path: Path) -> Source:
+def _read(path: Path) -> MediaSource:
     data = read_file(path, LARGEST)
     kind = next((kind for start, kind in _KINDS if data.startswith(start)), "")
     if not kind and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
@@ -33,4 +33,4 @@ def _read(path: Path) -> Source:
     if not kind:
         raise InputError(str(path), "another kind of file", "PNG, JPEG, GIF, WebP or PDF")
     encoded = base64.b64encode(data).decode()
-    return Source(media_type=kind, data=encoded, name=path.name, image=kind.startswith("image/"))
+    return MediaSource(media_type=kind, data=encoded, name=path.name, image=kind.startswith("image/"))

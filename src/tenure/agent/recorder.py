@@ -19,7 +19,7 @@ from tenure.agent.tools.output import Output
 from tenure.agent.tools.tool import ToolLimits, ToolOutcome
 from tenure.apis import APIS
 from tenure.apis.json_text import dump
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.apis.reply import ReplyCall, WholeReply
 from tenure.context import Context
 from tenure.engine.lifecycle.budget import Budget
@@ -42,7 +42,7 @@ class FinishedCall(Struct, frozen=True, kw_only=True):
     message: Mapping[str, Any]
     text: str
     outcome: Outcome = "done"
-    media: tuple[Source, ...] = ()  # that the message could not carry
+    media: tuple[MediaSource, ...] = ()  # that the message could not carry
     spill: Spill | None = None  # where the text is not the whole output
     pictures: int = 0  # images and documents in all
     seconds: float = 0.0
@@ -67,7 +67,7 @@ class Recorder:
         """The prompt, as the record's first entry: so it is the same when the session goes on in a year."""
         self.context.extend([self._api.system(text)])
 
-    def human(self, text: str, images: Sequence[Source] = ()) -> int:
+    def human(self, text: str, images: Sequence[MediaSource] = ()) -> int:
         """What a person says; its entry."""
         words = [self._api.text(text)] if text.strip() else []  # an empty part is refused
         self.context.extend([self._api.user([*words, *map(self._api.medium, images)] if images else text)])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from msgspec import Struct
 
 from tenure.apis.json_text import Message, dump, encoded
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.apis.memo import Memo
 from tenure.apis.reply import ReplyStream
 from tenure.apis.sdk import decoded, sendable
@@ -78,7 +78,7 @@ class Api(Protocol):
         """Reported usage in our terms: cached tokens are never counted twice."""
         ...
 
-    def source_of(self, part: Part) -> Source | None:
+    def source_of(self, part: Part) -> MediaSource | None:
         """Where the bytes of an image or document are, if that is what a part of this API's content is."""
         ...
 
@@ -115,15 +115,15 @@ class Api(Protocol):
         """A part of a person's message."""
         return {"type": "text", "text": text}
 
-    def medium(self, item: Source) -> Part:
+    def medium(self, item: MediaSource) -> Part:
         """An image or document as a part of a person's message."""
         ...
 
-    def carries(self, item: Source) -> bool:
+    def carries(self, item: MediaSource) -> bool:
         """Whether a tool's result can hold this medium."""
         ...
 
-    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[Source] = ()) -> dict[str, Any]:
+    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[MediaSource] = ()) -> dict[str, Any]:
         """The result of a call: a message or item of its own, or a part that `results` puts into one."""
         ...
 

@@ -18,7 +18,7 @@ PLAIN: Final = "text/plain"
 PDF: Final = "application/pdf"
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class MediaSource(Struct, frozen=True, kw_only=True):
     """Where the bytes of an image or document are: one of `data`, `plain`, `url` and `file_id` is set."""
 
     media_type: str = ""
@@ -35,7 +35,7 @@ class Source(Struct, frozen=True, kw_only=True):
         return self.url or f"data:{self.media_type or 'application/octet-stream'};base64,{self.data}"
 
 
-def source_of(part: Json) -> Source | None:
+def source_of(part: Json) -> MediaSource | None:
     """The source that a content part of any provider names; None when it is no media part."""
     from tenure.apis import APIS  # which are made of what stands here
 
@@ -45,7 +45,7 @@ def source_of(part: Json) -> Source | None:
     return found if found and (found.data or found.plain or found.url or found.file_id) else None
 
 
-def media_of(found: Source, origin: Origin) -> Media:
+def media_of(found: MediaSource, origin: Origin) -> Media:
     """The block of a source."""
     data = _decoded(found)
     width, height = image_size(data)
@@ -62,7 +62,7 @@ def media_of(found: Source, origin: Origin) -> Media:
     )
 
 
-def sources(piece: Piece) -> Mapping[str, Source]:
+def sources(piece: Piece) -> Mapping[str, MediaSource]:
     """The sources of a piece's media by their hash, from its payload in whatever dialect; empty where there is none."""
     wanted = any(isinstance(block, Media) or (isinstance(block, ToolResult) and block.media) for block in piece.blocks)
     if not wanted or not piece.payload or piece.dialect in ("", NEUTRAL):
@@ -74,7 +74,7 @@ def sources(piece: Piece) -> Mapping[str, Source]:
     return {media_of(item, Origin.HUMAN).sha256: item for item in found}
 
 
-def source_in(entry: Entry, media: Media) -> Source | None:
+def source_in(entry: Entry, media: Media) -> MediaSource | None:
     """The source of a medium of a record entry; None when the payload does not hold it."""
     piece = Piece(role=entry.role, blocks=entry.blocks, dialect=entry.dialect, payload=entry.payload)
     return sources(piece).get(media.sha256)
@@ -98,7 +98,7 @@ def note(media: Media) -> str:
     return "[" + ", ".join(filter(None, facts)) + "]"
 
 
-def _decoded(found: Source) -> bytes:
+def _decoded(found: MediaSource) -> bytes:
     if found.plain:
         return found.plain.encode()
     try:
@@ -107,7 +107,7 @@ def _decoded(found: Source) -> bytes:
         return b""
 
 
-def _walk(value: Json) -> Iterator[Source]:
+def _walk(value: Json) -> Iterator[MediaSource]:
     if found := source_of(value):
         yield found
     children: Iterable[Json] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -115,26 +115,28 @@ def _walk(value: Json) -> Iterator[Source]:
         yield from _walk(child)
 
 
-def from_url(url: str, name: str = "", *, image: bool = True) -> Source:
+def from_url(url: str, name: str = "", *, image: bool = True) -> MediaSource:
     """The source that a URL is, which may hold the bytes itself."""
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
-        return Source(media_type=head[5:-7].partition(";")[0], data=data, name=name, image=image)
-    return Source(url=url, name=name, image=image)
+        return MediaSource(media_type=head[5:-7].partition(";")[0], data=data, name=name, image=image)
+    return MediaSource(url=url, name=name, image=image)
 
 
-def image_url(part: Mapping[str, Json]) -> Source:
+def image_url(part: Mapping[str, Json]) -> MediaSource:
     """The source of an image, as both APIs of OpenAI name it."""
     inner = part.get("image_url")
     url = optional_string(inner, "url") if isinstance(inner, dict) else optional_string(part, "image_url")
-    return from_url(url) if url else Source(file_id=optional_string(part, "file_id"))
+    return from_url(url) if url else MediaSource(file_id=optional_string(part, "file_id"))
 
 
-def file(part: Mapping[str, Json]) -> Source:
+def file(part: Mapping[str, Json]) -> MediaSource:
     """The source of a document, as both APIs of OpenAI name it."""
     inner = part.get("file")
     fields = inner if isinstance(inner, dict) else part
     name, data = optional_string(fields, "filename"), optional_string(fields, "file_data")
     if data:
-        return from_url(data, name, image=False) if data.startswith("data:") else Source(data=data, name=name, image=False)
-    return Source(url=optional_string(fields, "file_url"), file_id=optional_string(fields, "file_id"), name=name, image=False)
+        return from_url(data, name, image=False) if data.startswith("data:") else MediaSource(data=data, name=name, image=False)
+    return MediaSource(
+        url=optional_string(fields, "file_url"), file_id=optional_string(fields, "file_id"), name=name, image=False
+    )

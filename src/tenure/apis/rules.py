@@ -13,9 +13,9 @@ from tenure.apis.anthropic.rules import SYSTEM_MESSAGES
 from tenure.apis.gemini.rules import ROWS as GEMINI
 from tenure.apis.openai_chat.rules import ROWS as CHAT
 from tenure.apis.openai_responses.rules import ROWS as RESPONSES
-from tenure.engine.view.rules import Row, Rules
+from tenure.engine.view.rules import Rules, RulesRow
 
-RULES: Final[tuple[Row, ...]] = (*CLAUDE, *GEMINI, *RESPONSES, *CHAT)
+RULES: Final[tuple[RulesRow, ...]] = (*CLAUDE, *GEMINI, *RESPONSES, *CHAT)
 
 
 def rules_for(provider: str, model: str, dialect: str) -> Rules:
@@ -27,5 +27,5 @@ def rules_for(provider: str, model: str, dialect: str) -> Rules:
     )
 
 
-def _fits(row: Row, provider: str, model: str, dialect: str) -> bool:
+def _fits(row: RulesRow, provider: str, model: str, dialect: str) -> bool:
     return row.provider in ("", provider) and row.dialect in ("", dialect) and re.search(row.model, model.lower()) is not None

@@ -15,7 +15,7 @@ from tenure.cli import words
 from tenure.engine.policies import UNBOUNDED
 from tenure.lab.audit.report import Audit, PolicyTotal, SessionFacts, Total, UnreadSession, Wasted, WindowRow, WindowTable
 from tenure.lab.audit.tables import Totals, one_row
-from tenure.lab.events import BudgetLine, Head
+from tenure.lab.events import BudgetLine, HeadTokens
 
 LABEL: Final = 10  # columns of what a line is about, with the gap
 WHY_CHARS: Final = 1_000  # of a reason
@@ -140,7 +140,7 @@ def _titles(audit: Audit) -> Iterator[Text]:
     yield Text(facts, style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _head(head: Head) -> str:
+def _head(head: HeadTokens) -> str:
     """What stands before every view, in a few words."""
     match head.origin:
         case "reported":

@@ -37,7 +37,7 @@ from tenure.engine.policies import DEFAULT, policy_named
 from tenure.engine.policies.cwl import Cwl
 from tenure.errors import InputError
 from tenure.lab.loading import load, source
-from tenure.lab.replay import Options, Source
+from tenure.lab.replay import Options, SessionSource
 from tenure.logs.places.here import here
 from tenure.logs.places.places import usual_places
 from tenure.logs.places.tenure_store import sessions
@@ -261,7 +261,7 @@ def replay_newest(console: Console, *, sample: bool) -> None:
         raise typer.Exit(1)
 
 
-def _newest(console: Console) -> Source | None:
+def _newest(console: Console) -> SessionSource | None:
     """The newest session in the usual places that can be read and is long enough; nothing is written to it."""
     for found, _ in zip(usual_places(here()), range(TRIED), strict=False):
         try:
@@ -275,7 +275,7 @@ def _newest(console: Console) -> Source | None:
     return None
 
 
-def _made(console: Console, *, sample: bool) -> Source:
+def _made(console: Console, *, sample: bool) -> SessionSource:
     """The session of the demo, played now; it stays, so that it can be looked into afterwards."""
     why = "" if sample else "No agent's session long enough was found in the usual places (tenure sessions). "
     console.print(

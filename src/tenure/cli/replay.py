@@ -28,7 +28,7 @@ from tenure.lab import replay as lab
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.lab.loading import source
-from tenure.lab.replay import Options, Source
+from tenure.lab.replay import Options, SessionSource
 
 if TYPE_CHECKING:  # wanted only by those who name a model
     from tenure.models.question import Model
@@ -234,7 +234,7 @@ def _clip(above: str) -> Clip | None:
 
 
 def play(
-    sources: Sequence[Source],
+    sources: Sequence[SessionSource],
     names: tuple[str, ...],
     options: Options,
     console: Console,

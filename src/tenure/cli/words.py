@@ -12,7 +12,7 @@ from tenure.engine.meter import figures
 from tenure.engine.meter.figures import ASSUMED, assumption, first_line, money, plain, several, share, short, spent, tokens
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.record.visible import visible
-from tenure.lab.events import Head
+from tenure.lab.events import HeadTokens
 from tenure.lab.kinds import LABELS
 
 __all__ = ("ASSUMED", "assumption", "first_line", "money", "plain", "several", "share", "short", "spent", "tokens")
@@ -49,7 +49,7 @@ def kinds(counts: Mapping[str, int], most: int = 5) -> str:
     return ", ".join([*parts, *([f"other {short(rest)}"] if rest else [])]) or "nothing"
 
 
-def head(found: Head) -> str:
+def head(found: HeadTokens) -> str:
     """What stands before every view, and how that is known; empty where nothing was asked for."""
     if found.origin == "unknown":
         return "not known, taken as 0: the log reports no prompts and leaves out system prompt and tools (--head-tokens)"

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from tenure.apis.api import Api
 from tenure.apis.json_text import Message, load
-from tenure.apis.media import Source, source_in
+from tenure.apis.media import MediaSource, source_in
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.media import MediaKind, media_tokens
 from tenure.engine.record.entry import Count, Entry, Read, ToolCall
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.index import NONE, Index, Span, index_of
 from tenure.engine.record.query import Query
 from tenure.engine.record.recall import Original, answer, described, media_of, respond
@@ -89,7 +89,7 @@ class Answers:
                     return (entry.n, number), block
         return None
 
-    def _recalled(self, span: Span, arguments: str) -> Answer:
+    def _recalled(self, span: Span, arguments: str) -> ToolAnswer:
         return respond(
             self._session.index,
             self.history(),
@@ -107,7 +107,7 @@ class Answers:
         limit = self._session.setup.budget.limit / self._session.ratio
         return max(LEAST, min(self._cap, int(limit * RECALL_SHARE) - CALL))
 
-    def _beside(self, answer: Answer, arguments: str) -> tuple[tuple[Source, ...], str]:
+    def _beside(self, answer: ToolAnswer, arguments: str) -> tuple[tuple[MediaSource, ...], str]:
         """The images and documents that an answer brings back as such, and what is said of the others."""
         found = media_of(self._session.index, self.history(), arguments, answer)
         if not found:
@@ -157,12 +157,12 @@ def _is_call(block: ToolCall, wanted: ToolCall) -> bool:
         return False
 
 
-def _beside(api: Api, named: Sequence[tuple[str, Source | None, int]], room: int) -> tuple[tuple[Source, ...], str]:
+def _beside(api: Api, named: Sequence[tuple[str, MediaSource | None, int]], room: int) -> tuple[tuple[MediaSource, ...], str]:
     """Which media come beside the text of an answer, and what to say of those that do not.
 
     `named`: each medium's name for a reader, its source if the record holds it, and its tokens; `room` tokens are left.
     """
-    brought: list[Source] = []
+    brought: list[MediaSource] = []
     notes: list[str] = []
     for name, found, tokens in named:
         if found is None or not api.carries(found):

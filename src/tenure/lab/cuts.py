@@ -24,7 +24,7 @@ from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.watch import Uses, after_cut, uses_of
 from tenure.lab.loading import Loaded, load
 from tenure.lab.oracles import oracle_edits
-from tenure.lab.replay import Options, Source
+from tenure.lab.replay import Options, SessionSource
 from tenure.lab.replay import replay as replayed
 
 POINTS: Final = 5  # cuts of a session, evenly spread over its calls
@@ -45,7 +45,7 @@ class Ground(Struct, frozen=True):
     whole: Loaded  # the session to its end
 
 
-def grounds(one: Source, tokenizer: Tokenizer, *, points: int = POINTS) -> Iterator[Ground]:
+def grounds(one: SessionSource, tokenizer: Tokenizer, *, points: int = POINTS) -> Iterator[Ground]:
     """The cuts of a session; none of one too short to be cut. Raises InputError when it cannot be read."""
     loaded = load([one], tokenizer)
     at = places(loaded.entries, points)
@@ -65,7 +65,7 @@ def grounds(one: Source, tokenizer: Tokenizer, *, points: int = POINTS) -> Itera
 
 
 def cuts(
-    one: Source,
+    one: SessionSource,
     policies: Mapping[str, Policy],
     tokenizer: Tokenizer,
     *,

@@ -7,7 +7,7 @@ from typing import Final, Literal, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tenure.engine.view.edit import Act, Edit, Moment, Price
+from tenure.engine.view.edit import Edit, LoggedAction, Moment, Price
 
 VERSION = 1
 
@@ -58,7 +58,7 @@ class PricesLine(Struct, frozen=True, kw_only=True):
     known: bool = True  # False: no list price stands behind them, but a mid-size model's
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class HeadTokens(Struct, frozen=True, kw_only=True):
     """What stands before the view in every request (system prompt and tools), and how that is known."""
 
     tokens: int = 0  # o200k
@@ -83,7 +83,7 @@ class ReplayLine(Struct, frozen=True, kw_only=True, tag="replay", tag_field="typ
     prices: PricesLine
     rules: dict[str, str | bool]
     head_tokens: int  # o200k
-    head: Head = Head(origin="given")  # how `head_tokens` is known
+    head: HeadTokens = HeadTokens(origin="given")  # how `head_tokens` is known
 
     @property
     def is_assumed(self) -> bool:
@@ -176,7 +176,7 @@ class CommitLine(Struct, frozen=True, kw_only=True, tag="commit", tag_field="typ
     tokens_before: int
     tokens_after: int
     ratio: float
-    actions: tuple[Act, ...]
+    actions: tuple[LoggedAction, ...]
     edits: tuple[Edit, ...]
 
 

@@ -22,7 +22,7 @@ from tenure.engine.record.index import Index
 from tenure.engine.record.recall import Original
 from tenure.errors import Damaged, InputError, StoreError
 from tenure.lab.recorded import Recorded, ReportedUsage
-from tenure.lab.replay import DEFAULT_MODEL, Reading, Source
+from tenure.lab.replay import DEFAULT_MODEL, Reading, SessionSource
 from tenure.logs.detect import HEAD, read
 from tenure.logs.places import stores
 from tenure.logs.places.files import STDIN, open_session
@@ -55,21 +55,21 @@ class Loaded(Struct, frozen=True):
         return self.entries[number]
 
 
-def source(address: str) -> Source:
+def source(address: str) -> SessionSource:
     """A session: see the module's docstring. Raises InputError at once when it cannot be opened."""
     path, inner = _parted(address)
     if not _seekable(path):
         held = _held(open_session(path), path)
-        return Source(address, _events(lambda: iter((held,)), path, inner), lambda: sha256(held).hexdigest())
+        return SessionSource(address, _events(lambda: iter((held,)), path, inner), lambda: sha256(held).hexdigest())
     match store_of(Path(path)):
         case stores.OWN:
-            return Source(address, lambda: (stores.OWN, iter(_own(path, inner))), tenant=lambda: _tenant(path, inner))
+            return SessionSource(address, lambda: (stores.OWN, iter(_own(path, inner))), tenant=lambda: _tenant(path, inner))
         case "":
             pass
         case tool:
             return _stored(tool, Path(path), inner, address)
     next(open_session(path), b"")
-    return Source(address, _events(lambda: open_session(path), path, inner), lambda: _digest(open_session(path)))
+    return SessionSource(address, _events(lambda: open_session(path), path, inner), lambda: _digest(open_session(path)))
 
 
 def _held(chunks: Iterator[bytes], path: str) -> bytes:
@@ -108,7 +108,7 @@ def sources_of(address: str) -> Iterator[Original]:
                 yield Original(index, entries.__getitem__, is_own=False)
 
 
-def _stored(tool: str, path: Path, inner: str, address: str) -> Source:
+def _stored(tool: str, path: Path, inner: str, address: str) -> SessionSource:
     """A session in another tool's store; what is no store of many has nothing but sub-agents inside."""
     id_, agent = (inner, "") if tool in _OF_MANY else ("", inner)
 
@@ -116,7 +116,7 @@ def _stored(tool: str, path: Path, inner: str, address: str) -> Source:
         return stores.chunks(tool, path, id_)
 
     next(chunks(), b"")
-    return Source(address, _events(chunks, address, agent), lambda: _digest(chunks()))
+    return SessionSource(address, _events(chunks, address, agent), lambda: _digest(chunks()))
 
 
 def _parted(address: str) -> tuple[str, str]:
@@ -138,7 +138,7 @@ def _seekable(path: str) -> bool:
     return path != STDIN and (not _exists(path) or Path(path).is_file() or Path(path).is_dir())
 
 
-def load(sources: Iterable[Source], tokenizer: Tokenizer) -> Loaded:
+def load(sources: Iterable[SessionSource], tokenizer: Tokenizer) -> Loaded:
     """The record that a replay of the same sources makes, entries kept."""
     session: Session | None = None
     entries: list[Entry] = []

@@ -23,7 +23,7 @@ from tenure.engine.record.entry import Draft, Entry, ToolResult, Usage
 from tenure.engine.record.index import Index
 from tenure.engine.view.edit import Drop, Edit, Remove, Replace
 from tenure.engine.view.project import Projection
-from tenure.lab.events import Head
+from tenure.lab.events import HeadTokens
 from tenure.logs.reader import Event, Rewritten
 
 CLEARED: Final = "[Old tool result content cleared]"  # what Claude Code and OpenCode leave in place of a result
@@ -163,16 +163,16 @@ def reports_of(events: Iterable[Event], model: str, tokenizer: Tokenizer) -> lis
     return recorded.reports
 
 
-def head_of(reports: Iterable[PromptReport]) -> Head:
+def head_of(reports: Iterable[PromptReport]) -> HeadTokens:
     """What the reports of one session reveal. The least of what the first of each stretch leave over, in the middle."""
     true = [report for report in reports if is_credible(report.prompt, report.counted, MOST)]
     ratio = ratio_of(true)
     if not true or not RATIOS[0] <= ratio <= RATIOS[1]:
-        return Head()
+        return HeadTokens()
     stretches = [list(each)[:FIRST] for _, each in groupby(true, key=lambda report: report.stretch)]
     sized = [(median(report.prompt - ratio * report.counted for report in each), len(each)) for each in stretches]
     size, count = min([each for each in sized if each[0] > 0], default=(0.0, sized[0][1]))
-    return Head(tokens=round(size / ratio), origin="reported", provider_tokens=round(size), reports=count, ratio=ratio)
+    return HeadTokens(tokens=round(size / ratio), origin="reported", provider_tokens=round(size), reports=count, ratio=ratio)
 
 
 def ratio_of(reports: Iterable[PromptReport]) -> float:
@@ -193,10 +193,10 @@ def ratio_of(reports: Iterable[PromptReport]) -> float:
     return next(ratio for (ratio, _), below in zip(growths, reached, strict=True) if below >= half)
 
 
-def learned_head(sessions: Iterable[Iterable[Event]], model: str, tokenizer: Tokenizer) -> Head:
+def learned_head(sessions: Iterable[Iterable[Event]], model: str, tokenizer: Tokenizer) -> HeadTokens:
     """The head of sessions that run as one: the middle one of those that their reports reveal. Reads them to their end; the ratio of several is not one."""
     heads = (head_of(reports_of(events, model, tokenizer)) for events in sessions)
     known = sorted((head for head in heads if head.reports), key=lambda head: head.tokens)
     if len(known) < 2:
-        return known[0] if known else Head()
+        return known[0] if known else HeadTokens()
     return replace(known[(len(known) - 1) // 2], ratio=0.0)

@@ -38,7 +38,7 @@ from tenure.engine.view.laws import never_larger, protection, structural, touche
 from tenure.engine.view.project import View, shared_prefix
 from tenure.engine.view.rules import Rules
 from tenure.lab import events as line_of
-from tenure.lab.events import Head, Line
+from tenure.lab.events import HeadTokens, Line
 from tenure.lab.helping import Helped, Helping
 from tenure.lab.kinds import kind_name
 from tenure.lab.recorded import Recorded, learned_head
@@ -52,7 +52,7 @@ _PEEK: Final = 64  # messages looked ahead for the model's name, and for how lon
 DEFAULT_MODEL: Final = "claude-sonnet-4-5"  # where a log names none
 
 
-class Source(Struct, frozen=True):
+class SessionSource(Struct, frozen=True):
     """A session: its name, and how to read it, as often as asked. `events` gives the format's name and what a reader yields."""
 
     path: str
@@ -70,7 +70,7 @@ class Options(Struct, frozen=True, kw_only=True):
     budget: Budget
     policy: Policy | None
     model: str = ""  # empty: as the log says
-    head: int | Head | None = 0  # o200k tokens of system prompt and tools; None: what the log's own reports reveal
+    head: int | HeadTokens | None = 0  # o200k tokens of system prompt and tools; None: what the log's own reports reveal
     clip: Clip | None = None  # how large results are admitted; None: whole, as the recorded agent saw them
     gate: Rule = Rule.PRICED
     cache_life: str = ""  # that the requests ask for, such as "1h"; empty: as the log says, else the provider's default
@@ -84,7 +84,7 @@ class Options(Struct, frozen=True, kw_only=True):
     faithful: bool = False  # the policy is a peer's, and protection is waived for it; what it touched of it is counted apart
 
 
-def replay(sources: Iterable[Source], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
+def replay(sources: Iterable[SessionSource], options: Options, tokenizer: Tokenizer) -> Iterator[Line]:
     """What happens when the sources run one after another in one conversation. Raises InputError when a source cannot be read at all."""
     readings = [Reading(source, number) for number, source in enumerate(sources)]
     named = options.model or next((m for reading in readings if (m := reading.model)), "")
@@ -108,7 +108,7 @@ def beside(agent: SubAgent) -> str:
 class Reading:
     """One source as it is read: peeked at for its model, and how long its prompts were to be cached."""
 
-    def __init__(self, source: Source, number: int = 0) -> None:
+    def __init__(self, source: SessionSource, number: int = 0) -> None:
         self.source, self.number = source, number
         self.format, events = source.events()
         peeked: list[Event] = []
@@ -127,15 +127,15 @@ class Reading:
         return line_of.SourceFile(path=line_of.spelled(self.source.path), format=self.format, sha256=self.source.sha256())
 
 
-def _head(readings: list[Reading], options: Options, model: str, tokenizer: Tokenizer) -> Head:
+def _head(readings: list[Reading], options: Options, model: str, tokenizer: Tokenizer) -> HeadTokens:
     """The head that was given, else what the reports reveal; where messages are weighed as pi-cwl does, reports tell nothing."""
     match options.head:
-        case Head():
+        case HeadTokens():
             return options.head
         case int():
-            return Head(tokens=options.head, origin="given")
+            return HeadTokens(tokens=options.head, origin="given")
         case None if options.like_pi or not options.learn:
-            return Head()
+            return HeadTokens()
         case None:
             return learned_head((reading.source.events()[1] for reading in readings), model, tokenizer)
 
@@ -161,7 +161,9 @@ class _Pending(Struct, frozen=True, kw_only=True):
 class _ReplayRun:
     """One replay in progress. Mutable; yields lines."""
 
-    def __init__(self, options: Options, head: Head, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str) -> None:
+    def __init__(
+        self, options: Options, head: HeadTokens, model: str, cache_life: str, tokenizer: Tokenizer, tenant: str
+    ) -> None:
         self.options, self.head, self.model, self._cache_life = options, head, model, cache_life
         self.rules: Rules = rules_for("", model, "")
         self.prices: Prices = prices_for(model, life=cache_life)

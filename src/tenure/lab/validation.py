@@ -17,7 +17,7 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import Usage
 from tenure.lab.events import Amounts, Caching, CallLine, Cause, Compared, Off, ReplayLine, ReportedLine
 from tenure.lab.recorded import head_of, ratio_of, reports_of
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 
 HALF: Final = 0.5  # of what should have been read: less is a miss
 SHRUNK: Final = 0.02  # of a prompt: a greater loss that the log does not tell of is a clearing
@@ -49,19 +49,19 @@ class ComparedCall(Struct, frozen=True, kw_only=True):
     by_cache: Amounts
 
 
-def compare(source: Source, tokenizer: Tokenizer) -> Compared | None:
+def compare(source: SessionSource, tokenizer: Tokenizer) -> Compared | None:
     """The error of one session; None for one that reports nothing. Two replays. Raises InputError when it cannot be read."""
     found = _compared(source, tokenizer)
     return found[0] if found else None
 
 
-def places(source: Source, tokenizer: Tokenizer) -> tuple[ComparedCall, ...]:
+def places(source: SessionSource, tokenizer: Tokenizer) -> tuple[ComparedCall, ...]:
     """The calls of a session, the greatest error in money first."""
     found = _compared(source, tokenizer)
     return tuple(sorted(found[1], key=lambda each: -abs(each.simulated.usd - each.reported.usd))) if found else ()
 
 
-def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[ComparedCall, ...]] | None:
+def _compared(source: SessionSource, tokenizer: Tokenizer) -> tuple[Compared, tuple[ComparedCall, ...]] | None:
     alone = Options(budget=Budget(window=_VAST), policy=None)
     first, learned = _played(source, tokenizer, alone)
     told = [call for call in learned if _prompt_of(call)]
@@ -101,7 +101,7 @@ def _compared(source: Source, tokenizer: Tokenizer) -> tuple[Compared, tuple[Com
     return compared, found
 
 
-def _played(source: Source, tokenizer: Tokenizer, options: Options) -> tuple[ReplayLine, list[CallLine]]:
+def _played(source: SessionSource, tokenizer: Tokenizer, options: Options) -> tuple[ReplayLine, list[CallLine]]:
     header: ReplayLine | None = None
     calls: list[CallLine] = []
     for line in replay([source], options, tokenizer):

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tenure.apis import APIS
-from tenure.apis.media import Source, media_of, source_of
+from tenure.apis.media import MediaSource, media_of, source_of
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Text, Thinking, ToolCall, ToolResult, Usage
 from tenure.errors import InputError
 from tenure.logs.json_files import Element
@@ -74,12 +74,12 @@ def texts(*words: tuple[str | None, Origin]) -> tuple[Text, ...]:
 
 def from_base64(data: str, media_type: str, origin: Origin) -> Media:
     """The media whose bytes are `data`."""
-    return media_of(Source(media_type=media_type, data=data, image=media_type.startswith("image/")), origin)
+    return media_of(MediaSource(media_type=media_type, data=data, image=media_type.startswith("image/")), origin)
 
 
 def from_url(url: str, media_type: str, origin: Origin) -> Media:
     """The media at `url`, or inside it when it is a data URL."""
-    found = source_of({"type": "input_image", "image_url": url}) or Source(url=url)
+    found = source_of({"type": "input_image", "image_url": url}) or MediaSource(url=url)
     return media_of(found if found.media_type else replace(found, media_type=media_type), origin)
 
 

@@ -40,7 +40,7 @@ def threshold_of(window: int, *, tokens: float | None = None, percent: float | N
     return floor(asked) + (asked - floor(asked) >= 0.5)  # a half is rounded up
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class FilterStep(Struct, frozen=True, kw_only=True):
     """What one level took from an episode; a level that took nothing is not a step."""
 
     level: Level
@@ -65,7 +65,7 @@ class Evicted(Struct, frozen=True, kw_only=True):
     name: str
     type: EpisodeType
     whole: bool  # all of it went, and there was no user message among it
-    steps: tuple[Step, ...]
+    steps: tuple[FilterStep, ...]
 
 
 class Filtered(Struct, frozen=True, kw_only=True):
@@ -231,7 +231,7 @@ class _Pass:
 
     def _evict(self, chunk: _Chunk) -> Evicted:
         """One level after the other while its first message stands: another episode, or a call with the same id, may take it along."""
-        steps: list[Step] = []
+        steps: list[FilterStep] = []
         whole = False
         for level in PI_LEVELS[chunk.type]:
             if not self._stands(chunk.start):
@@ -244,7 +244,7 @@ class _Pass:
                 break
         return Evicted(name=chunk.name, type=chunk.type, whole=whole, steps=tuple(steps))
 
-    def _strip(self, chunk: _Chunk, level: Level) -> Step:
+    def _strip(self, chunk: _Chunk, level: Level) -> FilterStep:
         before, empty = self.tokens, 0
         gone: list[_Part] = []
         for at in self._standing(chunk):
@@ -254,7 +254,7 @@ class _Pass:
                 gone += taken
         calls = [part for part in gone if part.kind == "toolCall"]
         ids = {part.call_id for part in calls}
-        return Step(
+        return FilterStep(
             level=level,
             messages=empty,
             calls=len(ids),
@@ -266,10 +266,10 @@ class _Pass:
             tokens_after=self.tokens,
         )
 
-    def _remove(self, chunk: _Chunk) -> Step:
+    def _remove(self, chunk: _Chunk) -> FilterStep:
         before = self.tokens
         messages = sum(self._drop(at) for at in self._standing(chunk))
-        return Step(level=Level.EPISODE, messages=messages, tokens_before=before, tokens_after=self.tokens)
+        return FilterStep(level=Level.EPISODE, messages=messages, tokens_before=before, tokens_after=self.tokens)
 
     def _lift(self, at: int, level: Level, taken: list[_Part]) -> bool:
         """Take the parts of a level out of a message; it goes with its last part, and before a level of tools also if it never had one."""

@@ -14,7 +14,7 @@ from tenure.agent.workspace import Workspace
 from tenure.apis import APIS
 from tenure.apis.json_text import dump
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.tools import Kinds, ToolKind
 
 
@@ -35,7 +35,7 @@ class Broken:
 
 def usual(**more: Any) -> Toolbox:
     return toolbox(
-        read_skill=lambda name: Answer(text=f"# {name}"),
+        read_skill=lambda name: ToolAnswer(text=f"# {name}"),
         **more,
     )
 

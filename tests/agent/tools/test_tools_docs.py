@@ -8,7 +8,7 @@ from tenure.agent.tools.read import COUNTED_BYTES
 from tenure.agent.tools.servers.tool import tool_name
 from tenure.agent.tools.tool import ToolLimits
 from tenure.agent.tools.toolbox import toolbox
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.tools import DELIMITER, RECALL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ def table(head: str) -> list[list[str]]:
 
 def test_all_tools_are_listed_in_their_order() -> None:
     listed = [name.strip(" `") for row in table("| tool | does | at most |") for name in row[0].split(",")]
-    box = toolbox(read_skill=lambda name: Answer(text=name))
+    box = toolbox(read_skill=lambda name: ToolAnswer(text=name))
     own = [name for name in listed if name not in (DELIMITER, RECALL)]  # those are answered by the record
     assert own == [*box.names, tool_name("server", "tool")]
 

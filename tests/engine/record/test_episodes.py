@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tenure.engine.record.entry import ToolCall
-from tenure.engine.record.episodes import Answer, EpisodeType
+from tenure.engine.record.episodes import EpisodeType, ToolAnswer
 from tenure.engine.record.index import Index
 from tenure.testing.builders import call, end_act, end_expl, human, indexed, reply, results, returned, start_act, start_expl
 from tenure.testing.transcripts import REFUSED
 
 
-def answers(*calls: ToolCall) -> list[Answer]:
+def answers(*calls: ToolCall) -> list[ToolAnswer]:
     """What the calls of one message get back, in order."""
     return list(indexed(human("go"), reply(*calls)).answers.values())
 

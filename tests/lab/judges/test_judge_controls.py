@@ -7,15 +7,15 @@ from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS
 from tenure.engine.record.entry import Draft
 from tenure.lab.judges.cases import Case, cases
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.testing.builders import call, human, reply, result, thinking
 
 TOKENIZER = o200k()
 LINE = f"see {TICKET} for the rest"
 
 
-def source(drafts: Sequence[Draft]) -> Source:
-    return Source("made-up", lambda: ("made-up", iter(drafts)))
+def source(drafts: Sequence[Draft]) -> SessionSource:
+    return SessionSource("made-up", lambda: ("made-up", iter(drafts)))
 
 
 def worked(parts: dict[int, str], *last: Draft, first: str = "Look through all parts.", calls: int = 20) -> list[Draft]:

@@ -16,7 +16,7 @@ from tenure.lab.evidence.measure import CorpusEvents
 from tenure.lab.evidence.pages import events_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.curves import KEPT, STEP_BANDS, TOKEN_BANDS, curves
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.testing.builders import by_words, call, human, reply, result, thinking
 
 TICKET = "docs/tickets/TICKET-90417753.txt"
@@ -27,7 +27,7 @@ def of(folder: Path, *turns: Turn, start: datetime = START) -> Curves:
 
 
 def of_drafts(*drafts: Draft) -> Curves:
-    return curves(Source("made up", lambda: ("made up", iter(drafts))), by_words)
+    return curves(SessionSource("made up", lambda: ("made up", iter(drafts))), by_words)
 
 
 def kind(found: Curves, name: str) -> KindRow:

@@ -20,7 +20,7 @@ from tenure.lab.loading import source
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.runs import USUAL, budget_of, isolated, measured, options, without_head
 from tenure.lab.protocols.tasks import ConversationTask, layout_of
-from tenure.lab.replay import Source, replay
+from tenure.lab.replay import SessionSource, replay
 from tenure.logs.reader import Event, Rewritten
 from tenure.testing.builders import call, human, reply, result, system
 
@@ -130,5 +130,5 @@ def test_rows_survive_json(tasks: tuple[ConversationTask, ...]) -> None:
 
 def test_system_prompts_and_what_the_recorded_agent_did_to_its_window_are_left_out() -> None:
     events: list[Event] = [system("You are."), human("Hi."), reply(call("read", path="a")), result("x"), Rewritten(reason="r")]
-    _, left = without_head(Source("s", lambda: ("made up", iter(events)))).events()
+    _, left = without_head(SessionSource("s", lambda: ("made up", iter(events)))).events()
     assert list(left) == [event for event in events if isinstance(event, Draft) and event.role != "system"]

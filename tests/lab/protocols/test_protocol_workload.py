@@ -9,7 +9,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.lab.events import Profile, Workload
 from tenure.lab.loading import source
 from tenure.lab.protocols.workload import LEAST_HARD, RULES, UseKind, hard_set, profile, use_of
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.testing.builders import by_words, human, reply
 
 EDIT = ("call", "Edit", json.dumps({"file_path": "a.py", "old_string": "one", "new_string": "two"}), "done")
@@ -83,7 +83,7 @@ def test_what_came_back_in_words_is_a_use_too() -> None:
         *answered("```bash\nsed -i s/a/b/ a.py\n```", ""),
         *answered("Open the page.", "https://example.org\nIt is open."),
     ]
-    found = profile(Source("made up", lambda: ("made up", iter(drafts))), by_words)
+    found = profile(SessionSource("made up", lambda: ("made up", iter(drafts))), by_words)
     assert found.uses == {"command": 1, "edit": 1, "web": 1}
     assert found.result_tokens > 0
 

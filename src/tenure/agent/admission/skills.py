@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from tenure.agent.admission.place import Closed, Folder, Place, shown
 from tenure.agent.admission.wording import cut, front, one_line
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.skills import skill_name
 
 FOLDERS: Final = (".tenure/skills", ".claude/skills", ".agents/skills")  # the first of a name counts, in one place too
@@ -92,7 +92,7 @@ def skills_section(skills: Iterable[Skill]) -> str:
     return "\n".join([_HEADING, *lines, *_left_out([skill.name for skill in nearest[fitting:]])])
 
 
-def read_skill(skills: Iterable[Skill], name: str, start: Place) -> Answer:
+def read_skill(skills: Iterable[Skill], name: str, start: Place) -> ToolAnswer:
     """The body of a skill as it is on the disk now. A name is looked up, never made into a path."""
     known = {skill.key: skill for skill in skills}
     skill = known.get(name.strip().casefold()) or known.get(skill_name(name).casefold() if not _is_path(name) else "")
@@ -102,17 +102,17 @@ def read_skill(skills: Iterable[Skill], name: str, start: Place) -> Answer:
     file = start.text(path, BODY_BYTES)
     if file is None or isinstance(file, Closed):
         why = file.why if file else "it is gone"
-        return Answer(text=f"{READ_SKILL}: {shown(path)} cannot be read now ({why})", error=True)
+        return ToolAnswer(text=f"{READ_SKILL}: {shown(path)} cannot be read now ({why})", error=True)
     body = front(file.text).body.strip("\n")
     if not body.strip():
-        return Answer(
+        return ToolAnswer(
             text=f"{READ_SKILL}: the skill {skill.name!r} has nothing to read beside its description: {skill.description}"
         )
     kept, rest = cut(body, BODY_CHARS), ""
     if len(kept) < len(body) or not file.whole:
         size = f"this is the skill's first {len(kept):,} characters; the file has {file.size:,} bytes"
         rest = f"\n[cut: {size}, read {one_line(path.as_posix())} for the rest]"
-    return Answer(text=f"Base directory for this skill: {one_line(path.parent.as_posix())}\n\n{kept}{rest}")
+    return ToolAnswer(text=f"Base directory for this skill: {one_line(path.parent.as_posix())}\n\n{kept}{rest}")
 
 
 _HEADING: Final = (
@@ -187,12 +187,12 @@ def _is_path(name: str) -> bool:
     return any(sign in name for sign in "/\\\0")
 
 
-def _refused(name: str, known: Mapping[str, Skill]) -> Answer:
+def _refused(name: str, known: Mapping[str, Skill]) -> ToolAnswer:
     said = one_line(name, 80)
     if not known:
-        return Answer(text=f"{READ_SKILL}: there are no skills here", error=True)
+        return ToolAnswer(text=f"{READ_SKILL}: there are no skills here", error=True)
     near = get_close_matches(name.casefold()[:80], known, n=3, cutoff=0.5)
     names = [known[key].name for key in dict.fromkeys((*near, *known))]
     there = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
     why = "a skill is read by its name, not by a path" if _is_path(name) else "there is no such skill"
-    return Answer(text=f"{READ_SKILL}: found {said!r}: {why}, expected one of {there}", error=True)
+    return ToolAnswer(text=f"{READ_SKILL}: found {said!r}: {why}, expected one of {there}", error=True)

@@ -25,7 +25,7 @@ from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import NEUTRAL, At, Draft, Origin, Role, Text
 from tenure.engine.view.edit import Commit, Drop, Edit, Replace
-from tenure.engine.view.inherit import Kept, kept
+from tenure.engine.view.inherit import InheritedView, kept
 from tenure.engine.view.thinking import invalidated
 from tenure.errors import InputError
 from tenure.store.records import Conversation, Records
@@ -157,7 +157,7 @@ def _commits(history: History, made: Iterable[BuiltMessage], session: Session) -
     return (commit,)
 
 
-def _edits(shown: Kept, places: Mapping[At, At]) -> Iterator[Edit]:
+def _edits(shown: InheritedView, places: Mapping[At, At]) -> Iterator[Edit]:
     """What left the chosen blocks, and the residues that stand in the source for something that left a chosen turn."""
     for at, (entry, block) in places.items():
         if not shown.shows(at):

@@ -15,7 +15,7 @@ from tenure.agent.tools.files import SNIFFED, Encoding, binary_kind, encoding_of
 from tenure.agent.tools.ls import listing, looks
 from tenure.agent.tools.tool import Deadline, Here, ToolLimits, ToolOutcome
 from tenure.agent.workspace import Workspace, sighted
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.engine.record.tools import ToolKind
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
@@ -112,7 +112,7 @@ def _image(file: BinaryIO, kind: str, name: str, here: Here) -> ToolOutcome:
         raise InputError(name, f"an image of {size:,} bytes", f"at most {here.limits.image_bytes:,}: make a smaller copy first")
     file.seek(0)
     data = file.read(here.limits.image_bytes)
-    source = Source(media_type=kind, data=base64.b64encode(data).decode(), name=name)
+    source = MediaSource(media_type=kind, data=base64.b64encode(data).decode(), name=name)
     return ToolOutcome(text=f"{name}: {kind}, {size:,} bytes", media=(source,))
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tenure.agent.admission.skills import READ_SKILL, READ_SKILL_DESCRIPTION, READ_SKILL_SCHEMA
 from tenure.agent.tools.arguments import ArgumentTool, frozen
 from tenure.agent.tools.tool import Here, ToolOutcome
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.tools import ToolKind
 
 
@@ -26,7 +26,7 @@ class ReadSkill(ArgumentTool[ReadSkillArguments]):
     kind = ToolKind.INTERMEDIATE
     description = READ_SKILL_DESCRIPTION
 
-    def __init__(self, read: Callable[[str], Answer]) -> None:
+    def __init__(self, read: Callable[[str], ToolAnswer]) -> None:
         """`read` gives the body of a skill by its name."""
         self._read = read
 

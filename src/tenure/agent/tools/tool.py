@@ -24,7 +24,7 @@ from tenure.agent.approval import Approval
 from tenure.agent.tools.output import Output
 from tenure.agent.tools.sandbox import CommandReach
 from tenure.agent.workspace import Workspace
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.engine.record.entry import Spill
 from tenure.engine.record.tools import ToolKind
 
@@ -34,7 +34,7 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
 
     text: str
     error: bool = False
-    media: tuple[Source, ...] = ()
+    media: tuple[MediaSource, ...] = ()
     spill: Spill | None = None  # where `text` is not the whole output
 
 
@@ -80,7 +80,7 @@ class Here:
         limits = self.limits
         return Output(limits.output_bytes, part=self.part, most=limits.spill_bytes, spare=limits.spare_bytes)
 
-    def outcome(self, text: str, *, error: bool = False, media: tuple[Source, ...] = ()) -> ToolOutcome:
+    def outcome(self, text: str, *, error: bool = False, media: tuple[MediaSource, ...] = ()) -> ToolOutcome:
         """An outcome of any length, as the record takes it."""
         output = self.output()
         output.feed(text.encode("utf-8", "replace"))

@@ -16,7 +16,7 @@ from tenure.agent.tools.sandbox import Walls
 from tenure.agent.tools.tool import Here, Tool, ToolLimits, ToolOutcome
 from tenure.agent.tools.write import Write
 from tenure.agent.workspace import Workspace
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 
 _NAME_CHARS: Final = 80
 
@@ -76,7 +76,7 @@ class Toolbox:
 
 def toolbox(
     *,
-    read_skill: Callable[[str], Answer] | None = None,
+    read_skill: Callable[[str], ToolAnswer] | None = None,
     walls: Walls | None = None,
     keys: frozenset[str] = frozenset(),
     limits: ToolLimits | None = None,

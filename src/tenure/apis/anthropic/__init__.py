@@ -27,7 +27,7 @@ from tenure.apis.json_text import (
     value_of,
     with_members,
 )
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.apis.memo import Memo
 from tenure.apis.sdk import plain
 from tenure.apis.turns import alternate, role_of
@@ -95,7 +95,7 @@ class Anthropic(Api):
 
         return AnthropicServer()
 
-    def source_of(self, part: Part) -> Source | None:
+    def source_of(self, part: Part) -> MediaSource | None:
         """The source of an `image` or `document`."""
         return source_in(part) if part.get("type") in ("image", "document") else None
 
@@ -105,15 +105,15 @@ class Anthropic(Api):
             content = [self.text(content)] if content.strip() else []
         return {"role": "user", "content": list(content)}
 
-    def medium(self, item: Source) -> Part:
+    def medium(self, item: MediaSource) -> Part:
         """An `image` or `document`."""
         return medium(item)
 
-    def carries(self, item: Source) -> bool:
+    def carries(self, item: MediaSource) -> bool:
         """Images and PDF documents by their bytes, anything by its URL."""
         return carries(item)
 
-    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[Source] = ()) -> dict[str, Any]:
+    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[MediaSource] = ()) -> dict[str, Any]:
         """A `tool_result`, a part of the next user message."""
         content: Any = [self.text(text), *map(medium, media)] if media else text
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": call.call_id, "content": content}

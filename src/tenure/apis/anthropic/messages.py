@@ -28,7 +28,7 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import PDF, PLAIN, Source, media_of, note, source_of, sources
+from tenure.apis.media import PDF, PLAIN, MediaSource, media_of, note, source_of, sources
 from tenure.apis.memo import Memo, spelled
 from tenure.apis.output import media_parts, read_output
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
@@ -247,7 +247,7 @@ def _built(piece: Piece, ids: CallIds, memo: Memo) -> _RenderedMessage | None:
     )
 
 
-def _build(block: Block, ids: CallIds, known: Mapping[str, Source]) -> str | None:
+def _build(block: Block, ids: CallIds, known: Mapping[str, MediaSource]) -> str | None:
     match block:
         case Text(text=text):
             return _text_part(text) if text.strip() else None
@@ -268,17 +268,17 @@ def _build(block: Block, ids: CallIds, known: Mapping[str, Source]) -> str | Non
             return _text_part(text if text.strip() else f"[{kind}]")
 
 
-def _media_part(media: Media, known: Mapping[str, Source]) -> dict[str, object]:
+def _media_part(media: Media, known: Mapping[str, MediaSource]) -> dict[str, object]:
     found = known.get(media.sha256)
     return medium(found) if found and carries(found) else {"type": "text", "text": note(media)}
 
 
-def carries(found: Source) -> bool:
+def carries(found: MediaSource) -> bool:
     """Whether a message or result can hold this medium."""
     return bool((found.data and (found.image or found.media_type == PDF)) or found.url)
 
 
-def medium(found: Source) -> dict[str, object]:
+def medium(found: MediaSource) -> dict[str, object]:
     """The part of a message or result that holds a medium."""
     kind = "image" if found.image else "document"
     if found.data:
@@ -347,7 +347,7 @@ def _seal(signature: str) -> str:
     return sha256(signature.encode()).hexdigest() if signature else ""
 
 
-def source_in(part: Mapping[str, Json]) -> Source | None:
+def source_in(part: Mapping[str, Json]) -> MediaSource | None:
     """The source that a part names."""
     inner = part.get("source")
     if not isinstance(inner, dict):
@@ -358,12 +358,12 @@ def source_in(part: Mapping[str, Json]) -> Source | None:
     media_type = optional_string(inner, "media_type")
     match kind:
         case "base64":
-            return Source(media_type=media_type, data=data, name=name, image=image)
+            return MediaSource(media_type=media_type, data=data, name=name, image=image)
         case "text":
-            return Source(media_type=PLAIN, plain=data, name=name, image=image)
+            return MediaSource(media_type=PLAIN, plain=data, name=name, image=image)
         case "url":
-            return Source(url=optional_string(inner, "url"), name=name, image=image)
+            return MediaSource(url=optional_string(inner, "url"), name=name, image=image)
         case "file":
-            return Source(file_id=optional_string(inner, "file_id"), name=name, image=image)
+            return MediaSource(file_id=optional_string(inner, "file_id"), name=name, image=image)
         case _:
             return None

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tenure.engine.view.rules import Row, Rules
+from tenure.engine.view.rules import Rules, RulesRow
 
 
 def _claude(cache_min_tokens: int, **facts: object) -> Rules:
@@ -30,18 +30,18 @@ SYSTEM_MESSAGES: Final = re.compile(r"claude-opus-4[-.][89]|claude-(opus|sonnet|
 ROWS: Final = (
     # A thinking block is valid only while system, tools and all messages before it are unchanged, from Fable 5.1 on.
     # platform.claude.com/docs/build-with-claude/preserved-thinking
-    Row(model=r"claude-(fable|mythos)-5-[1-9]", rules=_claude(512, thinking="prefix_bound")),
+    RulesRow(model=r"claude-(fable|mythos)-5-[1-9]", rules=_claude(512, thinking="prefix_bound")),
     # Shortest cacheable prefix per model: platform.claude.com/docs/en/build-with-claude/prompt-caching ("Cache limitations").
-    Row(model=r"claude-(opus|fable|mythos)-5", rules=_claude(512)),
-    Row(model=r"claude-mythos-preview|claude-opus-4[-.]7", rules=_claude(2048)),
-    Row(model=r"claude-(opus|haiku)-4[-.][56]", rules=_claude(4096)),
-    Row(model=r"claude-sonnet-[45]|claude-opus-4", rules=_claude(1024)),
+    RulesRow(model=r"claude-(opus|fable|mythos)-5", rules=_claude(512)),
+    RulesRow(model=r"claude-mythos-preview|claude-opus-4[-.]7", rules=_claude(2048)),
+    RulesRow(model=r"claude-(opus|haiku)-4[-.][56]", rules=_claude(4096)),
+    RulesRow(model=r"claude-sonnet-[45]|claude-opus-4", rules=_claude(1024)),
     # "You must pass thinking blocks back to the API for the last assistant message": …/build-with-claude/extended-thinking, as of
     # the one model that thinks but does not interleave.
-    Row(model=r"claude-3[-.]7", rules=_claude(1024, thinking="last_message")),
+    RulesRow(model=r"claude-3[-.]7", rules=_claude(1024, thinking="last_message")),
     # These do not think. Haiku 3 and 3.5 cache from 2048 tokens on: …/build-with-claude/prompt-caching
-    Row(model=r"claude-3.*haiku|haiku-3", rules=_claude(2048, thinking="none")),
-    Row(model=r"claude-3|claude-2", rules=_claude(1024, thinking="none")),
-    Row(dialect="anthropic", rules=_claude(1024)),
-    Row(model=r"claude", rules=_claude(1024)),
+    RulesRow(model=r"claude-3.*haiku|haiku-3", rules=_claude(2048, thinking="none")),
+    RulesRow(model=r"claude-3|claude-2", rules=_claude(1024, thinking="none")),
+    RulesRow(dialect="anthropic", rules=_claude(1024)),
+    RulesRow(model=r"claude", rules=_claude(1024)),
 )

@@ -42,7 +42,7 @@ from tenure.apis.json_text import (
     value_of,
     with_members,
 )
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.apis.memo import Memo
 from tenure.apis.reply import fields_of
 from tenure.apis.sdk import decoded, plain
@@ -127,7 +127,7 @@ class Gemini(Api):
 
         return GeminiServer()
 
-    def source_of(self, part: Part) -> Source | None:
+    def source_of(self, part: Part) -> MediaSource | None:
         """The source of an `inlineData` or `fileData`."""
         return source_in(part)
 
@@ -159,15 +159,15 @@ class Gemini(Api):
         """A text, which is a member and has no type."""
         return {"text": text}
 
-    def medium(self, item: Source) -> Part:
+    def medium(self, item: MediaSource) -> Part:
         """An `inlineData` or `fileData`."""
         return medium(item)
 
-    def carries(self, item: Source) -> bool:
+    def carries(self, item: MediaSource) -> bool:
         """Images, PDF documents and plain text by their bytes, and files of Google's."""
         return carries(item)
 
-    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[Source] = ()) -> dict[str, Any]:
+    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[MediaSource] = ()) -> dict[str, Any]:
         """A `functionResponse`; it has the call's id where the call has one of its own."""
         call_id = "" if call.call_id == call.name else call.call_id
         return response_of(call.name, call_id, text, error=error, media=[medium(item) for item in media])

@@ -29,7 +29,7 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import PDF, PLAIN, Source, media_of, note, sources
+from tenure.apis.media import PDF, PLAIN, MediaSource, media_of, note, sources
 from tenure.apis.memo import Memo
 from tenure.apis.memo import spelled as spelled_as
 from tenure.apis.reply import fields_of
@@ -162,20 +162,20 @@ def parts_of(text: str) -> list[str]:
     return [item.text for item in elements(value_of(members(text), "parts") or "[]")]
 
 
-def source_in(part: Mapping[str, Any]) -> Source | None:
+def source_in(part: Mapping[str, Any]) -> MediaSource | None:
     """The source of an `inlineData` or `fileData`."""
     inline, file = fields_of(member(part, "inlineData")), fields_of(member(part, "fileData"))
     if inline:
         kind, name = _string(inline, "mimeType"), _string(inline, "displayName")
-        return Source(media_type=kind, data=_string(inline, "data"), name=name, image=not kind or kind.startswith("image/"))
+        return MediaSource(media_type=kind, data=_string(inline, "data"), name=name, image=not kind or kind.startswith("image/"))
     if file:
         kind, name, uri = _string(file, "mimeType"), _string(file, "displayName"), _string(file, "fileUri")
         held = {"file_id": uri} if _GOOGLES.match(uri) else {"url": uri}
-        return Source(media_type=kind, name=name, image=kind.startswith("image/"), **held)
+        return MediaSource(media_type=kind, name=name, image=kind.startswith("image/"), **held)
     return None
 
 
-def carries(found: Source) -> bool:
+def carries(found: MediaSource) -> bool:
     """Whether a content or a function's response can hold this medium.
 
     Images, PDF documents and plain text: https://ai.google.dev/gemini-api/docs/function-calling#multimodal
@@ -184,7 +184,7 @@ def carries(found: Source) -> bool:
     return bool((found.data and is_kind) or (found.file_id and _GOOGLES.match(found.file_id)))
 
 
-def medium(found: Source) -> dict[str, Any]:
+def medium(found: MediaSource) -> dict[str, Any]:
     """The part that holds a medium."""
     kind = found.media_type or ("image/png" if found.image else PDF)
     if found.data:
@@ -394,7 +394,7 @@ def _built(piece: Piece, calls: Calls) -> str | None:
     return dump({"role": role, "parts": [*results, *others]}) if results or others else None
 
 
-def _part(block: Block, calls: Calls, known: Mapping[str, Source]) -> dict[str, Any] | None:
+def _part(block: Block, calls: Calls, known: Mapping[str, MediaSource]) -> dict[str, Any] | None:
     match block:
         case ToolCall():
             call_id = calls.call(block)
@@ -408,7 +408,7 @@ def _part(block: Block, calls: Calls, known: Mapping[str, Source]) -> dict[str, 
             return {"text": _words(block)} if _words(block).strip() else None
 
 
-def _response(result: ToolResult, calls: Calls, known: Mapping[str, Source]) -> dict[str, Any]:
+def _response(result: ToolResult, calls: Calls, known: Mapping[str, MediaSource]) -> dict[str, Any]:
     name, call_id = calls.result(result)
     shown = [_media(item, known) for item in result.media]
     words = [result.text, *(str(part["text"]) for part in shown if "text" in part)]
@@ -416,7 +416,7 @@ def _response(result: ToolResult, calls: Calls, known: Mapping[str, Source]) -> 
     return response_of(name, call_id, "\n".join(filter(None, words)), error=result.error, media=media)
 
 
-def _media(block: Media, known: Mapping[str, Source]) -> dict[str, Any]:
+def _media(block: Media, known: Mapping[str, MediaSource]) -> dict[str, Any]:
     found = known.get(block.sha256)
     return medium(found) if found and carries(found) else {"text": note(block)}
 

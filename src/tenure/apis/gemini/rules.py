@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tenure.engine.view.rules import Row, Rules
+from tenure.engine.view.rules import Rules, RulesRow
 
 _GEMINI: Final = Rules(
     provider="google", dialect="openai-chat", thinking="open_loop", alternation=True, first_user=True, media="gemini"
@@ -17,10 +17,10 @@ _UNASKED: Final = replace(_OWN, thinking="none")
 ROWS: Final = (
     # Every function call of the current turn carries its thought signature: ai.google.dev/gemini-api/docs/thought-signatures.
     # User and model alternate: ai.google.dev/api/generate-content. Shortest implicit prefix: ai.google.dev/gemini-api/docs/caching
-    Row(model=r"gemini-[12].*pro", dialect="gemini", rules=replace(_UNASKED, cache_min_tokens=4096)),
-    Row(model=r"gemini-[12]|gemma|learnlm", dialect="gemini", rules=_UNASKED),
-    Row(model=r"pro", dialect="gemini", rules=replace(_OWN, cache_min_tokens=4096)),
-    Row(dialect="gemini", rules=_OWN),
-    Row(model=r"gemini.*pro", rules=replace(_GEMINI, cache_min_tokens=4096)),
-    Row(model=r"gemini", rules=_GEMINI),
+    RulesRow(model=r"gemini-[12].*pro", dialect="gemini", rules=replace(_UNASKED, cache_min_tokens=4096)),
+    RulesRow(model=r"gemini-[12]|gemma|learnlm", dialect="gemini", rules=_UNASKED),
+    RulesRow(model=r"pro", dialect="gemini", rules=replace(_OWN, cache_min_tokens=4096)),
+    RulesRow(dialect="gemini", rules=_OWN),
+    RulesRow(model=r"gemini.*pro", rules=replace(_GEMINI, cache_min_tokens=4096)),
+    RulesRow(model=r"gemini", rules=_GEMINI),
 )

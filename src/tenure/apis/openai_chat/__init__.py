@@ -25,7 +25,7 @@ from tenure.apis.json_text import (
     value_of,
     with_members,
 )
-from tenure.apis.media import Source, file, image_url
+from tenure.apis.media import MediaSource, file, image_url
 from tenure.apis.memo import Memo
 from tenure.apis.openai_chat.messages import NAME, draft_of, medium, rendered
 from tenure.apis.openai_chat.speech import SPEECH
@@ -91,7 +91,7 @@ class OpenAIChat(Api):
 
         return OpenAIChatServer()
 
-    def source_of(self, part: Part) -> Source | None:
+    def source_of(self, part: Part) -> MediaSource | None:
         """The source of an `image_url`, `file` or `input_audio`."""
         match part.get("type"):
             case "image_url":
@@ -103,15 +103,15 @@ class OpenAIChat(Api):
             case _:
                 return None
 
-    def medium(self, item: Source) -> Part:
+    def medium(self, item: MediaSource) -> Part:
         """An `image_url` or `file`."""
         return medium(item)
 
-    def carries(self, item: Source) -> bool:
+    def carries(self, item: MediaSource) -> bool:
         """A tool message takes text only."""
         return False
 
-    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[Source] = ()) -> dict[str, Any]:
+    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[MediaSource] = ()) -> dict[str, Any]:
         """A tool message."""
         return {"role": "tool", "tool_call_id": call.call_id, "content": text}
 
@@ -144,13 +144,13 @@ class OpenAIChat(Api):
         return {"model": model, limit: output, "stream": True, "stream_options": {"include_usage": True}, **keyed}
 
 
-def _audio(part: Part) -> Source | None:
+def _audio(part: Part) -> MediaSource | None:
     fields = part.get("input_audio")
     if not isinstance(fields, dict):
         return None
     inner = cast(Mapping[str, Json], fields)
     kind = clean(optional_string(inner, "format"))
-    return Source(media_type=f"audio/{kind}" if kind else "audio", data=optional_string(inner, "data"), image=False)
+    return MediaSource(media_type=f"audio/{kind}" if kind else "audio", data=optional_string(inner, "data"), image=False)
 
 
 __all__ = ["NAME", "OpenAIChat"]

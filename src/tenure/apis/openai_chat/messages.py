@@ -28,7 +28,7 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import PDF, Source, media_of, note, source_of, sources
+from tenure.apis.media import PDF, MediaSource, media_of, note, source_of, sources
 from tenure.apis.memo import Memo, spelled
 from tenure.apis.output import media_parts, read_output
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
@@ -283,14 +283,14 @@ def _built_result(result: ToolResult, ids: CallIds) -> str:
     return dump({"role": "tool", "tool_call_id": ids.result(result.call_id), "content": "\n".join(filter(None, words))})
 
 
-def _part(block: Block, known: Mapping[str, Source]) -> dict[str, object]:
+def _part(block: Block, known: Mapping[str, MediaSource]) -> dict[str, object]:
     found = known.get(block.sha256) if isinstance(block, Media) else None
     if found and (found.data or found.url if found.image else found.data and found.media_type == PDF):
         return medium(found)
     return {"type": "text", "text": _words(block)}
 
 
-def medium(found: Source) -> dict[str, object]:
+def medium(found: MediaSource) -> dict[str, object]:
     """The part of a message that holds a medium."""
     if found.image:
         return {"type": "image_url", "image_url": {"url": found.data_url}}

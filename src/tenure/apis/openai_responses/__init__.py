@@ -25,7 +25,7 @@ from tenure.apis.json_text import (
     value_of,
     with_members,
 )
-from tenure.apis.media import PDF, Source, file, image_url
+from tenure.apis.media import PDF, MediaSource, file, image_url
 from tenure.apis.memo import Memo
 from tenure.apis.openai_responses.items import NAME, blocks_of, drafts_of, medium, rendered
 from tenure.apis.openai_responses.speech import SPEECH
@@ -100,7 +100,7 @@ class OpenAIResponses(Api):
 
         return OpenAIResponsesServer()
 
-    def source_of(self, part: Part) -> Source | None:
+    def source_of(self, part: Part) -> MediaSource | None:
         """The source of an `input_image`, a `computer_screenshot` or an `input_file`."""
         match part.get("type"):
             case "input_image" | "computer_screenshot":
@@ -114,15 +114,15 @@ class OpenAIResponses(Api):
         """An `input_text`."""
         return {"type": "input_text", "text": text}
 
-    def medium(self, item: Source) -> Part:
+    def medium(self, item: MediaSource) -> Part:
         """An `input_image` or `input_file`."""
         return medium(item)
 
-    def carries(self, item: Source) -> bool:
+    def carries(self, item: MediaSource) -> bool:
         """Images, and PDF documents by their bytes."""
         return bool((item.data and (item.image or item.media_type == PDF)) or (item.image and item.url))
 
-    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[Source] = ()) -> dict[str, Any]:
+    def result(self, call: ToolCall, text: str, *, error: bool = False, media: Sequence[MediaSource] = ()) -> dict[str, Any]:
         """A `function_call_output`, whose output is a string or a list of parts."""
         output: Any = [self.text(text), *map(medium, media)] if media else text
         return {"type": "function_call_output", "call_id": call.call_id, "output": output}

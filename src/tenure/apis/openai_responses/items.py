@@ -28,7 +28,7 @@ from tenure.apis.json_text import (
     with_elements,
     with_members,
 )
-from tenure.apis.media import PDF, Source, media_of, note, source_of, sources
+from tenure.apis.media import PDF, MediaSource, media_of, note, source_of, sources
 from tenure.apis.memo import Memo, spelled
 from tenure.apis.output import media_parts, read_output
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
@@ -313,7 +313,7 @@ def _built_item(block: Block, ids: CallIds) -> str | None:
             return dump({"role": "assistant", "content": _words(block)}) if _words(block) else None
 
 
-def _built_result(result: ToolResult, ids: CallIds, custom: set[str], known: Mapping[str, Source]) -> str:
+def _built_result(result: ToolResult, ids: CallIds, custom: set[str], known: Mapping[str, MediaSource]) -> str:
     call_id = ids.result(result.call_id)
     kind = "custom_tool_call_output" if call_id in custom else "function_call_output"
     output: object = result.text
@@ -323,14 +323,14 @@ def _built_result(result: ToolResult, ids: CallIds, custom: set[str], known: Map
     return dump({"type": kind, "call_id": call_id, "output": output})
 
 
-def _part(block: Block, known: Mapping[str, Source]) -> dict[str, object]:
+def _part(block: Block, known: Mapping[str, MediaSource]) -> dict[str, object]:
     found = known.get(block.sha256) if isinstance(block, Media) else None
     if found and (found.data or found.url if found.image else found.data and found.media_type == PDF):
         return medium(found)
     return {"type": "input_text", "text": _words(block)}
 
 
-def medium(found: Source) -> dict[str, object]:
+def medium(found: MediaSource) -> dict[str, object]:
     """The part of a message or output that holds a medium."""
     if found.image:
         return {"type": "input_image", "image_url": found.data_url}

@@ -15,7 +15,7 @@ from tenure.engine.record.index import Answering, Index
 from tenure.engine.record.notes import fits
 from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import is_delimiter, is_notes, is_recall, is_reference
-from tenure.engine.view.edit import Act, Commit, Drop, Edit, Replace
+from tenure.engine.view.edit import Commit, Drop, Edit, LoggedAction, Replace
 
 if TYPE_CHECKING:
     from tenure.engine.lifecycle.session import Session
@@ -29,7 +29,7 @@ def admission(session: "Session", entries: Sequence[Entry], count: Count) -> Ite
     index, settings, length = session.index, session.setup.clip, session.length
     number, tokens = len(session.commits), session.view.tokens + sum(sum(entry.tokens) for entry in entries)
 
-    def commit(reason: str, edits: Sequence[Edit], saved: int, actions: tuple[Act, ...] = ()) -> Commit:
+    def commit(reason: str, edits: Sequence[Edit], saved: int, actions: tuple[LoggedAction, ...] = ()) -> Commit:
         return Commit(
             n=number,
             entries=length + len(entries),
@@ -59,7 +59,7 @@ def admission(session: "Session", entries: Sequence[Entry], count: Count) -> Ite
     if pairs:
         saved = sum(entries[edit.entry - length].tokens[edit.block] - edit.tokens for _, edit in pairs)
         reason = f"{len(pairs)} result{'s' * (len(pairs) > 1)} of more than {settings.above:,} tokens"
-        acts = tuple(Act(kind="clip", object=answering.handle.partition("@")[0]) for answering, _ in pairs)
+        acts = tuple(LoggedAction(kind="clip", object=answering.handle.partition("@")[0]) for answering, _ in pairs)
         yield commit(reason, [edit for _, edit in pairs], saved, acts)
 
 

@@ -18,16 +18,24 @@ from tenure.engine.record.entry import At, Origin
 from tenure.engine.record.episodes import EpisodeType
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.action import LEVELS, Action, Level, Shorten, Strip, Take, Unstrip, at_level, is_reluctant
-from tenure.engine.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore, Standing
+from tenure.engine.view.edit import Drop, Edit, Insert, LoggedAction, Remove, Replace, Restore, Standing
 from tenure.engine.view.project import Projection, changed_from
-from tenure.engine.view.residue import Line, described_only, description_weight, is_pointer, place_of, start_of, stretch_line
+from tenure.engine.view.residue import (
+    ResidueLine,
+    described_only,
+    description_weight,
+    is_pointer,
+    place_of,
+    start_of,
+    stretch_line,
+)
 from tenure.engine.view.thinking import droppable, invalidated, is_closed, reopened
 
 
 class Rehearsal(Struct, frozen=True, kw_only=True):
     """A plan applied without committing it: what would change, and what it would weigh."""
 
-    actions: tuple[Act, ...]
+    actions: tuple[LoggedAction, ...]
     edits: tuple[Edit, ...]
     tokens_before: int
     tokens_after: int
@@ -96,7 +104,7 @@ class _DraftView:
         self._free = dict(situation.free)
         self._returned: set[int] = set()  # what came back may go again
         self._edits: list[Edit] = []
-        self._actions: list[Act] = []
+        self._actions: list[LoggedAction] = []
         self.gone: dict[int, int] = {}  # fully evicted episodes, each with the tokens it weighed
         self._weight: dict[int, int] = {}
         standing = [insert for insert in self._view.inserts if insert.stands_for == "episodes" or is_pointer(insert)]
@@ -122,25 +130,25 @@ class _DraftView:
                     level = Level.EPISODE
                 stripped, clean = self._strip(ordinal, level)
                 if stripped:
-                    self._actions.append(Act(kind="strip", object=self._object(ordinal), level=str(level)))
+                    self._actions.append(LoggedAction(kind="strip", object=self._object(ordinal), level=str(level)))
                 if (clean and level is Level.EPISODE) or not any(view.shows(*at) for at in self._free.get(ordinal, ())):
                     self._leave(ordinal)
             case Unstrip(episode=ordinal):
                 hidden = [at for at in _blocks_of(situation.index, ordinal) if not view.shows(*at)]
                 back = [Restore(entry=entry, block=block) for entry, block in hidden]
                 edits, _ = lawful(back, view, situation.index, situation.rules)
-                self._carry_out(edits, Act(kind="restore", object=self._object(ordinal)))
+                self._carry_out(edits, LoggedAction(kind="restore", object=self._object(ordinal)))
                 self._set_free(ordinal)
             case Shorten(how=how):
                 edits = _shortened(situation, view, action)
-                self._carry_out(edits, Act(kind=how, object=shortens(situation.index, action)))
+                self._carry_out(edits, LoggedAction(kind=how, object=shortens(situation.index, action)))
             case Take(how=how, object=object_):
                 edits = _taken(situation, view, action, f"{self._number}{len(self._actions)}")
-                self._carry_out(edits, Act(kind=how, object=object_))
+                self._carry_out(edits, LoggedAction(kind=how, object=object_))
             case _:
                 assert_never(action)
 
-    def _carry_out(self, edits: Sequence[Edit], act: Act) -> None:
+    def _carry_out(self, edits: Sequence[Edit], act: LoggedAction) -> None:
         if edits:
             self._view.apply(edits)
             self._edits += edits
@@ -271,7 +279,7 @@ def _taken(situation: Situation, view: Projection, action: Take, number: str) ->
     place = action.before_entry
     if place < len(situation.index):
         place = place_of(situation.index, place)  # never between a call and its result
-    line = Line(text=action.pointer, routes=action.routes)
+    line = ResidueLine(text=action.pointer, routes=action.routes)
     kind: Standing = "object" if action.routes else "history"
     pointers = [inserted(situation, kind, key_of(kind, number), place, 0, line)]
     if routes := [route for insert in removed if is_pointer(insert) for route in insert.routes]:

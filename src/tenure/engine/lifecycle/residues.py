@@ -18,8 +18,8 @@ from tenure.engine.view.project import Projection
 from tenure.engine.view.residue import (
     DESCRIPTION_SHARE,
     NAME_SHARE,
-    Line,
     Residue,
+    ResidueLine,
     described_only,
     findings_weight,
     is_pointer,
@@ -58,7 +58,7 @@ def key_of(kind: Standing, suffix: str) -> str:
     return f"{LETTERS[kind]}{suffix}"
 
 
-def inserted(situation: Situation, kind: Standing, key: str, place: int, order: int, line: Line) -> Insert:
+def inserted(situation: Situation, kind: Standing, key: str, place: int, order: int, line: ResidueLine) -> Insert:
     """An entry of the harness's words; every provider accepts a user message between exchanges."""
     return Insert(
         before_entry=place,
@@ -112,7 +112,7 @@ class Layout:
             for episode in episodes:
                 if episode.description:
                     routes = (index.handle(episode.object, episode.start[0]),)
-                    line = Line(text=described_only(index, episode), routes=routes)
+                    line = ResidueLine(text=described_only(index, episode), routes=routes)
                     self._put("episodes", place_of(index, episode.start[0]), line)
         return [*self._removed, *self._laid.values()]
 
@@ -189,7 +189,7 @@ class Layout:
         return sorted(standing, key=lambda each: (each.before_entry, start_of(self._index, each.routes[0]), each.key))
 
     def _merge_pointers(
-        self, kind: Standing, place: int, merged: Sequence[Insert], line_of: Callable[[Index, Iterable[str]], Line]
+        self, kind: Standing, place: int, merged: Sequence[Insert], line_of: Callable[[Index, Iterable[str]], ResidueLine]
     ) -> None:
         """A line in place of pointers, unless it would be no lighter; what has come back is not named any more."""
         index, view = self._index, self._view
@@ -220,7 +220,7 @@ class Layout:
             return
         for insert in old:
             self._remove(insert)
-        self._put("episodes", place_of(index, residue.last.start[0]), Line(text=residue.text(), routes=residue.routes()))
+        self._put("episodes", place_of(index, residue.last.start[0]), ResidueLine(text=residue.text(), routes=residue.routes()))
 
     def _merge_oldest(self, episodes: list[Episode]) -> None:
         """One residue for the whole oldest stretch, as long as it takes for lines to weigh half of their budget, where they weigh too much.
@@ -243,7 +243,7 @@ class Layout:
         named = [episode for insert in merged for episode in named_by(index, insert.routes)[0]]
         residue = Residue(index, [*episodes, *named], room=room - self._described, names=residues.named - self._named)
         place = max(place_of(index, residue.last.start[0]), *(insert.before_entry for insert in merged), 0)
-        self._put("episodes", place, Line(text=residue.text(), routes=residue.routes()))
+        self._put("episodes", place, ResidueLine(text=residue.text(), routes=residue.routes()))
 
     def _spans_of(self, episode: Episode) -> Iterator[Span]:
         index = self._index
@@ -255,7 +255,7 @@ class Layout:
     def _weigh(self, text: str) -> int:
         return self._situation.count(text) + FRAMING
 
-    def _put(self, kind: Standing, place: int, line: Line) -> None:
+    def _put(self, kind: Standing, place: int, line: ResidueLine) -> None:
         order = next(self._numbers)
         insert = inserted(self._situation, kind, key_of(kind, f"{self._number}{order}"), place, order, line)
         (self._standing if kind == "episodes" else self._pointers)[insert.key] = self._laid[insert.key] = insert

@@ -9,7 +9,7 @@ from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
-from tenure.engine.view.edit import Act, Commit, Drop, Edit, Insert, Remove, Replace, Restore
+from tenure.engine.view.edit import Commit, Drop, Edit, Insert, LoggedAction, Remove, Replace, Restore
 from tenure.engine.view.project import Projection, Row, Weights, changed_from, projection_of
 from tenure.engine.view.residue import needless
 from tenure.engine.view.rules import Rules
@@ -37,10 +37,10 @@ def restored(session: "Session", object_: str) -> Commit | None:
     edits: list[Edit] = [Restore(entry=n, block=b) for n, b in places if not view.shows(n, b) or view.instead(n, b) is not None]
     if not edits:
         return None
-    return _by_hand(session, "restore", f"restore of {object_}", edits, (Act(kind="restore", object=object_),))
+    return _by_hand(session, "restore", f"restore of {object_}", edits, (LoggedAction(kind="restore", object=object_),))
 
 
-def _by_hand(session: "Session", name: str, reason: str, edits: Sequence[Edit], actions: tuple[Act, ...] = ()) -> Commit:
+def _by_hand(session: "Session", name: str, reason: str, edits: Sequence[Edit], actions: tuple[LoggedAction, ...] = ()) -> Commit:
     view, index = session.view, session.index
     every, after = lawful(edits, view, index, session.setup.rules, pointers=bool(actions))
     return Commit(

@@ -45,7 +45,7 @@ class Episode(Struct, kw_only=True):
         return f"episode:{self.name}" if self.declared else f"step:{self.name}"
 
 
-class Answer(Struct, frozen=True, kw_only=True, gc=False):
+class ToolAnswer(Struct, frozen=True, kw_only=True, gc=False):
     """What a virtual tool call gets back."""
 
     text: str
@@ -85,7 +85,7 @@ DELIMITER_SCHEMA: Final[dict[str, Any]] = {
 }
 
 
-class _Call(Struct, frozen=True, kw_only=True):
+class _DelimiterCall(Struct, frozen=True, kw_only=True):
     action: str | None = None
     name: str | None = None
     type: str | None = None
@@ -110,15 +110,15 @@ class EpisodeGraph:
 
     def apply(
         self, arguments: str, at: tuple[int, int], turn: int, handle: Callable[[Episode], str] = attrgetter("object")
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Carry out one delimiter call made at block `at`, or refuse it and change nothing. `handle` prints an episode's."""
         try:
             call = _parse(arguments)
             return self._start(call, at, turn, handle) if call.action == "start" else self._end(call, at)
         except DelimiterRefused as refusal:
-            return Answer(text=f"delimiter refused: {refusal}", error=True)
+            return ToolAnswer(text=f"delimiter refused: {refusal}", error=True)
 
-    def _start(self, call: _Call, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> Answer:
+    def _start(self, call: _DelimiterCall, at: tuple[int, int], turn: int, handle: Callable[[Episode], str]) -> ToolAnswer:
         name = self._fresh_name(call, handle)
         type_ = _episode_type(call)
         if self.open is not None:
@@ -144,9 +144,9 @@ class EpisodeGraph:
         self.first_start = self.first_start or at
         after = f", building on {', '.join(d.name for d in dependencies)}" if dependencies else ""
         early = " (a description counts at the end of an expl: this one is not kept)" if (call.description or "").strip() else ""
-        return Answer(text=f"started {type_} {name!r}{after}{early}")
+        return ToolAnswer(text=f"started {type_} {name!r}{after}{early}")
 
-    def _fresh_name(self, call: _Call, handle: Callable[[Episode], str]) -> str:
+    def _fresh_name(self, call: _DelimiterCall, handle: Callable[[Episode], str]) -> str:
         name = _bare(call.name or "")
         if not name:
             raise DelimiterRefused("start needs a name that tells what the episode is for, such as locate-auth")
@@ -168,7 +168,7 @@ class EpisodeGraph:
             number += 1
         return f"{name}-{number}"
 
-    def _dependencies(self, call: _Call, type_: EpisodeType, name: str) -> list[Episode]:
+    def _dependencies(self, call: _DelimiterCall, type_: EpisodeType, name: str) -> list[Episode]:
         asked = [item.strip() for item in call.dependencies or ()]
         if type_ is EpisodeType.EXPL:
             if asked:
@@ -199,7 +199,7 @@ class EpisodeGraph:
             return "no expl episode has ended yet: start and end one first"
         return "ended expl episodes: " + ", ".join(closed[-12:]) + (" (and older ones)" if len(closed) > 12 else "")
 
-    def _end(self, call: _Call, at: tuple[int, int]) -> Answer:
+    def _end(self, call: _DelimiterCall, at: tuple[int, int]) -> ToolAnswer:
         episode = self.open
         if episode is None:
             raise DelimiterRefused('no episode is open; start one first: {"action":"start","name":"…","type":"expl"}')
@@ -216,12 +216,12 @@ class EpisodeGraph:
             )
         episode.closed, episode.end, episode.description = True, at, description
         self.open = None
-        return Answer(text=f"ended {episode.type} {episode.name!r}")
+        return ToolAnswer(text=f"ended {episode.type} {episode.name!r}")
 
 
-def _parse(arguments: str) -> _Call:
+def _parse(arguments: str) -> _DelimiterCall:
     try:
-        call = msgspec.json.decode(arguments or "{}", type=_Call)
+        call = msgspec.json.decode(arguments or "{}", type=_DelimiterCall)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise DelimiterRefused(f"the arguments cannot be read ({error}); {_FORMS}") from error
     if call.action not in ("start", "end"):
@@ -239,7 +239,7 @@ def _bare(name: str) -> str:
     return name.strip().removeprefix("episode:").strip()
 
 
-def _episode_type(call: _Call) -> EpisodeType:
+def _episode_type(call: _DelimiterCall) -> EpisodeType:
     if call.type not in ("expl", "act"):
         raise DelimiterRefused(f'type is {call.type!r}; expected "expl" to gather information or "act" to change something')
     return EpisodeType(call.type)

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.record.entry import At, Block, Entry, Origin, Role, Spill, Thinking, ToolCall, ToolResult
-from tenure.engine.record.episodes import Answer, Episode, EpisodeGraph, EpisodeType
+from tenure.engine.record.episodes import Episode, EpisodeGraph, EpisodeType, ToolAnswer
 from tenure.engine.record.notes import Notes
 from tenure.engine.record.objects import HASH_CHARS, tool_key
 from tenure.engine.record.query import RecallIndex
@@ -106,7 +106,7 @@ class Index:
         self.steps: list[Step] = []
         self.episodes: list[Episode] = []
         self.graph = EpisodeGraph(self.episodes)
-        self.answers: dict[At, Answer] = {}  # of delimiter calls, by (entry, block)
+        self.answers: dict[At, ToolAnswer] = {}  # of delimiter calls, by (entry, block)
         self.recalls, self.skills, self.notes = RecallIndex(), Skills(), Notes()
         self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
         self.system: set[int] = set()  # entries of the system's role

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from tenure.engine.record.entry import ToolResult
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.tools import is_notes
 
 if TYPE_CHECKING:
@@ -38,10 +38,12 @@ NOTES_SCHEMA: Final[dict[str, Any]] = {
 }
 
 _FORMS: Final = 'expected {"add":"…"}, {"replace":"…"} or {}'
-_NO_CALL: Final = Answer(text=f"notes: this call was interrupted and has changed nothing; make it again, {_FORMS}", error=True)
+_NO_CALL: Final = ToolAnswer(
+    text=f"notes: this call was interrupted and has changed nothing; make it again, {_FORMS}", error=True
+)
 
 
-class _Call(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _NotesCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     add: str | None = None
     replace: str | None = None
 
@@ -54,7 +56,7 @@ class Notes:
         self.span: int | None = None  # ordinal of the call whose result holds it
         self.spans: set[int] = set()  # of all calls that ever did
         self._answers: dict[
-            int, tuple[Answer, str]
+            int, tuple[ToolAnswer, str]
         ] = {}  # of the newest reply's calls: the answer, and the text once it is given
         self._next = ""  # the text once all of them are answered
 
@@ -68,11 +70,11 @@ class Notes:
         if not is_notes(span.tool):
             return
         after = _after(self._next, arguments)
-        if isinstance(after, Answer):
+        if isinstance(after, ToolAnswer):
             self._answers[span.ordinal] = after, self._next
             return
         self._next = after
-        self._answers[span.ordinal] = Answer(text=_shown(after)), after
+        self._answers[span.ordinal] = ToolAnswer(text=_shown(after)), after
 
     def add_result(self, span: "Span", result: ToolResult) -> None:
         """Take in what a call was answered. Words that are not ours, of a host with a tool of that name, are not notes."""
@@ -81,7 +83,7 @@ class Notes:
             self.text, self.span = after, span.ordinal
             self.spans.add(span.ordinal)
 
-    def answer(self, span: int) -> Answer:
+    def answer(self, span: int) -> ToolAnswer:
         """What a call of the newest reply is to be answered."""
         return self._answers.get(span, (_NO_CALL, ""))[0]
 
@@ -94,10 +96,10 @@ def fits(text: str) -> bool:
 _MOST: Final = NOTES_TOKENS * CHARS_PER_TOKEN
 
 
-def _after(text: str, arguments: str) -> str | Answer:
+def _after(text: str, arguments: str) -> str | ToolAnswer:
     """The text after a call, or why it is refused."""
     try:
-        call = msgspec.json.decode(arguments or "{}", type=_Call)
+        call = msgspec.json.decode(arguments or "{}", type=_NotesCall)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return _refused(f"the arguments cannot be read ({str(error)[:HEAD_CHARS]}); {_FORMS}")
     if call.add is not None and call.replace is not None:
@@ -120,8 +122,8 @@ def _shown(text: str) -> str:
     return f"[your notes, about {_tokens(_size(text)):,} of {NOTES_TOKENS:,} tokens; they stay in your context]\n{text}"
 
 
-def _refused(why: str) -> Answer:
-    return Answer(text=f"notes refused: {why}", error=True)
+def _refused(why: str) -> ToolAnswer:
+    return ToolAnswer(text=f"notes refused: {why}", error=True)
 
 
 def _size(text: str) -> int:

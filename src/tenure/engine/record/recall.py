@@ -28,7 +28,7 @@ from tenure.engine.record.entry import (
     ToolCall,
     ToolResult,
 )
-from tenure.engine.record.episodes import Answer
+from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.excerpt import Lines, Open, excerpt, lines_of, nowhere, part
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import Handle, parse_handle
@@ -127,7 +127,7 @@ def raw(index: Index, read: Read, text: str, *, medium: Medium | None = None) ->
     return b"".join(_bytes(read(entry), (entry, block)) + b"\n" for entry, block in places)
 
 
-def media_of(index: Index, read: Read, arguments: str, told: Answer) -> tuple[tuple[Entry, Media], ...]:
+def media_of(index: Index, read: Read, arguments: str, told: ToolAnswer) -> tuple[tuple[Entry, Media], ...]:
     """The media that a recorded call of `recall` names, each with its entry; none of a search, a refusal or an answer that still stands."""
     if told.error or told.text.startswith(STILL):
         return ()
@@ -235,20 +235,20 @@ def respond(
     now: Now | None = None,
     opened: Open = nowhere,
     sources: Sources = tuple,
-) -> Answer:
+) -> ToolAnswer:
     """The answer to a recorded call of `recall`, be it a refusal. Never raises InputError.
 
     When the same answer still `stands` in the view, whole and as it was, it is pointed to instead; asking the same again and again is said.
     """
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
-        told = Answer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources))
+        told = ToolAnswer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources))
     except (InputError, msgspec.DecodeError, RecursionError) as error:
-        told = Answer(text=f"recall: {error}", error=True)
+        told = ToolAnswer(text=f"recall: {error}", error=True)
     return _not_again(index, read, span, told, stands)
 
 
-def _not_again(index: Index, read: Read, span: Span, told: Answer, stands: Callable[[At], bool]) -> Answer:
+def _not_again(index: Index, read: Read, span: Span, told: ToolAnswer, stands: Callable[[At], bool]) -> ToolAnswer:
     same = list(_same(index, span))
     step = index.entries[span.call[0]].step
     near = 1 + sum(step - index.entries[each.call[0]].step <= NEAR for each in same)
@@ -260,12 +260,12 @@ def _not_again(index: Index, read: Read, span: Span, told: Answer, stands: Calla
         ago = step - index.entries[each.call[0]].step
         first = told.text.split("\n", 1)[0][:80]
         text = f"{STILL}: the same recall was answered {ago} replies ago, and nothing has changed. It begins: {first}]"
-        told = Answer(text=text) if len(text) < len(told.text) else told
+        told = ToolAnswer(text=text) if len(text) < len(told.text) else told
         break
     if near < REPEATS:
         return told
     plain = f"You have now asked for exactly this {near} times within {NEAR} replies, and the answer is the same each time"
-    return Answer(text=f"{told.text}\n\n[{plain}. Work with it, or ask for something else.]", error=told.error)
+    return ToolAnswer(text=f"{told.text}\n\n[{plain}. Work with it, or ask for something else.]", error=told.error)
 
 
 def _same(index: Index, span: Span) -> Iterator[Span]:

@@ -67,7 +67,7 @@ Edit = Drop | Replace | Insert | Remove | Restore
 Moment = Literal["admission", "before-call", "turn-end", "task-boundary", "idle", "manual", "recorded"]
 
 
-class Act(Struct, frozen=True, kw_only=True, gc=False):
+class LoggedAction(Struct, frozen=True, kw_only=True, gc=False):
     """An action as the log keeps it: what was done (`kind`, perhaps a `level`) to which object."""
 
     kind: str
@@ -112,7 +112,7 @@ class Commit(Struct, frozen=True, kw_only=True):
     tokens_before: int = 0  # o200k, of the view without head and notes
     tokens_after: int = 0
     ratio: float = 1.0  # provider tokens per o200k token, frozen here
-    actions: tuple[Act, ...] = ()
+    actions: tuple[LoggedAction, ...] = ()
     edits: tuple[Edit, ...] = ()
     price: Price | None = None
 

@@ -115,7 +115,7 @@ def _shared(edits: Sequence[Edit], at: int, keys: set[str]) -> Iterator[Edit]:
                 assert_never(edit)
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class InheritedView(Struct, frozen=True, kw_only=True):
     """A view, and beside it what stood there before briefs did."""
 
     view: Projection
@@ -132,7 +132,7 @@ class Kept(Struct, frozen=True, kw_only=True):
         return self.view.instead(*at) if self.view.shows(*at) else self.before.get(at)
 
 
-def kept(weights: Weights, length: int, commits: Sequence[Commit], is_brief: Callable[[Insert], bool]) -> Kept:
+def kept(weights: Weights, length: int, commits: Sequence[Commit], is_brief: Callable[[Insert], bool]) -> InheritedView:
     """Play a record of `length` entries once more. O(record + edits)."""
     view = Projection(weights)
     before: dict[At, Shown | None] = {}
@@ -143,4 +143,4 @@ def kept(weights: Weights, length: int, commits: Sequence[Commit], is_brief: Cal
         before |= {at: view.instead(*at) for at in taken if view.shows(*at)}
         view.apply(commit.edits)
     view.grow_to(length)
-    return Kept(view=view, before=before)
+    return InheritedView(view=view, before=before)

@@ -33,7 +33,7 @@ _HOW: Final = "recall brings back any of it, by handle, path or words"
 _PLAIN: Final = re.compile(r"[\w.\-/]+")  # a name that needs nothing around it
 
 
-class Line(Struct, frozen=True, kw_only=True, gc=False):
+class ResidueLine(Struct, frozen=True, kw_only=True, gc=False):
     """What the model reads, and the handles in it."""
 
     text: str
@@ -147,23 +147,23 @@ def is_stretch(insert: Insert) -> bool:
     return insert.stands_for == "stretch" or insert.routes[0].startswith("entry:")
 
 
-def turn_line(index: Index, routes: Iterable[str]) -> Line:
+def turn_line(index: Index, routes: Iterable[str]) -> ResidueLine:
     """One line for the folded objects of a turn, in record order; of more than NAMED the oldest and the newest are named."""
     every = _ordered(index, routes)
     named = every if len(every) <= NAMED else (every[0], *every[1 - NAMED :])
     parts = [_named(index, route) for route in named]
     if len(named) < len(every):
         parts.insert(1, f"{len(every) - len(named)} more")
-    return Line(text=f"[folded: {'; '.join(parts)} · recall brings back each, by handle, path or words]", routes=named)
+    return ResidueLine(text=f"[folded: {'; '.join(parts)} · recall brings back each, by handle, path or words]", routes=named)
 
 
-def stretch_line(index: Index, routes: Iterable[str]) -> Line:
+def stretch_line(index: Index, routes: Iterable[str]) -> ResidueLine:
     """One line for all that was folded between the first and the last of these objects."""
     every = _ordered(index, routes)
     first, last = every[0], every[-1]
     ends = first if first == last else f"{first} to {last}"
     counts = "".join(f", {count} {cited(tool)}" for count, tool in _tally(index, start_of(index, first), _end_of(index, last)))
-    return Line(text=f"[folded: part of {ends}{counts} · {_HOW}]", routes=tuple(dict.fromkeys((first, last))))
+    return ResidueLine(text=f"[folded: part of {ends}{counts} · {_HOW}]", routes=tuple(dict.fromkeys((first, last))))
 
 
 def start_of(index: Index, route: str) -> At:

@@ -32,7 +32,7 @@ class Rules(Struct, frozen=True, kw_only=True):
     media: Literal["anthropic", "openai", "gemini", "flat"] = "flat"  # how images are counted
 
 
-class Row(Struct, frozen=True, kw_only=True):
+class RulesRow(Struct, frozen=True, kw_only=True):
     """What holds where `provider`, `model` and `dialect` fit; an empty one fits all."""
 
     provider: str = ""

@@ -22,10 +22,10 @@ from tenure.lab.audit.recorded import Recording
 from tenure.lab.audit.report import VERSION, Audit, AuditLine, AuditOutput, PolicyRun, RunLine, UnreadSession
 from tenure.lab.audit.runs import Playback
 from tenure.lab.bill import Billing, accounted
-from tenure.lab.events import BudgetLine, EntryLine, Head, ReplayLine, SkippedLine, SourceFile, spelled
+from tenure.lab.events import BudgetLine, EntryLine, HeadTokens, ReplayLine, SkippedLine, SourceFile, spelled
 from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Skipped
 
 ENDLESS: Final = Budget(window=10**12)  # of the recorded agent's own window, whose limits were its own
@@ -39,13 +39,13 @@ class AuditRequest(Struct, frozen=True, kw_only=True):
     model: str = ""  # empty: as the log says
     head_tokens: int | None = None  # o200k; None: what the log's own reports reveal
 
-    def options(self, policy: str, head: int | Head | None) -> Options:
+    def options(self, policy: str, head: int | HeadTokens | None) -> Options:
         """How to replay one policy."""
         budget = ENDLESS if policy == UNBOUNDED else self.budget
         return Options(budget=budget, policy=policy_named(policy), model=self.model, head=head)
 
 
-def audit(source: Source, asked: AuditRequest, tokenizer: Tokenizer, sha256: str | None = None) -> Iterator[AuditOutput]:
+def audit(source: SessionSource, asked: AuditRequest, tokenizer: Tokenizer, sha256: str | None = None) -> Iterator[AuditOutput]:
     """The lines of a session's audit, the last of which is its report. Raises InputError when the session cannot be read."""
     held = Held(source)
     digest = source.sha256() if sha256 is None else sha256
@@ -85,7 +85,7 @@ def audit(source: Source, asked: AuditRequest, tokenizer: Tokenizer, sha256: str
 class Held:
     """The events of a source. Raises InputError when it cannot be read, or holds no message."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SessionSource) -> None:
         self._source = source
         self.format, events = source.events()
         self._events: list[Event] = list(events)
@@ -95,10 +95,10 @@ class Held:
             why = "" if lost is None else f" (left out: line {lost.line}: {lost.reason})"
             raise InputError(self.path, f"a session without a message{why}", "at least one")
 
-    def source(self, sha256: str) -> Source:
+    def source(self, sha256: str) -> SessionSource:
         """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
         readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (self.format, iter(self._events))])
-        return Source(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
+        return SessionSource(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
 
 
 def budget_line(budget: Budget) -> BudgetLine:
@@ -149,7 +149,7 @@ class Auditor:
                 allowed = f", expected {error.allowed}" if error.allowed else ""
                 yield UnreadSession(path=spelled(address), why=f"{error.found}{allowed}")
 
-    def _one(self, one: Source, note: Note) -> Audit:
+    def _one(self, one: SessionSource, note: Note) -> Audit:
         digest = one.sha256()
         kept = self._kept if digest else None  # a store of our own has no bytes to know it by
         if kept is None:
@@ -170,7 +170,7 @@ class Auditor:
             kept.keep(key, report)
         return report
 
-    def _made(self, one: Source, digest: str, note: Note, out: IO[bytes] | None) -> Audit:
+    def _made(self, one: SessionSource, digest: str, note: Note, out: IO[bytes] | None) -> Audit:
         report: Audit | None = None
         for line in audit(one, self._asked, self._tokenizer, digest):
             if out is not None:

@@ -11,7 +11,7 @@ from tenure.lab.audit.rereads import Rereads
 from tenure.lab.audit.runs import RECORDED, Places
 from tenure.lab.audit.tables import table
 from tenure.lab.bill import Watched
-from tenure.lab.events import At, BlockLine, CallLine, CommitLine, EntryLine, Head, Part, ReplayLine, SkippedLine
+from tenure.lab.events import At, BlockLine, CallLine, CommitLine, EntryLine, HeadTokens, Part, ReplayLine, SkippedLine
 from tenure.lab.kinds import LABELS, kind_of_line
 
 LABEL_CHARS: Final = 72
@@ -63,7 +63,7 @@ class Recording:
                 return
 
     @property
-    def head(self) -> Head:
+    def head(self) -> HeadTokens:
         """What stands before the view in every request."""
         return self._header.head
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from tenure.lab.events import Bill, BudgetLine, HarmLine, Head, Line, Part, PricesLine, RecallLine, ReplayLine, SourceFile
+from tenure.lab.events import Bill, BudgetLine, HarmLine, HeadTokens, Line, Part, PricesLine, RecallLine, ReplayLine, SourceFile
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
 
@@ -212,7 +212,7 @@ class SessionFacts(Struct, frozen=True, kw_only=True):
     ended: str
     skipped: tuple[Skips, ...]
     prices: PricesLine
-    head: Head = Head(origin="given")  # system prompt and tools that the log leaves out
+    head: HeadTokens = HeadTokens(origin="given")  # system prompt and tools that the log leaves out
     reported: Part = Part()  # prompt tokens that the log itself reports, in all; nothing where it reports none
 
     @property
@@ -278,7 +278,7 @@ class AuditLine(Struct, frozen=True, kw_only=True, tag="audit", tag_field="type"
     budget: BudgetLine
     model: str  # as asked for; empty: as the log says
     head_tokens: int  # o200k
-    head: Head = Head(origin="given")  # how it is known
+    head: HeadTokens = HeadTokens(origin="given")  # how it is known
 
 
 class RunLine(ReplayLine, frozen=True, kw_only=True, tag="run", tag_field="type"):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tenure.engine.record.objects import HASH_CHARS
-from tenure.engine.view.edit import Act, Drop, Edit, Insert, Remove, Replace, Restore
+from tenure.engine.view.edit import Drop, Edit, Insert, LoggedAction, Remove, Replace, Restore
 from tenure.lab.audit.report import COMMITS, HARMS, OBJECTS, POINTS, CommitSummary, Gone, Harm, Harms, Point, PolicyRun, Series
 from tenure.lab.bill import Watched
 from tenure.lab.events import (
@@ -189,7 +189,7 @@ def _removal(line: CommitLine, blocks: Iterable[tuple[At, tuple[str, ...], int]]
         name = next((name for name in names if name in acts), names[0])
         sizes[name] = sizes.get(name, 0) + tokens
     ordered = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
-    found = [(acts.get(name) or Act(kind=other, object=name), size) for name, size in ordered[:OBJECTS]]
+    found = [(acts.get(name) or LoggedAction(kind=other, object=name), size) for name, size in ordered[:OBJECTS]]
     return CommitSummary(
         commit=line.commit,
         before_call=line.before_call,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tenure.errors import InputError
 from tenure.lab.events import spelled
 from tenure.lab.loading import source
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.logs.places.first_sight import glimpse
 from tenure.logs.places.places import below
 
@@ -57,7 +57,7 @@ def corpus_of(folder: Path) -> Corpus:
     return Corpus(folder=str(folder), members=tuple(first.values()), again=tuple(again))
 
 
-def source_of(folder: str, name: str) -> Source:
+def source_of(folder: str, name: str) -> SessionSource:
     """A member to be read, under its name. Raises InputError when it cannot be opened."""
     return replace(source(address_of(folder, name)), path=name)
 

@@ -19,7 +19,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
 from tenure.engine.policies.policy import Policy
 from tenure.engine.policies.provenance import Provenance
-from tenure.engine.policies.provenance.keeping import Weights
+from tenure.engine.policies.provenance.keeping import ModelWeights
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
 from tenure.lab.events import AccumulatingRun, Billed, CutLine, IsolatedRun, Needed, Profile
@@ -31,7 +31,7 @@ from tenure.lab.protocols.curves import curves
 from tenure.lab.protocols.runs import CEILINGS, UNBOUNDED, budget_of, isolated, limits
 from tenure.lab.protocols.tasks import ConversationTask, layout_of
 from tenure.lab.protocols.workload import hard_set, profile
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.lab.spread import Engine, FailedJob, ResultFolder, spread
 from tenure.lab.spread.keep import code_of
 from tenure.lab.validation import compare
@@ -227,18 +227,18 @@ def work(job: CorpusJob) -> EvidenceLines:
     return EvidenceLines(tuple(OF_SESSION[job.what](_read_once(source_of(job.folder, job.members[0].name)), tokenizer)))
 
 
-def _read_once(one: Source) -> Source:
+def _read_once(one: SessionSource) -> SessionSource:
     """The session, parsed once however often it is replayed."""
     name, events = one.events()
     held = tuple(events)
     return replace(one, events=lambda: (name, iter(held)))
 
 
-def _profile(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+def _profile(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     yield profile(one, tokenizer)
 
 
-def _cuts(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+def _cuts(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     """At each share; at the one of the goals also what takes just as much as each other policy took."""
     policies = {name: policy for name in ALL if (policy := judged(ALL[name], one.path)) is not None}
     for prune in PRUNES:
@@ -246,7 +246,7 @@ def _cuts(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
         yield from cuts(one, policies, tokenizer, prune=prune, beside=beside, oracles=True)
 
 
-def _alone(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+def _alone(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     """Without eviction, under ceilings, and with targets. Below its limit nothing happens in a session, so it is not run again."""
     free = isolated(one, None, budget_of(None), tokenizer)
     yield free
@@ -259,11 +259,11 @@ def _alone(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
             yield isolated(one, judged(ALL[name], one.path), budget, tokenizer)
 
 
-def _needed(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+def _needed(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     yield Needed(source=one.path, curves=curves(one, tokenizer))
 
 
-def _billed(one: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+def _billed(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     if (compared := compare(one, tokenizer)) is not None:
         yield Billed(compared=compared)
 
@@ -287,7 +287,7 @@ def _together(job: CorpusJob, tokenizer: Tokenizer) -> Line:
 
 
 # What is done with each session, by name.
-OF_SESSION: Final[Mapping[str, Callable[[Source, Tokenizer], Iterator[Line]]]] = MappingProxyType(
+OF_SESSION: Final[Mapping[str, Callable[[SessionSource, Tokenizer], Iterator[Line]]]] = MappingProxyType(
     {"profile": _profile, "alone": _alone, "cuts": _cuts, "needs": _needed, "billed": _billed}
 )
 
@@ -301,6 +301,6 @@ def judged(policy: Policy | None, member: str) -> Policy | None:
 
 
 @cache
-def _weights() -> dict[str, Weights]:
+def _weights() -> dict[str, ModelWeights]:
     held_out = json.loads(files("tenure.lab.evidence").joinpath("held_out.json").read_text(encoding="utf-8"))
-    return msgspec.convert(held_out, dict[str, Weights])
+    return msgspec.convert(held_out, dict[str, ModelWeights])

@@ -28,14 +28,14 @@ from tenure.engine.record.entry import (
     ToolResult,
 )
 from tenure.engine.record.index import NONE, Index
-from tenure.engine.view.edit import Act, Drop, Edit, Insert, Replace
+from tenure.engine.view.edit import Drop, Edit, Insert, LoggedAction, Replace
 from tenure.engine.view.project import Projection, View
 from tenure.lab.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
 from tenure.lab.events import Category, HarmLine, spelled
 from tenure.lab.events import Verdict as Stands
 from tenure.lab.harm.watch import after_cut
 from tenure.lab.judges.controls import holds, pair
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 
 # Who or what speaks in a piece.
 Kind = Literal["system", "human", "words", "thinking", "call", "result", "note"]
@@ -99,7 +99,7 @@ class Case(Struct, frozen=True, kw_only=True):
     """One plan at one cut."""
 
     facts: CaseFacts
-    acts: tuple[Act, ...]
+    acts: tuple[LoggedAction, ...]
     kept: tuple[CasePiece, ...]  # all that the acting model sees, residues in their places
     removed: tuple[CasePiece, ...]  # for the judge alone, in record order
     future: tuple[CasePiece, ...]
@@ -111,7 +111,7 @@ CONTROLS: Final = "control"  # the name of what no policy planned
 
 
 def cases(
-    one: Source,
+    one: SessionSource,
     policies: Mapping[str, Policy],
     tokenizer: Tokenizer,
     *,

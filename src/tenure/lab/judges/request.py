@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tenure.engine.planners.handoff.transcript import ends
 from tenure.engine.record.entry import Count
-from tenure.engine.view.edit import Act
+from tenure.engine.view.edit import LoggedAction
 from tenure.lab.harm.passage import plain as spelled
 from tenure.lab.judges.cases import INSERTED, Case, CaseNeed, CasePiece, Kind
 from tenure.lab.judges.contracts import Contract
@@ -141,7 +141,7 @@ def _candidate(sign: str, each: Candidate, plan: str, sides: Mapping[str, SideTe
     yield f"[{sign} end of the retained prefix{of}]"
 
 
-def _plan(acts: Iterable[Act]) -> str:
+def _plan(acts: Iterable[LoggedAction]) -> str:
     """A plan as the paper's planner would give it: each action with its objects, in order."""
     named: dict[str, list[str]] = {}
     for act in acts:

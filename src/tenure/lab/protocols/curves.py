@@ -18,14 +18,14 @@ from tenure.lab.harm.use import StepUse
 from tenure.lab.harm.watch import uses_of
 from tenure.lab.protocols.runs import unbounded, without_head
 from tenure.lab.protocols.workload import use_of
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 
 KEPT: Final = (1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 80_000, 120_000, 160_000, 240_000)
 TOKEN_BANDS: Final = (0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 STEP_BANDS: Final = (1, 2, 4, 8, 16, 32, 64, 128)  # replies of the model since
 
 
-def curves(source: Source, tokenizer: Tokenizer) -> Curves:
+def curves(source: SessionSource, tokenizer: Tokenizer) -> Curves:
     """The curves of one session. One pass over it and one over its needs. Raises InputError when it cannot be read."""
     session = _Session()
     entries = (line for line in unbounded(without_head(source), tokenizer) if isinstance(line, EntryLine))

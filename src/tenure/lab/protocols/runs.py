@@ -16,7 +16,7 @@ from tenure.engine.record.entry import Draft, Role
 from tenure.lab.bill import Billing
 from tenure.lab.events import CallLine, CommitLine, HarmLine, IsolatedRun, Limits, Line, Measured, Misses, SummaryLine
 from tenure.lab.harm.watch import Watch
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Rewritten
 
 _NO_SUMMARY = "a replay that ended without its summary"
@@ -142,7 +142,7 @@ def options(policy: Policy | None, budget: Budget, conditions: Conditions = USUA
     )
 
 
-def unbounded(source: Source, tokenizer: Tokenizer) -> Iterator[Line]:
+def unbounded(source: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     """The lines of a session from which nothing leaves, in o200k tokens."""
     return replay([source], Options(budget=Budget(window=UNBOUNDED), policy=None, learn=False), tokenizer)
 
@@ -162,7 +162,7 @@ def limits(budget: Budget) -> Limits:
     )
 
 
-def without_head(source: Source) -> Source:
+def without_head(source: SessionSource) -> SessionSource:
     """A source without its system messages, for which the head stands, and without what its agent did to its own window."""
 
     def is_left_out(event: Event) -> bool:
@@ -172,11 +172,11 @@ def without_head(source: Source) -> Source:
         name, found = source.events()
         return name, (event for event in found if not is_left_out(event))
 
-    return Source(source.path, events, source.sha256)
+    return SessionSource(source.path, events, source.sha256)
 
 
 def isolated(
-    source: Source, policy: Policy | None, budget: Budget, tokenizer: Tokenizer, *, conditions: Conditions = USUAL
+    source: SessionSource, policy: Policy | None, budget: Budget, tokenizer: Tokenizer, *, conditions: Conditions = USUAL
 ) -> IsolatedRun:
     """The whole session under the budget; `policy` None evicts nothing. Raises InputError when the source cannot be read."""
     return IsolatedRun(

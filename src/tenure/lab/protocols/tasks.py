@@ -17,7 +17,7 @@ from tenure.engine.record.entry import Block, Draft, Origin, Role, Text, ToolCal
 from tenure.lab.harm.names import AnchorForm, names_of
 from tenure.lab.loading import source
 from tenure.lab.protocols.runs import without_head
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 from tenure.logs.reader import Event
 
 GAP_S: Final = 60.0  # from the last message of a task to the first of the next
@@ -47,7 +47,7 @@ class ConversationTask(Struct, frozen=True, kw_only=True, tag="task", tag_field=
     human_tokens: int
     depends_on: tuple[int, ...] = ()  # numbers of earlier tasks of its conversation
 
-    def as_source(self) -> Source:
+    def as_source(self) -> SessionSource:
         """The session with its times moved. Raises InputError when it cannot be opened."""
         return _moved(without_head(source(self.source)), timedelta(seconds=self.shift_s))
 
@@ -173,12 +173,12 @@ def _placed(group: Sequence[_ReadSession], rare: frozenset[str], conversation: i
         )
 
 
-def _moved(one: Source, by: timedelta) -> Source:
+def _moved(one: SessionSource, by: timedelta) -> SessionSource:
     def events() -> tuple[str, Iterator[Event]]:
         name, found = one.events()
         return name, (_at(event, by) if isinstance(event, Draft) else event for event in found)
 
-    return Source(one.path, events, one.sha256)
+    return SessionSource(one.path, events, one.sha256)
 
 
 def _at(draft: Draft, by: timedelta) -> Draft:

@@ -19,7 +19,7 @@ from tenure.engine.record.tools import ACTS, Act
 from tenure.engine.view.edit import Drop, Replace
 from tenure.lab.events import BlockLine, CallLine, CommitLine, EntryLine, Profile, ReplayLine, SummaryLine, Workload
 from tenure.lab.protocols.runs import unbounded
-from tenure.lab.replay import Source
+from tenure.lab.replay import SessionSource
 
 HARD_SHARE: Final = 0.1  # of a corpus, as 33 of 332 sessions in the Self-GC paper (table 1)
 LEAST_HARD: Final = 10  # sessions
@@ -110,7 +110,7 @@ RULES: Final = (
 )
 
 
-def profile(source: Source, tokenizer: Tokenizer) -> Profile:
+def profile(source: SessionSource, tokenizer: Tokenizer) -> Profile:
     """A session counted and classed; `is_hard` is for `hard_set` to say. One pass. Raises InputError when it cannot be read."""
     counting = _Counting()
     for line in unbounded(source, tokenizer):

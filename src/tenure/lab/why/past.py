@@ -21,7 +21,7 @@ from tenure.lab.events import CallLine, CommitLine, HarmLine, ReplayLine
 from tenure.lab.harm.passage import of_entry
 from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import load
-from tenure.lab.replay import Options, Source, replay
+from tenure.lab.replay import Options, SessionSource, replay
 from tenure.store.records import Conversation, Records
 from tenure.store.soundness import whole_record
 
@@ -56,7 +56,7 @@ class Moment(Struct, frozen=True, kw_only=True):
         return self.call == self.calls
 
 
-def replayed(sources: Sequence[Source], options: Options, tokenizer: Tokenizer) -> Past:
+def replayed(sources: Sequence[SessionSource], options: Options, tokenizer: Tokenizer) -> Past:
     """The past that a session would have had under a policy and a budget. Raises InputError when it cannot be read."""
     lines: list[Watched] = [
         line

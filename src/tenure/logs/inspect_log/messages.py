@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tenure.apis.media import Source, media_of
+from tenure.apis.media import MediaSource, media_of
 from tenure.engine.record.entry import Block, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.logs.parts import compact, from_url, plain, result_of, seal, text_of
 from tenure.logs.salvage import DamagedJson, salvage, valid
@@ -171,7 +171,7 @@ def _document(part: _InspectPart, origin: Origin) -> Media:
     if plain := _TEXT_DOCUMENT.match(part.document):  # the model reads its text
         try:
             text = b64decode(part.document[plain.end() :]).decode("utf-8", "replace")
-            return media_of(Source(media_type=plain[1], plain=text, name=name, image=False), origin)
+            return media_of(MediaSource(media_type=plain[1], plain=text, name=name, image=False), origin)
         except (binascii.Error, ValueError):
             pass
     media = _media(part.document, part.mime_type or "", origin)

@@ -15,7 +15,7 @@ from tenure.agent.tools.servers.server import McpServer
 from tenure.agent.tools.tool import End, Here, ToolOutcome, wait_for
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, dump, load
-from tenure.apis.media import Source
+from tenure.apis.media import MediaSource
 from tenure.engine.record.tools import DECLARATION, Kinds, ToolKind
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
@@ -167,13 +167,13 @@ def _arguments(text: str) -> dict[str, Json] | None:
 
 def _outcome(result: "CallToolResult", here: Here) -> ToolOutcome:
     texts: list[str] = []
-    media: list[Source] = []
+    media: list[MediaSource] = []
     for block in result.content:
         match block.type:
             case "text":
                 texts.append(block.text)
             case "image" if block.mime_type in _IMAGES and len(block.data) * 3 // 4 <= here.limits.image_bytes:
-                media.append(Source(media_type=block.mime_type, data=block.data))
+                media.append(MediaSource(media_type=block.mime_type, data=block.data))
             case "image" | "audio":
                 texts.append(f"[{block.mime_type or block.type}, {len(block.data) * 3 // 4:,} bytes, which cannot be shown]")
             case "resource_link":

@@ -15,11 +15,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.provenance.sight import LONGEST, Piece, Sight
+from tenure.engine.policies.provenance.sight import LONGEST, PartialResult, Sight
 from tenure.engine.record.index import NONE
 
 
-class Weights(Struct, frozen=True, kw_only=True):
+class ModelWeights(Struct, frozen=True, kw_only=True):
     """Of each model the weights of its features, in the order of their names, and the constant behind them."""
 
     anchor: tuple[float, ...]
@@ -68,7 +68,7 @@ def chance(weights: Sequence[float], bias: float, features: Sequence[float]) -> 
     return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, score))))
 
 
-LEARNED: Final = Weights(
+LEARNED: Final = ModelWeights(
     anchor=(0.228, -0.301, 0.802, 1.329, -0.134, -0.321, -1.431, 0.998, -0.126, -0.523, -1.119),
     anchor_bias=-6.669,
     line=(0.868, -0.468, -0.17, -0.759, -5.596, -0.176, 1.045, -0.217, 3.254, -0.38, -1.485, -0.401, -0.18, 0.731, 0.295),
@@ -84,7 +84,7 @@ _SHORT_LINE: Final = 16  # characters
 _NAME_TOKENS: Final = 0.3  # for each character of a name in a list
 
 
-class Kept(Struct):
+class KeptParts(Struct):
     """What stays of one result: numbers of lines, and names beside them."""
 
     lines: set[int]
@@ -104,7 +104,7 @@ class _Item(Struct, frozen=True, gc=False):
 class Keeping:
     """The worth of all lines and names of a view, found once, whatever the room."""
 
-    def __init__(self, sight: Sight, weights: Weights) -> None:
+    def __init__(self, sight: Sight, weights: ModelWeights) -> None:
         self.sight = sight
         self._worth = {name: chance(weights.anchor, weights.anchor_bias, sight.anchor_features(name)) for name in sight.mentions}
         self._items: list[_Item] = []
@@ -118,9 +118,9 @@ class Keeping:
         self._values = [-self._value(item, nothing) for item in self._items]  # while nothing is kept
         self._best = sorted(range(len(self._items)), key=self._values.__getitem__)
 
-    def choose(self, room: float, pieces: Sequence[int]) -> dict[int, Kept]:
+    def choose(self, room: float, pieces: Sequence[int]) -> dict[int, KeptParts]:
         """What stays of the pieces of those numbers within `room` tokens, placeholders apart. Those of which nothing stays are in it too."""
-        kept = {number: Kept(set(), []) for number in pieces}
+        kept = {number: KeptParts(set(), []) for number in pieces}
         said: set[str] = set()
         again: list[tuple[float, int]] = []  # a part of whose worth was kept meanwhile: a heap
         first = iter(number for number in self._best if self._items[number].piece in kept)
@@ -153,7 +153,7 @@ class Keeping:
         fresh = [self._worth.get(name, 0.0) for name in item.names if name not in said]
         return (item.verbatim + sum(fresh)) / item.tokens
 
-    def _lines(self, number: int, piece: Piece, weights: Weights) -> list[_Item]:
+    def _lines(self, number: int, piece: PartialResult, weights: ModelWeights) -> list[_Item]:
         chances = [chance(weights.line, weights.line_bias, each) for each in self.sight.line_features(piece)]
         chances = [p if len(line.strip()) >= _SHORT_LINE else p * _BARE for p, line in zip(chances, piece.lines, strict=True)]
         means = _means(chances)
@@ -171,7 +171,7 @@ class Keeping:
             for place, (line, own, mean) in enumerate(zip(piece.lines, chances, means, strict=True))
         ]
 
-    def _names(self, number: int, piece: Piece) -> list[_Item]:
+    def _names(self, number: int, piece: PartialResult) -> list[_Item]:
         return [
             _Item(piece=number, line=-1, names=(name,), verbatim=0.0, tokens=1 + len(name) * _NAME_TOKENS)
             for name in _named(piece)
@@ -179,7 +179,7 @@ class Keeping:
         ]
 
 
-def _named(piece: Piece) -> list[str]:
+def _named(piece: PartialResult) -> list[str]:
     return list(dict.fromkeys([*piece.names, *(name for said in piece.said for name in said)]))
 
 

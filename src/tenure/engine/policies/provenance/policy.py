@@ -13,8 +13,8 @@ from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.placeholder import hint
 from tenure.engine.policies.policy import Conduct
-from tenure.engine.policies.provenance.keeping import LEARNED, NOTE, WHOLE, Keeping, Kept, Weights
-from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight, listed
+from tenure.engine.policies.provenance.keeping import LEARNED, NOTE, WHOLE, Keeping, KeptParts, ModelWeights
+from tenure.engine.policies.provenance.sight import NAMES, PartialResult, Sight, listed
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.index import NONE
 from tenure.engine.record.quotation import cited
@@ -30,7 +30,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
     """The policy, with the weights it was taught."""
 
     name: str = "provenance"
-    weights: Weights = LEARNED
+    weights: ModelWeights = LEARNED
     skeleton: float = SKELETON
     conduct: Conduct = Conduct(by_level=True)  # parts of results go before any whole step
 
@@ -64,7 +64,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
 class _Work:
     """One run over a view."""
 
-    def __init__(self, situation: Situation, weights: Weights) -> None:
+    def __init__(self, situation: Situation, weights: ModelWeights) -> None:
         self._situation = situation
         self._sight = Sight(situation)
         self._keeping = Keeping(self._sight, weights)
@@ -152,11 +152,11 @@ class _Work:
             self._counts[text] = self._situation.count(text)
         return self._counts[text]
 
-    def _texts(self, kept: Mapping[int, Kept]) -> dict[int, str]:
+    def _texts(self, kept: Mapping[int, KeptParts]) -> dict[int, str]:
         """What is shown of each piece that does not stay as it is."""
         return {number: text for number, each in kept.items() if (text := self._text(self._sight.pieces[number], each))}
 
-    def _text(self, piece: Piece, kept: Kept) -> str:
+    def _text(self, piece: PartialResult, kept: KeptParts) -> str:
         shown = [piece.lines[number] for number in sorted(kept.lines)]
         if sum(map(len, shown)) + len(shown) >= WHOLE * (sum(map(len, piece.lines)) + len(piece.lines)):
             return ""
@@ -170,7 +170,7 @@ class _Work:
             piece = self._sight.pieces[number]
             yield Shorten(span=piece.span, at=piece.at, how="clear", text=texts[number], routes=(self._handle(piece),))
 
-    def _note(self, piece: Piece) -> str:
+    def _note(self, piece: PartialResult) -> str:
         index = self._situation.index
         tokens = index.block(piece.at).tokens
         span = index.spans[piece.span] if piece.span != NONE else None
@@ -182,7 +182,7 @@ class _Work:
             " Below: lines of it.]"
         )
 
-    def _handle(self, piece: Piece) -> str:
+    def _handle(self, piece: PartialResult) -> str:
         index = self._situation.index
         if piece.span == NONE:
             return index.handle(f"entry:{piece.at[0]}/{piece.at[1]}", piece.at[0])

@@ -95,7 +95,7 @@ _LONGEST: Final = 300  # characters of a line beyond which length says nothing m
 _LONG_AGO: Final = 150  # steps
 
 
-class Source(StrEnum):
+class ResultSource(StrEnum):
     """What kind of tool a result came from, as far as it matters to what is asked of it."""
 
     READ = "read"
@@ -106,25 +106,25 @@ class Source(StrEnum):
 
 
 _SOURCES: Final = {
-    Act.READ: Source.READ,
-    Act.RUN: Source.COMMAND,
-    Act.SEARCH: Source.SEARCH,
-    Act.LIST: Source.LISTING,
+    Act.READ: ResultSource.READ,
+    Act.RUN: ResultSource.COMMAND,
+    Act.SEARCH: ResultSource.SEARCH,
+    Act.LIST: ResultSource.LISTING,
 }
 
 
-def _source(tool: str) -> Source:
+def _source(tool: str) -> ResultSource:
     act = ACTS.get(tool_name(tool))
-    return _SOURCES.get(act, Source.OTHER) if act else Source.OTHER
+    return _SOURCES.get(act, ResultSource.OTHER) if act else ResultSource.OTHER
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class PartialResult(Struct, frozen=True, kw_only=True):
     """A result of which a part may stay."""
 
     at: At
     episode: int
     span: int  # NONE: a tool's words without a call of which they are the result
-    source: Source
+    source: ResultSource
     weight: int  # tokens, as it is shown
     note: str  # of what was shortened before; empty while it is whole
     names: tuple[str, ...]
@@ -157,7 +157,7 @@ class Sight:
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
-        self.pieces: list[Piece] = []
+        self.pieces: list[PartialResult] = []
         self.mentions: dict[str, Mention] = {}
         self._shown: set[str] = set()  # anchors of what stays
         self._used: dict[str, int] = {}  # the newest step that named an anchor
@@ -187,15 +187,18 @@ class Sight:
             float(_is_camel(name)),
             float("." in name),
             log1p(piece.edits),
-            float(piece.source is Source.LISTING),
+            float(piece.source is ResultSource.LISTING),
         )
 
-    def line_features(self, piece: Piece) -> Iterator[tuple[float, ...]]:
+    def line_features(self, piece: PartialResult) -> Iterator[tuple[float, ...]]:
         """Of each line, as LINE_FEATURES names them."""
         bares = [line.strip() for line in piece.lines]
         near = _spread([bare in self._written for bare in bares])
         step, age, quiet = self._now - piece.age, log1p(piece.age), log1p(piece.quiet)
-        source = [float(piece.source is each) for each in (Source.COMMAND, Source.LISTING, Source.SEARCH, Source.READ)]
+        source = [
+            float(piece.source is each)
+            for each in (ResultSource.COMMAND, ResultSource.LISTING, ResultSource.SEARCH, ResultSource.READ)
+        ]
         size, edits, long_ago = log1p(len(piece.lines)), log1p(piece.edits), log1p(_LONG_AGO)
         for line, bare, is_near, said in zip(piece.lines, bares, near, piece.said, strict=True):
             used = max([self._used.get(name, -1) for name in said], default=-1)
@@ -267,11 +270,11 @@ class Sight:
         file = next(files(span.cue), "") if span else ""
         number = len(self.pieces)
         self.pieces.append(
-            Piece(
+            PartialResult(
                 at=result.at,
                 episode=facts.episode,
                 span=facts.span,
-                source=_source(span.tool) if span else Source.OTHER,
+                source=_source(span.tool) if span else ResultSource.OTHER,
                 weight=self.situation.view.weight(*result.at),
                 note=note,
                 names=names,

@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.provenance.keeping import LEARNED, LINE_FEATURES, Keeping, Weights, chance
-from tenure.engine.policies.provenance.sight import NAMES, Piece, Sight, Source, unlisted
+from tenure.engine.policies.provenance.keeping import LEARNED, LINE_FEATURES, Keeping, ModelWeights, chance
+from tenure.engine.policies.provenance.sight import NAMES, PartialResult, ResultSource, Sight, unlisted
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At
 
@@ -22,7 +22,7 @@ _SPACES: Final = 24  # of indentation, beyond which the policy sees no more
 
 
 _Columns = Mapping[str, Sequence[float]]  # of each feature its value in every line
-_Words = Callable[[Piece, _Columns, bool], str]  # whether the value is above the average line's
+_Words = Callable[[PartialResult, _Columns, bool], str]  # whether the value is above the average line's
 
 
 class Reason(Struct, frozen=True, kw_only=True, gc=False):
@@ -53,7 +53,7 @@ class Verdicts(Struct, frozen=True, kw_only=True):
         return self.judged[len(self.judged) // 2].need if self.judged else 0.0
 
 
-def verdicts(situation: Situation, asked: frozenset[At], weights: Weights = LEARNED) -> Verdicts:
+def verdicts(situation: Situation, asked: frozenset[At], weights: ModelWeights = LEARNED) -> Verdicts:
     """What the policy expects of every result; with reasons of those that are `asked` for. n log n in the lines of the view."""
     sight = Sight(situation)
     keeping = Keeping(sight, weights)
@@ -80,7 +80,7 @@ def names_in(text: str) -> tuple[str, ...]:
 class _Average:
     """What an average line of the view is like, and what sets a result apart from it."""
 
-    def __init__(self, sight: Sight, keeping: Keeping, weights: Weights) -> None:
+    def __init__(self, sight: Sight, keeping: Keeping, weights: ModelWeights) -> None:
         self._sight, self._keeping, self._weights = sight, keeping, weights
         sums = [0.0] * len(LINE_FEATURES)
         lines, worth, named = 0, 0.0, 0.0
@@ -120,7 +120,7 @@ class _Average:
         beside = f", a {'larger' if weight > 0 else 'smaller'} part of its worth than elsewhere" if count else ""
         return Reason(name="names", text=f"{_count(count, 'name')} that nothing else shows{beside}", weight=weight)
 
-    def _named(self, piece: Piece) -> tuple[int, float]:
+    def _named(self, piece: PartialResult) -> tuple[int, float]:
         """How many names stand only in what may be shortened, and the need that is expected of them."""
         names = {*piece.names, *(name for said in piece.said for name in said)} & self._sight.mentions.keys()
         weights, sight = self._weights, self._sight
@@ -143,7 +143,7 @@ def _steps(number: int) -> str:
 def _lines(feature: str, some: str, none: str, above: float = 0.0) -> _Words:
     """How many lines have a feature: `some`, with the number in its place, or `none`."""
 
-    def words(piece: Piece, columns: _Columns, more: bool) -> str:
+    def words(piece: PartialResult, columns: _Columns, more: bool) -> str:
         number = sum(value > above for value in columns[feature])
         of = f"{number:,} of its {_count(len(piece.lines), 'line')}"
         return f"{some.format(of)}, {'more' if more else 'fewer'} than elsewhere" if number else none
@@ -151,17 +151,17 @@ def _lines(feature: str, some: str, none: str, above: float = 0.0) -> _Words:
     return words
 
 
-def _age(piece: Piece, _: _Columns, more: bool) -> str:
+def _age(piece: PartialResult, _: _Columns, more: bool) -> str:
     return f"{_SOURCES[piece.source][0]} {_steps(piece.age)} ago, {'longer ago' if more else 'later'} than most"
 
 
-def _quiet(piece: Piece, _: _Columns, more: bool) -> str:
+def _quiet(piece: PartialResult, _: _Columns, more: bool) -> str:
     if piece.quiet >= piece.age:
         return "no step since spoke of its file"
     return f"its file was last spoken of {_steps(piece.quiet)} ago, {'longer ago' if more else 'later'} than most"
 
 
-def _edits(piece: Piece, _: _Columns, more: bool) -> str:
+def _edits(piece: PartialResult, _: _Columns, more: bool) -> str:
     if not piece.edits:
         return "its file was not edited"
     return (
@@ -169,33 +169,33 @@ def _edits(piece: Piece, _: _Columns, more: bool) -> str:
     )
 
 
-def _length(piece: Piece, _: _Columns, more: bool) -> str:
+def _length(piece: PartialResult, _: _Columns, more: bool) -> str:
     average = round(sum(len(line.strip()) for line in piece.lines) / max(1, len(piece.lines)))
     return f"its lines have {average:,} characters on average, {'longer' if more else 'shorter'} than elsewhere"
 
 
-def _indent(_: Piece, columns: _Columns, more: bool) -> str:
+def _indent(_: PartialResult, columns: _Columns, more: bool) -> str:
     spaces = round(_SPACES * sum(columns["indent"]) / max(1, len(columns["indent"])))
     if not spaces:
         return "its lines are not indented"
     return f"its lines are indented by {spaces} on average, {'more' if more else 'less'} than elsewhere"
 
 
-def _size(piece: Piece, _: _Columns, more: bool) -> str:
+def _size(piece: PartialResult, _: _Columns, more: bool) -> str:
     return f"it has {_count(len(piece.lines), 'line')}, {'longer' if more else 'shorter'} than most"
 
 
-def _kind(piece: Piece, _: _Columns, __: bool) -> str:
+def _kind(piece: PartialResult, _: _Columns, __: bool) -> str:
     return f"it is {_SOURCES[piece.source][1]}"
 
 
-_SOURCES: Final[Mapping[Source, tuple[str, str]]] = MappingProxyType(
+_SOURCES: Final[Mapping[ResultSource, tuple[str, str]]] = MappingProxyType(
     {
-        Source.READ: ("read", "a file that was read"),
-        Source.COMMAND: ("run", "what a command printed"),
-        Source.SEARCH: ("searched", "hits of a search"),
-        Source.LISTING: ("listed", "a listing"),
-        Source.OTHER: ("fetched", "neither a file, a command's output nor a search"),
+        ResultSource.READ: ("read", "a file that was read"),
+        ResultSource.COMMAND: ("run", "what a command printed"),
+        ResultSource.SEARCH: ("searched", "hits of a search"),
+        ResultSource.LISTING: ("listed", "a listing"),
+        ResultSource.OTHER: ("fetched", "neither a file, a command's output nor a search"),
     }
 )
 
