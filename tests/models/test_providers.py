@@ -433,7 +433,7 @@ def test_an_error_of_the_callers_own_travels_and_leaves_nothing_open(made: Made)
             raise ZeroDivisionError
         return False
 
-    with provided(Broken(reply=Reply(text="Hello"), how="stall")) as (provider, url), pytest.raises(ZeroDivisionError):
+    with provided(Broken(reply=Reply(text="Hello"), how="stall", after=1)) as (provider, url), pytest.raises(ZeroDivisionError):
         made(url)(HI, cancel=broken)
     assert not [thread for thread in threads() if thread.name == "tenure-model"]
 

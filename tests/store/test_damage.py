@@ -101,7 +101,7 @@ async def screens(world: World, conversation: str = "") -> list[str]:
             await pilot.press(key)
         await pilot.pause()
         if isinstance(app.screen, Picker):
-            rows = [" ".join(row.cells) for row in app.screen.rows]
+            rows = [" ".join(row.texts) for row in app.screen.rows]
             await pilot.press("end", "enter")
         await opened(pilot, app)
         await app.leave()
