@@ -6,7 +6,7 @@ from pathlib import Path
 from tenure.agent.breaker import STOP_AFTER, TELL_AFTER
 from tenure.agent.calls import TOGETHER
 from tenure.agent.catalogue import UNKNOWN_WINDOW
-from tenure.agent.model_call import ASKED_S, PATIENCE
+from tenure.agent.retries import ASKED_S, PATIENCE
 from tenure.agent.settings import CHILD_STEPS, CHILD_TOKENS, DEPTH
 from tenure.cli.main import BAD_INPUT
 from tenure.cli.run import EXIT

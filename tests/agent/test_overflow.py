@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tenure.agent.model_call import ASKED_S, LONGEST_S, PATIENCE, wait_for
 from tenure.agent.overflow import ModelWindow, bounded
+from tenure.agent.retries import ASKED_S, LONGEST_S, PATIENCE, wait_for
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.record.entry import Usage
 from tenure.errors import Failure, Overflow

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.notes import (
+from tenure.agent.tail_notes import (
     EPISODE,
     GAUGE,
     OPEN_CALLS,

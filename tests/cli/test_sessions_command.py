@@ -13,7 +13,7 @@ from rich.console import Console
 from made_up import claude, everything, home_of_ada, put
 from tenure.cli.main import main
 from tenure.cli.sessions import address, age, listing, seen, size
-from tenure.logs.places.places import FoundSession, below, usual_places
+from tenure.logs.places.known_places import FoundSession, below, usual_places
 from tenure.store.records import PART, Conversation
 from tenure.store.store import Store
 from tenure.testing.builders import human, placed, reply

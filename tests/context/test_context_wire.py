@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context
-from tenure.apis.request import LARGE
+from tenure.apis.request_builder import LARGE
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.testing.store import MemoryStore
 

@@ -277,18 +277,6 @@ def test_entries_appended_meanwhile_are_not_seen(records: Records) -> None:
     assert len(list(reading)) == 2
 
 
-def test_an_entry_is_found_by_the_start_of_its_hash(records: Records) -> None:
-    new, entries = created(records, *(str(n) for n in range(40))), said(*(str(n) for n in range(40)))
-    assert records.find_entry(new, entries[7].id[:12]) == entries[7]
-    assert records.find_entry(new, entries[7].id) == entries[7]
-    assert records.find_entry(new, "0" * 64) is None
-    with pytest.raises(InputError, match="expected a longer one"):
-        next(records.find_entry(new, digit) for digit in "0123456789abcdef")
-    for wrong in ("", "xyz", "3fa9%", "A"):
-        with pytest.raises(InputError, match="digits"):
-            records.find_entry(new, wrong)
-
-
 def test_a_usage_report_replaces_the_one_before(records: Records) -> None:
     new = created(records, *"abc")
     usage = Usage(uncached=1, cache_write=2, cache_read=3, output=4)
@@ -357,8 +345,6 @@ def test_a_fork_shares_the_entries_below_its_point_and_then_grows_alone(records:
     assert list(records.entries(fork.id)) == other
     assert list(records.entries(source)) == said(*"abcde")
     assert (fork.parent, fork.forked_at, fork.title, fork.length, fork.head) == (source, 2, "a try", 2, entries[1].id)
-    assert records.find_entry(fork.id, entries[0].id) == entries[0]
-    assert records.find_entry(fork.id, entries[3].id) is None
     assert records.verify(fork.id) is None
 
 

@@ -14,7 +14,7 @@ from unicodedata import category
 from tenure.agent.access import configuration_folder, key_for, speaker_of
 from tenure.agent.catalogue import ModelChoice, chosen, family_of, is_scripted, url_elsewhere
 from tenure.agent.opening import Parts
-from tenure.agent.tools.harmless import plain
+from tenure.agent.tools.terminal_text import plain
 from tenure.engine.meter.ledger import Spent
 from tenure.engine.record.entry import Entry, Origin, Role, Text
 from tenure.errors import ModelError, TenureError

@@ -11,11 +11,11 @@ from tenure.agent.breaker import Breaker
 from tenure.agent.calls import CallRunner
 from tenure.agent.events import Event, Noticed, Reason, Requested, TurnDone, TurnFailed, TurnStarted
 from tenure.agent.model_call import Cut, ModelRequest
-from tenure.agent.notes import TailNotes
 from tenure.agent.opening import Parts
 from tenure.agent.overflow import ModelWindow
 from tenure.agent.recorder import Recorder
 from tenure.agent.spending import Spending
+from tenure.agent.tail_notes import TailNotes
 from tenure.apis.media import MediaSource
 from tenure.apis.reply import WholeReply
 from tenure.errors import Conflict, ModelError, TenureError

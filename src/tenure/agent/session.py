@@ -25,12 +25,12 @@ from tenure.agent.calls import CallRunner
 from tenure.agent.catalogue import ModelChoice
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallOutput, Delegated, Event, Noticed, SessionOpened, TurnDone
 from tenure.agent.loop import Loop
-from tenure.agent.notes import TailNotes
 from tenure.agent.pictures import read_pictures
 from tenure.agent.recorder import Recorder
 from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.agent.spending import SessionSpend, Spending
+from tenure.agent.tail_notes import TailNotes
 from tenure.agent.tools.tool import Here, Tool, ToolLimits
 from tenure.context import Context
 from tenure.engine.meter.gauge import Gauge

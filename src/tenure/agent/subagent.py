@@ -13,7 +13,7 @@ from uuid import uuid4
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tenure.agent.admission.git import GitStatus
+from tenure.agent.admission.git_note import GitStatus
 from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.admission.instructions import scope_section
 from tenure.agent.admission.place import place_on_disk

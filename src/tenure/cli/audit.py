@@ -26,7 +26,7 @@ from tenure.lab.events import CallLine, spelled
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.first_sight import glimpse
 from tenure.logs.places.here import Surroundings, here
-from tenure.logs.places.places import FoundSession, below, usual_places
+from tenure.logs.places.known_places import FoundSession, below, usual_places
 from tenure.logs.places.stores import store_of
 
 NEWEST: Final = 10  # of the user's own sessions, where none are named

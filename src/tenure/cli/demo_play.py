@@ -39,7 +39,7 @@ from tenure.errors import InputError
 from tenure.lab.loading import load, source
 from tenure.lab.replay import Options, SessionSource
 from tenure.logs.places.here import here
-from tenure.logs.places.places import usual_places
+from tenure.logs.places.known_places import usual_places
 from tenure.logs.places.tenure_store import sessions
 from tenure.models.scripted import ScriptedSpeaker, read_script
 from tenure.models.speaker import Speaker

@@ -23,7 +23,7 @@ from tenure.logs.detect import READERS
 from tenure.logs.places.first_sight import Glimpse, glimpse
 from tenure.logs.places.folders import holds
 from tenure.logs.places.here import here
-from tenure.logs.places.places import PLACES, FoundSession, below, looked_in, usual_places
+from tenure.logs.places.known_places import PLACES, FoundSession, below, looked_in, usual_places
 
 LIMIT: Final = 20
 WIDE: Final = 120  # columns from which there is room for the project too

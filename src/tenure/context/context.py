@@ -23,7 +23,7 @@ from tenure.apis.foreign import refuse_foreign, refuse_stream
 from tenure.apis.json_text import Message, source
 from tenure.apis.json_text import encoded as utf8
 from tenure.apis.rendering import light
-from tenure.apis.request import Builder, Request
+from tenure.apis.request_builder import Builder, Request
 from tenure.apis.rules import rules_for
 from tenure.apis.sdk import is_json, plain, reply_id, sendable, storable, undeclared
 from tenure.context.answers import Answers

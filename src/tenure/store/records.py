@@ -4,7 +4,6 @@
 """
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -30,7 +29,6 @@ Now = Callable[[], str]
 SHOWN: Final = 10  # ids named in an error
 REPORT: Final = logging.getLogger("tenure.store").warning  # of damage, unless a host says where it is to go
 OWN_STORE: Final = "sessions.db"  # the agent's, in its folder
-_HEX: Final = re.compile(r"[0-9a-f]{1,64}")
 PART: Final = "part: "  # how the titles of sub-agents' conversations begin: nobody goes on with them by accident
 
 
@@ -136,10 +134,6 @@ class Records(Protocol):
         """Entries in order, a few at a time: memory does not grow with their number. Those appended meanwhile are not seen."""
         ...
 
-    def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
-        """The entry whose id starts with `prefix` (hex); InputError when several do."""
-        ...
-
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
         """The commit log in order. Raises Damaged when it is not as it was written."""
         ...
@@ -237,12 +231,6 @@ def opened(conversation: Conversation, entries: Sequence[Entry], commits: Sequen
         commits=len(commits),
         created=conversation.created or now(),
     )
-
-
-def require_hex(prefix: str) -> None:
-    """InputError unless `prefix` is the start of a hash."""
-    if not _HEX.fullmatch(prefix):
-        raise InputError("store", f"the hash {prefix!r}", "1 to 64 digits of 0-9a-f")
 
 
 def forked(

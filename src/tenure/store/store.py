@@ -33,7 +33,6 @@ from tenure.store.records import (
     forked,
     opened,
     refusal,
-    require_hex,
     require_order,
     utc_now,
 )
@@ -135,17 +134,6 @@ class Store(Records):
         conversation = self.conversation(conversation_id)
         stop = conversation.length if stop is None else min(stop, conversation.length)
         return self._entries(conversation, self._lineage(conversation, max(start, 0), stop))
-
-    def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
-        require_hex(prefix)
-        found: list[int] = []
-        conversation = self.conversation(conversation_id)
-        for stretch in self._lineage(conversation, 0, conversation.length):
-            parameters = stretch._asdict() | {"low": prefix, "high": prefix + "g"}
-            found += [row[0] for row in self._select(tables.FIND, **parameters)]
-        if len(found) > 1:
-            raise InputError("store", f"the hash {prefix!r} fits the entries {found[0]} and {found[1]}", "a longer one")
-        return self.entry(conversation_id, found[0]) if found else None
 
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
         length = self.conversation(conversation_id).commits

@@ -31,13 +31,6 @@ ENTRIES: Final = (
     .order_by(entry.c.n)
     .limit(bindparam("page"))
 )
-FIND: Final = (
-    select(entry.c.n)
-    .where(entry.c.id >= bindparam("low"), entry.c.id < bindparam("high"), entry.c.conversation == _of)
-    .where(entry.c.n >= _start, entry.c.n < _stop)
-    .order_by(entry.c.n)
-    .limit(2)
-)
 COMMITS: Final = select(*commit_log.c[1:]).where(commit_log.c.conversation == _of).order_by(commit_log.c.n)
 COMMIT_HEAD: Final = select(commit_log.c.id).where(commit_log.c.conversation == _of, commit_log.c.n == bindparam("at_n"))
 USAGES: Final = (

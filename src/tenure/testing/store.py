@@ -20,7 +20,6 @@ from tenure.store.records import (
     forked,
     opened,
     refusal,
-    require_hex,
     require_order,
 )
 from tenure.store.soundness import wrongs
@@ -96,13 +95,6 @@ class MemoryStore(Records):
         conversation = self.conversation(conversation_id)
         end = conversation.length if stop is None else min(stop, conversation.length)
         return self._walk(conversation, max(start, 0), end)
-
-    def find_entry(self, conversation_id: str, prefix: str) -> Entry | None:
-        require_hex(prefix)
-        found = [entry for entry in self.entries(conversation_id) if entry.id.startswith(prefix)]
-        if len(found) > 1:
-            raise InputError("store", f"the hash {prefix!r} fits the entries {found[0].n} and {found[1].n}", "a longer one")
-        return found[0] if found else None
 
     def commits(self, conversation_id: str) -> tuple[Commit, ...]:
         self.conversation(conversation_id)

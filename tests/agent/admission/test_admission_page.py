@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent import notes
-from tenure.agent.admission import git, git_program, instructions, place, skills
+from tenure.agent import tail_notes
+from tenure.agent.admission import git_note, git_program, instructions, place, skills
 from tenure.agent.admission.prompt import EPISODES, SECTIONS, WINDOW, WORK
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.view.guard import ACTIVE_SHARE
@@ -19,9 +19,9 @@ PAGE = " ".join((Path(__file__).parents[3] / "docs/admission.md").read_text(enco
         f"at most {skills.BODY_CHARS:,} characters",
         f"{instructions.FILE_CHARS:,} characters a file, {instructions.TOTAL_CHARS:,} in all",
         f"| {instructions.SCOPE_CHARS:,} characters |",
-        f"the first {git.LISTED} files, at most {git.NOTE_CHARS:,} characters",
+        f"the first {git_note.LISTED} files, at most {git_note.NOTE_CHARS:,} characters",
         f"After {git_program.TIMEOUT_S:g} seconds git is stopped",
-        f"of {notes.OPEN_CALLS} replies",
+        f"of {tail_notes.OPEN_CALLS} replies",
         ", ".join(f"`{folder}`" for folder in skills.FOLDERS[:2]) + f" and `{skills.FOLDERS[2]}`",
     ],
 )

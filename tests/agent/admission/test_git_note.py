@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.admission.git import LISTED, NAME_CHARS, NOTE_CHARS, GitStatus, git_note, parse_status, quoted
+from tenure.agent.admission.git_note import LISTED, NAME_CHARS, NOTE_CHARS, GitStatus, git_note, parse_status, quoted
 
 HEAD = ("# branch.oid 1234567890abcdef", "# branch.head main", "# branch.upstream origin/main", "# branch.ab +2 -1")
 MODES = "N... 100644 100644 100644 aaaa bbbb"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tenure.agent.admission.git import GitChange, GitStatus, git_note
+from tenure.agent.admission.git_note import GitChange, GitStatus, git_note
 from tenure.agent.admission.git_program import GitRepository, Ran, Run, run_bounded
 
 QUIET = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "PATH": os.environ["PATH"], "HOME": "/nowhere"}

@@ -18,7 +18,7 @@ from tenure.agent.screens.chat import Chat
 from tenure.agent.screens.commands import COMMANDS
 from tenure.agent.screens.history import of_address
 from tenure.agent.screens.viewer import ContextViewer, ViewerApp
-from tenure.agent.screens.viewer_tables import TABS
+from tenure.agent.screens.viewer_tabs import TABS
 from tenure.engine.lifecycle.budget import Budget
 from tenure.testing.builders import by_words
 from tenure.testing.store import MemoryStore

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure.agent.tools.harmless import Cleaner, plain
+from tenure.agent.tools.terminal_text import Cleaner, plain
 from tenure.engine.record.visible import visible
 
 PIECES = st.sampled_from(

@@ -11,7 +11,7 @@ from stored_drafts import store_drafts
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.logs.places.first_sight import START, Glimpse, glimpse
-from tenure.logs.places.places import FoundSession, below, usual_places
+from tenure.logs.places.known_places import FoundSession, below, usual_places
 from work import growth
 
 

@@ -10,7 +10,7 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text
 from tenure.errors import InputError
 from tenure.logs.detect import READERS
 from tenure.logs.places.first_sight import Glimpse, glimpse
-from tenure.logs.places.places import PLACES, STORES, FoundSession, below, usual_places
+from tenure.logs.places.known_places import PLACES, STORES, FoundSession, below, usual_places
 
 # A file in each kind of place, with the tool it is of.
 FILES = {

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from tenure.agent.admission.git import GitStatus, parse_status
+from tenure.agent.admission.git_note import GitStatus, parse_status
 from tenure.agent.admission.wording import one_line
 
 TIMEOUT_S: Final = 2.0

@@ -6,7 +6,7 @@ Everything that a widget shows of a session goes through here; what the interfac
 from pathlib import Path
 from typing import Final
 
-from tenure.agent.tools.harmless import plain
+from tenure.agent.tools.terminal_text import plain
 from tenure.engine.record.visible import visible
 
 LONGEST: Final = 60_000  # characters of one text that are shown at once

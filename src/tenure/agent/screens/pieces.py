@@ -16,7 +16,7 @@ from tenure.agent.screens import clean
 from tenure.agent.screens.prose import hunks, prose
 from tenure.agent.screens.widgets import MeasuredText
 from tenure.agent.tools.change import difference
-from tenure.agent.tools.harmless import Cleaner
+from tenure.agent.tools.terminal_text import Cleaner
 from tenure.apis.json_text import load
 from tenure.engine.meter import figures
 from tenure.errors import InputError

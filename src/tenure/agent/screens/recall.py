@@ -16,7 +16,7 @@ from tenure.agent.screens import clean
 from tenure.agent.screens.contents import State, state_of
 from tenure.agent.screens.details import object_content
 from tenure.agent.screens.history import History
-from tenure.agent.screens.viewer_tables import STATE_TONES
+from tenure.agent.screens.viewer_tabs import STATE_TONES
 from tenure.agent.screens.widgets import Column, ListRow, MeasuredText, RowList
 from tenure.engine.meter import figures
 from tenure.engine.record.entry import At, Role

@@ -10,13 +10,13 @@ from textual.containers import Container, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 
-from tenure.agent.screens import clean, viewer_tables
+from tenure.agent.screens import clean, viewer_tabs
 from tenure.agent.screens.build import Picks
 from tenure.agent.screens.contents import Segment, lists
 from tenure.agent.screens.details import Details
 from tenure.agent.screens.history import MOST, History, Occurrence, find
 from tenure.agent.screens.themes import DARK, ThemedApp
-from tenure.agent.screens.viewer_tables import TABS
+from tenure.agent.screens.viewer_tabs import TABS
 from tenure.agent.screens.widgets import MeasuredText, RowList
 from tenure.engine.meter.price import prices_for
 from tenure.errors import TenureError
@@ -132,14 +132,14 @@ class ContextViewer(Screen[str]):
 
     def _fill(self) -> None:
         self._fill_picks()
-        self._rows("objects").show(list(viewer_tables.object_rows(self._lists.objects, self._prices)))
-        self._rows("calls").show(list(viewer_tables.call_rows(self._history, self._lists.life.calls)))
-        self._rows("commits").show(list(viewer_tables.commit_rows(self._history.commits)))
+        self._rows("objects").show(list(viewer_tabs.object_rows(self._lists.objects, self._prices)))
+        self._rows("calls").show(list(viewer_tabs.call_rows(self._history, self._lists.life.calls)))
+        self._rows("commits").show(list(viewer_tabs.commit_rows(self._history.commits)))
 
     def _fill_picks(self) -> None:
         self._show_title()
-        self._rows("segments").show(list(viewer_tables.segment_rows(self._lists.segments, self._picks)))
-        self._rows("turns").show(list(viewer_tables.turn_rows(self._lists.turns, self._picks, self._prices)))
+        self._rows("segments").show(list(viewer_tabs.segment_rows(self._lists.segments, self._picks)))
+        self._rows("turns").show(list(viewer_tabs.turn_rows(self._lists.turns, self._picks, self._prices)))
 
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
@@ -203,7 +203,7 @@ class ContextViewer(Screen[str]):
         tabs.show_tab("found")
         tabs.active = "found"
         rows = self._rows("found")
-        rows.show(list(viewer_tables.found_rows(self._history, found)))
+        rows.show(list(viewer_tabs.found_rows(self._history, found)))
         rows.focus()
         if len(found) == MOST:
             self.notify(f"the newest {MOST} places")

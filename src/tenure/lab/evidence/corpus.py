@@ -11,7 +11,7 @@ from tenure.lab.events import spelled
 from tenure.lab.loading import source
 from tenure.lab.replay import SessionSource
 from tenure.logs.places.first_sight import glimpse
-from tenure.logs.places.places import below
+from tenure.logs.places.known_places import below
 
 
 class Member(Struct, frozen=True, kw_only=True):

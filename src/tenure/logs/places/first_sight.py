@@ -17,7 +17,7 @@ from tenure.logs.detect import HEAD, detect
 from tenure.logs.places import tenure_store
 from tenure.logs.places.files import open_session
 from tenure.logs.places.folders import entries, matches
-from tenure.logs.places.places import FoundSession
+from tenure.logs.places.known_places import FoundSession
 from tenure.logs.places.stores import OWN, STORES
 from tenure.logs.reader import Reader
 

@@ -1,4 +1,4 @@
-"""Where OpenCode keeps its sessions while they are alive (an edge): a folder of small files, later a database.
+"""How the stores of OpenCode are read (an edge): a folder of small files, later a database. Where they lie is in `known_places`.
 
 Both give what `opencode export` would have written, so that one reader serves all three. A folder (`storage`) holds a file for each session,
 message and part. In a database (`opencode.db`, another for each release channel) messages and parts are rows; OpenCode 2 writes whole messages

@@ -10,8 +10,8 @@ import msgspec
 
 from tenure.agent.approval import Approval, CallEffect
 from tenure.agent.tools.arguments import frozen
-from tenure.agent.tools.harmless import plain
 from tenure.agent.tools.servers.server import McpServer
+from tenure.agent.tools.terminal_text import plain
 from tenure.agent.tools.tool import End, Here, ToolOutcome, wait_for
 from tenure.agent.workspace import Workspace
 from tenure.apis.json_text import Json, dump, load

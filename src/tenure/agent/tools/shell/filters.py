@@ -21,7 +21,7 @@ from tenure.agent.tools.shell.effects import (
     positional,
 )
 from tenure.agent.tools.shell.grammar import CommandLine, grammar
-from tenure.agent.tools.shell.looks import LOOKS
+from tenure.agent.tools.shell.read_only_options import LOOKS
 from tenure.agent.tools.shell.script import CLOSE, OPEN, OUTPUT, Word
 
 _RUNNING: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})

@@ -25,7 +25,7 @@ from tenure.agent.tools.shell.effects import (
     reaches,
     texts,
 )
-from tenure.agent.tools.shell.looks import GIT
+from tenure.agent.tools.shell.read_only_options import GIT
 from tenure.agent.tools.shell.script import Word
 
 _GLOBAL_PLAIN: Final = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"})

@@ -1,4 +1,4 @@
-"""What programs do: which only look, which write, which run others. Pure. An unknown program is never taken for a free one."""
+"""What programs do: which write, which run others (which only look: `read_only_options`). Pure. An unknown program is never taken for a free one."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from tenure.agent.tools.shell.effects import (
 from tenure.agent.tools.shell.filters import awk, fd, find, jq, sed
 from tenure.agent.tools.shell.git import git
 from tenure.agent.tools.shell.grammar import CommandLine, Grammar, grammar
-from tenure.agent.tools.shell.looks import LOOKS, VERSIONS
+from tenure.agent.tools.shell.read_only_options import LOOKS, VERSIONS
 from tenure.agent.tools.shell.script import CLOSE, OPEN, OUTPUT, PRINTED, Word
 from tenure.agent.tools.shell.variables import is_harmless
 

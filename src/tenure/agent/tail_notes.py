@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tenure.agent.admission.git import git_note
+from tenure.agent.admission.git_note import git_note
 from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.recorder import Recorder
 from tenure.engine.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
