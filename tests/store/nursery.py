@@ -106,10 +106,10 @@ def kill_forking(url: str, conversation: str, wait_s: float) -> dict[str, object
         if not store.conversation(conversation).length:
             chain = Chain()
             store.append(conversation, [placed(chain) for _ in range(9)], [clip(0)])
-        before = {sheet.id for sheet in store.conversations()}
+        before = forks_of(store, conversation)
     acknowledged = killed_after(forker(url, conversation), wait_s)
     with Store(url) as store:
-        made = [sheet for sheet in store.conversations() if sheet.id not in before]
+        made = [sheet for sheet in forks_of(store, conversation) if sheet not in before]
         wrong = next((wrong for sheet in made if (wrong := store.verify(sheet.id))), None)
         return {
             "doing": "forks",
@@ -120,6 +120,11 @@ def kill_forking(url: str, conversation: str, wait_s: float) -> dict[str, object
             "log": sum(len(store.commits(each.id)) for each in made),
             "wrong": wrong,
         }
+
+
+def forks_of(store: Store, conversation: str) -> list[Conversation]:
+    """The forks that children made; a server may hold others' conversations."""
+    return [sheet for sheet in store.conversations() if sheet.parent == conversation]
 
 
 def appender(url: str, conversation: str, clips: bool) -> Callable[[int], None]:
