@@ -7,6 +7,7 @@ import pytest
 from dialect_messages import CONVERSATIONS
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tenure.apis import APIS
 from tenure.apis.api import Head
@@ -22,6 +23,7 @@ RULES = {
     "openai-chat": rules_for("openai", "gpt-5", "openai-chat"),
     "openai-responses": rules_for("openai", "gpt-5", "openai-responses"),
 }
+CONTENTS = {"anthropic": "messages", "gemini": "contents", "openai-chat": "messages", "openai-responses": "input"}
 NOTE = Piece(role=Role.USER, blocks=(Text(text="pointer", origin=Origin.HARNESS),))
 
 
@@ -76,3 +78,20 @@ def test_a_session_may_change_its_provider_midway(target: str, data: st.DataObje
         for draft in APIS[source].parse(data.draw(CONVERSATIONS[source]))
     ]
     assert refused(target, pieces) == ()
+
+
+@pytest.mark.parametrize("target", NAMES)
+@pytest.mark.parametrize("call_id", ["call_0", "call.0"])
+def test_a_result_sent_by_the_new_api_answers_a_call_that_the_old_one_made_with_an_id_used_before(
+    target: str, call_id: str
+) -> None:
+    def asked(text: str) -> Piece:
+        return Piece(role=Role.USER, blocks=(Text(text=text, origin=Origin.HUMAN),))
+
+    call = Piece(role=Role.ASSISTANT, blocks=(ToolCall(call_id=call_id, name="read", arguments="{}"),))
+    result = Piece(role=Role.TOOL, blocks=(ToolResult(call_id=call_id, text="words"),))
+    (own,) = APIS[target].parse(json.loads(APIS[target].join(Head(), APIS[target].render([call, result])))[CONTENTS[target]][1:])
+    own_blocks = tuple(replace(block, call_id=call_id) for block in own.blocks if isinstance(block, ToolResult))
+    payload = own.payload.replace(call_of(own.blocks[0]).encode(), call_id.encode())
+    last = Piece(role=own.role, blocks=own_blocks, dialect=own.dialect, payload=payload, kept=(0,))
+    assert refused(target, [asked("Read."), call, result, asked("Again."), call, last]) == ()

@@ -185,6 +185,7 @@ class Drive:
         """What comes next may differ from what was sent."""
         self.before: tuple[int, list[Any]] | None = None  # commits and messages of the request before
         self.size: int | None = None  # what the next request may weigh
+        self.steps = 0  # what the provider's own steps weighed in the newest
 
     def _calls(self) -> Iterator[Call]:
         return (call for said in self.log for call in said.calls)
@@ -861,9 +862,12 @@ class Drive:
         noted = next((call.note for call in reversed(list(self._calls())) if call.note), "")
         if noted and sendable(noted) not in self.haystack:
             yield f"the agent's notes are missing: {noted[:60]!r}"
+        native = "\x01".join(
+            item[-1] for _, items in shown for item in items if item[0] == "other"
+        )  # a step is words to other APIs
         for (name, kind), kept in self.pins.items():
             for text in kept:
-                if text not in self.haystack:
+                if text not in self.haystack and text not in native:
                     yield f"{name} has a {kind} and does not show {text[:60]!r}"
 
     def _reasoning(self, body: Json) -> Iterator[str]:
@@ -909,8 +913,12 @@ class Drive:
 
     def _too_large(self, shown: list[Turn]) -> Iterator[str]:
         size = sum(weight(part) for _, items in shown for item in items for part in _weighed(item))
-        if self.size is not None and size > self.size + 150:
+        steps = sum(weight(item[2]) for _, items in shown for item in items if item[0] == "other" and len(item) > 2)
+        if self.size is not None and size > self.size + 150 + max(
+            0, self.steps - steps
+        ):  # what came in place of the provider's own steps
             yield f"it weighs {size}, at most {self.size} were expected"
+        self.steps = steps
         decision, limit = self.context.decision, self.budget.ceiling or self.budget.window
         if not isinstance(decision, Unmet) and self.compat != "pi-cwl" and size * self.context.session.ratio > limit:
             yield f"it weighs {size * self.context.session.ratio:.0f}, the limit is {limit}, and nothing is said: {decision}"

@@ -1,7 +1,7 @@
 """What must hold of every request, checked on its plain JSON. Shares no code with the engine: a defect there is not repeated here.
 
 A request is read into turns: `("user" | "assistant" | "system", items)`, an item being one of `("text", words)`, `("call", id, name, arguments)`,
-`("result", id, words)`, `("thinking", words)`, `("other", kind)`.
+`("result", id, words)`, `("thinking", words)`, `("other", kind)`, with its JSON where it is a step of the provider's own.
 """
 
 import json
@@ -247,8 +247,12 @@ def _anthropic(message: Mapping[str, Any]) -> Turn:
             case "thinking":
                 items.append(("thinking", part["thinking"], part["signature"]))
             case kind:
-                items.append(("other", kind))
+                items.append(("other", kind, "" if kind in ("image", "document") else _compact(part)))
     return message["role"], items
+
+
+def _compact(part: Mapping[str, Any]) -> str:
+    return json.dumps(part, separators=(",", ":"))
 
 
 def _gemini(content: Mapping[str, Any]) -> Turn:
@@ -293,4 +297,4 @@ def _responses(item: Mapping[str, Any]) -> Turn:
         case "reasoning":
             return "assistant", [("thinking", "".join(part["text"] for part in item.get("summary", ())))]
         case kind:
-            return "assistant", [("other", str(kind))]
+            return "assistant", [("other", str(kind), _compact(item))]

@@ -136,9 +136,8 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
 
 
 def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> _RenderedMessage | None:
-    if piece.dialect != NAME or not piece.payload:
+    if piece.dialect != NAME or not piece.payload or not ids.keep(piece.blocks):
         return _built(piece, ids, memo)
-    ids.keep(piece.blocks)
     return memo.of(piece, _native)
 
 
@@ -253,15 +252,15 @@ def _build(block: Block, ids: CallIds, known: Mapping[str, MediaSource]) -> str 
             return _text_part(text) if text.strip() else None
         case Thinking():
             return None  # only a signature of this API makes thinking acceptable to it
-        case ToolCall(call_id=call_id, name=name, arguments=arguments):
-            return f'{{"type":"tool_use","id":{dump(ids.call(call_id))},"name":{dump(name)},"input":{_input(arguments)}}}'
-        case ToolResult(call_id=call_id, text=text, error=error, media=media):
+        case ToolCall(name=name, arguments=arguments):
+            return f'{{"type":"tool_use","id":{dump(ids.call(block))},"name":{dump(name)},"input":{_input(arguments)}}}'
+        case ToolResult(text=text, error=error, media=media):
             content: object = text
             if media:
                 texts: list[object] = [{"type": "text", "text": text}] if text.strip() else []
                 content = texts + [_media_part(item, known) for item in media]
             flag = {"is_error": True} if error else {}
-            return dump({"type": "tool_result", "tool_use_id": ids.result(call_id), "content": content, **flag})
+            return dump({"type": "tool_result", "tool_use_id": ids.result(block), "content": content, **flag})
         case Media():
             return dump(_media_part(block, known)) if block.origin is not Origin.MODEL else _text_part(note(block))
         case Opaque(type=kind, text=text):

@@ -11,6 +11,7 @@ from functools import cache
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
+from tenure.apis.call_ids import CallIds
 from tenure.apis.json_text import (
     Json,
     Slice,
@@ -33,7 +34,6 @@ from tenure.apis.media import PDF, PLAIN, MediaSource, media_of, note, sources
 from tenure.apis.memo import Memo
 from tenure.apis.memo import spelled as spelled_as
 from tenure.apis.reply import fields_of
-from tenure.engine.record.chain import Pairing
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Origin, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
@@ -68,39 +68,14 @@ class _ContentPart(NamedTuple):
     block: Block
 
 
-class Calls:
-    """The calls of one request, in order: what their responses are named by."""
+class Calls(CallIds):
+    """Calls without an id are known by the name of their tool; the id of others may be of any characters."""
 
-    def __init__(self) -> None:
-        self._pairing = Pairing()
-        self._made: dict[int, tuple[str, str]] = {}  # name and id, "" where it has none
-        self._used: set[str] = set()
+    def fit(self, call: ToolCall) -> str:
+        """The id of a call; "" where it has none."""
+        return "" if call.call_id == call.name else call.call_id
 
-    def keep(self, blocks: Iterable[Block]) -> None:
-        """Take in blocks that are sent as they are."""
-        for block in blocks:
-            if isinstance(block, ToolCall):
-                self._add(block, "" if block.call_id == block.name else block.call_id)
-            elif isinstance(block, ToolResult):
-                self._pairing.result(block.call_id)
-
-    def call(self, call: ToolCall) -> str:
-        """The id to send for the next call: no two have the same."""
-        fit = "" if call.call_id == call.name else call.call_id
-        call_id, n = fit, 2
-        while fit and call_id in self._used:
-            call_id, n = f"{fit}_{n}", n + 1
-        return self._add(call, call_id)
-
-    def result(self, result: ToolResult) -> tuple[str, str]:
-        """The name and the id to send for the next response: those of the call it answers."""
-        ordinal = self._pairing.result(result.call_id)
-        return (result.call_id or "unknown", "") if ordinal is None else self._made[ordinal]
-
-    def _add(self, call: ToolCall, call_id: str) -> str:
-        self._made[self._pairing.call(call.call_id)] = call.name, call_id
-        self._used.add(call_id)
-        return call_id
+    own = fit
 
 
 def member(fields: Mapping[str, Any], key: str) -> Any:
@@ -287,10 +262,9 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
 
 
 def _rendered(piece: Piece, calls: Calls, memo: Memo) -> bytes | None:
-    if piece.dialect != NAME or not piece.payload:
+    if piece.dialect != NAME or not piece.payload or not calls.keep(piece.blocks):
         built = _built(piece, calls)
         return memo.encoded(built) if built else None
-    calls.keep(piece.blocks)
     return memo.of(piece, _native)
 
 
@@ -409,7 +383,7 @@ def _part(block: Block, calls: Calls, known: Mapping[str, MediaSource]) -> dict[
 
 
 def _response(result: ToolResult, calls: Calls, known: Mapping[str, MediaSource]) -> dict[str, Any]:
-    name, call_id = calls.result(result)
+    name, call_id = calls.answered(result) or (result.call_id or "unknown", "")
     shown = [_media(item, known) for item in result.media]
     words = [result.text, *(str(part["text"]) for part in shown if "text" in part)]
     media = [part for part in shown if "text" not in part]

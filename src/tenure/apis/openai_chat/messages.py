@@ -159,9 +159,8 @@ def _result(fields: Mapping[str, Json], where: str) -> ToolResult:
 
 
 def _rendered(piece: Piece, ids: CallIds, memo: Memo) -> list[_ChatMessage]:
-    if piece.dialect != NAME or not piece.payload:
+    if piece.dialect != NAME or not piece.payload or not ids.keep(piece.blocks):
         return _built(piece, ids, memo)
-    ids.keep(piece.blocks)
     return memo.of(piece, _native)
 
 
@@ -275,12 +274,12 @@ def _built_assistant(piece: Piece, ids: CallIds) -> list[str]:
 
 
 def _built_call(call: ToolCall, ids: CallIds) -> dict[str, object]:
-    return {"id": ids.call(call.call_id), "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    return {"id": ids.call(call), "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
 
 
 def _built_result(result: ToolResult, ids: CallIds) -> str:
     words = [result.text, *(note(media) for media in result.media)]  # a tool message takes text only
-    return dump({"role": "tool", "tool_call_id": ids.result(result.call_id), "content": "\n".join(filter(None, words))})
+    return dump({"role": "tool", "tool_call_id": ids.result(result), "content": "\n".join(filter(None, words))})
 
 
 def _part(block: Block, known: Mapping[str, MediaSource]) -> dict[str, object]:

@@ -186,9 +186,8 @@ def _list(fields: Mapping[str, Json], key: str) -> list[Json]:
 
 
 def _rendered(piece: Piece, ids: CallIds, custom: set[str], memo: Memo) -> Sequence[bytes]:
-    if piece.dialect != NAME or not piece.payload:
+    if piece.dialect != NAME or not piece.payload or not ids.keep(piece.blocks):
         return [memo.encoded(text) for text in _built(piece, ids, custom)]
-    ids.keep(piece.blocks)
     made, shown = memo.of(piece, _native)
     custom.update(made)
     return shown
@@ -305,8 +304,8 @@ def _built(piece: Piece, ids: CallIds, custom: set[str]) -> list[str]:
 
 def _built_item(block: Block, ids: CallIds) -> str | None:
     match block:
-        case ToolCall(call_id=call_id, name=name, arguments=arguments):
-            return dump({"type": "function_call", "call_id": ids.call(call_id), "name": name, "arguments": arguments})
+        case ToolCall(name=name, arguments=arguments):
+            return dump({"type": "function_call", "call_id": ids.call(block), "name": name, "arguments": arguments})
         case Thinking() | ToolResult():
             return None  # reasoning of another dialect means nothing to this one
         case Text() | Media() | Opaque():
@@ -314,7 +313,7 @@ def _built_item(block: Block, ids: CallIds) -> str | None:
 
 
 def _built_result(result: ToolResult, ids: CallIds, custom: set[str], known: Mapping[str, MediaSource]) -> str:
-    call_id = ids.result(result.call_id)
+    call_id = ids.result(result)
     kind = "custom_tool_call_output" if call_id in custom else "function_call_output"
     output: object = result.text
     if result.media:
