@@ -91,7 +91,7 @@ def test_mcp_servers_without_their_extra_are_left_out_with_a_sentence(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     monkeypatch.setitem(sys.modules, "mcp", None)
     assert main(["run", "Hi.", "-m", "scripted:script.json", "--mcp", "servers.json"]) == 0
-    assert "mcp is not installed: pip install 'tenure[agent]'" in capsys.readouterr().err
+    assert "mcp is not installed: pip install 'tenure[mcp]'" in capsys.readouterr().err
 
 
 def test_a_shell_completes_commands_and_options() -> None:

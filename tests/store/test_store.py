@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -21,6 +22,7 @@ from tenure.engine.record.entry import (
     Opaque,
     Origin,
     Role,
+    Spill,
     Text,
     Thinking,
     ToolCall,
@@ -422,6 +424,60 @@ def test_a_fork_sees_its_parents_usage_of_shared_entries_and_no_holds(records: R
     records.observe(fork, 2, Usage(output=77))
     assert [(each.n, each.usage.output) for each in records.usages(fork)] == [(0, 0), (1, 1), (2, 77)]
     assert records.holds(fork) == ()
+
+
+def test_a_conversation_is_forgotten_with_all_that_was_made_from_it_and_nothing_else(records: Records) -> None:
+    source, other = created(records, *"abc"), created(records, *"abc")
+    fork = records.fork(source, 2, uuid4().hex).id
+    built = records.create(Conversation(id=uuid4().hex, parent=fork)).id
+    records.observe(source, 1, Usage(output=1))
+    records.note(fork, Spent(role="planner", usage=Usage(output=1)))
+    records.hold(source, Hold(object="entry:0"))
+    gone = records.forget(source)
+    assert set(gone) == {source, fork, built}
+    assert gone[-1] == source
+    for each in gone:
+        with pytest.raises(InputError, match="no conversation"):
+            records.conversation(each)
+        with pytest.raises(InputError, match="no conversation"):
+            records.append(each, said("d"))
+    assert [entry.blocks[0].text for entry in records.entries(other)] == [*"abc"]
+    assert records.verify(other) is None
+
+
+def test_what_is_unknown_cannot_be_forgotten(records: Records) -> None:
+    with pytest.raises(InputError, match="no conversation"):
+        records.forget("nowhere")
+
+
+def test_no_byte_of_what_was_forgotten_stays_in_the_files(tmp_path: Path) -> None:
+    word = "unforgettable-" + "x" * 5_000
+    with Store(f"sqlite:///{tmp_path}/tenure.db") as store:
+        kept, gone = created(store, "kept-words"), created(store, word, "again " + word)
+        store.forget(gone)
+        left = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert b"unforgettable" not in left
+        assert next(store.entries(kept)).blocks[0].text == "kept-words"
+
+
+def test_an_output_in_a_file_goes_with_the_last_conversation_that_refers_to_it(tmp_path: Path) -> None:
+    output = b"a long output"
+    spill = Spill(sha256=sha256(output).hexdigest(), size=len(output), lines=1, of_size=len(output), of_lines=1, left=(0, 0))
+    drafts = [Draft(role=Role.USER, blocks=(ToolResult(call_id="c", text="cut", spill=spill),))]
+    with Store(f"sqlite:///{tmp_path}/tenure.db") as store:
+        assert store.spills.folder is not None
+        store.spills.folder.mkdir()
+        (store.spills.folder / spill.sha256).write_bytes(output)
+        for each in ("one", "two"):
+            store.create(Conversation(id=each), placed(drafts))
+        part = store.spills.part("one", 3, "c7")
+        assert part is not None
+        part.write_bytes(b"begun")
+        store.forget("one")
+        assert store.spills.has(spill)
+        assert not part.exists()
+        store.forget("two")
+        assert not store.spills.has(spill)
 
 
 def test_writers_in_several_threads_never_lose_an_entry(records: Records) -> None:

@@ -26,7 +26,7 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 # longer than the terminal interface may take to its first prompt.
 _PANELS: Final = {
     "The agent": ("run", "demo"),
-    "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify"),
+    "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp"),
     "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench"),
 }
 COMMANDS: Final = {name: panel for panel, names in _PANELS.items() for name in names}

@@ -139,16 +139,24 @@ class Database:
                 connection.close()
 
     @contextmanager
-    def writing(self) -> Generator[DBAPICursor]:
-        """A driver's cursor in one write transaction: committed at the end, rolled back by any exception."""
+    def writing(self, *, erase: bool = False) -> Generator[DBAPICursor]:
+        """A driver's cursor in one write transaction: committed at the end, rolled back by any exception.
+
+        With `erase`, what is deleted is overwritten in SQLite's files; a server's files are its own affair.
+        """
+        erase = erase and self.file is not None
         with self._translated():
             connection = self._engine.raw_connection()
             try:
                 cursor = connection.cursor()
+                if erase:
+                    cursor.execute("PRAGMA secure_delete = ON")
                 if self._dialect.begin:
                     cursor.execute(self._dialect.begin)
                 yield cursor
                 connection.commit()
+                if erase:  # the log still has the pages as they were; a reader that is at work keeps it until the next time
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             except BaseException:
                 connection.rollback()
                 raise

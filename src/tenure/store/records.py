@@ -4,7 +4,7 @@
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, Protocol, Self
@@ -86,7 +86,7 @@ class Observed(Struct, frozen=True, kw_only=True, gc=False):
 class Records(Protocol):
     """Conversations, their entries, commits, usage and holds. Appending is nearly all there is.
 
-    Only holds are ever taken away, and only titles, dialects, models, budgets and terms change.
+    Only holds are ever taken away, and whole conversations by `forget`; only titles, dialects, models, budgets and terms change.
 
     An unknown conversation or entry raises InputError. A writer that was not first gets Conflict, and then nothing of its call
     is stored. A store that cannot be written raises StoreError, and everything stored before is still there.
@@ -176,6 +176,13 @@ class Records(Protocol):
         """A new conversation that shares the entries below `at` and inherits their commits. Its source stays as it is."""
         ...
 
+    def forget(self, conversation_id: str) -> tuple[str, ...]:
+        """Delete a conversation for good, with all that descend from it, since they share its entries or hold copies; their ids, its own last.
+
+        Files of outputs that nothing refers to any more go too.
+        """
+        ...
+
     def verify(self, conversation_id: str) -> str | None:
         """Check entries, commits, usage and holds; what is wrong first, or None."""
         ...
@@ -201,6 +208,19 @@ def conversation_named(store: Records, address: str, id_: str = "") -> Conversat
     if named is None:
         raise InputError(address, f"no conversation {id_!r}", "one of " + ", ".join(repr(held.id) for held in found[:SHOWN]))
     return named
+
+
+def descendants(conversation_id: str, parents: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """All conversations that were made from one, and it itself last: children before their parents. `parents`: each id with its parent's."""
+    children: dict[str, list[str]] = {}
+    for id_, parent in parents:
+        children.setdefault(parent, []).append(id_)
+    found, waiting = {conversation_id: None}, [conversation_id]
+    while waiting:
+        fresh = [id_ for id_ in children.get(waiting.pop(), ()) if id_ not in found]
+        found |= dict.fromkeys(fresh)
+        waiting += fresh
+    return tuple(found)[::-1]
 
 
 def require_order(entries: Sequence[Entry], commits: Sequence[Commit]) -> None:

@@ -1,11 +1,12 @@
 """Outputs that are too large for the record, in files beside the store (an edge).
 
 While a command runs, what it says goes to `<conversation>.<entry>.<call>.part`; that file is removed once the result is recorded. An output of which
-the record cannot hold all stays under the hash of its bytes. Nothing removes such a file: conversations refer to it for as long as the store is there,
-and whoever deletes the store deletes the folder with it.
+the record cannot hold all stays under the hash of its bytes, until no conversation refers to it any more (`Records.forget`); whoever deletes the store
+deletes the folder with it.
 """
 
 from collections.abc import Iterable, Iterator
+from glob import escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -46,6 +47,14 @@ class Spills:
         if self.folder is None:
             return None
         return self.folder / f"{conversation}.{entry}.{sha256(call.encode('utf-8', 'replace')).hexdigest()[:16]}.part"
+
+    def forget(self, conversations: Iterable[str], hashes: Iterable[str]) -> None:
+        """Remove the files of these hashes, and what calls of these conversations left unfinished."""
+        if self.folder is None or not self.folder.is_dir():
+            return
+        left = [path for each in conversations for path in self.folder.glob(f"{escape(each)}.*.part")]
+        for path in [*left, *(self.folder / each for each in hashes)]:
+            path.unlink(missing_ok=True)
 
     def has(self, spill: Spill) -> bool:
         """Whether the file is there."""

@@ -30,6 +30,7 @@ from tenure.store.records import (
     Now,
     Observed,
     Records,
+    descendants,
     forked,
     opened,
     refusal,
@@ -214,6 +215,34 @@ class Store(Records):
             self._add(cursor, tables.ADD_CONVERSATION, [rows.conversation_values(sheet)])
             self._add(cursor, tables.ADD_COMMIT, rows.commit_values(new_id, commits, ""))
         return sheet
+
+    def forget(self, conversation_id: str) -> tuple[str, ...]:
+        self.conversation(conversation_id)
+        family = descendants(conversation_id, self._select(tables.PARENTS))
+        spills = {spill.sha256 for id_ in family for spill in self._spills_of(id_)}
+        with self._database.writing(erase=True) as cursor:
+            self._run(cursor, tables.PARENTS)
+            gone = descendants(conversation_id, cursor.fetchall())  # one may have been forked meanwhile
+            for id_ in gone:
+                for statement in tables.FORGET:
+                    self._run(cursor, statement, of=id_)
+        if spills:
+            spills -= {spill.sha256 for (id_,) in self._select(tables.CONVERSATION_IDS) for spill in self._spills_of(id_)}
+        self.spills.forget(gone, spills)
+        return gone
+
+    def _spills_of(self, conversation_id: str) -> list[Spill]:
+        """The outputs in files that a conversation's own entries refer to."""
+        found: list[tuple[int, Spill]] = []
+        for _ in _noting(self._all_readable(conversation_id), found):
+            pass
+        return [spill for _, spill in found]
+
+    def _all_readable(self, conversation_id: str) -> Iterator[Entry | Lost]:
+        start = 0
+        while held := self._readable(conversation_id, start, EVERY):
+            yield from held
+            start = held[-1].n + 1
 
     def verify(self, conversation_id: str) -> str | None:
         if not self._select(tables.CONVERSATION, of=conversation_id):

@@ -89,3 +89,10 @@ DROP_HOLD: Final = delete(hold).where(
     hold.c.kind == bindparam("of_kind"),
     hold.c.object == bindparam("of_object"),
 )
+
+PARENTS: Final = select(conversation.c.id, func.coalesce(conversation.c.parent, ""))
+# All that a conversation has, its cover sheet last.
+FORGET: Final = (
+    *(delete(table).where(table.c.conversation == _of) for table in (hold, aside, usage, commit_log, entry)),
+    delete(conversation).where(conversation.c.id == _of),
+)

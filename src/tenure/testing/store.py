@@ -17,6 +17,7 @@ from tenure.store.records import (
     Now,
     Observed,
     Records,
+    descendants,
     forked,
     opened,
     refusal,
@@ -140,6 +141,16 @@ class MemoryStore(Records):
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         return self._add(*forked(self, self.conversation(conversation_id), at, new_id, title, self._now))
+
+    def forget(self, conversation_id: str) -> tuple[str, ...]:
+        with self._lock:
+            self.conversation(conversation_id)
+            gone = descendants(conversation_id, [(each.id, each.parent) for each in self._conversations.values()])
+            for table in (self._conversations, self._entries, self._commits, self._usages, self._asides, self._holds):
+                for id_ in gone:
+                    del table[id_]
+        self.spills.forget(gone, ())
+        return gone
 
     def verify(self, conversation_id: str) -> str | None:
         sheet = self.conversation(conversation_id)

@@ -1,0 +1,1 @@
+"""Tenure inside other programs: a file for each."""

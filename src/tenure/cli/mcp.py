@@ -1,0 +1,32 @@
+"""`tenure mcp`: serve recorded sessions to an agent over the Model Context Protocol."""
+
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from tenure.adapters.shelf import Shelf
+from tenure.engine.meter.tokens import o200k
+from tenure.logs.places.here import here
+
+
+def mcp(
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="PLACE...", help="Stores, session files or folders of them, beside the places of the tools on this machine."
+        ),
+    ] = None,
+) -> None:
+    """Serve the sessions on this machine to an agent: recall, search, audit, why, forget. Speaks MCP on standard input and output.
+
+    Claude Code: claude mcp add tenure -- tenure mcp
+
+    Codex: codex mcp add tenure -- tenure mcp
+
+    OpenCode, in opencode.json: {"mcp": {"tenure": {"type": "local", "command": ["tenure", "mcp"]}}}
+    """
+    from tenure.adapters.mcp_server import mcp_server
+
+    mcp_server(Shelf(here(), places or (), o200k(), monotonic)).run("stdio")
