@@ -78,3 +78,57 @@ def test_the_same_script_gives_the_same_bytes(dialect: str) -> None:
     rules = rules_for("", "m", dialect)
     once, twice = (b"".join(events(wire(reply, 3, HELLO, rules, Usage(output=1)), dialect)) for _ in range(2))
     assert once == twice
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/v1/messages/count_tokens", "input_tokens"),
+        ("/v1/responses/input_tokens", "input_tokens"),
+        ("/v1beta/models/m:countTokens", "totalTokens"),
+    ],
+)
+def test_a_question_for_the_size_of_a_prompt_uses_up_no_reply(path: str, field: str) -> None:
+    contents = [{"role": "user", "parts": [{"text": "hi"}]}]
+    with serve(FakeProvider(Script(replies=())).app) as url:
+        answer = httpx.post(url + path, json=HELLO | {"contents": contents})
+    assert answer.status_code == 200
+    assert answer.json()[field] > 0
+
+
+def test_a_websocket_is_refused_so_that_clients_fall_back_to_http_at_once() -> None:
+    asks = {"connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13", "sec-websocket-key": "eA=="}
+    with serve(FakeProvider(Script(replies=())).app) as url:
+        assert httpx.get(url + PATHS[1], headers=asks).status_code == 426
+        assert httpx.get(url + PATHS[1]).status_code == 405
+
+
+def test_a_function_of_the_request_can_answer_it() -> None:
+    provider = FakeProvider(lambda body: Reply(text=f"{len(body['messages'])} messages"))
+    with serve(provider.app) as url:
+        answer = httpx.post(url + PATHS[0], json=HELLO).json()
+    assert answer["choices"][0]["message"]["content"] == "1 messages"
+
+
+@pytest.mark.parametrize("place", ["tools", "additional_tools"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_call_is_of_the_kind_and_in_the_namespace_that_its_tool_was_declared_with(place: str, streamed: bool) -> None:
+    group = {"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]}
+    tools = [group, {"type": "function", "name": "look", "parameters": {}}]
+    item = {"type": "additional_tools", "role": "developer", "tools": tools}
+    items = [{"role": "user", "content": "hi"}]
+    body: dict[str, Any] = {"model": "m", "stream": streamed} | (
+        {"input": items, "tools": tools} if place == "tools" else {"input": [item, *items]}
+    )
+    script = Script(replies=(Reply(calls=(Call(name="exec", arguments="1 + 1"), Call(name="look"))),))
+    with serve(FakeProvider(script).app) as url:
+        answer = httpx.post(url + PATHS[1], json=body)
+    if streamed:
+        done = json.loads(answer.text.strip().split("\n\n")[-1].partition("data: ")[2])["response"]
+        assert "response.custom_tool_call_input.delta" in answer.text
+    else:
+        done = answer.json()
+    custom, function = done["output"]
+    assert (custom["type"], custom["namespace"], custom["input"]) == ("custom_tool_call", "functions", "1 + 1")
+    assert (function["type"], function["arguments"]) == ("function_call", "{}")
+    assert "namespace" not in function

@@ -92,6 +92,10 @@ class Server(Protocol):
         """The server-sent events of a response."""
         ...
 
+    def count(self, path: str, tokens: int) -> dict[str, Any] | None:
+        """The response to a request that only asks for a prompt's size; None where `path` is not for that."""
+        return None
+
     def error(self, kind: str, message: str, n: int, *, code: str = "", at_messages: bool = False) -> dict[str, Any]:
         """The body of an error; `n` counts requests. `at_messages`: it is the messages that are refused."""
         param = self.body_key if at_messages else None

@@ -28,6 +28,10 @@ class PrefixCache:
         self._tokens = tokens
         self._until: dict[str, float] = {}
 
+    def size(self, body: Mapping[str, Any], rules: Rules) -> int:
+        """The tokens of a prompt."""
+        return sum(self._tokens(unit.text) for unit in units(body, rules))
+
     def usage(self, body: Mapping[str, Any], rules: Rules, now: float, output: int = 0) -> Usage:
         """The bill of a prompt at `now` (seconds), which is remembered from then on."""
         prompt = units(body, rules)

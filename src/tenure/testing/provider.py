@@ -1,7 +1,7 @@
 """A provider on this machine that refuses what the real ones refuse.
 
 It speaks Chat Completions, Responses and Messages, streaming or not, checks every request by the rules it was given, keeps a strict
-prefix cache and answers from a script. It needs starlette and uvicorn; everything it decides lives in its pure neighbours.
+prefix cache and answers from a script, or as a function of the request says. It needs starlette and uvicorn; everything it decides lives in its pure neighbours.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from tenure.engine.record.entry import Usage
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 from tenure.testing.prefix import PrefixCache
-from tenure.testing.script import Broken, Fault, Reply, Script, events, output_text, wire, wire_error
+from tenure.testing.script import Broken, Fault, Reply, Script, Turn, events, output_text, wire, wire_error
 from tenure.testing.validity import violations
 
 __all__ = ["FakeProvider", "Seen", "serve", "violations"]
@@ -46,14 +46,15 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class FakeProvider:
-    """Records every request in `seen`. `rules` replaces the table's row, `clock` gives seconds, `tokens` counts a text.
+    """Records every request in `seen`, and answers the valid ones by a script or a function of the body.
 
-    `report` is what it says it used, for a server that does not tell the truth; `seen` has the truth.
+    A function suits clients that ask for titles and the like beside their conversation. `rules` replaces the table's row, `clock` gives
+    seconds, `tokens` counts a text. `report` is what it says it used, for a server that does not tell the truth; `seen` has the truth.
     """
 
     def __init__(
         self,
-        script: Script,
+        script: Script | Callable[[Mapping[str, Any]], Turn],
         *,
         rules: Mapping[str, Rules] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -62,7 +63,7 @@ class FakeProvider:
     ) -> None:
         self.seen: list[Seen] = []
         routes = ((path, api.name) for api in APIS.values() for path in api.server().paths)
-        self.app = Starlette(routes=[Route(path, self._endpoint(name), methods=["POST"]) for path, name in routes])
+        self.app = Starlette(routes=[Route(path, self._endpoint(name), methods=["GET", "POST"]) for path, name in routes])
         self._script, self._rules, self._clock, self._tokens = script, dict(rules or {}), clock, tokens
         self._report = report
         self._cache = PrefixCache(tokens)
@@ -75,6 +76,8 @@ class FakeProvider:
         return answer
 
     async def _answer(self, dialect: str, request: Request) -> Response:
+        if request.method == "GET":  # a client that would rather speak by WebSocket takes 426 as a no
+            return Response(status_code=426 if request.headers.get("upgrade") == "websocket" else 405, headers={"allow": "POST"})
         raw = await request.body()
         try:
             body: dict[str, Any] = dict(object_of(load(raw.decode("utf-8", "surrogatepass"), "body"), "body"))
@@ -85,12 +88,19 @@ class FakeProvider:
         rules = self._rules.get(dialect) or rules_for(server.provider, str(body.get("model", "")), dialect)
         if found := violations(body, rules):
             return self._refuse(dialect, raw, found, headers=request.headers)
-        if self._answered >= len(self._script.replies):
+        if (count := server.count(request.url.path, self._cache.size(body, rules))) is not None:
+            return JSONResponse(count)
+        turn = self._turn(body)
+        if turn is None:
             return self._refuse(dialect, raw, ("the script has no reply left",), status=500, headers=request.headers)
-        turn = self._script.replies[self._answered]
         if isinstance(turn, Fault):
             return self._fail(dialect, raw, turn, request.headers)
         return self._reply(dialect, raw, body, rules, turn, request.headers)
+
+    def _turn(self, body: Mapping[str, Any]) -> Turn | None:
+        if not isinstance(self._script, Script):
+            return self._script(body)
+        return self._script.replies[self._answered] if self._answered < len(self._script.replies) else None
 
     def _reply(
         self, dialect: str, raw: bytes, body: dict[str, Any], rules: Rules, turn: Reply | Broken, headers: Mapping[str, str]

@@ -21,7 +21,7 @@ _STOPS: Final = {"length": "max_tokens", "refusal": "refusal", "filter": "refusa
 class AnthropicServer(Server):
     """The Messages API."""
 
-    paths = ("/v1/messages",)
+    paths = ("/v1/messages", "/v1/messages/count_tokens")
     provider = "anthropic"
     head = ("tools", "system")
     roles = ("user", "assistant", "system")
@@ -98,6 +98,10 @@ class AnthropicServer(Server):
     def events(self, response: Mapping[str, Any], *, include_usage: bool) -> Iterator[bytes]:
         """Named events."""
         return map(named_event, _events(response))
+
+    def count(self, path: str, tokens: int) -> dict[str, Any] | None:
+        """The tokens of `count_tokens`."""
+        return {"input_tokens": tokens} if path.endswith("/count_tokens") else None
 
     def error(self, kind: str, message: str, n: int, *, code: str = "", at_messages: bool = False) -> dict[str, Any]:
         """An error under its request."""

@@ -107,6 +107,10 @@ class GeminiServer(Server):
         end = {"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": candidate["finishReason"], "index": 0}
         yield data_event({"candidates": [end], "usageMetadata": response["usageMetadata"], **frame})
 
+    def count(self, path: str, tokens: int) -> dict[str, Any] | None:
+        """The tokens of `countTokens`."""
+        return {"totalTokens": tokens} if path.endswith(":countTokens") else None
+
     def error(self, kind: str, message: str, n: int, *, code: str = "", at_messages: bool = False) -> dict[str, Any]:
         """A status by number and by name."""
         status = _KINDS.get(kind, kind)

@@ -5,9 +5,9 @@ https://platform.openai.com/docs/guides/error-codes https://platform.openai.com/
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
-from tenure.apis.json_text import optional_string
+from tenure.apis.json_text import dump, load, object_of, optional_string
 from tenure.apis.openai_chat.server import ERRORS
 from tenure.apis.seals import is_ours, reasoning_of, seal, seals_text
 from tenure.apis.server import Event, Fields, Reply, Server, halves, named_event, objects
@@ -18,7 +18,7 @@ from tenure.engine.view.rules import Rules
 class OpenAIResponsesServer(Server):
     """The Responses API."""
 
-    paths = ("/v1/responses",)
+    paths = ("/v1/responses", "/v1/responses/input_tokens")
     provider = "openai"
     head = ("tools", "instructions")
     body_key = "input"
@@ -46,7 +46,7 @@ class OpenAIResponsesServer(Server):
                 if call not in calls or call in answered:
                     yield f"No tool call found for function call output with call_id {call}."
                 answered.add(call)
-            elif "role" in item and item.get("content") in (None, []):
+            elif "role" in item and kind in ("", "message") and item.get("content") in (None, []):
                 yield f"Missing required parameter: 'input[{n}].content'."
         yield from (f"No tool output found for function call {call}." for call in calls if call not in answered)
         if rules.reasoning_unit:
@@ -67,9 +67,14 @@ class OpenAIResponsesServer(Server):
             output.append(
                 {"id": f"msg_{unit}_0", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
             )
+        declared = _declarations(body) if reply.calls else {}
         for m, call in enumerate(reply.calls, 1):
-            said = {"call_id": f"call_{n}_{m}", "name": call.name, "arguments": call.arguments, "status": "completed"}
-            output.append({"id": f"fc_{unit}_{m}", "type": "function_call", **said})
+            tool = declared.get(call.name) or _Declaration()
+            is_custom = tool.kind == "custom"
+            item: dict[str, Any] = {"id": f"{'ctc' if is_custom else 'fc'}_{unit}_{m}", "call_id": f"call_{n}_{m}"}
+            item |= {"type": "custom_tool_call" if is_custom else "function_call", "name": call.name}
+            item |= {"namespace": tool.namespace} if tool.namespace else {}
+            output.append(item | {"input" if is_custom else "arguments": call.arguments, "status": "completed"})
         reason = {"length": "max_output_tokens", "filter": "content_filter"}.get(reply.stop)
         return {
             "id": f"resp_{n}",
@@ -94,11 +99,35 @@ class OpenAIResponsesServer(Server):
         numbers = count()
         return (named_event({**event, "sequence_number": next(numbers)}) for event in _events(response))
 
+    def count(self, path: str, tokens: int) -> dict[str, Any] | None:
+        """The tokens of `input_tokens`."""
+        return {"object": "response.input_tokens", "input_tokens": tokens} if path.endswith("/input_tokens") else None
+
     def error_event(self, error: dict[str, Any]) -> bytes:
         """An event of that type, whose fields are the error's."""
         told = error["error"]
         event = {"type": "error", "code": told["code"] or told["type"], "message": told["message"]}
         return named_event({**event, "param": None, "sequence_number": 0})
+
+
+class _Declaration(NamedTuple):
+    """What a tool was declared as."""
+
+    namespace: str = ""
+    kind: str = "function"
+
+
+def _declarations(body: Mapping[str, Any]) -> dict[str, _Declaration]:
+    """The tools of a request by name. They stand in `tools`, or in an item before the messages."""
+    fields = object_of(load(dump(body)), "request")
+    items = [item for item in objects(fields.get("input")) if item.get("type") == "additional_tools"]
+    declared: dict[str, _Declaration] = {}
+    for tool in (tool for holder in (fields, *items) for tool in objects(holder.get("tools"))):
+        is_group = tool.get("type") == "namespace"
+        namespace = optional_string(tool, "name") if is_group else ""
+        for each in objects(tool.get("tools")) if is_group else [tool]:
+            declared[optional_string(each, "name")] = _Declaration(namespace, optional_string(each, "type"))
+    return declared
 
 
 def _reasoning_units(items: Sequence[Fields]) -> Iterator[str]:
@@ -153,6 +182,7 @@ def _begun(item: Event) -> Event:
         "message": {"content": [], "status": "in_progress"},
         "reasoning": {"summary": [], "encrypted_content": ""},
         "function_call": {"arguments": "", "status": "in_progress"},
+        "custom_tool_call": {"input": "", "status": "in_progress"},
     }
     return item | empty[item["type"]]
 
@@ -168,6 +198,11 @@ def _item(place: Event, item: Event) -> Iterator[Event]:
             yield from (at | {"type": "response.reasoning_summary_text.delta", "delta": text} for text in halves(part["text"]))
             yield at | {"type": "response.reasoning_summary_text.done", "text": part["text"]}
             yield at | {"type": "response.reasoning_summary_part.done", "part": part}
+        case "custom_tool_call":
+            yield from (
+                place | {"type": "response.custom_tool_call_input.delta", "delta": text} for text in halves(item["input"])
+            )
+            yield place | {"type": "response.custom_tool_call_input.done", "input": item["input"]}
         case _:
             said = item["arguments"]
             yield from (place | {"type": "response.function_call_arguments.delta", "delta": text} for text in halves(said))
