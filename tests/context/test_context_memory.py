@@ -4,7 +4,7 @@ import gc
 from pathlib import Path
 
 from tenure.context import Context
-from tenure.context.stored import AHEAD, MOST, Lately
+from tenure.context.entries import AHEAD, MOST, RecentEntries
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.piece import Piece
 
@@ -39,14 +39,14 @@ def entry(n: int, size: int) -> Entry:
     return Entry(n=n, id="", parent="", sha256="", role=Role.USER, blocks=(), tokens=(), dialect="anthropic", payload=b"x" * size)
 
 
-def lately(read: list[tuple[int, int]], most: int) -> Lately:
+def lately(read: list[tuple[int, int]], most: int) -> RecentEntries:
     """What reads entries of 40 bytes, of which the ninth is not shown; the ranges that it reads are noted."""
 
     def reads(start: int, stop: int) -> list[Entry]:
         read.append((start, stop))
         return [entry(n, 40) for n in range(start, min(stop, 1_000))]
 
-    return Lately(reads, lambda n: n != 9, most=most)
+    return RecentEntries(reads, lambda n: n != 9, most=most)
 
 
 def test_entries_asked_for_lately_are_read_once_as_long_as_there_is_room() -> None:

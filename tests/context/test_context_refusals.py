@@ -70,7 +70,7 @@ def test_a_stream_is_refused_unread_and_its_final_reply_taken(dialect: str) -> N
             "openai-chat": {"role": "tool", "content": "x"},
             "openai-responses": {"type": "function_call_output", "output": "x"},
         }[dialect]
-        made = context._read(1).blocks[-1].call_id  # type: ignore[union-attr]
+        made = context._durable.entry(1).blocks[-1].call_id  # type: ignore[union-attr]
         named = {"anthropic": "", "openai-chat": "tool_call_id", "openai-responses": "call_id"}[dialect]
         if named:
             result[named] = made

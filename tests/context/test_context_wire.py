@@ -130,6 +130,5 @@ def test_drafts_are_taken_as_they_are() -> None:
 def test_a_planner_is_asked_behind_the_request_without_its_notes() -> None:
     context = opened("openai-chat")
     context.wire(model="m", notes="[now]")
-    assert context._request is not None
-    assert b"[now]" not in context._request.plain()
-    assert b"Go." in context._request.plain()
+    assert b"[now]" not in context._requests.prefix()
+    assert b"Go." in context._requests.prefix()

@@ -7,9 +7,9 @@ from typing import Any, Final
 from tenure.apis.api import Api
 from tenure.apis.json_text import Message, load
 from tenure.apis.media import MediaSource, source_in
-from tenure.engine.lifecycle.session import Session
-from tenure.engine.meter.media import MediaKind, media_tokens
-from tenure.engine.record.entry import Count, Entry, Read, ToolCall
+from tenure.context.durable_session import DurableSession
+from tenure.engine.meter.media import media_tokens
+from tenure.engine.record.entry import Entry, ToolCall
 from tenure.engine.record.episodes import ToolAnswer
 from tenure.engine.record.index import NONE, Index, Span, index_of
 from tenure.engine.record.query import Query
@@ -17,7 +17,6 @@ from tenure.engine.record.recall import Original, answer, described, media_of, r
 from tenure.engine.record.tools import is_delimiter, is_notes, is_recall
 from tenure.engine.view.guard import RECALL_SHARE
 from tenure.errors import InputError
-from tenure.store.records import Records
 
 LEAST: Final = 1_000  # o200k tokens of an answer, however small the budget
 CALL: Final = 60  # set aside for its call, which is kept with it
@@ -27,21 +26,10 @@ PAGE: Final = 32  # entries read at once from a store
 class Answers:
     """What our tools answer. The session is only read."""
 
-    def __init__(
-        self,
-        session: Session,
-        store: Records,
-        conversation: str,
-        *,
-        read: Read,
-        api: Api,
-        media: MediaKind,
-        count: Count,
-        cap: int,
-    ) -> None:
-        self._session, self._store, self._conversation, self._read = session, store, conversation, read
-        self._api, self._count, self._cap = api, count, cap
-        self._media: MediaKind = media
+    def __init__(self, durable: DurableSession, api: Api, *, cap: int) -> None:
+        """`cap` is what one recall may weigh in o200k tokens."""
+        self._durable, self._session, self._store = durable, durable.session, durable.store
+        self._api, self._count, self._cap = api, durable.session.count, cap
         self._sources: dict[str, Index] = {}
 
     def to(self, call: Message, *, notes: bool) -> dict[str, Any] | None:
@@ -81,7 +69,7 @@ class Answers:
         """The newest recorded call that `call` is."""
         wanted = self._api.call_of(call)
         for step in reversed(self._session.index.steps):
-            entry = self._read(step.entry)
+            entry = self._durable.entry(step.entry)
             for number, block in enumerate(entry.blocks):
                 if not isinstance(block, ToolCall):
                     continue
@@ -112,7 +100,10 @@ class Answers:
         found = media_of(self._session.index, self.history(), arguments, answer)
         if not found:
             return (), ""
-        named = [(described(media), source_in(entry, media), media_tokens(media, self._media)) for entry, media in found]
+        named = [
+            (described(media), source_in(entry, media), media_tokens(media, self._session.setup.rules.media))
+            for entry, media in found
+        ]
         return _beside(self._api, named, self._room() - self._count(answer.text))
 
     def _stands(self, at: tuple[int, int]) -> bool:
@@ -122,7 +113,7 @@ class Answers:
 
     def sources(self) -> Iterator[Original]:
         """The records of the conversations that this one was built from, nearest first. Each is read once: O(its length)."""
-        sheet = self._store.conversation(self._conversation)
+        sheet = self._store.conversation(self._durable.id)
         while sheet.parent:
             is_built = not sheet.forked_at
             sheet = self._store.conversation(sheet.parent)
@@ -137,7 +128,7 @@ class Answers:
     def history(self, conversation: str = "") -> Callable[[int], Entry]:
         """Entries by number, for reading many in a row: from the store by the page, of which two are kept."""
         pages: dict[int, tuple[Entry, ...]] = {}
-        of = conversation or self._conversation
+        of = conversation or self._durable.id
 
         def read(n: int) -> Entry:
             page = n // PAGE

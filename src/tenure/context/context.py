@@ -12,70 +12,43 @@ moment goes on where it was: `Context(store=…, conversation=context.conversati
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
-from uuid import uuid4
-
-import msgspec
-from msgspec.structs import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tenure.apis import APIS, USUAL
-from tenure.apis.foreign import refuse_foreign, refuse_stream
-from tenure.apis.json_text import Message, source
-from tenure.apis.json_text import encoded as utf8
-from tenure.apis.rendering import light
-from tenure.apis.request_builder import Builder, Request
-from tenure.apis.rules import rules_for
-from tenure.apis.sdk import is_json, plain, reply_id, sendable, storable, undeclared
+from tenure.apis.json_text import Message
+from tenure.apis.sdk import plain
 from tenure.context.answers import Answers
+from tenure.context.durable_session import DurableSession
+from tenure.context.intake import Intake
+from tenure.context.offered_tools import OfferedTools
+from tenure.context.opening import ContextOptions, open_sheet, setup_of
 from tenure.context.refusals import Refusals
-from tenure.context.stored import Lately, StoredLog
-from tenure.engine.clip.setting import Clip
+from tenure.context.requests import Requests
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
-from tenure.engine.lifecycle.books import Books, reopen
-from tenure.engine.lifecycle.budget import USUAL as USUAL_BUDGET
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.lifecycle.decision import Decision, Propose, Stay, Unmet
-from tenure.engine.lifecycle.gate import Rule
-from tenure.engine.lifecycle.session import Session, Setup
-from tenure.engine.lifecycle.terms import Terms
-from tenure.engine.lifecycle.undo import restored, undone
+from tenure.engine.lifecycle.decision import Decision
+from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger, Spent
-from tenure.engine.meter.price import prices_for
-from tenure.engine.meter.ratio import Ratio
 from tenure.engine.meter.tokens import Tokenizer, checked, o200k, weigh
 from tenure.engine.meter.warmth import Collapse
-from tenure.engine.policies.offer import Offer, offers
 from tenure.engine.policies.policy import Policy
-from tenure.engine.record.entry import Draft, Entry, Thinking
-from tenure.engine.record.notes import NOTES_DESCRIPTION, NOTES_SCHEMA
 from tenure.engine.record.query import CAP, Query
-from tenure.engine.record.tools import (
-    NOTES,
-    Kinds,
-    ToolKind,
-    declared_kinds,
-    is_virtual,
-    name_of,
-    offered_name,
-)
-from tenure.engine.view.edit import Commit, Drop, Insert, Moment
+from tenure.engine.record.tools import Kinds, ToolKind
+from tenure.engine.view.edit import Commit, Moment
 from tenure.engine.view.guard import Hold, HoldKind
+from tenure.engine.view.locate import object_showing
 from tenure.engine.view.project import Difference, View, difference, project
-from tenure.engine.view.request import Messages
+from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 from tenure.models.helpers import HelperModels, Helpers
-from tenure.models.hosts import public_url
-from tenure.store.records import Conversation, Now, Records, utc_now
-from tenure.store.soundness import damage_in, encoded, held_to, sound_holds
+from tenure.store.records import Now, Records, utc_now
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.engine.lifecycle.planning import Answered
     from tenure.models.question import Model
 
 T = TypeVar("T")
-_NOTES_TOOL: Final = Offer(NOTES, NOTES_DESCRIPTION, NOTES_SCHEMA)
-_RENAMED: Final = "{} Where this conversation says {}, this tool is meant."
 
 
 class Context:
@@ -145,95 +118,85 @@ class Context:
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened, Damaged (a StoreError) when it
         does not hold the conversation as it was written.
         """
-        if dialect:
-            _named(APIS, "dialect", dialect)
-        self._kinds = dict(kinds or {})
-        self._count = o200k() if tokenizer is None else checked(tokenizer)
-        self._on_decision = on_decision
-        self.store = _opened(store)
-
-        def asked(terms: Terms, sheet: Conversation) -> Terms:
-            other = bool(model and sheet.model and model != sheet.model)
-            served = terms.served(provider=provider, base_url=base_url and public_url(base_url), other_model=other)
-            return served.amended(
-                policy=policy, compat=compat, gate=gate, clip=clip, cache_life=cache_life, notes=notes, markers=markers
-            )
-
-        if conversation:
-            self._sheet, terms = held_to(self.store, conversation, budget, asked, dialect=dialect, model=model)
-        else:
-            sheet = Conversation(id=uuid4().hex, tenant=tenant, model=model, dialect=dialect or USUAL)
-            terms = asked(Terms(), sheet)
-            self._sheet = self.store.create(replace(sheet, budget=encoded(budget or USUAL_BUDGET), terms=encoded(terms)))
-        dialect, model, provider = self._sheet.dialect or USUAL, self._sheet.model, terms.provider
-        self._api = _named(APIS, "dialect", dialect)
-        budget = budget or Budget.stored(self._sheet.budget)
-        self._model, self.rules = model, rules_for(provider, model, dialect)
-        setup = Setup(
+        options = ContextOptions(
+            dialect=dialect and _named(APIS, "dialect", dialect).name,
             budget=budget,
-            rules=self.rules,
-            prices=prices_for(model, provider, life=terms.cache_life),
-            gate=Rule(terms.gate),
-            calls_seen=self.store.call_counts(self._sheet.tenant),
-            policy=terms.made(policy),
-            clip=Clip(above=terms.clip, room=terms.clip) if terms.clip else None,
-            tenant=self._sheet.tenant,
+            policy=policy,
+            compat=compat,
+            model=model,
+            provider=provider,
+            tenant=tenant,
+            clip=clip,
+            gate=gate,
+            cache_life=cache_life,
+            notes=notes,
+            markers=markers,
+            base_url=base_url,
         )
-        weigher = partial(weigh, tokenizer=self._count, media=self.rules.media)
+        count = o200k() if tokenizer is None else checked(tokenizer)
+        self.store = _opened(store)
+        sheet, terms = open_sheet(self.store, conversation, options)
+        api = _named(APIS, "dialect", sheet.dialect or USUAL)
+        setup = setup_of(self.store, sheet, terms, options)
+        weigher = partial(weigh, tokenizer=count, media=setup.rules.media)
         if terms.compat == "pi-cwl":
             from tenure.logs.pi_weights import weigh_like_pi as weigher
-        log = StoredLog(self.store, self._sheet.id)
-        self.session = Session(setup, weigh=weigher, count=self._count, kinds=Kinds(self._kinds), log=log, read=self._read)
-        self.decision: Decision | None = None  # what came of the newest request; its text is one line for people
+        self._durable = durable = DurableSession(
+            self.store, sheet, terms, setup, weigh=weigher, count=count, kinds=Kinds(dict(kinds or {}))
+        )
         self.queued = False  # set while messages of a person wait: no surprises then
-        self._clock = clock
-        self._ratio = Ratio(head_counted=True)
-        self._lately = Lately(partial(self.store.entries, self.conversation), lambda n: self.session.view.row(n) is not None)
-        self._head = ("", 0)  # the head's JSON and its tokens
-        self._sent = 0
-        self._terms, self._asked = terms, False  # whether our tools were ever offered
-        self.session.index.own.update(terms.tools)
-        self._refusals = Refusals(self._api, self.session, self._read)
-        self._request: Request | None = None  # the newest: what a planner is asked behind
-        self._messages = Messages(self.session.index, self._read, partial(light, api=self._api))
-        self._requests = Builder(self._api, ttl="1h" if terms.cache_life == "1h" else "", markers=terms.markers)
-        self._answers = Answers(
-            self.session,
-            self.store,
-            self._sheet.id,
-            read=self._read,
-            api=self._api,
-            media=self.rules.media,
-            count=self._count,
-            cap=recall_cap,
-        )
-        helpers = Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above)
-        automatic = Automatic(threshold=threshold_of(handoff_at))
         self._helpers = HelperModels(
-            self.session, helpers, automatic, rules=instructions, read=self._read, count=self._count, note=self._note, clock=clock
+            durable.session,
+            Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above),
+            Automatic(threshold=threshold_of(handoff_at)),
+            rules=instructions,
+            read=durable.entry,
+            count=count,
+            note=durable.note,
+            clock=clock,
         )
-        self._books = Books(self.session, model=model, provider=provider, life=terms.cache_life)
-        self._resume()
+        refusals = Refusals(api, durable.session, durable.entry)
+        self._intake = Intake(durable, api, self._helpers, refusals, clock)
+        tools = OfferedTools(durable, api, kinds or {}, offered_before=durable.resume())
+        self._requests = Requests(
+            durable, api, self._helpers, refusals, tools, model=sheet.model, on_decision=on_decision, clock=clock
+        )
+        self._answers = Answers(durable, api, cap=recall_cap)
+
+    @property
+    def session(self) -> Session:
+        """The state machine behind it, with record, view and commits."""
+        return self._durable.session
+
+    @property
+    def rules(self) -> Rules:
+        """What the provider and the model take."""
+        return self.session.setup.rules
+
+    @property
+    def decision(self) -> Decision | None:
+        """What came of the newest request; its text is one line for people."""
+        return self._requests.decision
 
     @property
     def conversation(self) -> str:
         """The id by which the store knows this conversation."""
-        return self._sheet.id
+        return self._durable.id
 
     @property
     def base_url(self) -> str:
         """Where requests of this conversation go, as its host said; "***" stands for what may be secret. Empty: not known."""
-        return self._terms.base_url
+        return self._durable.terms.base_url
 
     @property
     def gauge(self) -> Gauge:
         """How full the window is, in provider tokens of the limit in force; `estimated` until usage is reported, and after a commit."""
-        return self._books.gauge(head=self._head[1] if self._sent else None)
+        return self._durable.gauge
 
     @property
     def ledger(self) -> Ledger:
         """What this conversation's calls cost, by role and model, and what eviction saved. `tenure.engine.meter.statement` puts it in words."""
-        return self._books.ledger
+        return self._durable.accounts.ledger
 
     def extend(self, messages: Iterable[Message | object]) -> None:
         """Take messages in: dictionaries as they are, raw JSON, or the SDK's own objects. All are stored, or none.
@@ -242,22 +205,7 @@ class Context:
         that cannot be understood, or that another API made. A result that answers no call is kept in the record and sent to nobody; a call
         that the user's next words find without a result counts as interrupted.
         """
-        given: Any = messages
-        if isinstance(given, str | bytes | Mapping) or callable(getattr(given, "model_dump", None)):
-            kind = type(cast(object, given)).__name__
-            raise InputError("messages", f"a {kind}", "a list of messages; a whole reply is taken by `append`")
-        if not isinstance(given, Iterable) or hasattr(cast(object, given), "response"):
-            refuse_stream(messages, self._api, "messages")
-        given = list(messages)
-        drafts = [storable(each) for each in given if isinstance(each, Draft)]
-        if len(drafts) == len(given):
-            self._take(drafts)
-            return
-        bare = [self._message(message, f"message {n}") for n, message in enumerate(given)]
-        drafts = self._api.parse(bare)
-        for n, draft in enumerate(drafts):
-            self._refusals.repeated(draft, f"message {n}")
-        self._take(drafts)
+        self._intake.extend(messages)
 
     def append(self, reply: Message | object) -> None:
         """Take in a whole API response: its message joins the record, its usage teaches the ratio.
@@ -265,24 +213,7 @@ class Context:
         A stream is not read; its whole reply is what the SDK's helper gives, such as `stream.get_final_message()`. Raises InputError for what is no
         reply, and for one that is in the record already.
         """
-        refuse_stream(reply, self._api, "reply")
-        given = plain(reply)
-        draft = self._api.parse_reply(given)
-        self._refusals.again(draft, reply_id(given))
-        if draft.usage is not None and draft.usage.prompt and self._sent:
-            self._ratio = self._ratio.learn(draft.usage.prompt, self._sent)
-        at, ratio = self._clock(), self._ratio.value if self._ratio.growths else None
-        usage = draft.usage
-        if usage is not None and not self._books.believes(usage, head=self._head[1] if self._sent else None):
-            usage = None  # billed as reported; of the window and the cache it says nothing
-        if draft.usage is None:
-            self._take((draft,))
-        else:
-            spent = self._books.priced(Spent(model=draft.model, usage=draft.usage, at=at))
-            self._take((draft,), spent)
-            self.store.observe(self.conversation, self.session.length - 1, draft.usage, spent.model, at, spent.usd)
-        self.session.observe(at=at, ratio=ratio, usage=usage)
-        self._helpers.reported(usage.prompt if usage is not None else self.gauge.tokens if draft.usage is not None else 0)
+        self._intake.append(reply)
 
     def request(
         self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
@@ -293,7 +224,7 @@ class Context:
         your own; answer their calls with `call`. `notes` stand last, for this request alone: what holds now and is no part of the past. When a
         limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
         """
-        return self._requested(tools, fields, annotate=annotate, notes=notes).arguments()
+        return self._requests.next(tools, fields, annotate=annotate, notes=notes, queued=self.queued).arguments()
 
     def wire(
         self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
@@ -303,11 +234,12 @@ class Context:
         Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside. Raises InputError for a field
         that is no JSON.
         """
-        return self._requests.body(self._requested(tools, fields, annotate=annotate, notes=notes))
+        request = self._requests.next(tools, fields, annotate=annotate, notes=notes, queued=self.queued)
+        return self._requests.body(request)
 
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
-        return self._decide(self._head[1], moment)
+        return self._requests.decide(moment)
 
     @property
     def collapse(self) -> Collapse | None:
@@ -320,8 +252,7 @@ class Context:
         It is asked behind the request that was sent last, so that the provider's cache is read. What it asked for and did not get is in
         `refused`. Raises ModelError when the model fails; nothing has changed then.
         """
-        request = self._request or self._made_now({}, "")
-        return self._carried_out(self._helpers.collect(model, request.plain(), aim=aim))
+        return self._carried_out(self._helpers.collect(model, self._requests.prefix(), aim=aim))
 
     def handoff(
         self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
@@ -335,14 +266,14 @@ class Context:
 
     def bill(self, spent: Spent) -> None:
         """Enter what a helper model cost that the host asked for this conversation's sake, such as for its title."""
-        self._note(spent)
+        self._durable.note(spent)
 
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
         """The answer to a call of `delimiter`, `recall` or `notes`, as this dialect's result; None when the call is of another tool.
 
         Anthropic: a `tool_result` block for the next user message. The others: a message or item of its own.
         """
-        return self._answers.to(plain(tool_call), notes=self._terms.notes)
+        return self._answers.to(plain(tool_call), notes=self._durable.terms.notes)
 
     def recall(
         self, handle: str = "", *, path: str = "", words: str = "", pattern: str = "", lines: str = "", cap: int = 0
@@ -360,7 +291,7 @@ class Context:
         With `text`, the newest block of the view that shows it; it stays as it is shown. Raises InputError for what is not there, and for what
         stands only in reasoning or in words that were put in place of something.
         """
-        wanted = object_ or self._holding(text)
+        wanted = object_ or object_showing(text, self.session.freeze(), self._durable.entry)
         self.hold(wanted)
         return wanted
 
@@ -373,31 +304,22 @@ class Context:
 
         Raises InputError for what is not there.
         """
-        hold = Hold(kind=kind, object=object_, reason=reason)
-        self.session.hold(hold)
-        self.store.hold(self.conversation, hold)
+        self._durable.hold(Hold(kind=kind, object=object_, reason=reason))
 
     def release(self, object_: str, kind: HoldKind = "pin") -> bool:
         """Let go of what is held; False when it was not."""
-        released = self.store.release(self.conversation, Hold(kind=kind, object=object_))
-        self.session.release(object_, kind)
-        return released
+        return self._durable.release(object_, kind)
 
     def undo(self, number: int) -> Commit:
         """Put back what commit `number` changed, by a new commit. Raises InputError for a commit that does not exist."""
-        commit = undone(self.session, number)
-        self._commit(commit)
-        return commit
+        return self._durable.undo(number)
 
     def restore(self, object_: str) -> Commit | None:
         """Show an object whole again where it stood: `read:12`, `step:17`, `episode:locate-auth`. None when it is; `pin` it to keep it there.
 
         Raises InputError when the record has no such object.
         """
-        commit = restored(self.session, object_)
-        if commit is not None:
-            self._commit(commit)
-        return commit
+        return self._durable.restore(object_)
 
     def view_at(self, call: int) -> View:
         """What the model saw at its `call`-th call, from 0. Raises InputError when there was none."""
@@ -421,172 +343,10 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _resume(self) -> None:
-        store, name = self.store, self.conversation
-        reports = {each.n: each.spent for each in store.usages(name)}
-        forked_at, commits = self._sheet.forked_at, store.commits(name)
-        self._asked = bool(reports) or bool(commits)
-        with damage_in(store, name):
-            reopen(self.session, self._books, store.entries(name), commits, reports, store.asides(name), forked_at=forked_at)
-        self.session.observe(at=max((spent.at for spent in reports.values()), default=""))
-        self.session.holds = sound_holds(store, name, self.session.index)
-        notes = self.session.index.notes.span
-        if notes is not None:  # a fork of an older version inherited commits that were made when newer notes stood
-            self.restore(self.session.index.spans[notes].object)
-
-    def _note(self, spent: Spent) -> None:
-        self.store.note(self.conversation, spent)
-        self._books.helped(spent)
-
-    def _take(self, drafts: Iterable[Draft], spent: Spent | None = None) -> None:
-        placed = self._helpers.digested(self.session.propose(drafts))
-        self.store.append(self.conversation, placed.entries, placed.commits)
-        if spent is not None:
-            self._books.heard(spent, placed.entries[0].blocks, head=self._head[1] if self._sent else None)
-        self.session.accept(placed)
-        for entry in placed.entries:
-            self._books.took(entry)
-        for commit in placed.commits:
-            self._books.changing(commit)
-        self._lately.take(placed.entries)
-
-    def _message(self, message: Message | object, where: str) -> Message:
-        """A message as it is recorded. Raises InputError for what is none, or is one of another API."""
-        bare = plain(message)
-        refuse_foreign(bare, self._api, where)
-        return self._api.unmarked(bare if isinstance(bare, bytes) else utf8(source(bare, where))) if self._terms.markers else bare
-
-    def _decide(self, head_tokens: int, moment: Moment = "before-call") -> Decision:
-        self.decision = self._done(self.session.decide(moment, extra=max(head_tokens, self._beside_view), at=self._clock()))
-        return self._told(self.decision)
-
-    @property
-    def _beside_view(self) -> int:
-        """What stands beside the view by the provider's own count, in o200k tokens: a limit holds for what it counts, not for what we estimate."""
-        return int(self.gauge.tokens / self.session.ratio) - self.session.view.tokens
-
-    def _done(self, decision: Decision) -> Decision:
-        """A decision, carried out."""
-        proposal = decision.proposal if isinstance(decision, Unmet) else decision
-        if isinstance(proposal, Propose):
-            self._commit(proposal.commit)
-        return decision
-
-    def _carried_out(self, answered: "Answered | None") -> "Answered | None":
-        if answered is not None:
-            self._done(answered.decision)
-        return answered
-
-    def _decided(
-        self, tools: Iterable[Mapping[str, Any] | object], fields: dict[str, Any], *, annotate: bool, beside: int = 0
-    ) -> dict[str, Any]:
-        """The head of the next request, once what leaves has been decided. `beside`: o200k tokens of its notes."""
-        fields = self._api.given(fields)
-        offered = self._api.declarations([sendable(dict(plain(tool))) for tool in tools])
-        self._declare(offered)
-        self._refusals.fields(fields)
-        self._refusals.dangling()
-        virtual = [self._offered(each) for each in offers(self.session.setup.policy)]  # the last redeems what markers name
-        own = [undeclared(tool) for tool in offered] + [self._offered(_NOTES_TOOL)] * self._terms.notes
-        head = fields | {"tools": self._api.tools(own + (virtual if annotate else virtual[-1:]))}
-        head_tokens = self._head_tokens(head)
-        for came in self._helpers.due(self._request and self._request.plain, head_tokens=head_tokens, queued=self.queued):
-            self._told(came if isinstance(came, Stay) else self._done(came.decision))
-        self._decide(head_tokens + beside)
-        if not annotate and not len(self.session.commits):
-            head = fields | ({"tools": self._api.tools(own)} if own else {})  # nothing left yet
-            self._head_tokens(head)
-        return head
-
-    def _sending(self, *, beside: int = 0) -> None:
-        self._sent = self.session.view.tokens + self._head[1] + beside
-        self.session.send(head=self._head[0], head_tokens=self._head[1], at=self._clock())
-
-    def _requested(
-        self, tools: Iterable[Mapping[str, Any] | object], fields: dict[str, Any], *, annotate: bool, notes: str
-    ) -> Request:
-        """The next request, once what leaves has been decided and stored."""
-        notes = sendable(notes)
-        weight = self._count(notes) if notes else 0
-        head = self._decided(tools, fields, annotate=annotate, beside=weight)
-        self._request = self._made_now(head, notes)
-        self._sending(beside=weight)
-        self._asked = True
-        self._refusals.reply = "", b""
-        return self._request
-
-    def _made_now(self, head: Mapping[str, Any], notes: str) -> Request:
-        """The messages of the view behind a head."""
-        named = "" if self._model else str(head.get("model") or "")  # the model that is asked, where none was named before
-        rules = rules_for(self.rules.provider, named, self._api.name) if named else self.rules
-        shown = self._messages.of(self.session.freeze())
-        return self._requests.request(head, shown, rules, notes)
-
-    def _told(self, decision: Decision) -> Decision:
-        if self._on_decision is not None:
-            self._on_decision(decision)
-        return decision
-
-    def _commit(self, commit: Commit) -> None:
-        self.store.commit(self.conversation, commit)
-        self._books.changing(commit)
-        self.session.commit(commit)
-        self._lately.changed(edit.entry for edit in commit.edits if isinstance(edit, Drop))
-
-    def _holding(self, text: str) -> str:
-        """The newest block of the view that shows a text, as an object. Raises InputError when none does."""
-        insert: Insert | None = None
-        for line in reversed(self.session.freeze().lines if text else ()):
-            if isinstance(line, Insert):
-                insert = line if insert is None and text in line.text else insert
-                continue
-            blocks, instead = self._read(line.entry).blocks, dict(line.replaced)
-            for number in reversed(line.blocks):
-                block = blocks[number]
-                shown = instead[number].text if number in instead else block.text
-                if text in shown and not isinstance(block, Thinking):  # reasoning goes when what it led to does
-                    return f"entry:{line.entry}/{number}"
-        if insert is not None:
-            names = " or ".join(insert.routes) or "what it is about"
-            raise InputError(
-                "pin", f"{text!r}, which stands only in words put in place of what left", f"an object: restore and pin {names}"
-            )
-        raise InputError("pin", repr(text), "an object, or a text that one message or result of the view shows")
-
-    def _read(self, n: int) -> Entry:
-        return self._lately.entry(n)
-
-    def _head_tokens(self, head: Mapping[str, Any]) -> int:
-        counted = {key: head[key] for key in self._api.head_fields if is_json(head.get(key, self))}
-        text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
-        if text != self._head[0]:
-            self._head = (text, self._count(text))
-        return self._head[1]
-
-    def _declare(self, tools: list[dict[str, Any]]) -> None:
-        declared = declared_kinds(tools)
-        if declared:
-            self._kinds |= declared
-            self.session.index.kinds = Kinds(self._kinds)
-        index = self.session.index
-        own = [name for name in map(name_of, tools) if name not in index.own and is_virtual(name)]
-        if not own:
-            return
-        since = len(index) if self._asked else 0  # before ours were offered, no call can have been of them
-        taken = {**index.own, **dict.fromkeys(own, since)}
-        self._terms = replace(self._terms, tools=taken)
-        self.store.hold_to(replace(self._sheet, terms=encoded(self._terms)))
-        if since:
-            index.own.update(taken)
-        else:
-            index.again(taken, self.store.entries(self.conversation))
-            self.session.holds = self.session.holds  # under the names that objects have now
-
-    def _offered(self, offer: Offer) -> dict[str, Any]:
-        """One of our tools as it is declared; under another name where the host has a tool of its own."""
-        name = offered_name(offer.name, self.session.index.own)
-        text = offer.description if name == offer.name else _RENAMED.format(offer.description, offer.name)
-        return self._api.tool(name, text, offer.schema)
+    def _carried_out(self, answer: "Answered | None") -> "Answered | None":
+        if answer is not None:
+            self._durable.carry_out(answer.decision)
+        return answer
 
 
 def _named(table: Mapping[str, T], what: str, name: str) -> T:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from msgspec import Struct
 
 from tenure.apis.rules import rules_for
-from tenure.engine.lifecycle.books import Books, reopen
+from tenure.engine.lifecycle.accounts import Accounts, reopen
 from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.ledger import Ledger
@@ -193,12 +193,12 @@ def kept_ledger(address: str, tokenizer: Tokenizer) -> Ledger | None:
         return None
     with own_store(*found) as (store, held):
         session = _session(held.model, tokenizer, Budget.stored(held.budget, otherwise=USUAL), held.tenant)
-        books = Books(session, model=held.model)
+        accounts = Accounts(session, model=held.model)
         reports = {each.n: each.spent for each in store.usages(held.id)}
         commits, helped = store.commits(held.id), store.asides(held.id)
         with damage_in(store, held.id):
-            reopen(session, books, store.entries(held.id), commits, reports, helped, forked_at=held.forked_at)
-        return books.ledger
+            reopen(session, accounts, store.entries(held.id), commits, reports, helped, forked_at=held.forked_at)
+        return accounts.ledger
 
 
 def _session(model: str, tokenizer: Tokenizer, budget: Budget | None = None, tenant: str = "") -> Session:

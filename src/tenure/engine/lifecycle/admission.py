@@ -5,9 +5,10 @@ left the view cannot stand there alone.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.state import SessionState
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.record.entry import Count, Entry, ToolResult
 from tenure.engine.record.excerpt import whole
@@ -17,14 +18,11 @@ from tenure.engine.record.objects import tool_name
 from tenure.engine.record.tools import is_delimiter, is_notes, is_recall, is_reference
 from tenure.engine.view.edit import Commit, Drop, Edit, LoggedAction, Replace
 
-if TYPE_CHECKING:
-    from tenure.engine.lifecycle.session import Session
-
 # What is read to be followed to the letter is never clipped.
 WHOLE: Final = frozenset("skill read_skill use_skill load_skill activate_skill".split())
 
 
-def admission(session: "Session", entries: Sequence[Entry], count: Count) -> Iterator[Commit]:
+def admission(session: SessionState, entries: Sequence[Entry], count: Count) -> Iterator[Commit]:
     """What of entries that are to follow is shown otherwise when they are appended: at most one commit for each reason."""
     index, settings, length = session.index, session.setup.clip, session.length
     number, tokens = len(session.commits), session.view.tokens + sum(sum(entry.tokens) for entry in entries)

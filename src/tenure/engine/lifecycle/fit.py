@@ -10,6 +10,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from tenure.engine.lifecycle.residues import CUE_SHARE, LINE_RESERVE, Layout, Residues, inserted, key_of, weights
+from tenure.engine.lifecycle.state import SessionState
 from tenure.engine.lifecycle.undo import lawful
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.policy import Policy, offered
@@ -67,6 +68,12 @@ def fit(
         if exhausted or rehearsal.tokens_after <= target:
             return rehearsal, view
         goal -= rehearsal.tokens_after - target  # residues came out heavier than reserved
+
+
+def rehearse(state: SessionState, policy: Policy, target: int, limit: int | None) -> tuple[Rehearsal, Projection]:
+    """What a policy would do to a session's view to bring it to `target` o200k tokens, reluctantly down to `limit`, and the view that it makes."""
+    residues = Residues.of(state.setup.budget.limit, policy.conduct.naming)
+    return fit(state.situation(goal=target), policy, target, residues, f"{len(state.commits)}.", limit=limit)
 
 
 def shortens(index: Index, action: Shorten) -> str:

@@ -16,7 +16,7 @@ from tenure.engine.view.edit import Moment, Price
 
 if TYPE_CHECKING:
     from tenure.engine.lifecycle.fit import Rehearsal
-    from tenure.engine.lifecycle.session import Session
+    from tenure.engine.lifecycle.state import SessionState
 
 CALLS_FEWEST: Final = 4
 CALLS_MOST: Final = 400
@@ -95,7 +95,7 @@ def miss_rate(recalls: int, removed: int) -> float:
     return max(MISS_RATE, recalls / removed) if removed else MISS_RATE
 
 
-def priced(session: "Session", rehearsal: "Rehearsal", at: str, planning_usd: float = 0.0) -> Price:
+def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_usd: float = 0.0) -> Price:
     """The price of a rehearsed plan."""
     objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
     outlook = _outlook(session, at)
@@ -109,14 +109,14 @@ def priced(session: "Session", rehearsal: "Rehearsal", at: str, planning_usd: fl
     )
 
 
-def first_look(session: "Session", old: Price, tokens: int, at: str) -> Price:
+def first_look(session: "SessionState", old: Price, tokens: int, at: str) -> Price:
     """A price brought up to date without a rehearsal, O(1); `tokens` are the record's when it was made."""
     outlook = replace(_outlook(session, at), recall=old.recall)
     suffix = old.s + session.provider(session.index.tokens - tokens)
     return price(outlook, removed=old.d, suffix=suffix, misses=old.misses, planning=old.g)
 
 
-def pays_now(session: "Session", plan: Price, total: int, moment: Moment, at: str) -> bool:
+def pays_now(session: "SessionState", plan: Price, total: int, moment: Moment, at: str) -> bool:
     """Whether a plan is committed now, for a view of `total` provider tokens."""
     turns, steps = session.index.turns, session.index.steps
     is_new_turn = bool(turns) and (not steps or turns[-1].start[0] > steps[-1].entry)  # a person spoke since the newest reply
@@ -124,7 +124,7 @@ def pays_now(session: "Session", plan: Price, total: int, moment: Moment, at: st
     return pays(session.setup.gate, plan, total, is_cold=is_cold, at_boundary=moment == "task-boundary" or is_new_turn)
 
 
-def _outlook(session: "Session", at: str) -> Outlook:
+def _outlook(session: "SessionState", at: str) -> Outlook:
     prices, warmth = session.setup.prices, session.calls.warmth
     write, read = warmth.rates(prices)
     calls = expected_calls(len(session.index.steps), session.setup.calls_seen)

@@ -1,18 +1,18 @@
 """What holds the space of a view whose limit cannot be kept: every token counts under what really holds it."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from tenure.engine.policies.situation import Situation
+from tenure.engine.lifecycle.state import SessionState
+from tenure.engine.policies.situation import Situation, survey
 from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Index
-from tenure.engine.view.guard import Guard, Reason
-from tenure.engine.view.project import Projection, Row
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Reason
+from tenure.engine.view.project import Row
 from tenure.engine.view.rules import Rules
 from tenure.engine.view.thinking import droppable
-
-Survey = Callable[[Iterable[Row]], Situation]
 
 _BY_REASON: Final[Mapping[Reason, str]] = {
     "human": "human_text",
@@ -34,13 +34,18 @@ HOLDERS: Final = (*_BY_REASON.values(), OPEN_CALL, REASONING, POLICY, NO_POLICY,
 
 
 class Holders:
-    """Tokens of a view by what holds them. Mutable: rows whose holder cannot change before the next commit are summed up once.
+    """Tokens of a session's view by what holds them. Mutable: rows whose holder cannot change before the next commit are summed up once.
 
     A holder changes as the record grows only near its end: in the tail, in the open episode, among fresh recalls, of a call whose result is
     still to come, and of reasoning in the open loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: SessionState, *, after: Commit | None = None) -> None:
+        """`after` is a commit that is not taken in yet: of the view that it would make, not of the present one."""
+        self._state, self._after = state, None
+        if after is not None:
+            self._after = state.view.copy()
+            self._after.apply(after.edits)
         self._forget()
 
     def _forget(self) -> None:
@@ -58,9 +63,11 @@ class Holders:
                 self._settled.subtract(settled)
                 self._loose.append(entry)
 
-    def held_by(self, view: Projection, guard: Guard, rewrites: int, survey: Survey) -> dict[str, int]:
+    def held(self) -> dict[str, int]:
         """O200k tokens by holder, in the order of `HOLDERS`; they add up to the view. O(rows that are not settled)."""
-        key, index = (rewrites, guard.standing), guard.index
+        state, view = self._state, self._state.view if self._after is None else self._after
+        guard, index, rules = state.guard(), state.index, state.setup.rules
+        key = state.rewrites, guard.standing
         if key != self._key or guard.settled_until < self._until:
             self._forget()
         older = [row for row in map(view.row, self._loose) if row is not None]
@@ -69,10 +76,10 @@ class Holders:
             self._forget()  # a late result
             rows = list(view.rows())
         self._key, self._until, self._loose = key, guard.settled_until, []
-        situation = survey(rows)
+        situation = survey(index, view, rules, guard, state.count, rows=rows)
         held = dict.fromkeys(HOLDERS, 0)
         for row in rows:
-            settled = row.entry < self._until and not self._is_loose(index, situation.rules, row)
+            settled = row.entry < self._until and not self._is_loose(index, rules, row)
             into = dict[str, int]() if settled else held
             if row.entry < self._until and not settled:
                 self._loose.append(row.entry)

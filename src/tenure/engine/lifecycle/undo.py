@@ -1,10 +1,10 @@
 """What a person does to a view by hand: undo a commit, restore an object. Both are new commits; the log is only appended to."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from tenure.engine.lifecycle.state import SessionState
 from tenure.engine.record.entry import At, Role
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.record.objects import parse_handle
@@ -16,17 +16,14 @@ from tenure.engine.view.rules import Rules
 from tenure.engine.view.thinking import bond, invalidated, is_closed, reopened, settle
 from tenure.errors import InputError
 
-if TYPE_CHECKING:
-    from tenure.engine.lifecycle.session import Session
 
-
-def undone(session: "Session", number: int) -> Commit:
+def undone(session: SessionState, number: int) -> Commit:
     """The commit that puts back what commit `number` changed, not yet taken in. Raises InputError for a commit that does not exist."""
     edits = undo(tuple(session.commits), number, session.length, session.index)
     return _by_hand(session, "undo", f"undo of commit {number}", edits)
 
 
-def restored(session: "Session", object_: str) -> Commit | None:
+def restored(session: SessionState, object_: str) -> Commit | None:
     """The commit that shows an object whole again where it stood, not yet taken in; None when it is shown whole.
 
     On the user's word: the view may become larger, and the next limit that is passed may take it again unless it is held. Raises InputError
@@ -40,7 +37,9 @@ def restored(session: "Session", object_: str) -> Commit | None:
     return _by_hand(session, "restore", f"restore of {object_}", edits, (LoggedAction(kind="restore", object=object_),))
 
 
-def _by_hand(session: "Session", name: str, reason: str, edits: Sequence[Edit], actions: tuple[LoggedAction, ...] = ()) -> Commit:
+def _by_hand(
+    session: SessionState, name: str, reason: str, edits: Sequence[Edit], actions: tuple[LoggedAction, ...] = ()
+) -> Commit:
     view, index = session.view, session.index
     every, after = lawful(edits, view, index, session.setup.rules, pointers=bool(actions))
     return Commit(

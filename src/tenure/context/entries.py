@@ -1,4 +1,4 @@
-"""What a conversation reads of its store: entries, those asked for lately held, and the commit log."""
+"""What a session reads of its store: entries, of which the newest stay in memory, and the commit log."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, overload
@@ -11,7 +11,7 @@ MOST: Final = 2**24  # bytes of payloads: more than a window of a million tokens
 AHEAD: Final = 64  # entries that are read at once where one after the other is asked for
 
 
-class Lately:
+class RecentEntries:
     """The newest entries that were asked for, as many as `most` bytes of payloads allow, and the last in any case. Mutable."""
 
     def __init__(self, read: Callable[[int, int], Iterable[Entry]], is_shown: Callable[[int], bool], most: int = MOST) -> None:

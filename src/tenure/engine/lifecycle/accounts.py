@@ -23,7 +23,7 @@ from tenure.engine.view.edit import Commit
 from tenure.engine.view.project import changed_from
 
 
-class Books:
+class Accounts:
     """What one session's calls cost, and how full its window is. Mutable; the session is only read."""
 
     def __init__(self, session: Session, *, model: str = "", provider: str = "", life: str = "") -> None:
@@ -46,7 +46,7 @@ class Books:
         counted = self._session.view.tokens + (head or 0)
         return usage.prompt > 0 and is_credible(usage.prompt, counted, self._session.setup.budget.window)
 
-    def heard(self, spent: Spent, blocks: Iterable[Block], *, head: int | None = None, own: bool = True) -> None:
+    def add_call(self, spent: Spent, blocks: Iterable[Block], *, head: int | None = None, own: bool = True) -> None:
         """A call of the agent, told before its reply of `blocks` is taken in. `head` in o200k tokens; not `own`: another conversation's."""
         shown, whole = self._session.view.tokens, self._session.index.tokens
         if own:
@@ -58,7 +58,7 @@ class Books:
         elif spent.usage.prompt and self.reported is not None:
             self.reported = replace(self.reported, is_stale=True)
 
-    def took(self, entry: Entry, *, own: bool = True) -> None:
+    def add_entry(self, entry: Entry, *, own: bool = True) -> None:
         """An entry was taken in: what of it is a recall or its answer. Not `own`: another conversation's."""
         index = self._session.index
         if entry.role is Role.ASSISTANT and self._fetches(entry.blocks, entry.n):
@@ -72,7 +72,7 @@ class Books:
             else:
                 self.ledger = self.ledger.fetching(facts.tokens)
 
-    def changing(self, commit: Commit) -> None:
+    def add_commit(self, commit: Commit) -> None:
         """A commit, told before it is taken in. One at admission changes only what was never sent. O(view)."""
         view, kept = self._session.view, None
         if commit.moment != "admission":
@@ -82,7 +82,7 @@ class Books:
         if kept is not None and self.reported is not None and kept < self.reported.counted:
             self.reported = replace(self.reported, is_stale=True)
 
-    def helped(self, spent: Spent) -> None:
+    def add_helper_call(self, spent: Spent) -> None:
         """A call of a helper model; one of unknown price is held against what eviction saved at an assumed one."""
         self.ledger = self.ledger.helped(spent, assumed_usd=prices_for(spent.model).cost_usd(spent.usage))
 
@@ -102,7 +102,7 @@ class Books:
 
 def reopen(
     session: Session,
-    books: Books,
+    accounts: Accounts,
     entries: Iterable[Entry],
     commits: Sequence[Commit],
     reports: Mapping[int, Spent],
@@ -117,16 +117,16 @@ def reopen(
         """The commits made when the record was at most so long; None: all that are left."""
         while waiting and (length is None or waiting[0].entries <= length):
             commit = waiting.popleft()
-            books.changing(commit)
+            accounts.add_commit(commit)
             session.commit(commit)
             session.ratio = commit.ratio
 
     for entry in entries:
         carry_out(entry.n)
         if entry.n in reports:
-            books.heard(reports[entry.n], entry.blocks, own=entry.n >= forked_at)
+            accounts.add_call(reports[entry.n], entry.blocks, own=entry.n >= forked_at)
         session.follow(entry)
-        books.took(entry, own=entry.n >= forked_at)
+        accounts.add_entry(entry, own=entry.n >= forked_at)
     carry_out(None)
     for each in helped:
-        books.helped(each)
+        accounts.add_helper_call(each)

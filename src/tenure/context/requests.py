@@ -1,0 +1,115 @@
+"""Making the next request: its head, what leaves before it, and the messages of the view behind it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from tenure.apis.api import Api
+from tenure.apis.rendering import light
+from tenure.apis.request_builder import Builder, Request
+from tenure.apis.rules import rules_for
+from tenure.apis.sdk import is_json, plain, sendable
+from tenure.context.durable_session import DurableSession
+from tenure.context.offered_tools import OfferedTools
+from tenure.context.refusals import Refusals
+from tenure.engine.lifecycle.decision import Decision, Stay
+from tenure.engine.view.edit import Moment
+from tenure.engine.view.request import Messages
+from tenure.models.helpers import HelperModels
+from tenure.store.records import Now
+
+
+class Requests:
+    """The requests of one conversation. Mutable: what was made for the one before is not made again."""
+
+    def __init__(
+        self,
+        durable: DurableSession,
+        api: Api,
+        helpers: HelperModels,
+        refusals: Refusals,
+        tools: OfferedTools,
+        *,
+        model: str,
+        on_decision: Callable[[Decision], None] | None,
+        clock: Now,
+    ) -> None:
+        self.decision: Decision | None = None  # what came of the newest
+        self._durable, self._api, self._helpers, self._refusals, self._tools = durable, api, helpers, refusals, tools
+        self._model, self._on_decision, self._clock = model, on_decision, clock
+        self._newest: Request | None = None
+        self._messages = Messages(durable.session.index, durable.entry, partial(light, api=api))
+        self._builder = Builder(api, ttl="1h" if durable.terms.cache_life == "1h" else "", markers=durable.terms.markers)
+
+    def next(
+        self,
+        tools: Iterable[Mapping[str, Any] | object],
+        fields: dict[str, Any],
+        *,
+        annotate: bool,
+        notes: str,
+        queued: bool,
+    ) -> Request:
+        """The next request, once what leaves has been decided and stored. `queued`: no helper model is asked for a handoff."""
+        durable, notes = self._durable, sendable(notes)
+        beside = durable.session.count(notes) if notes else 0
+        fields = self._api.given(fields)
+        own, offered = self._tools.of(tools)
+        self._refusals.fields(fields)
+        self._refusals.dangling()
+        head = self._head(fields, own + (offered if annotate else offered[-1:]))  # the last redeems what markers name
+        self._ask_helpers(queued=queued)
+        self.decide(beside=beside)
+        if not annotate and not len(durable.session.commits):
+            head = self._head(fields, own)  # nothing left yet
+        self._newest = self._request(head, notes)
+        durable.send(beside=beside, at=self._clock())
+        self._tools.offered_before = True
+        self._refusals.reply = "", b""
+        return self._newest
+
+    def body(self, request: Request) -> bytes:
+        """The bytes of a request. Raises InputError for a field that is no JSON."""
+        return self._builder.body(request)
+
+    def prefix(self) -> bytes:
+        """The newest request, or one of the view alone, as the bytes behind which a planner is asked."""
+        return (self._newest or self._request({}, "")).plain()
+
+    def decide(self, moment: Moment = "before-call", *, beside: int = 0) -> Decision:
+        """What is to happen now, carried out. `beside`: o200k tokens of what goes out beside the head and the view."""
+        durable = self._durable
+        # A limit holds for what the provider counts beside the view, not for what we estimate.
+        counted = int(durable.gauge.tokens / durable.session.ratio) - durable.session.view.tokens
+        extra = max(durable.head[1] + beside, counted)
+        self.decision = durable.carry_out(durable.session.decide(moment, extra=extra, at=self._clock()))
+        self._report(self.decision)
+        return self.decision
+
+    def _ask_helpers(self, *, queued: bool) -> None:
+        """Ask the helper models that are due, and carry out what comes of each before the next is asked."""
+        prefix = self._newest.plain if self._newest is not None else None
+        for outcome in self._helpers.due(prefix, head_tokens=self._durable.head[1], queued=queued):
+            self._report(outcome if isinstance(outcome, Stay) else self._durable.carry_out(outcome.decision))
+
+    def _head(self, fields: dict[str, Any], tools: list[dict[str, Any]]) -> dict[str, Any]:
+        """The head of a request with these tools, counted."""
+        head = fields | ({"tools": self._api.tools(tools)} if tools else {})
+        counted = {key: head[key] for key in self._api.head_fields if is_json(head.get(key, self))}
+        text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
+        if text != self._durable.head[0]:
+            self._durable.head = text, self._durable.session.count(text)
+        return head
+
+    def _request(self, head: Mapping[str, Any], notes: str) -> Request:
+        """The messages of the view behind a head."""
+        rules = self._durable.session.setup.rules
+        named = "" if self._model else str(head.get("model") or "")  # the model that is asked, where none was named before
+        rules = rules_for(rules.provider, named, self._api.name) if named else rules
+        return self._builder.request(head, self._messages.of(self._durable.session.freeze()), rules, notes)
+
+    def _report(self, decision: Decision) -> None:
+        if self._on_decision is not None:
+            self._on_decision(decision)

@@ -1,0 +1,143 @@
+"""What one session knows: its record's facts, its view, its commits, what is held, and what was sent. It decides nothing."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, overload
+
+from msgspec import Struct
+
+from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.lifecycle.gate import Rule
+from tenure.engine.meter.price import DEFAULT, Prices
+from tenure.engine.meter.warmth import SentCalls
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.policies.policy import Conduct, Policy
+from tenure.engine.policies.situation import Situation, no_texts, survey
+from tenure.engine.record.entry import Count, Read
+from tenure.engine.record.index import Index
+from tenure.engine.record.tools import Kinds
+from tenure.engine.view.edit import Commit
+from tenure.engine.view.guard import Guard, Hold, Holds, faithful_guard, governed_guard
+from tenure.engine.view.project import Projection, View, changed_from
+from tenure.engine.view.rules import Rules
+
+
+class Setup(Struct, frozen=True, kw_only=True):
+    """What a session is held to; the same for all its life."""
+
+    budget: Budget
+    rules: Rules
+    prices: Prices = DEFAULT
+    policy: Policy | None = Cwl()  # None: nothing is ever evicted
+    gate: Rule = Rule.PRICED
+    calls_seen: tuple[int, ...] = ()  # by finished sessions, ascending: how long this one may last
+    clip: Clip | None = None  # how large results are clipped when they are appended; None: not at all
+    tenant: str = ""
+    faithful: bool = False  # a published rule is followed as it is: no human text, prologue, tail or hold is protected from it
+
+
+class CommitLog(Protocol):
+    """The commits of a conversation in order, wherever the host keeps them: a list, or a store that is asked when they are wanted."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Commit]: ...
+
+    @overload
+    def __getitem__(self, place: int, /) -> Commit: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> Sequence[Commit]: ...
+
+    def append(self, commit: Commit, /) -> None:
+        """Take in one that has been made durable."""
+        ...
+
+
+class SessionState:
+    """One conversation's facts. Mutable; every change is an append or a commit."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        *,
+        count: Count,
+        kinds: Kinds | None = None,
+        log: CommitLog | None = None,
+        read: Read = no_texts,
+    ) -> None:
+        self.setup = setup
+        self.index = Index(kinds)
+        self.view = Projection(self.index)
+        self.commits: CommitLog = [] if log is None else log
+        self.ratio = 1.0
+        self.calls = SentCalls()
+        self.count = count
+        self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
+        self.removed = 0  # objects that policies and plans took
+        self._read = read
+        self._holds = Holds()
+
+    @property
+    def length(self) -> int:
+        """Entries in the record."""
+        return len(self.index)
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """What the host holds, in the order in which it was held."""
+        return tuple(self._holds)
+
+    @holds.setter
+    def holds(self, holds: Iterable[Hold]) -> None:
+        self._holds.put(self.index, holds)
+
+    @property
+    def releases(self) -> int:
+        """How often something was let go."""
+        return self._holds.releases
+
+    def change(self, commit: Commit, after: Projection | None) -> None:
+        """Take a commit in, which must be the next one; `after` is the view that it makes, where that is known."""
+        if commit.n != len(self.commits):
+            raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
+        if self.calls.standing:  # what was sent last stands only up to the first change
+            first = changed_from(self.view, commit.edits)
+            if first < self.view.length:  # else it is of what is new
+                self.calls = self.calls.broken(self.view.tokens_before(first))
+        if after is None:
+            self.view.apply(commit.edits)
+        else:
+            self.view = after
+        self.rewrites += commit.moment != "admission"
+        if commit.price is not None:  # of a policy or a plan
+            self.removed += len(commit.actions)
+        self.commits.append(commit)
+
+    def provider(self, tokens: int) -> int:
+        """O200k tokens in the provider's."""
+        return int(tokens * self.ratio)
+
+    def guard(self, *, governed: bool = False) -> Guard:
+        """What no policy may touch now; with `governed` what none might if the session were not faithful."""
+        index, view = self.index, self.view
+        if self.setup.faithful and not governed:
+            return faithful_guard(index, view)
+        conduct = self.setup.policy.conduct if self.setup.policy else Conduct()
+        return governed_guard(
+            index,
+            view,
+            int(self.setup.budget.limit / self.ratio),
+            exchanges=conduct.tail_exchanges,
+            holds=self._holds,
+            before_marks=conduct.before_marks,
+        )
+
+    def situation(self, *, goal: int = 0) -> Situation:
+        """What a policy is shown now that is to bring the view to `goal` o200k tokens. One pass over the view."""
+        limit = int(self.setup.budget.limit / self.ratio)
+        return survey(self.index, self.view, self.setup.rules, self.guard(), self.count, read=self._read, limit=limit, goal=goal)
+
+    def freeze(self) -> View:
+        """The view now."""
+        return self.view.freeze()
