@@ -205,7 +205,7 @@ class Context:
         that cannot be understood, or that another API made. A result that answers no call is kept in the record and sent to nobody; a call
         that the user's next words find without a result counts as interrupted.
         """
-        self._intake.extend(messages)
+        self._intake.take_messages(messages)
 
     def append(self, reply: Message | object) -> None:
         """Take in a whole API response: its message joins the record, its usage teaches the ratio.
@@ -213,7 +213,7 @@ class Context:
         A stream is not read; its whole reply is what the SDK's helper gives, such as `stream.get_final_message()`. Raises InputError for what is no
         reply, and for one that is in the record already.
         """
-        self._intake.append(reply)
+        self._intake.take_reply(reply)
 
     def request(
         self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
@@ -224,7 +224,7 @@ class Context:
         your own; answer their calls with `call`. `notes` stand last, for this request alone: what holds now and is no part of the past. When a
         limit cannot be met, `decision` is an `Unmet` that says what holds the space, and the request is made all the same.
         """
-        return self._requests.next(tools, fields, annotate=annotate, notes=notes, queued=self.queued).arguments()
+        return self._requests.next_request(tools, fields, annotate=annotate, notes=notes, queued=self.queued).arguments()
 
     def wire(
         self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
@@ -234,12 +234,12 @@ class Context:
         Absent a commit a body begins with the bytes of the one before it, up to that one's notes, markers aside. Raises InputError for a field
         that is no JSON.
         """
-        request = self._requests.next(tools, fields, annotate=annotate, notes=notes, queued=self.queued)
+        request = self._requests.next_request(tools, fields, annotate=annotate, notes=notes, queued=self.queued)
         return self._requests.body(request)
 
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
-        return self._requests.decide(moment)
+        return self._requests.settle(moment)
 
     @property
     def collapse(self) -> Collapse | None:

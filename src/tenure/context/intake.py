@@ -25,7 +25,7 @@ class Intake:
         self._durable, self._api, self._helpers, self._refusals, self._clock = durable, api, helpers, refusals, clock
         self._ratio = Ratio(head_counted=True)
 
-    def extend(self, messages: Iterable[Message | object]) -> None:
+    def take_messages(self, messages: Iterable[Message | object]) -> None:
         """Take messages in. Raises InputError naming the first that cannot be understood, or that another API made."""
         batch: Any = messages
         if isinstance(batch, str | bytes | Mapping) or callable(getattr(batch, "model_dump", None)):
@@ -33,9 +33,10 @@ class Intake:
             raise InputError("messages", f"a {kind}", "a list of messages; a whole reply is taken by `append`")
         if not isinstance(batch, Iterable) or hasattr(cast(object, batch), "response"):
             refuse_stream(messages, self._api, "messages")
-        self._take(self._drafts(list(messages)))
+        drafts = self._drafts(list(messages))
+        self._take(drafts)
 
-    def append(self, reply: Message | object) -> None:
+    def take_reply(self, reply: Message | object) -> None:
         """Take in a whole API response. Raises InputError for what is none, and for one that is in the record already."""
         refuse_stream(reply, self._api, "reply")
         durable, bare = self._durable, plain(reply)

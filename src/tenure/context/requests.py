@@ -43,7 +43,7 @@ class Requests:
         self._messages = Messages(durable.session.index, durable.entry, partial(light, api=api))
         self._builder = Builder(api, ttl="1h" if durable.terms.cache_life == "1h" else "", markers=durable.terms.markers)
 
-    def next(
+    def next_request(
         self,
         tools: Iterable[Mapping[str, Any] | object],
         fields: dict[str, Any],
@@ -61,7 +61,7 @@ class Requests:
         self._refusals.dangling()
         head = self._head(fields, own + (offered if annotate else offered[-1:]))  # the last redeems what markers name
         self._ask_helpers(queued=queued)
-        self.decide(beside=beside)
+        self.settle(beside=beside)
         if not annotate and not len(durable.session.commits):
             head = self._head(fields, own)  # nothing left yet
         self._newest = self._request(head, notes)
@@ -78,7 +78,7 @@ class Requests:
         """The newest request, or one of the view alone, as the bytes behind which a planner is asked."""
         return (self._newest or self._request({}, "")).plain()
 
-    def decide(self, moment: Moment = "before-call", *, beside: int = 0) -> Decision:
+    def settle(self, moment: Moment = "before-call", *, beside: int = 0) -> Decision:
         """What is to happen now, carried out. `beside`: o200k tokens of what goes out beside the head and the view."""
         durable = self._durable
         # A limit holds for what the provider counts beside the view, not for what we estimate.

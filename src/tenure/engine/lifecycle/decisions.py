@@ -12,7 +12,7 @@ from tenure.engine.lifecycle.exhaustion import Exhaustion
 from tenure.engine.lifecycle.fit import Rehearsal, rehearse
 from tenure.engine.lifecycle.gate import first_look, pays_now, priced
 from tenure.engine.lifecycle.held import Holders, free_of, parts
-from tenure.engine.lifecycle.occasion import Occasion, occasion_of
+from tenure.engine.lifecycle.occasion import Occasion
 from tenure.engine.lifecycle.state import SessionState
 from tenure.engine.meter import figures
 from tenure.engine.policies.policy import Planned, Policy, chain
@@ -59,9 +59,9 @@ class Decisions:
         """The plan that waits for its time."""
         return None if self._waiting is None else self._waiting.policy
 
-    def decide(self, moment: Moment, *, extra: int, at: str) -> Decision:
+    def decide_on(self, call: Occasion) -> Decision:
         """What is to happen now. O(1) within budget."""
-        policy, call = self._state.setup.policy, occasion_of(self._state, moment, extra=extra, at=at)
+        policy = self._state.setup.policy
         within = f"{call.total:,} tokens are within the limit"
         if not call.limit and self._waiting is None:
             return Stay(reason=within)

@@ -12,6 +12,7 @@ from tenure.engine.lifecycle.admission import admission
 from tenure.engine.lifecycle.decision import Decision
 from tenure.engine.lifecycle.decisions import Decisions
 from tenure.engine.lifecycle.fit import Rehearsal, rehearse
+from tenure.engine.lifecycle.occasion import occasion_of
 from tenure.engine.lifecycle.state import CommitLog, SessionState, Setup
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.policies.situation import no_texts
@@ -117,7 +118,7 @@ class Session(SessionState):
 
     def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "") -> Decision:
         """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""
-        return self._decisions.decide(moment, extra=extra, at=at)
+        return self._decisions.decide_on(occasion_of(self, moment, extra=extra, at=at))
 
     def plan(
         self,
