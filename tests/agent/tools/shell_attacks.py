@@ -451,6 +451,43 @@ sh -c '[[ a < .env ]]'
 sh -c '[[ a > out ]]'
 cd odd && find . -type f | xargs cat
 cd odd && cat $(find . -type f)
+x='-r canary .'; grep $x
+x='canary .env'; grep $x
+x='a.txt .env'; cat $x
+x='a.txt	.env'; cat $x
+for x in 'a.txt .env'; do cat $x; done
+x='a.txt .env'; for f in $x; do cat "$f"; done
+x='a.txt .env'; for f in $x; do for g in $f; do cat "$g"; done; done
+x='a.txt .env'; a=($x); cat "${a[@]}"
+a=('a.txt .env'); cat ${a[@]}
+x='a.txt .env'; ls $x | xargs cat
+export x='a.txt .env'; cat $x
+set -f; x='* .env'; cat $x
+x='-rh canary'; grep $x .
+x='--include=.env -rh canary .'; grep $x
+x=-r; grep $x canary .
+x=-rh; grep "$x" canary
+x=-f.env; hexdump $x a.txt
+x='-f .env'; hexdump $x a.txt
+x='-s'; nl $x -d .env
+ps -o environ
+ps -eo pid,environ
+ps --format=environ
+x=environ; ps -o "$x"
+x=''; ps -C $x -o e
+x=''; jq -n --indent $x 2 env
+x=''; find . ! -name $x -name -delete
+x=''; awk -F $x '{print}' 'BEGIN{system("touch out")}'
+x=''; git branch --sort $x --list new
+x=''; read -p $x -d PATH < list; ls
+x=''; mapfile -d $x -s PATH < list; ls
+x=''; git tag --sort $x -l new
+git diff --submodule=diff
+git log -p --submodule=diff
+npm --version
+npm_config_cache=x npm --version
+pnpm --version
+java --version
 """
 ATTACKS = (
     *(line for line in _LINES.strip().split("\n") if line not in ("cat <<E", "$(touch out)")),

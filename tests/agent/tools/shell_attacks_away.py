@@ -794,6 +794,70 @@ tail -f /dev/null
 git diff . ~/proj
 git diff ~/pro? .
 git -C . diff . ~/proj
+x=''; grep -r $x canary
+x=''; rg $x canary
+grep -r $(true) canary
+rg $(true) canary
+grep -r canary $(true)
+x='-s'; nl $x -d ~/proj/id_rsa
+x=''; nl -s $x -d ~/proj/id_rsa
+nl -s $(true) -d ~/proj/id_rsa
+nl "$(cat a.txt)" -d ~/proj/id_rsa
+x=''; head -n $x -c ~/proj/id_rsa
+x=''; read -p $x -d PATH < list; ls
+read -p $(true) -d PATH < list; ls
+x=''; mapfile -d $x -s PATH < list; ls
+x=''; paste -d $x -d ~/proj/id_rsa
+x=''; join -t $x -t ~/proj/id_rsa a.txt
+x=''; fold -w $x -w ~/proj/id_rsa
+x=''; tac -s $x -s ~/proj/id_rsa
+x=''; cut -d $x -f ~/proj/id_rsa
+x=''; od -A $x -t ~/proj/id_rsa
+x=''; expand -t $x -t ~/proj/id_rsa
+x=''; sort -t $x -t ~/proj/id_rsa
+x=''; column -s $x -o ~/proj/id_rsa
+x=''; strings -n $x -e ~/proj/id_rsa
+x=''; rg -g $x -e ~/proj/id_rsa
+x=''; jq --indent $x --indent ~/proj/id_rsa
+x=''; fmt -w $x -p ~/proj/id_rsa
+x=''; xxd -s $x -l ~/proj/id_rsa
+x=''; base64 -w $x -w ~/proj/id_rsa
+x=''; uniq -f $x -f ~/proj/id_rsa
+x=''; diff -I $x -I ~/proj/id_rsa a.txt
+x=''; diff -W $x --label ~/proj/id_rsa a.txt
+x=''; sed -n p -e $x -e ~/proj/id_rsa
+x=''; grep -e $x -e ~/proj/id_rsa
+x=''; git log -n $x -S --output=out
+x=''; git log -S $x -G ~/proj/id_rsa
+x=''; git diff -U $x -S ~/proj/id_rsa a.txt
+x=''; shuf -n $x -i ~/proj/id_rsa
+x=''; iconv -f $x -t ~/proj/id_rsa
+x=''; comm --output-delimiter $x --output-delimiter ~/proj/id_rsa a.txt
+x=''; date -d $x -r ~/proj/id_rsa
+x=''; stat -c $x -c ~/proj/id_rsa
+x=''; awk -v $x -F '{print}' ~/proj/id_rsa
+x=''; awk -F $x -v '{print}' 'BEGIN{system("touch out")}'
+x=''; env $x touch out
+x=''; $x touch out
+x=''; command $x touch out
+x=''; find $x -delete
+x=''; xargs $x touch < list
+awk -F $(true) '{print}' 'BEGIN{system("touch out")}'
+awk -F * '{print}' a.txt
+find . ! -name $(true) -name -delete
+jq -n --indent $(true) 2 env
+git tag --sort $(true) -l new
+git branch --sort $(true) --list new
+git branch -l new
+grep "$(cat list)" a.txt
+hexdump "$(tail -n1 list)" a.txt
+ps -C $(true) -o e
+diff ~/proj .
+diff . ~/proj
+diffstat 'x;touch out;.gz'
+ls | xargs diffstat
+xargs -E $(true) ls touch out
+exec -a $(true) ls touch out
 """
 AWAY = tuple(line.replace("⏎", "\n") for line in _LINES.strip().split("\n"))
 

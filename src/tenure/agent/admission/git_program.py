@@ -202,6 +202,10 @@ LOOKING: Final = (
     "submodule.recurse=false",
     "diff.autoRefreshIndex=false",
     "log.showSignature=false",
+    "gpg.program=false",
+    "gpg.openpgp.program=false",
+    "gpg.x509.program=false",
+    "gpg.ssh.program=false",
     "advice.statusHints=false",
 )
 _LOOKING: Final[Mapping[str, str]] = {

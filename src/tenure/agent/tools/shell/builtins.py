@@ -53,7 +53,11 @@ def _reading(known: Grammar) -> Rule:
     def rule(rest: Sequence[Word]) -> Effects:
         line = CommandLine(known, rest)
         names = [*line.operands, *line.values("-a")]
-        return QUIET if not line.unknown and all(word.plain and is_harmless(word.text) for word in names) else _SETS
+        return (
+            QUIET
+            if not (line.unknown or line.doubtful) and all(word.plain and is_harmless(word.text) for word in names)
+            else _SETS
+        )
 
     return rule
 

@@ -6,8 +6,9 @@ the user's own; those of a repository came with it.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,8 @@ class Below(Struct, frozen=True, kw_only=True):
     whole: bool = True  # all of it was looked at
 
 
-_IGNORES: Final = frozenset({".gitignore", ".ignore", ".rgignore"})  # of rg
+_IGNORES: Final = frozenset({".gitignore", ".ignore", ".rgignore"})  # of rg, in the folders above as well
+_EXCLUDE: Final = ".git/info/exclude"
 _BYTES: Final = 2**18  # of such a file
 _ENDS: Final = re.compile(r"(?<=\w)(?!\w)")
 _SYSTEM: Final = re.compile(r"/(?:etc|proc|dev|run|var)/")
@@ -48,6 +50,9 @@ def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequ
     secret = odd = leaves = None
     passed_over: list[Path] = []
     again: set[str] = set()  # patterns by which hidden files are searched nevertheless
+    if not hidden:
+        around = (parent / name for parent in (folder, *folder.resolve().parents) for name in (*_IGNORES, _EXCLUDE))
+        again.update(name for path in (*around, workspace.home / ".config/git/ignore") for name in _again(path))
     left = MOST
     stack = [str(folder)]
     while stack:
@@ -62,6 +67,8 @@ def below(folder: Path, workspace: Workspace, *, hidden: bool = True, only: Sequ
             path = Path(entry.path)
             if not hidden and entry.name in _IGNORES:
                 again.update(_again(path))
+            if not hidden and entry.name == ".git":
+                again.update(_again(path.parent / _EXCLUDE))
             if entry.name.startswith(".") and not hidden:
                 passed_over.append(path)
                 continue
@@ -112,7 +119,6 @@ def _has_secret(path: Path, workspace: Workspace) -> bool:
 
 _SETTINGS_BYTES: Final = 2**20  # of settings
 _MODULES: Final = 200  # repositories within one
-_FILES: Final = 5_000
 _HEAD: Final = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*')
 _KEY: Final = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
 
@@ -124,34 +130,77 @@ _HARMLESS: Final = re.compile(
     r"|extensions\.(?:objectformat|worktreeconfig|partialclone|preciousobjects|refstorage|noop|relativeworktrees|compatobjectformat)"
     r"|remote\.\*\.(?:url|fetch|push|pushurl|tagopt|mirror|prune|prunetags|promisor|partialclonefilter|skip\w*|gh-resolved|followremotehead|lfsurl)"
     r"|remote\.pushdefault|branch\.\*\.\w[\w-]*|branch\.\w+|user\.(?:name|email|signingkey|useconfigonly)|(?:author|committer)\.(?:name|email)"
-    r"|(?:color|column|advice|init|push|fetch|gc|pack|index|feature|maintenance|tag|rerere|format|status|blame|checkout|worktree|http|url\.\*"
+    r"|(?:color|column|advice|init|push|fetch|gc|pack|index|feature|maintenance|tag|rerere|format(?!\.pretty)|status|blame|checkout|worktree|http|url\.\*"
     r"|submodule(?:\.\*)?|color\.\*|http\.\*|credential(?:\.\*)?|alias|gui|gitflow(?:\.\*)?|github|hub|lazygit|magithub|entire(?:\.\*)?)\.\w[\w-]*"
     r"|pull\.(?:rebase|ff|twohead)|rebase\.(?:autosquash|autostash|updaterefs|stat)|merge\.(?:conflictstyle|ff|log|renames|renamelimit|stat|directoryrenames)"
     r"|commit\.(?:gpgsign|verbose|cleanup|status)|log\.(?:date|decorate|follow|abbrevcommit|mailmap|initialdecorationset)"
-    r"|diff\.(?:renames|renamelimit|algorithm|colormoved|colormovedws|mnemonicprefix|noprefix|context|interhunkcontext|submodule|ignoresubmodules|wordregex"
+    r"|diff\.(?:renames|renamelimit|algorithm|colormoved|colormovedws|mnemonicprefix|noprefix|context|interhunkcontext|ignoresubmodules|wordregex"
     r"|statgraphwidth|indentheuristic|relative|orderfile)|diff\.\*\.(?:xfuncname|funcname|binary|wordregex|cachetextconv)"
     r"|lfs\.(?:repositoryformatversion|url|locksverify|allowincompletepush|concurrenttransfers|batch)|lfs\.\*\.(?:access|locksverify)"
 )
 
 
-def unsafe_setting(folder: Path) -> str:
-    """A setting of the repository around a folder that may make git run something, as `section.key`; empty when there is none."""
-    place = _git_folder(folder)
-    if place is None:
-        return ""
-    return next((name for path in _configs(place) for name in _settings(path) if not _HARMLESS.fullmatch(name)), "")
+def unsafe_setting(folder: Path, *, blames: bool = False) -> str:
+    """A setting of the repositories around a folder that may make git run something, or read another file when it `blames`, as `section.key`.
+
+    Those above count as well, since git passes over what is no repository, and those within that a repository has as submodules.
+    """
+    start = Path(os.path.realpath(folder))
+    waiting, seen = [start, *start.parents], set[Path]()
+    try:
+        while waiting:
+            tree = waiting.pop(0)
+            place = _place(tree)
+            if place is None or place in seen:
+                continue
+            seen.add(place)
+            for name in (name for path in _configs(place) for name in _settings(path)):
+                if not _HARMLESS.fullmatch(name) or (blames and name == "blame.ignorerevsfile"):
+                    return name
+            modules = _modules(place)
+            if modules is None or len(modules) + len(seen) > _MODULES:
+                return "submodules that cannot be looked through"
+            waiting += [tree / name for name in modules]
+    except OSError as error:
+        return f"what cannot be read: {error}"
+    return ""
 
 
-def _git_folder(folder: Path) -> Path | None:
-    """Where the repository keeps its data: `.git` beside or above, or where such a file leads."""
-    for each in (folder, *folder.parents):
-        place = each / ".git"
-        if place.is_dir():
-            return place
-        if place.is_file():
-            words = _text(place).removeprefix("gitdir:").strip()
-            return each / words if words else None
-    return None
+def _place(tree: Path) -> Path | None:
+    """Where the repository of a work tree keeps its data: `.git`, or where such a file leads. None if it has none of its own."""
+    place = tree / ".git"
+    return tree / _text(place).removeprefix("gitdir:").strip() if place.is_file() else place if place.is_dir() else None
+
+
+_LINK: Final = b"\0\0\xe0\0"  # the mode of a submodule
+_INDEX_BYTES: Final = 2**26
+
+
+def _modules(place: Path) -> Sequence[str] | None:
+    """The submodules in a repository's index; None when they cannot be told. https://git-scm.com/docs/index-format."""
+    names: list[str] = []
+    for path in (place / "index", *islice(place.glob("sharedindex.*"), _MODULES)):
+        try:
+            data = path.read_bytes() if path.stat().st_size <= _INDEX_BYTES else _LINK
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+        if _LINK not in data:
+            continue
+        if data[:4] != b"DIRC" or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+            return None
+        at = 12
+        for _ in range(int.from_bytes(data[8:12])):
+            flags = int.from_bytes(data[at + 60 : at + 62])
+            begins = at + (64 if flags & 0x4000 else 62)
+            ends = data.find(b"\0", begins)
+            if ends < 0 or min(ends - begins, 0xFFF) != flags & 0xFFF:  # also where hashes are longer
+                return None
+            if data[at + 24 : at + 28] == _LINK:
+                names.append(os.fsdecode(data[begins:ends]))
+            at += (ends - at + 8) // 8 * 8
+    return names
 
 
 def _configs(place: Path) -> Iterator[Path]:
@@ -174,7 +223,7 @@ def _settings(path: Path) -> Iterator[str]:
             yield path.name
         return
     section = ""
-    for line in text.replace("\\\n", "").splitlines():
+    for line in _joined(text.splitlines()):
         rest = line
         if found := _HEAD.match(line):
             section = found[1].lower() if found[2] is None else f"{found[1].lower()}.*"
@@ -183,6 +232,23 @@ def _settings(path: Path) -> Iterator[str]:
             continue
         named = _KEY.match(rest)
         yield f"{section}.{named[1].lower()}" if named else f"{path.name}: {rest.strip()[:40]}"
+
+
+_GOES_ON: Final = re.compile(r'(?:[^"\\#;]|\\.|"(?:[^"\\]|\\.)*+")*+(?:"(?:[^"\\]|\\.)*+)?\\')  # in a comment no line does
+_LONGEST: Final = 10_000  # characters of a setting
+
+
+def _joined(lines: Iterable[str]) -> Iterator[str]:
+    """Lines of settings, put together where one goes on."""
+    whole = ""
+    for line in lines:
+        whole += line
+        if len(whole) < _LONGEST and _GOES_ON.fullmatch(whole):
+            whole = whole[:-1]
+        else:
+            yield whole
+            whole = ""
+    yield whole
 
 
 def _text(path: Path) -> str:

@@ -70,15 +70,20 @@ class Reads(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Expects(Struct, frozen=True, kw_only=True, gc=False):
-    """It only looks as long as this word, which is known when it runs, is one operand and no option."""
+    """It only looks as long as this word, which is known when it runs, is no option, and no more than one word.
+
+    `needed`: nor none at all. What stands behind would be taken for its value, and what stands behind that for something else again.
+    """
 
     target: Word
+    needed: bool = False
 
 
 class GitSettings(Struct, frozen=True, kw_only=True, gc=False):
-    """It does as the settings of the git repository say that is around a folder, this one or the current one."""
+    """It does as the settings of the git repository say that is around a folder, this one or the current one; `blames`: what it blames as well."""
 
     folder: Word | None = None
+    blames: bool = False
 
 
 class Prints(Struct, frozen=True, kw_only=True, gc=False):

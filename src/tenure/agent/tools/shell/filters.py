@@ -69,7 +69,7 @@ def find(words: Sequence[Word]) -> Effects:
         elif text in _TESTS or text in _TELLING or re.fullmatch(r"-O[0-3]", text):
             prints = prints and text not in _TELLING
             values = words[at : at + _TESTS.get(text, _TELLING.get(text, 0))]
-            effects += [Expects(target=value) for value in values if value.loose or value.glob]
+            effects += [Expects(target=value, needed=value.may_vanish) for value in values if value.loose or value.glob]
             effects += [Reads(target=value, shows=False) for value in values if "newer" in text or text == "-samefile"]
             at += len(values)
         elif text.startswith("-") and not word.number:

@@ -87,7 +87,7 @@ def _subcommand(words: Sequence[Word], folder: Word | None) -> Effects:
         return (Asks(reason="which git command it is can only be told when it runs"),)
     looks = _looks(name, rest)
     if looks is not None and not any(isinstance(effect, Asks) for effect in looks):
-        return (*(_below(effect, folder) for effect in looks), GitSettings(folder=folder))
+        return (*(_below(effect, folder) for effect in looks), GitSettings(folder=folder, blames=name in ("blame", "annotate")))
     if name in _ALWAYS:
         return (destroys(_ALWAYS[name]),)
     letters, names, reason = _WITH.get(name, ("", "", ""))
@@ -101,7 +101,7 @@ def _looks(name: str, rest: Sequence[Word]) -> Effects | None:
     action = f"{name} {rest[0].text}" if rest and rest[0].plain else ""
     if action in GIT:
         name, rest = action, rest[1:]
-    elif name in ("branch", "tag") and has_option(rest, "l" if name == "branch" else "ln", _LISTING):
+    elif name in ("branch", "tag") and has_option(rest, "" if name == "branch" else "ln", _LISTING):
         name = f"{name} --list"
     elif name == "clean" and any(word.plain and (word.text == "--dry-run" or _DRY.fullmatch(word.text)) for word in rest):
         name = "clean -n"

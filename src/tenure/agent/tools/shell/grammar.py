@@ -10,8 +10,8 @@ A grammar lists what is known; an option that is not in it, a shortened one, or 
 
 and of the words that are no options: READ files whose content is shown, NAME files of which only the names are, TEXT anything else, at
 most as many as a number before it says. PATTERN: the first is a text, unless one of the options with `!` behind them is given. DEEP=-r,-R:
-with these all that is below a folder is read. ANY: none of the program's options does anything but look, so that a word which is only known when
-it runs may be one. LISTS: it prints names of files; PASSES: it prints what comes in, or nothing; TELLS=-l,--format: with these it prints other text.
+with these all that is below a folder is read, always if there is no name; FOLLOWS=-R: links in it too; HIDES: but what is hidden. ANY: none of the program's options does anything but look, or reads a file or a folder, so that a
+word which is only known when it runs may be one, if no option comes behind it. LISTS: it prints names of files; PASSES: it prints what comes in, or nothing; TELLS=-l,--format: with these it prints other text.
 For programs that read options in their own way: LAST: a letter's value is the next word, never the rest of its own; ALONE: a word has one letter.
 RESPONSES: a word that begins with `@` names a file with further words.
 
@@ -28,7 +28,7 @@ from tenure.agent.tools.shell.effects import Asks, Effect, Effects, Expects, Pri
 from tenure.agent.tools.shell.script import Word
 
 _OPTION: Final = re.compile(r"(-[\w#.]+|--[\w-]+)(?:=([@?])?|([:@?]))?(!)?")
-_MARKS: Final = frozenset({"READ", "NAME", "TEXT", "PATTERN", "ANY", "LISTS", "PASSES", "LAST", "ALONE", "RESPONSES"})
+_MARKS: Final = frozenset({"READ", "NAME", "TEXT", "PATTERN", "ANY", "LISTS", "PASSES", "LAST", "ALONE", "RESPONSES", "HIDES"})
 _NUMBER: Final = re.compile(r"-\d+")
 _SIMPLE: Final = re.compile(r"[\w.*?-]+")  # a pattern that means the same to every program
 _WIDENS: Final = {"--iglob", "--type-add", "--glob-case-insensitive"}  # with these rg searches other files than with `--glob`
@@ -44,6 +44,7 @@ class Grammar(Struct, frozen=True, kw_only=True):
     instead: frozenset[str] = frozenset()  # options that stand for the pattern
     most: int | None = None  # operands
     deep: frozenset[str] = frozenset()  # options that read folders; "" when it always does
+    follows: frozenset[str] = frozenset()  # options with which it follows links in them; "" likewise
     tells: frozenset[str] = frozenset()  # options with which it prints other text
 
     def effects(self, program: str, words: Sequence[Word]) -> Effects:
@@ -55,14 +56,23 @@ class Grammar(Struct, frozen=True, kw_only=True):
         if line.unknown:
             return (Asks(reason=f"`{program}` is not known to only look with {line.unknown}"),)
         operands = line.operands
+        needed = line.needed
         if "PATTERN" in marks and operands and not self.instead & given:
+            needed = [*needed, *([operands[0]] if operands[0].may_vanish else [])]
             operands = [*operands[1:], *([operands[0]] if operands[0].loose else [])]
         if self.most is not None and (len(operands) > self.most or any(word.loose or word.glob for word in operands)):
             return (Asks(reason=f"`{program}` is not known to only look with so many words"),)
-        deep = "" in self.deep or bool(self.deep & given)
-        effects: list[Effect] = [] if "ANY" in marks else [Expects(target=word) for word in line.doubtful]
+        deep = bool(self.deep & {"", *given})
+        effects: list[Effect] = [
+            Expects(target=word) for word in (line.doubtful[: line.early] if "ANY" in marks else line.doubtful)
+        ]
+        effects += [Expects(target=word, needed=True) for word in needed]
         if "TEXT" not in marks:
-            named = operands or ([_HERE] if deep and "READ" in marks else [])
+            named = (
+                operands
+                if not deep or "READ" not in marks or not all(word.may_vanish for word in operands)
+                else [*operands, _HERE]
+            )
             effects += [self._reads(word, line, deep=deep) for word in named]
         effects += [Reads(target=word) for word in line.files]
         passes = "PASSES" in marks and not any(isinstance(effect, Reads) for effect in effects)
@@ -79,8 +89,8 @@ class Grammar(Struct, frozen=True, kw_only=True):
             target=word,
             shows="READ" in self.marks,
             deep=deep,
-            hidden=not deep or "" not in self.deep or bool(globs or ({"--hidden", "-u", "-."} | _WIDENS) & given),
-            follow=bool({"-R", "--dereference-recursive", "--follow"} & given or ("" in self.deep and "-L" in given)),
+            hidden="HIDES" not in self.marks or bool(globs or ({"--hidden", "-u", "-."} | _WIDENS) & given),
+            follow=bool(self.follows & {"", *given}),
             only=tuple(value.text for value in globs) if simple else (),
         )
 
@@ -89,7 +99,7 @@ def grammar(table: str) -> Grammar:
     """A grammar as it is written in a table."""
     options: dict[str, str] = {}
     instead, marks = set[str](), set[str]()
-    sets = {"DEEP": frozenset[str](), "TELLS": frozenset[str]()}
+    sets = {name: frozenset[str]() for name in ("DEEP", "FOLLOWS", "TELLS")}
     most: int | None = None
     for entry in table.split():
         mark, _, names = entry.partition("=")
@@ -111,6 +121,7 @@ def grammar(table: str) -> Grammar:
         instead=frozenset(instead),
         most=most if marks & {"READ", "NAME", "TEXT"} else 0,
         deep=sets["DEEP"],
+        follows=sets["FOLLOWS"],
         tells=sets["TELLS"],
     )
 
@@ -123,6 +134,8 @@ class CommandLine:
         self.given: dict[str, list[Word]] = {}
         self.files: list[Word] = []  # values that are read
         self.doubtful: list[Word] = []  # words that may turn out to be options
+        self.early = 0  # how many of these stand before an option, of which they could take the place or the value
+        self.needed: list[Word] = []  # values that may turn out to be no word, or several
         self.unknown = ""  # the first that the grammar does not know
         self._known, self._options = known, known.options
         self._waits = ""  # the option whose value comes next
@@ -139,8 +152,11 @@ class CommandLine:
         starts = text[:1] in ("*", "?", "[") and not self._waits
         if not word.plain and not word.number and not self._over and (word.loose or starts):
             self.doubtful.append(word)
+        if not self._waits and text.startswith("-"):
+            self.early = len(self.doubtful)
         if self._waits:
             name, self._waits = self._waits, ""
+            self.needed += [word] if word.loose else []
             if (
                 _OPTION_LIKE.fullmatch(text) and name not in self._known.instead
             ):  # where the value is not taken so, it would be one

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from glob import iglob
 from itertools import islice
 from pathlib import Path
+from shutil import which
 from typing import Final, assert_never
 
 from msgspec import structs
@@ -50,6 +51,17 @@ _ORDER: Final = tuple(CallEffect)  # the worst is last
 _NOWHERE: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", PROCESS})
 _WRITING: Final = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>"})
 _MATCHES: Final = 2_000  # files that a pattern is tried on
+# Programs that stand in for others, and files that tell them which: https://asdf-vm.com, https://mise.jdx.dev, https://volta.sh, https://moonrepo.dev/proto
+_SHIM: Final = re.compile(r"/(?:shims|\.volta/bin)/[^/]+$")
+_PINS: Final = (
+    ".tool-versions",
+    "mise.toml",
+    ".mise.toml",
+    ".config/mise.toml",
+    ".config/mise/config.toml",
+    ".prototools",
+    "package.json",
+)
 _KEPT: Final = "where keys or passwords are kept"
 
 # Subcommands whose words are for people to read, and may speak of anything.
@@ -95,6 +107,7 @@ class _CommandJudge:
         self._own = [
             folder for folder in path.split(os.pathsep) if path and (not folder.startswith("/") or workspace.holds(Path(folder)))
         ]
+        self._path = path
         self._count = 0  # of commands
         self._feeds = False  # whether the output of the one at hand goes to others
         self._tellers: set[int] = set()  # commands that print a text of their own for others
@@ -178,6 +191,8 @@ class _CommandJudge:
         prints = next((effect for effect in does if isinstance(effect, Prints)), None)
         if words[0].plain and "/" not in words[0].text:
             self._program(words[0].text)
+        elif words[0].plain and self._workspace.holds(Path(words[0].text)):
+            self._add(CallEffect.COMMAND, f"`{words[0].text}` is a program of the workspace")
         if runs or any(isinstance(effect, Asks | RunsText | RunsInput) for effect in does):
             for word in words:
                 self._secret(word)
@@ -205,8 +220,8 @@ class _CommandJudge:
                 self._read(effect)
             case Expects():
                 self._expect(effect)
-            case GitSettings(folder=folder):
-                self._repository(folder)
+            case GitSettings():
+                self._repository(effect)
             case Prints():
                 pass
             case Runs(words=words):
@@ -304,7 +319,7 @@ class _CommandJudge:
 
     def _hand_on(self, folder: Word) -> None:
         """Names below a folder go to other commands."""
-        names = self._bindings.texts(folder)
+        names = self._split(folder, self._bindings.texts(folder))
         if names is None:
             self._later.append((self._count, Reads(target=folder, shows=False), self._bindings))
         for name in names or ():
@@ -330,6 +345,15 @@ class _CommandJudge:
         for folder in self._own:
             if Path(self._workspace.root, folder, name).exists():
                 self._add(CallEffect.COMMAND, f"`{name}` is a program of the workspace: {Path(folder, name)}")
+        found = which(name, path=self._path) if self._path and self._disk else None
+        pin = next(self._pins(), None) if found and _SHIM.search(found) else None
+        if pin is not None:
+            self._add(CallEffect.COMMAND, f"which `{name}` runs may be told by {self._workspace.shown(pin)}")
+
+    def _pins(self) -> Iterator[Path]:
+        """Files by which a folder tells which program a name stands for."""
+        folders = dict.fromkeys(each for start in self._starts for each in (start, *start.parents))
+        return (path for folder in folders for name in _PINS if (path := folder / name).exists())
 
     def _leads(self, text: str) -> list[Path]:
         """Where a path leads, for every folder the script may be in. Raises InputError for what can be no path."""
@@ -366,8 +390,15 @@ class _CommandJudge:
         texts = self._bindings.texts(effect.target)
         return [effect.target.text] if texts is None and effect.target.glob else texts
 
+    def _split(self, word: Word, texts: Sequence[str] | None) -> Sequence[str] | None:
+        """What a word may be, with the words into which the shell may split it."""
+        if texts is None or not word.loose:
+            return texts
+        return list(dict.fromkeys(part for text in texts for part in (text, *text.split())))
+
     def _read(self, effect: Reads) -> None:
-        word, texts = effect.target, self._texts(effect)
+        word = effect.target
+        texts = self._split(word, self._texts(effect))
         if texts is None:
             self._secret(word)
             if effect.shows:
@@ -422,11 +453,16 @@ class _CommandJudge:
 
     def _expect(self, effect: Expects) -> None:
         texts, shown = self._texts(effect), visible(effect.target.text)[:40]
-        if texts is None:
+        if texts is None and effect.needed:
+            self._add(CallEffect.COMMAND, f"whether {shown!r} is one word can only be told when it runs")
+        elif texts is None:
             self._later.append((self._count, effect, self._bindings))
         for text in texts or ():
-            if text.startswith("-") or any(sign.isspace() for sign in text):
+            parts = text.split() if effect.target.loose else [text]
+            if any(part.startswith("-") for part in (text, *parts)):
                 self._add(CallEffect.COMMAND, f"{shown!r} may become an option")
+            elif len(parts) > 1 or (effect.needed and (not parts or set("*?[") & set(text))):
+                self._add(CallEffect.COMMAND, f"{shown!r} may become no word, or several")
             elif text[:1] in ("*", "?", "[") and "/" not in text.rstrip("/") and self._has_dashes():
                 self._add(CallEffect.COMMAND, f"{shown!r} may become an option: there is a file whose name begins with a dash")
 
@@ -435,12 +471,12 @@ class _CommandJudge:
             self._disk and path.name.startswith("-") for folder in self._folders if folder.is_dir() for path in folder.iterdir()
         )
 
-    def _repository(self, folder: Word | None) -> None:
-        places = self._places(folder.text) if folder is not None else self._folders
+    def _repository(self, effect: GitSettings) -> None:
+        places = self._folders if effect.folder is None else self._places(effect.folder.text)
         if places is None:
             self._add(CallEffect.COMMAND, "which repository it looks at can only be told when it runs")
         for place in (places or []) if self._disk else []:
-            if setting := unsafe_setting(place):
+            if setting := unsafe_setting(place, blames=effect.blames):
                 self._add(
                     CallEffect.COMMAND, f"the repository's settings may make git run other programs: {visible(setting)[:60]}"
                 )

@@ -350,21 +350,29 @@ def _net(rest: Sequence[Word]) -> Effects:
 
 
 _PS: Final = re.compile(
-    r"[aAfghjlmrSTuvwxX]+|-[AadefFHjlLTwy]+|-aux|-[op][\w,.=-]+|\d[\d,]*|--(?:sort|format|pid|ppid)=[\w,.+-]+|--(?:forest|no-headers|headers)"
+    r"[aAfghjlmrSTuvwxX]+|-[AadefFHjlLTwy]+|-aux|-[op][\w,.=-]+|\d[\d,]*|--(?:sort|format|pid|ppid)=[\w,.%+-]+|--(?:forest|no-headers|headers)"
 )
+_PS_VALUE: Final = re.compile(r"-(?:[AadefFHjlLTwy]*o|[pCuUGgtq])|--p?pid")
+_ENVIRONMENT: Final = reaches("it shows what other programs keep in their environment")
 
 
 def _ps(rest: Sequence[Word]) -> Effects:
-    """`ps`: its letters without a dash, and some with one, can ask for what programs keep in their environment."""
+    """`ps`: its letters without a dash, some with one, and a format can ask for what programs keep in their environment."""
+    if any("env" in word.text.lower() for word in rest):
+        return (_ENVIRONMENT,)
     at = 0
     while at < len(rest):
-        word = rest[at]
+        word, value = rest[at], rest[at + 1 : at + 2]
         at += 1
-        if word.plain and word.text in ("-o", "-p", "-C", "-u", "-U", "-G", "-g", "-t", "--pid", "--ppid", "-q"):
+        if (
+            word.plain
+            and _PS_VALUE.fullmatch(word.text)
+            and all((each.plain or each.number) and each.text[:1] != "-" for each in value)
+        ):
             at += 1
         elif not word.plain or not _PS.fullmatch(word.text):
             shows = re.fullmatch(r"-?[a-zA-Z]*[eE][a-zA-Z]*", word.text)
-            return (reaches("it shows what other programs keep in their environment"),) if shows else _unknown("ps", rest)
+            return (_ENVIRONMENT,) if shows else _unknown("ps", rest)
     return FREE
 
 

@@ -13,8 +13,8 @@ _GREP: Final = (
     " --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count= --only-matching --quiet --silent"
     " --no-messages --byte-offset --with-filename --no-filename --label= --line-number --initial-tab --null --after-context= --before-context="
     " --context= --text --binary-files= --exclude= --exclude-from=@ --exclude-dir= --include= --recursive --dereference-recursive --extended-regexp"
-    " --fixed-strings --basic-regexp --perl-regexp --line-buffered --null-data --binary --version --help PATTERN READ ANY"
-    " DEEP=-r,-R,--recursive,--dereference-recursive PASSES TELLS=--label"
+    " --fixed-strings --basic-regexp --perl-regexp --line-buffered --null-data --binary --version --help PATTERN READ"
+    " DEEP=-r,-R,--recursive,--dereference-recursive FOLLOWS=-R,--dereference-recursive PASSES TELLS=--label"
 )
 _SUM: Final = "-bctwz --binary --check --tag --text --zero --ignore-missing --quiet --status --strict --warn NAME ANY"
 
@@ -44,12 +44,12 @@ _TABLES: Final[Mapping[str, str]] = {
     **dict.fromkeys("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum".split(), f"{_SUM} -a: -l: -rs --length= --algorithm="),
     "diff": "-abBdeEHilnNpPqrstTuwyZ -c -C: -F: -I: -S: -U: -W: -x: -X@ -# --brief --report-identical-files --side-by-side --show-c-function --width="
     " --suppress-common-lines --recursive --new-file --text --ignore-case --ignore-all-space --ignore-space-change --ignore-blank-lines --unified=?"
-    " --context=? --exclude= --color=? --label= --minimal --speed-large-files --strip-trailing-cr --tabsize= READ DEEP=-r,--recursive",
+    " --context=? --exclude= --color=? --label= --minimal --speed-large-files --strip-trailing-cr --tabsize= READ DEEP= FOLLOWS=",
     "cmp": "-bls -i: -n: --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent READ ANY",
-    "diffstat": "-bcfhklmpqrstuvw -n: -w: READ",
+    "diffstat": "-bcfhklmpqrstuvw -n: -w:",
     "od": "-abcdfhiloxsvBDOXF -A: -j: -N: -S: -t: -w? -e --address-radix= --skip-bytes= --read-bytes= --strings=? --format= --output-duplicates --width=?"
     " --endian= READ ANY",
-    "hexdump": "-bcCdoxv -e: -f@ -n: -s: READ ANY",
+    "hexdump": "-bcCdoxv -e: -f@ -n: -s: READ",
     "base64": "-diD -w: --decode --ignore-garbage --wrap= READ",
     "seq": "-w -f: -s: --format= --separator= --equal-width TEXT ANY",
     "stat": "-LftxnqsrlF -c: --dereference --file-system --format= --printf= --terse NAME ANY",
@@ -101,7 +101,7 @@ _TABLES: Final[Mapping[str, str]] = {
     " --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --follow --fixed-strings --pcre2 --multiline --multiline-dotall --only-matching --replace="
     " --heading --no-heading --with-filename --no-filename --column --no-column --color= --colors= --json --stats --null --sort= --sortr= --max-depth="
     " --max-filesize= --regexp=! --file=@! --text --trim --vimgrep --unrestricted --passthru --quiet --pretty --encoding= --threads= --engine= --no-messages"
-    " --no-config --glob-case-insensitive --sort-files --crlf --binary --one-file-system --byte-offset --version --help PATTERN READ DEEP=",
+    " --no-config --glob-case-insensitive --sort-files --crlf --binary --one-file-system --byte-offset --version --help PATTERN READ DEEP= FOLLOWS=-L,--follow HIDES",
     "fd": "-HIusigFapL0l1 -d: -t: -e: -E: -S: -c: -j: --hidden --no-ignore --unrestricted --case-sensitive --ignore-case --glob --fixed-strings --absolute-path"
     " --list-details --follow --full-path --print0 --max-depth= --min-depth= --exact-depth= --type= --extension= --exclude= --size= --changed-within="
     " --changed-before= --color= --max-results= --prune --strip-cwd-prefix PATTERN NAME LISTS TELLS=-l,--list-details",
@@ -129,14 +129,14 @@ LOOKS: Final[Mapping[str, Grammar]] = {
 }
 
 # The only word behind the program, with which it says which version it is. Programs that a workspace's own files can have replaced or extended
-# (cargo, go, yarn, gradle, pytest) are not here.
+# (cargo, go, yarn, gradle, pytest), or tell where to write its log (npm), are not here.
 VERSIONS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(
-        "python3 ruby perl php java gcc g++ cc clang make cmake docker podman pip pip3 uv ruff black mypy tsc prettier bash sh zsh curl wget tar gh jq git"
+        "python3 ruby perl php gcc g++ cc clang make cmake docker podman pip pip3 uv ruff black mypy tsc prettier bash sh zsh curl wget tar gh jq git"
         " sqlite3 rg fd sed awk".split(),
         frozenset({"--version"}),
     ),
-    **dict.fromkeys(("node", "npm", "pnpm", "deno", "bun"), frozenset({"--version", "-v"})),
+    **dict.fromkeys(("node", "deno", "bun"), frozenset({"--version", "-v"})),
     **dict.fromkeys(("python", "python3"), frozenset({"--version", "-V"})),
 }
 
@@ -147,7 +147,7 @@ _DIFF: Final = (
     " --pickaxe-regex --relative=? --text --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-blank-lines --ignore-cr-at-eol"
     " --ignore-matching-lines= -I: --function-context -W --minimal --patience --histogram --diff-algorithm= --word-diff=? --word-diff-regex= --color-words=?"
     " --color-moved=? --no-prefix --src-prefix= --dst-prefix= --inter-hunk-context= --exit-code --quiet --patch-with-stat --no-ext-diff --no-textconv"
-    " --ignore-submodules=? --submodule=? --stat-width= --stat-count= --merge-base --no-index --cached --staged --find-object= --line-prefix= --cc -c"
+    " --ignore-submodules=? --stat-width= --stat-count= --merge-base --no-index --cached --staged --find-object= --line-prefix= --cc -c"
 )
 _LOG: Final = (
     "-# -n: -i -E -F -P -g -m -q -L: --oneline --decorate=? --no-decorate --decorate-refs= --graph --all --branches=? --tags=? --remotes=? --max-count= --skip="

@@ -26,6 +26,11 @@ class Word(Struct, frozen=True, kw_only=True, gc=False):
     number: bool = False  # what is not known of it are numbers
     template: str = ""
 
+    @property
+    def may_vanish(self) -> bool:
+        """Whether it may become no word at all. A pattern of file names that fits none stays as it is."""
+        return self.loose and not self.glob
+
 
 PRINTED: Final = Word(text="*", plain=False, loose=True, template=f"{OPEN}{OUTPUT}{CLOSE}")  # what a command prints
 

@@ -97,6 +97,8 @@ class Bindings:
             if (texts := self.texts(word, depth + 1)) is None:
                 return None
             values.update(dict.fromkeys(texts))
+            if word.loose:  # in a list or a loop it is split
+                values.update(dict.fromkeys(part for text in texts for part in text.split()))
         return list(values)
 
 
