@@ -99,6 +99,26 @@ def test_what_a_client_dropped_is_found_and_read_again(home: Path) -> None:
     anyio.run(scene)
 
 
+def test_a_search_does_not_find_the_calls_of_these_tools(home: Path) -> None:
+    log = home / ".claude" / "projects" / "-work" / "s-1.jsonl"
+    line = json.loads(log.read_text().splitlines()[1])
+    line["message"]["content"] = [
+        {"type": "tool_use", "id": "c2", "name": "mcp__tenure__search", "input": {"words": "xylophone"}}
+    ]
+    result = {"type": "tool_result", "tool_use_id": "c2", "content": "nothing about a xylophone"}
+    answer = line | {"type": "user", "uuid": "u5", "parentUuid": "u4", "message": {"role": "user", "content": [result]}}
+    with log.open("a") as file:
+        file.write(json.dumps(line | {"uuid": "u4", "parentUuid": "u3"}) + "\n" + json.dumps(answer) + "\n")
+
+    async def scene() -> None:
+        async with connected(home) as client:
+            assert "nothing in 1 sessions matches" in await text(client, "search", error=True, words="xylophone")
+            result = await client.call_tool("search", {"words": "settings"})
+            assert "structured_content=None" in repr(result)  # which a client would show in place of the text, escaped
+
+    anyio.run(scene)
+
+
 def test_only_sessions_on_the_shelf_can_be_named(home: Path) -> None:
     async def scene() -> None:
         async with connected(home) as client:

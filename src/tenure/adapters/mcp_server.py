@@ -52,13 +52,13 @@ def mcp_server(shelf: Shelf) -> MCPServer[Any]:
     """The server over a shelf of sessions."""
     server: MCPServer[Any] = MCPServer("tenure", instructions=INSTRUCTIONS, version=tenure.__version__, log_level="WARNING")
 
-    @server.tool(annotations=_READS)
+    @server.tool(annotations=_READS, structured_output=False)
     @_in_words
     def sessions(project: Project = "", tool: Tool = "", newest: Annotated[int, Field(description="how many")] = NEWEST) -> str:
         """List recorded agent sessions, newest first: id, time, size, folder, and what each is about."""
         return shelf.listing(project, tool, newest)
 
-    @server.tool(annotations=_READS)
+    @server.tool(annotations=_READS, structured_output=False)
     @_in_words
     def search(
         words: Words = "",
@@ -72,7 +72,7 @@ def mcp_server(shelf: Shelf) -> MCPServer[Any]:
         """Find where recorded sessions speak of something; hits carry the handles that `recall` takes."""
         return shelf.search(Query(words=words, path=path, pattern=pattern), project, tool, newest, cap)
 
-    @server.tool(annotations=_READS)
+    @server.tool(annotations=_READS, structured_output=False)
     @_in_words
     def recall(
         handle: Annotated[
@@ -88,13 +88,13 @@ def mcp_server(shelf: Shelf) -> MCPServer[Any]:
         """Bring back what a handle of one session names, as it was recorded; or search that session."""
         return shelf.recall(Query(handle=handle, lines=lines, words=words, path=path, pattern=pattern), session, cap)
 
-    @server.tool(annotations=_READS)
+    @server.tool(annotations=_READS, structured_output=False)
     @_in_words
     def audit(session: Session = "", limit: Limit = 0) -> str:
         """Show where a session's window went, what of it was needless, and what another policy would have cost and missed."""
         return shelf.audit(session, limit)
 
-    @server.tool(annotations=_READS)
+    @server.tool(annotations=_READS, structured_output=False)
     @_in_words
     def why(
         object: Annotated[str, Field(description="a handle such as read:12, user:3 or entry:40")],  # noqa: A002 - as tools are called
@@ -107,7 +107,7 @@ def mcp_server(shelf: Shelf) -> MCPServer[Any]:
     def consent(session: str) -> Elicit[ForgetConsent]:
         return Elicit(_in_words(shelf.forgettable)(session), ForgetConsent)
 
-    @server.tool(annotations=_FORGETS)
+    @server.tool(annotations=_FORGETS, structured_output=False)
     @_in_words
     def forget(
         session: Annotated[str, Field(description="the id of a conversation in a store of Tenure's own")],

@@ -3,6 +3,7 @@
 A session has a short id, made of its tool and the hash of its address. What is asked for is bounded: sessions, seconds, tokens.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from io import StringIO
@@ -17,7 +18,7 @@ from tenure.cli.forget import forgettable, forgotten
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies import DEFAULT, policy_named
-from tenure.engine.record.query import CAP, Query
+from tenure.engine.record.query import CAP, Query, RecallFacts
 from tenure.engine.record.recall import LEAST, answer
 from tenure.engine.record.visible import visible
 from tenure.errors import InputError
@@ -194,7 +195,9 @@ class Shelf:
         if key not in self._loaded:
             while len(self._loaded) > 1:
                 del self._loaded[next(iter(self._loaded))]
-            self._loaded[key] = load([source(row.found.address)], _rough)
+            loaded = self._loaded[key] = load([source(row.found.address)], _rough)
+            own = (span for span in loaded.index.spans if _OWN.search(span.tool))  # else every search would find itself first
+            loaded.index.recalls.update((span.ordinal, RecallFacts(span.object, ())) for span in own)
         return self._loaded[key]
 
     def _all(self) -> list[FoundSession]:
@@ -213,6 +216,9 @@ class Shelf:
 
 
 _WIDTH: Final = 110  # columns of tables
+_OWN: Final = re.compile(
+    r"tenure[_.-]+(?:sessions|search|recall|audit|why)$"
+)  # our tools, as clients name them: mcp__tenure__search
 
 
 def _rough(text: str) -> int:
