@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -28,12 +28,13 @@ from tenure.agent.tools.servers.start import Servers, start_servers
 from tenure.agent.tools.tool import Tool, ToolLimits
 from tenure.agent.tools.toolbox import Toolbox, toolbox
 from tenure.agent.workspace import Workspace
-from tenure.apis import APIS
+from tenure.apis import APIS, DialectName
 from tenure.context import Context
 from tenure.engine.lifecycle.decision import Decision
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import o200k
+from tenure.engine.policies import PolicyName
 from tenure.engine.policies.policy import marks_of
 from tenure.engine.record.tools import DECLARATION
 from tenure.errors import InputError, StoreError
@@ -290,9 +291,9 @@ def _context(
     decisions: list[Decision],
 ) -> Context:
     context = Context(
-        dialect=choice.api,
+        dialect=cast(DialectName, choice.api),
         budget=settings.budget,
-        policy=settings.policy,
+        policy=cast(PolicyName, settings.policy),
         store=store,
         conversation=sheet.id if sheet is not None else "",
         model=choice.name,

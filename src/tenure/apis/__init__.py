@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from tenure.apis.anthropic import Anthropic
 from tenure.apis.api import Api
@@ -21,7 +21,8 @@ APIS: Final[Mapping[str, Api]] = MappingProxyType(
         )
     }
 )
+DialectName = Literal["openai-chat", "openai-responses", "anthropic", "gemini"]  # the keys of `APIS`, for type checkers
 USUAL: Final = Anthropic.name  # of a conversation that names none
 COMMON: Final = OpenAIChat.name  # what nearly every server speaks
 
-__all__ = ["APIS", "COMMON", "USUAL"]
+__all__ = ["APIS", "COMMON", "USUAL", "DialectName"]

@@ -10,13 +10,16 @@ Every message is stored before anything else happens, and a commit before the re
 moment goes on where it was: `Context(store=…, conversation=context.conversation)`.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from tenure.apis import APIS, USUAL
+from tenure.apis import APIS, USUAL, DialectName
 from tenure.apis.json_text import Message
 from tenure.apis.sdk import plain
+from tenure.context.alone import alone
 from tenure.context.answers import Answers
 from tenure.context.durable_session import DurableSession
 from tenure.context.intake import Intake
@@ -24,6 +27,7 @@ from tenure.context.offered_tools import OfferedTools
 from tenure.context.opening import ContextOptions, open_sheet, setup_of
 from tenure.context.refusals import Refusals
 from tenure.context.requests import Requests
+from tenure.context.run import CALLS, Hooks, RunOutcome, Steps, arun, named, run, steps
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Decision
@@ -32,7 +36,9 @@ from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger, Spent
 from tenure.engine.meter.tokens import Tokenizer, checked, o200k, weigh
 from tenure.engine.meter.warmth import Collapse
+from tenure.engine.policies import PolicyName
 from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import ToolCall
 from tenure.engine.record.query import CAP, Query
 from tenure.engine.record.tools import Kinds, ToolKind
 from tenure.engine.view.edit import Commit, Moment
@@ -52,15 +58,19 @@ T = TypeVar("T")
 
 
 class Context:
-    """One conversation's window: messages in, requests out. Not for use by several threads at once."""
+    """One conversation's window: messages in, requests out.
+
+    Threads take turns: while one is in a method that changes the conversation, another gets InputError, and nothing is done. Several conversations
+    over one store may be at work at once.
+    """
 
     def __init__(
         self,
         *,
-        dialect: str = "",
+        dialect: DialectName | Literal[""] = "",
         budget: Budget | None = None,
-        policy: str | Policy | None = "",
-        compat: str = "",
+        policy: PolicyName | Policy | Literal[""] | None = "",
+        compat: Literal["", "paper", "pi-cwl"] = "",
         store: str | Records = "sqlite:///tenure.db",
         conversation: str = "",
         model: str = "",
@@ -71,7 +81,7 @@ class Context:
         tokenizer: Tokenizer | None = None,
         on_decision: Callable[[Decision], None] | None = None,
         recall_cap: int = CAP,
-        gate: str = "",
+        gate: Literal["", "priced", "selfgc-paper"] = "",
         cache_life: str = "",
         planner: "Model | None" = None,
         summariser: "Model | None" = None,
@@ -118,6 +128,7 @@ class Context:
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened, Damaged (a StoreError) when it
         does not hold the conversation as it was written.
         """
+        self.turn = RLock()
         options = ContextOptions(
             dialect=dialect and _named(APIS, "dialect", dialect).name,
             budget=budget,
@@ -155,6 +166,7 @@ class Context:
             note=durable.note,
             clock=clock,
         )
+        self._api, self._model = api, sheet.model
         refusals = Refusals(api, durable.session, durable.entry)
         self._intake = Intake(durable, api, self._helpers, refusals, clock)
         tools = OfferedTools(durable, api, kinds or {}, offered_before=durable.resume())
@@ -198,6 +210,7 @@ class Context:
         """What this conversation's calls cost, by role and model, and what eviction saved. `tenure.engine.meter.statement` puts it in words."""
         return self._durable.accounts.ledger
 
+    @alone
     def extend(self, messages: Iterable[Message | object]) -> None:
         """Take messages in: dictionaries as they are, raw JSON, or the SDK's own objects. All are stored, or none.
 
@@ -207,6 +220,7 @@ class Context:
         """
         self._intake.take_messages(messages)
 
+    @alone
     def append(self, reply: Message | object) -> None:
         """Take in a whole API response: its message joins the record, its usage teaches the ratio.
 
@@ -215,6 +229,7 @@ class Context:
         """
         self._intake.take_reply(reply)
 
+    @alone
     def request(
         self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
     ) -> dict[str, Any]:
@@ -226,6 +241,7 @@ class Context:
         """
         return self._requests.next_request(tools, fields, annotate=annotate, notes=notes, queued=self.queued).arguments()
 
+    @alone
     def wire(
         self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
     ) -> bytes:
@@ -237,6 +253,35 @@ class Context:
         request = self._requests.next_request(tools, fields, annotate=annotate, notes=notes, queued=self.queued)
         return self._requests.body(request)
 
+    async def arequest(
+        self, *, tools: Iterable[Mapping[str, Any] | object] = (), annotate: bool = True, notes: str = "", **fields: Any
+    ) -> dict[str, Any]:
+        """`request` in a thread, so that an event loop goes on while a planner, a summariser or a store is waited for."""
+        return await asyncio.to_thread(partial(self.request, tools=tools, annotate=annotate, notes=notes, **fields))
+
+    async def aextend(self, messages: Iterable[Message | object]) -> None:
+        """`extend` in a thread: a digest of what is large is asked for, and the store written."""
+        await asyncio.to_thread(self.extend, messages)
+
+    async def aappend(self, reply: Message | object) -> None:
+        """`append` in a thread."""
+        await asyncio.to_thread(self.append, reply)
+
+    async def asettle(self, moment: Moment = "turn-end") -> Decision:
+        """`settle` in a thread."""
+        return await asyncio.to_thread(self.settle, moment)
+
+    async def acollect(self, model: "Model", *, aim: int = 0) -> "Answered | None":
+        """`collect` in a thread."""
+        return await asyncio.to_thread(partial(self.collect, model, aim=aim))
+
+    async def ahandoff(
+        self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
+    ) -> "Answered | None":
+        """`handoff` in a thread."""
+        return await asyncio.to_thread(partial(self.handoff, model, focus=focus, room=room, rules=rules))
+
+    @alone
     def settle(self, moment: Moment = "turn-end") -> Decision:
         """Do what pays at a safe boundary between calls: "turn-end", "task-boundary" or "idle" (when a cold cache makes it cheap)."""
         return self._requests.settle(moment)
@@ -246,6 +291,7 @@ class Context:
         """Of the newest call: a cached prefix that the provider should have read and did not, though nothing in it had changed."""
         return self.session.calls.warmth.collapse
 
+    @alone
     def collect(self, model: "Model", *, aim: int = 0) -> "Answered | None":
         """Ask a model what may leave (Self-GC), and do what of its answer is allowed and pays; None when nothing may be named.
 
@@ -254,6 +300,7 @@ class Context:
         """
         return self._carried_out(self._helpers.collect(model, self._requests.prefix(), aim=aim))
 
+    @alone
     def handoff(
         self, model: "Model", *, focus: str = "", room: int = 100_000, rules: Mapping[str, str] | None = None
     ) -> "Answered | None":
@@ -264,10 +311,12 @@ class Context:
         """
         return self._carried_out(self._helpers.handoff(model, focus=focus, room=room, rules=rules))
 
+    @alone
     def bill(self, spent: Spent) -> None:
         """Enter what a helper model cost that the host asked for this conversation's sake, such as for its title."""
         self._durable.note(spent)
 
+    @alone
     def call(self, tool_call: Mapping[str, Any] | object) -> dict[str, Any] | None:
         """The answer to a call of `delimiter`, `recall` or `notes`, as this dialect's result; None when the call is of another tool.
 
@@ -275,6 +324,74 @@ class Context:
         """
         return self._answers.to(plain(tool_call), notes=self._durable.terms.notes)
 
+    @property
+    def unanswered(self) -> tuple[ToolCall, ...]:
+        """The calls of the newest reply that have no result."""
+        index = self.session.index
+        places = [span.call for span in index.spans_in(index.reply, len(index)) if span.result is None] if len(index) else []
+        calls = [self._durable.entry(entry).blocks[block] for entry, block in places]
+        return tuple(call for call in calls if isinstance(call, ToolCall))
+
+    def run(
+        self,
+        client: object,
+        prompt: str = "",
+        *,
+        tools: Mapping[str, Callable[..., Any]],
+        model: str = "",
+        max_tokens: int = 8_192,
+        calls: int = CALLS,
+        usd: float | None = None,
+        hooks: Hooks | None = None,
+        **fields: Any,
+    ) -> RunOutcome:
+        """Ask the model, carry out its calls, and ask again until it has no more to do; how that ended.
+
+        `client` is one of the official SDKs' own. `tools` are functions by the names that the model calls them by, declared by their signatures and
+        docstrings; what one raises is an error that the model sees. `calls` limits how often the model is asked, `usd` what may be spent. Replies are
+        streamed: `hooks` hears of each piece, call and result. `fields` go into every request. Calls that an earlier run left without a result get one
+        that says so. Raises what the SDK raises, and ModelError for a reply that breaks off; nothing of either is recorded, and the run can go on.
+        """
+        hooks = hooks or Hooks()
+        todo, name = self._steps(prompt, tools, model, max_tokens, calls, usd, hooks, fields)
+        return run(client, self._api, name, todo, hooks)
+
+    async def arun(
+        self,
+        client: object,
+        prompt: str = "",
+        *,
+        tools: Mapping[str, Callable[..., Any]],
+        model: str = "",
+        max_tokens: int = 8_192,
+        calls: int = CALLS,
+        usd: float | None = None,
+        hooks: Hooks | None = None,
+        **fields: Any,
+    ) -> RunOutcome:
+        """`run` with a client that is awaited; functions may be awaited too, and the calls of one reply run side by side."""
+        hooks = hooks or Hooks()
+        todo, name = self._steps(prompt, tools, model, max_tokens, calls, usd, hooks, fields)
+        return await arun(client, self._api, name, todo, hooks)
+
+    def _steps(
+        self,
+        prompt: str,
+        tools: Mapping[str, Callable[..., Any]],
+        model: str,
+        max_tokens: int,
+        calls: int,
+        usd: float | None,
+        hooks: Hooks,
+        fields: dict[str, Any],
+    ) -> tuple[Steps, str]:
+        if not (name := model or self._model):
+            raise InputError("model", "none", "the name of one, here or in Context(model=…)")
+        functions = named(tools)
+        asked = self._api.fields(name, output=max_tokens, own=True, session=self.conversation) | fields
+        return steps(self, self._api, functions, hooks, calls=calls, usd=usd, prompt=prompt, fields=asked), name
+
+    @alone
     def recall(
         self, handle: str = "", *, path: str = "", words: str = "", pattern: str = "", lines: str = "", cap: int = 0
     ) -> str:
@@ -285,6 +402,7 @@ class Context:
         query = Query(handle=handle, path=path, words=words, pattern=pattern, lines=lines)
         return self._answers.recall(query, cap)
 
+    @alone
     def pin(self, object_: str = "", *, text: str = "") -> str:
         """Keep an object in the view whatever the budget: `read:12`, `user:3`, `episode:locate-auth`, `entry:40/1`. What was pinned.
 
@@ -295,10 +413,12 @@ class Context:
         self.hold(wanted)
         return wanted
 
+    @alone
     def unpin(self, object_: str) -> bool:
         """Let a pinned object go; False when it was not pinned."""
         return self.release(object_)
 
+    @alone
     def hold(self, object_: str, kind: HoldKind = "pin", reason: str = "") -> None:
         """Keep an object as it is shown, for a reason that the record cannot know: an "approval" is pending, a live "handle" points to it.
 
@@ -306,14 +426,17 @@ class Context:
         """
         self._durable.hold(Hold(kind=kind, object=object_, reason=reason))
 
+    @alone
     def release(self, object_: str, kind: HoldKind = "pin") -> bool:
         """Let go of what is held; False when it was not."""
         return self._durable.release(object_, kind)
 
+    @alone
     def undo(self, number: int) -> Commit:
         """Put back what commit `number` changed, by a new commit. Raises InputError for a commit that does not exist."""
         return self._durable.undo(number)
 
+    @alone
     def restore(self, object_: str) -> Commit | None:
         """Show an object whole again where it stood: `read:12`, `step:17`, `episode:locate-auth`. None when it is; `pin` it to keep it there.
 

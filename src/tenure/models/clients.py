@@ -3,8 +3,9 @@
 An SDK is named in the table of APIs (`Speech.sdk`), and how its client is made and asked stands here.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -12,6 +13,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec import Struct
 
+from tenure.errors import InputError
 from tenure.extras import NotInstalled
 from tenure.models.stream_limit import limit_events
 
@@ -75,7 +77,6 @@ class _Genai:
         types = sdk.types
         options: dict[str, Any] = {"base_url": to.base_url} if to.base_url else {}
         timeout = import_module("httpx").Timeout(to.read_s, connect=to.connect_s)
-        self._options = types.HttpOptions
         self._client = sdk.Client(
             api_key=to.api_key,
             vertexai=False,
@@ -90,28 +91,73 @@ class _Genai:
 
     @asynccontextmanager
     async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[object], None]:
-        """The chunks. The model stands in the path, which the SDK writes itself, and not in the body."""
-        fields: dict[str, Any] = msgspec.json.decode(body)
-        name = fields.pop("model", path)
-        config = {"http_options": self._options(extra_body=fields)}
-        stream = await self._client.aio.models.generate_content_stream(model=name, contents="-", config=config)
-        chunks = _decoded(stream)
-        try:
+        """The chunks."""
+        async with _agenai_events(self._client.aio, path, body) as chunks:
             yield chunks
-        finally:
-            await chunks.aclose()
 
     async def close(self) -> None:
         """Close the connection for good."""
         await self._client.aio.aclose()
 
 
+def _plain_chunk(chunk: Any) -> object:
+    return chunk.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"sdk_http_response"})
+
+
 async def _decoded(chunks: Any) -> AsyncGenerator[object, None]:
     try:
         async for chunk in chunks:
-            yield chunk.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"sdk_http_response"})
+            yield _plain_chunk(chunk)
     finally:
         await chunks.aclose()
+
+
+def is_awaited(client: object) -> bool:
+    """Whether a client of an SDK is awaited, as `client.aio` of Google's is."""
+    asked = getattr(client, "post", None) or getattr(getattr(client, "models", None), "generate_content", None)
+    return inspect.iscoroutinefunction(asked)
+
+
+def client_events(client: Any, sdk: str, path: str, body: bytes) -> Any:
+    """A context manager over the events of a reply's stream, by a client that a host made; an asynchronous one where the client is awaited.
+
+    Raises InputError for a client of another SDK.
+    """
+    module = import_module(sdk) if type(client).__module__.partition(".")[0] == sdk.partition(".")[0] else None
+    if module is None:
+        raise InputError("client", f"a {type(client).__module__}.{type(client).__name__}", f"a client of the SDK {sdk}")
+    if sdk not in _CLIENTS:
+        return (_agenai_events if is_awaited(client) else _genai_events)(client, path, body)
+    kind = (module.AsyncStream if is_awaited(client) else module.Stream)[object]
+    asked = client.post(path, cast_to=object, content=body, stream=True, stream_cls=kind)
+    return _awaited(asked) if is_awaited(client) else asked
+
+
+@asynccontextmanager
+async def _awaited(asked: Any) -> AsyncGenerator[AsyncIterator[object], None]:
+    async with await asked as stream:
+        yield stream
+
+
+@contextmanager
+def _genai_events(client: Any, path: str, body: bytes) -> Generator[Iterator[object], None, None]:
+    yield map(_plain_chunk, client.models.generate_content_stream(**_genai_call(import_module("google.genai"), path, body)))
+
+
+@asynccontextmanager
+async def _agenai_events(client: Any, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[object], None]:
+    chunks = _decoded(await client.models.generate_content_stream(**_genai_call(import_module("google.genai"), path, body)))
+    try:
+        yield chunks
+    finally:
+        await chunks.aclose()
+
+
+def _genai_call(sdk: Any, path: str, body: bytes) -> dict[str, Any]:
+    """A body as the arguments of the call. The model stands in the path, which the SDK writes itself, and not in the body."""
+    fields: dict[str, Any] = msgspec.json.decode(body)
+    model = fields.pop("model", path)
+    return {"model": model, "contents": "-", "config": {"http_options": sdk.types.HttpOptions(extra_body=fields)}}
 
 
 _CLIENTS: Final[Mapping[str, str]] = MappingProxyType({"openai": "AsyncOpenAI", "anthropic": "AsyncAnthropic"})

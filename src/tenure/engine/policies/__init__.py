@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from tenure.engine.policies.cwl import Cwl, PiCwl
 from tenure.engine.policies.peers import PEERS
@@ -16,6 +16,27 @@ POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy fo
 COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
     {"paper": Cwl.paper(), "pi-cwl": PiCwl()}
 )  # published versions, followed exactly
+
+# The names that type checkers know; several are joined by `chain`, or by + in a name.
+PolicyName = Literal[
+    "none",
+    "cwl",
+    "tiered",
+    "provenance",
+    "tiered+cwl",
+    "oldest-turn",
+    "tool-prune",
+    "tool-mask-prune",
+    "hybrid",
+    "observation-masking",
+    "sliding-window",
+    "opencode-prune",
+    "cline",
+    "clear-tool-uses",
+    "langchain-clearing",
+    "discard-75",
+    "discard-all",
+]
 
 DEFAULT: Final = "provenance"  # needs no annotation and no model; docs/evidence says what it is better at, and what not
 UNBOUNDED: Final = "none"  # the policy that evicts nothing
@@ -48,4 +69,4 @@ def faithful_named(name: str, compat: str = "") -> Policy:
     return policy
 
 
-__all__ = ["COMPAT", "DEFAULT", "PEERS", "POLICIES", "UNBOUNDED", "chain", "faithful_named", "policy_named"]
+__all__ = ["COMPAT", "DEFAULT", "PEERS", "POLICIES", "UNBOUNDED", "PolicyName", "chain", "faithful_named", "policy_named"]
