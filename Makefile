@@ -3,12 +3,13 @@
 BIN := .venv/bin
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test test-all lint docs bench evidence
+.PHONY: help demo test test-all clients lint docs bench evidence
 
 help:
 	@echo "make demo      watch the agent work in a small window: what fills it, what leaves, what comes back"
 	@echo "make test      lint, then every test but the long ones"
 	@echo "make test-all  make test, then the long ones: kills, mutants, a cluster"
+	@echo "make clients   install real agents into a cache, and drive each through the gateway"
 	@echo "make lint      ruff, its formatter and pyright"
 	@echo "make docs      build the documentation site, every link checked"
 	@echo "make bench     run every benchmark, ours beside our peers'"
@@ -22,6 +23,10 @@ test: lint
 
 test-all: test .venv/.all
 	@$(BIN)/pytest -n auto -m long
+
+clients: .venv/.dev
+	@scripts/clients
+	@$(BIN)/pytest -m "long or not long" tests/clients
 
 lint: .venv/.dev
 	@$(BIN)/ruff check --no-cache

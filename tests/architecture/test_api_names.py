@@ -16,6 +16,7 @@ EXCEPTIONS = {
     "engine/meter/price.py": "a provider, as the price list names it",
     "engine/view/rules.py": "how images are counted is named by the provider",
     "extras.py": "the name of an SDK's distribution",
+    "gateway/programs.py": "the name of a program",
     "logs/gemini_cli.py": "the type of a record, as the log names it",
     "logs/parts.py": "data: the APIs whose messages stand in logs",
     "lab/bench/harnesses/command.py": "a provider, before the colon of a model's name",
