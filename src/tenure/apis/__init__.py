@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from tenure.apis.anthropic import Anthropic
-from tenure.apis.api import Api
+from tenure.apis.api import Api, Endpoint
 from tenure.apis.gemini import Gemini
 from tenure.apis.openai_chat import OpenAIChat
 from tenure.apis.openai_responses import OpenAIResponses
@@ -25,4 +25,11 @@ DialectName = Literal["openai-chat", "openai-responses", "anthropic", "gemini"] 
 USUAL: Final = Anthropic.name  # of a conversation that names none
 COMMON: Final = OpenAIChat.name  # what nearly every server speaks
 
-__all__ = ["APIS", "COMMON", "USUAL", "DialectName"]
+
+def endpoint_of(path: str, query: str = "") -> tuple[Api, Endpoint] | None:
+    """The API that a POST to a path is of, and what it asks for; None where it is of none, or cannot be managed."""
+    found = ((api, api.endpoint(path, query)) for api in APIS.values())
+    return next(((api, endpoint) for api, endpoint in found if endpoint is not None), None)
+
+
+__all__ = ["APIS", "COMMON", "USUAL", "DialectName", "endpoint_of"]

@@ -4,7 +4,7 @@ An API parses messages into drafts and renders pieces of a view back. What was n
 edited is the payload with only the edited parts changed, so unknown fields survive. Nothing else in the program knows how an API spells anything.
 """
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -22,8 +22,9 @@ from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 
-if TYPE_CHECKING:  # for tests only
-    from tenure.apis.server import Server
+if TYPE_CHECKING:
+    from tenure.apis.relay import ReplyRelay
+    from tenure.apis.server import Server  # for tests only
 
 Part = dict[str, Any]  # a part of a message's content
 OWN_HISTORY: Final = "none: the conversation's own messages are sent; `extend` takes in more"
@@ -44,6 +45,14 @@ class Shape(Struct, frozen=True, kw_only=True):
     part_fields: frozenset[str] = frozenset()  # of a part; they hold an object
     also: frozenset[str] = frozenset()  # types of parts of other APIs that this one takes as well
     reply: frozenset[str] = frozenset()  # fields that a whole reply has all of, and no message has
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """What a path asks for: a reply, or how many tokens a request has."""
+
+    counts: bool = False
+    model: str = ""  # where the path names it, and not the body
+    stream: bool | None = None  # None: the body says it
 
 
 class Api(Protocol):
@@ -156,6 +165,38 @@ class Api(Protocol):
         """What a request has as `tools`."""
         return list(declarations)
 
+    # --- Between a client and its provider
+
+    def endpoint(self, path: str, query: str = "") -> Endpoint | None:
+        """What a POST to a path asks of this API; None where it is not of this API, or nothing that can be managed."""
+        ...
+
+    def unmanaged(self, fields: Mapping[str, Any]) -> str:
+        """Why a request with these fields cannot be managed, such as that the server puts a history before it; empty where it can."""
+        other = (name for name in self.histories if name != self.body_key and fields.get(name))
+        return next((f"it has {name!r}" for name in other), "")
+
+    def relay(self, hidden: Collection[str]) -> "ReplyRelay":
+        """What takes calls of `hidden` tools out of a streamed reply."""
+        ...
+
+    def without_calls(self, replies: Sequence[bytes], hidden: Collection[str]) -> bytes:
+        """The whole replies of several rounds as one for the client, without the calls of `hidden` tools."""
+        ...
+
+    def with_tools(self, fields: Mapping[str, Any], ours: Sequence[dict[str, Any]]) -> list[Any]:
+        """What a request has as `tools` with declarations of ours behind the client's, which stay as they are."""
+        tools: Any = fields.get("tools") or []
+        return [*tools, *self.tools(ours)]
+
+    def has_tools(self, fields: Mapping[str, Any], messages: Sequence[bytes]) -> bool:
+        """Whether a client's request has tools."""
+        return bool(fields.get("tools"))
+
+    def session_of(self, fields: Mapping[str, Any]) -> str:
+        """What a client says of which of its sessions a request is of; empty where it says nothing."""
+        return ""
+
     # --- Requests
 
     def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
@@ -219,6 +260,10 @@ class Api(Protocol):
     def unmarked(self, message: bytes) -> bytes:
         """A message without cache markers."""
         return message
+
+    def life_asked(self, fields: Mapping[str, Any], messages: Sequence[bytes]) -> str | None:
+        """How long a client's markers ask to keep a prefix, "" for the provider's default; None where it has placed none."""
+        return None
 
     def marked(
         self, fields: Mapping[str, Any], messages: Sequence[bytes], rules: Rules, ttl: str

@@ -34,6 +34,10 @@ class Answers:
 
     def to(self, call: Message, *, notes: bool) -> dict[str, Any] | None:
         """The answer to a call as the dialect's result; None where it is of no tool of ours. `notes`: those are kept."""
+        return self.of(self._api.call_of(call), notes=notes)
+
+    def of(self, call: ToolCall, *, notes: bool) -> dict[str, Any] | None:
+        """The same for a call as the record has it; one without an id is known by its name and arguments."""
         recorded = self._recorded(call)
         if recorded is None:
             return None
@@ -65,9 +69,8 @@ class Answers:
             sources=self.sources,
         )
 
-    def _recorded(self, call: Message) -> tuple[tuple[int, int], ToolCall] | None:
-        """The newest recorded call that `call` is."""
-        wanted = self._api.call_of(call)
+    def _recorded(self, wanted: ToolCall) -> tuple[tuple[int, int], ToolCall] | None:
+        """The newest recorded call that is `wanted`."""
         for step in reversed(self._session.index.steps):
             entry = self._durable.entry(step.entry)
             for number, block in enumerate(entry.blocks):

@@ -65,6 +65,19 @@ class DurableSession:
             self.restore(session.index.spans[notes].object)
         return bool(reports) or bool(commits)
 
+    def catch_up(self) -> None:
+        """Take in what another process has stored since. Raises Damaged for what does not follow."""
+        store, session = self.store, self.session
+        sheet = store.conversation(self.id)
+        if (sheet.length, sheet.commits) == (session.length, len(session.commits)):
+            return
+        reports = {each.n: each.spent for each in store.usages(self.id) if each.n >= session.length}
+        commits = store.commits(self.id)[len(session.commits) :]
+        with damage_in(store, self.id):
+            reopen(
+                session, self.accounts, store.entries(self.id, session.length), commits, reports, (), forked_at=sheet.forked_at
+            )
+
     def accept(self, placed: Placed, reply: Spent | None = None) -> None:
         """Take in messages that were placed; `reply` is what the call cost whose reply they are."""
         self.store.append(self.id, placed.entries, placed.commits)

@@ -16,7 +16,9 @@ from tenure.context.offered_tools import OfferedTools
 from tenure.context.refusals import Refusals
 from tenure.engine.lifecycle.decision import Decision, Stay
 from tenure.engine.view.edit import Moment
+from tenure.engine.view.piece import Piece
 from tenure.engine.view.request import Messages
+from tenure.engine.view.rules import Rules
 from tenure.models.helpers import HelperModels
 from tenure.store.records import Now
 
@@ -37,7 +39,8 @@ class Requests:
         clock: Now,
     ) -> None:
         self.decision: Decision | None = None  # what came of the newest
-        self._durable, self._api, self._helpers, self._refusals, self._tools = durable, api, helpers, refusals, tools
+        self.refusals, self.tools = refusals, tools
+        self._durable, self._api, self._helpers = durable, api, helpers
         self._model, self._on_decision, self._clock = model, on_decision, clock
         self._newest: Request | None = None
         self._messages = Messages(durable.session.index, durable.entry, partial(light, api=api))
@@ -56,9 +59,9 @@ class Requests:
         durable, notes = self._durable, sendable(notes)
         beside = durable.session.count(notes) if notes else 0
         fields = self._api.given(fields)
-        own, offered = self._tools.of(tools)
-        self._refusals.fields(fields)
-        self._refusals.dangling()
+        own, offered = self.tools.of(tools)
+        self.refusals.fields(fields)
+        self.refusals.dangling()
         head = self._head(fields, own + (offered if annotate else offered[-1:]))  # the last redeems what markers name
         self._ask_helpers(queued=queued)
         self.settle(beside=beside)
@@ -66,8 +69,8 @@ class Requests:
             head = self._head(fields, own)  # nothing left yet
         self._newest = self._request(head, notes)
         durable.send(beside=beside, at=self._clock())
-        self._tools.offered_before = True
-        self._refusals.reply = "", b""
+        self.tools.offered_before = True
+        self.refusals.reply = "", b""
         return self._newest
 
     def body(self, request: Request) -> bytes:
@@ -97,18 +100,34 @@ class Requests:
     def _head(self, fields: dict[str, Any], tools: list[dict[str, Any]]) -> dict[str, Any]:
         """The head of a request with these tools, counted."""
         head = fields | ({"tools": self._api.tools(tools)} if tools else {})
+        self.count_head(head)
+        return head
+
+    def count_head(self, head: Mapping[str, Any]) -> None:
+        """Weigh the head of the next request."""
         counted = {key: head[key] for key in self._api.head_fields if is_json(head.get(key, self))}
         text = msgspec.json.encode(counted, enc_hook=plain).decode() if counted else ""
         if text != self._durable.head[0]:
             self._durable.head = text, self._durable.session.count(text)
-        return head
 
     def _request(self, head: Mapping[str, Any], notes: str) -> Request:
         """The messages of the view behind a head."""
+        return self._builder.request(head, self.pieces(), self.rules(head), notes)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """The messages of the view; what was made for the request before is not made again."""
+        return self._messages.of(self._durable.session.freeze())
+
+    def rules(self, head: Mapping[str, Any]) -> Rules:
+        """What the model takes that is asked: the conversation's, else the one that the head names."""
         rules = self._durable.session.setup.rules
-        named = "" if self._model else str(head.get("model") or "")  # the model that is asked, where none was named before
-        rules = rules_for(rules.provider, named, self._api.name) if named else rules
-        return self._builder.request(head, self._messages.of(self._durable.session.freeze()), rules, notes)
+        named = "" if self._model else str(head.get("model") or "")
+        return rules_for(rules.provider, named, self._api.name) if named else rules
+
+    def send(self) -> None:
+        """Note that the view goes out now behind the head that was counted last."""
+        self._durable.send(beside=0, at=self._clock())
+        self.refusals.reply = "", b""
 
     def _report(self, decision: Decision) -> None:
         if self._on_decision is not None:

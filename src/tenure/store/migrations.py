@@ -133,11 +133,30 @@ def v3(connection: Connection) -> None:
             connection.execute(update(log).where(*placed).values(id=head), {"of": of, "at": n})
 
 
+V4: Final = MetaData()
+
+V1.tables["conversation"].to_metadata(V4)
+
+Table(  # places in clients' histories, and what stands behind them
+    "client_link",
+    V4,
+    Column("id", Text, primary_key=True),
+    Column("conversation", Text, ForeignKey("conversation.id"), nullable=False),
+    *_integers("n"),
+    Index("client_link_conversation", "conversation"),
+)
+
+
+def v4(connection: Connection) -> None:
+    """Find the conversation of a client that sends its whole history."""
+    V4.tables["client_link"].create(connection)
+
+
 class NotAStore(StoreError):
     """A database that is not ours, or whose version cannot be read."""
 
 
-MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3)
+MIGRATIONS: Final[tuple[Migration, ...]] = (v1, v2, v3, v4)
 
 _version: Final = Table("tenure_version", MetaData(), Column("version", Integer, nullable=False))
 
@@ -175,7 +194,7 @@ def version_of(connection: Connection) -> int:
     held = set(inspect(connection).get_table_names())
     if _version.name not in held:
         # A file is one program's; a server's database may be shared, as long as our names are free.
-        strange = held if connection.dialect.name == "sqlite" else held & set(V3.tables) | held & set(V1.tables)
+        strange = held if connection.dialect.name == "sqlite" else held & {*V1.tables, *V3.tables, *V4.tables}
         if strange:
             raise NotAStore(f"it is another program's database, with the table {min(strange)!r}; give a new file, or a store")
         return 0

@@ -83,6 +83,14 @@ class Observed(Struct, frozen=True, kw_only=True, gc=False):
         return Spent(model=self.model, usage=self.usage, usd=self.usd, at=self.at)
 
 
+class ClientLink(Struct, frozen=True, kw_only=True, gc=False):
+    """Behind a place in a client's history, known by its hash, stand the first `n` entries of a conversation."""
+
+    id: str
+    conversation: str
+    n: int
+
+
 class Records(Protocol):
     """Conversations, their entries, commits, usage and holds. Appending is nearly all there is.
 
@@ -170,6 +178,14 @@ class Records(Protocol):
 
     def holds(self, conversation_id: str) -> tuple[Hold, ...]:
         """What is held, sorted. A fork starts with no holds: they are the host's word about one conversation."""
+        ...
+
+    def link(self, links: Sequence[ClientLink]) -> None:
+        """Keep what stands behind places of clients' histories; of one that is known already the newer word counts."""
+        ...
+
+    def links(self, ids: Sequence[str]) -> tuple[ClientLink, ...]:
+        """Those that are kept of these places, in no order."""
         ...
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:

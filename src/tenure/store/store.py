@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import UNSET
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from sqlalchemy import Executable
 from sqlalchemy.engine.interfaces import DBAPICursor
 
@@ -25,6 +25,7 @@ from tenure.store.database import Database, Synchronous, words_of
 from tenure.store.migrations import migrate, migrate_copy
 from tenure.store.records import (
     REPORT,
+    ClientLink,
     Conversation,
     Lost,
     Now,
@@ -208,6 +209,20 @@ class Store(Records):
     def holds(self, conversation_id: str) -> tuple[Hold, ...]:
         self.conversation(conversation_id)
         return self._sound(conversation_id, rows.hold_of, self._select(tables.HOLDS, of=conversation_id))
+
+    def link(self, links: Sequence[ClientLink]) -> None:
+        with self._database.writing() as cursor:
+            for each in links:
+                self._run(cursor, tables.DROP_LINK, of_id=each.id)
+            self._add(cursor, tables.ADD_LINK, [asdict(each) for each in links])
+
+    def links(self, ids: Sequence[str]) -> tuple[ClientLink, ...]:
+        size = tables.LINKS_AT_ONCE
+        pages = (ids[start : start + size] for start in range(0, len(ids), size))
+        asked = ({f"id_{n}": page[n] if n < len(page) else "" for n in range(size)} for page in pages)
+        return tuple(
+            ClientLink(id=id_, conversation=of, n=n) for each in asked for id_, of, n in self._select(tables.LINKS, **each)
+        )
 
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         sheet, commits = forked(self, self.conversation(conversation_id), at, new_id, title, self._now)

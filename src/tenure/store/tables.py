@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import Integer, Table, Text, bindparam, delete, func, insert, select, update
 
-from tenure.store.migrations import V1, V2, V3
+from tenure.store.migrations import V1, V2, V3, V4
 
 conversation: Final[Table] = V3.tables["conversation"]
 entry: Final[Table] = V1.tables["entry"]
@@ -12,6 +12,7 @@ commit_log: Final[Table] = V3.tables["commit_log"]
 usage: Final[Table] = V2.tables["usage"]
 aside: Final[Table] = V2.tables["aside"]
 hold: Final[Table] = V1.tables["hold"]
+client_link: Final[Table] = V4.tables["client_link"]
 
 _of: Final = bindparam("of", type_=Text())
 _start: Final = bindparam("start", type_=Integer())
@@ -51,6 +52,8 @@ CALL_COUNTS: Final = (
 )
 ASIDES: Final = select(*aside.c[2:]).where(aside.c.conversation == _of).order_by(aside.c.id)
 HOLDS: Final = select(*hold.c[1:]).where(hold.c.conversation == _of).order_by(hold.c.kind, hold.c.object)
+LINKS_AT_ONCE: Final = 64
+LINKS: Final = select(client_link).where(client_link.c.id.in_([bindparam(f"id_{n}", type_=Text()) for n in range(LINKS_AT_ONCE)]))
 
 ADD_CONVERSATION: Final = insert(conversation).inline()
 ADD_ENTRY: Final = insert(entry).inline()
@@ -58,6 +61,7 @@ ADD_COMMIT: Final = insert(commit_log).inline()
 ADD_USAGE: Final = insert(usage).inline()
 ADD_ASIDE: Final = insert(aside).values({column: bindparam(column.name) for column in aside.c[1:]}).inline()  # numbers itself
 ADD_HOLD: Final = insert(hold).inline()
+ADD_LINK: Final = insert(client_link).inline()
 
 # The compare-and-swaps: they change one row, or none when another writer was first.
 ADVANCE: Final = (
@@ -84,6 +88,7 @@ ENTITLE: Final = (
 )
 
 DROP_USAGE: Final = delete(usage).where(usage.c.conversation == _of, usage.c.n == bindparam("at_n"))
+DROP_LINK: Final = delete(client_link).where(client_link.c.id == bindparam("of_id", type_=Text()))
 DROP_HOLD: Final = delete(hold).where(
     hold.c.conversation == _of,
     hold.c.kind == bindparam("of_kind"),
@@ -93,6 +98,6 @@ DROP_HOLD: Final = delete(hold).where(
 PARENTS: Final = select(conversation.c.id, func.coalesce(conversation.c.parent, ""))
 # All that a conversation has, its cover sheet last.
 FORGET: Final = (
-    *(delete(table).where(table.c.conversation == _of) for table in (hold, aside, usage, commit_log, entry)),
+    *(delete(table).where(table.c.conversation == _of) for table in (client_link, hold, aside, usage, commit_log, entry)),
     delete(conversation).where(conversation.c.id == _of),
 )

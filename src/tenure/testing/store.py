@@ -13,6 +13,7 @@ from tenure.engine.view.guard import Hold
 from tenure.errors import Conflict, InputError
 from tenure.store.records import (
     REPORT,
+    ClientLink,
     Conversation,
     Now,
     Observed,
@@ -43,6 +44,7 @@ class MemoryStore(Records):
         self._usages: dict[str, dict[int, Observed]] = {}
         self._asides: dict[str, list[Spent]] = {}
         self._holds: dict[str, dict[tuple[str, str], Hold]] = {}
+        self._links: dict[str, ClientLink] = {}
 
     def close(self) -> None:
         """Nothing to let go of; what is kept stays readable."""
@@ -139,6 +141,14 @@ class MemoryStore(Records):
         held = self._holds[conversation_id]
         return tuple(held[key] for key in sorted(held))
 
+    def link(self, links: Sequence[ClientLink]) -> None:
+        with self._lock:
+            self._links.update((each.id, each) for each in links)
+
+    def links(self, ids: Sequence[str]) -> tuple[ClientLink, ...]:
+        with self._lock:
+            return tuple(self._links[each] for each in ids if each in self._links)
+
     def fork(self, conversation_id: str, at: int, new_id: str, title: str = "") -> Conversation:
         return self._add(*forked(self, self.conversation(conversation_id), at, new_id, title, self._now))
 
@@ -149,6 +159,7 @@ class MemoryStore(Records):
             for table in (self._conversations, self._entries, self._commits, self._usages, self._asides, self._holds):
                 for id_ in gone:
                     del table[id_]
+            self._links = {key: link for key, link in self._links.items() if link.conversation not in gone}
         self.spills.forget(gone, ())
         return gone
 

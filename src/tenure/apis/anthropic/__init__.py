@@ -3,15 +3,16 @@
 https://platform.claude.com/docs/en/api/messages
 """
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from tenure.apis.anthropic.markers import mark_request, strip_markers
+from tenure.apis.anthropic.markers import life_of, mark_request, markers_of, strip_markers
 from tenure.apis.anthropic.messages import NAME, carries, draft_of, medium, rendered, source_in, system_draft
 from tenure.apis.anthropic.prompts import behind_users, render_system, split_prompts, with_prompts
 from tenure.apis.anthropic.speech import SPEECH
-from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
+from tenure.apis.api import OWN_HISTORY, Api, Endpoint, Head, Part, Shape
 from tenure.apis.json_text import (
     Message,
     array_text,
@@ -29,6 +30,7 @@ from tenure.apis.json_text import (
 )
 from tenure.apis.media import MediaSource
 from tenure.apis.memo import Memo
+from tenure.apis.reply import fields_of
 from tenure.apis.sdk import plain
 from tenure.apis.turns import alternate, role_of
 from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
@@ -36,11 +38,14 @@ from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 
-if TYPE_CHECKING:  # for tests only
-    from tenure.apis.server import Server
+if TYPE_CHECKING:
+    from tenure.apis.relay import ReplyRelay
+    from tenure.apis.server import Server  # for tests only
 
 _RESULTS = b'{"role":"user","content":[{"type":"tool_result"'  # how a message of results begins that we made
 _END = b"]}"
+_LONG: Final = re.compile(rb'"ttl"\s*:\s*"1h"')
+NEWEST: Final = 8  # messages among which a client places its markers
 
 
 class Anthropic(Api):
@@ -127,6 +132,29 @@ class Anthropic(Api):
         """A client tool."""
         return {"name": name, "description": description, "input_schema": dict(schema)}
 
+    def endpoint(self, path: str, query: str = "") -> Endpoint | None:
+        """`/v1/messages` and `/v1/messages/count_tokens`."""
+        if path.endswith("/messages"):
+            return Endpoint()
+        return Endpoint(counts=True, stream=False) if path.endswith("/messages/count_tokens") else None
+
+    def session_of(self, fields: Mapping[str, Any]) -> str:
+        """What the metadata say of the user, which clients make of their session."""
+        return optional_string(fields_of(fields.get("metadata")), "user_id")
+
+    def relay(self, hidden: Collection[str]) -> "ReplyRelay":
+        """What takes calls of `hidden` tools out of a stream."""
+        from tenure.apis.anthropic.relay import AnthropicRelay
+
+        return AnthropicRelay(self.speech.stream, self.parse_usage, hidden)
+
+    def without_calls(self, replies: Sequence[bytes], hidden: Collection[str]) -> bytes:
+        """The replies of several rounds as one for the client."""
+        from tenure.apis.anthropic.relay import without_calls
+        from tenure.apis.relay import replies_of
+
+        return encoded(dump(without_calls(replies_of(replies), hidden)))
+
     def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """One message per piece that shows something; neighbours share one where tool results would not come first otherwise."""
         return rendered(pieces, memo or Memo())
@@ -194,6 +222,13 @@ class Anthropic(Api):
     def unmarked(self, message: bytes) -> bytes:
         """A message without `cache_control`."""
         return strip_markers(message)
+
+    def life_asked(self, fields: Mapping[str, Any], messages: Sequence[bytes]) -> str | None:
+        """What the markers of the newest messages say, else those of the head."""
+        for message in reversed(messages[-NEWEST:]):
+            if b"cache_control" in message and (bare := strip_markers(message)) != message:
+                return "1h" if len(_LONG.findall(message)) > len(_LONG.findall(bare)) else ""
+        return life_of(fields, "") if markers_of(fields) else None
 
     def marked(
         self, fields: Mapping[str, Any], messages: Sequence[bytes], rules: Rules, ttl: str

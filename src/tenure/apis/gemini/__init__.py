@@ -4,11 +4,11 @@ https://ai.google.dev/api/generate-content
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
+from tenure.apis.api import OWN_HISTORY, Api, Endpoint, Head, Part, Shape
 from tenure.apis.gemini.arguments import body_fields, sdk_arguments, texts_of
 from tenure.apis.gemini.messages import (
     NAME,
@@ -52,11 +52,14 @@ from tenure.engine.view.piece import Piece
 from tenure.engine.view.rules import Rules
 from tenure.errors import InputError
 
-if TYPE_CHECKING:  # for tests only
-    from tenure.apis.server import Server
+if TYPE_CHECKING:
+    from tenure.apis.relay import ReplyRelay
+    from tenure.apis.server import Server  # for tests only
 
 # Models that think, and say what in a summary where that is asked for: ai.google.dev/gemini-api/docs/thinking
 _THINKS: Final = re.compile(r"gemini-(2\.5|[3-9])|gemini-\w+-latest")
+
+_CALL: Final = re.compile(r"/models/(?P<model>[^/:]+):(?:(?P<stream>streamG)|g)enerateContent$")
 
 
 class Gemini(Api):
@@ -212,6 +215,30 @@ class Gemini(Api):
         return [*([{"functionDeclarations": functions}] if functions else []), *others]
 
     # --- Requests
+
+    def endpoint(self, path: str, query: str = "") -> Endpoint | None:
+        """`models/{model}:generateContent` and `:streamGenerateContent`, streamed as server-sent events."""
+        found = _CALL.search(path)
+        if found is None or (found["stream"] and "alt=sse" not in query):
+            return None
+        return Endpoint(model=found["model"], stream=bool(found["stream"]))
+
+    def unmanaged(self, fields: Mapping[str, Any]) -> str:
+        """A cached content stands before the others, and brings its own tools."""
+        return "it has 'cachedContent'" if fields.get("cachedContent") else super().unmanaged(fields)
+
+    def relay(self, hidden: Collection[str]) -> "ReplyRelay":
+        """What takes calls of `hidden` tools out of a stream."""
+        from tenure.apis.gemini.relay import GeminiRelay
+
+        return GeminiRelay(self.speech.stream, self.parse_usage, hidden)
+
+    def without_calls(self, replies: Sequence[bytes], hidden: Collection[str]) -> bytes:
+        """The replies of several rounds as one for the client."""
+        from tenure.apis.gemini.relay import without_calls
+        from tenure.apis.relay import replies_of
+
+        return encoded(dump(without_calls(replies_of(replies), hidden)))
 
     def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """One content per piece that shows something."""

@@ -3,11 +3,11 @@
 https://platform.openai.com/docs/api-reference/chat/create
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
-from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
+from tenure.apis.api import OWN_HISTORY, Api, Endpoint, Head, Part, Shape
 from tenure.apis.json_text import (
     Json,
     Message,
@@ -33,8 +33,9 @@ from tenure.engine.record.entry import Draft, Role, ToolCall, Usage
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
-if TYPE_CHECKING:  # for tests only
-    from tenure.apis.server import Server
+if TYPE_CHECKING:
+    from tenure.apis.relay import ReplyRelay
+    from tenure.apis.server import Server  # for tests only
 
 
 class OpenAIChat(Api):
@@ -118,6 +119,31 @@ class OpenAIChat(Api):
     def tool(self, name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """A function tool."""
         return {"type": "function", "function": {"name": name, "description": description, "parameters": dict(schema)}}
+
+    def endpoint(self, path: str, query: str = "") -> Endpoint | None:
+        """`/v1/chat/completions`, wherever a server has it."""
+        return Endpoint() if path.endswith("/chat/completions") else None
+
+    def unmanaged(self, fields: Mapping[str, Any]) -> str:
+        """A reply of several choices is several histories."""
+        return "it asks for several choices" if (fields.get("n") or 1) != 1 else super().unmanaged(fields)
+
+    def session_of(self, fields: Mapping[str, Any]) -> str:
+        """The key of the provider's cache."""
+        return optional_string(fields, "prompt_cache_key")
+
+    def relay(self, hidden: Collection[str]) -> "ReplyRelay":
+        """What takes calls of `hidden` tools out of a stream."""
+        from tenure.apis.openai_chat.relay import ChatRelay
+
+        return ChatRelay(self.speech.stream, self.parse_usage, hidden)
+
+    def without_calls(self, replies: Sequence[bytes], hidden: Collection[str]) -> bytes:
+        """The replies of several rounds as one for the client."""
+        from tenure.apis.openai_chat.relay import without_calls
+        from tenure.apis.relay import replies_of
+
+        return encoded(dump(without_calls(replies_of(replies), hidden)))
 
     def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """One message per piece that shows something; results and words that another API keeps in one message come apart."""

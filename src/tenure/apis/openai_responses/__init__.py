@@ -4,11 +4,11 @@ https://platform.openai.com/docs/api-reference/responses/create
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from tenure.apis.api import OWN_HISTORY, Api, Head, Part, Shape
+from tenure.apis.api import OWN_HISTORY, Api, Endpoint, Head, Part, Shape
 from tenure.apis.json_text import (
     Message,
     array_text,
@@ -33,12 +33,15 @@ from tenure.engine.record.entry import Draft, Origin, Role, Text, ToolCall, Usag
 from tenure.engine.view.piece import Piece
 from tenure.errors import InputError
 
-if TYPE_CHECKING:  # for tests only
-    from tenure.apis.server import Server
+if TYPE_CHECKING:
+    from tenure.apis.relay import ReplyRelay
+    from tenure.apis.server import Server  # for tests only
 
 _OF_THE_SERVER: Final = "none: the whole history is sent with every request, and the server would put its own before it"
 # Models that reason, whose sealed reasoning has to be asked for: platform.openai.com/docs/guides/reasoning
 _REASONS: Final = re.compile(r"^(?:o\d|gpt-[5-9]|codex)")
+
+_FIRST: Final = 8  # items among which a client declares its tools
 
 
 class OpenAIResponses(Api):
@@ -130,6 +133,35 @@ class OpenAIResponses(Api):
     def tool(self, name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """A function tool. Here schemas are strict unless one says otherwise, and few schemas in use satisfy that."""
         return {"type": "function", "name": name, "description": description, "parameters": dict(schema), "strict": False}
+
+    def endpoint(self, path: str, query: str = "") -> Endpoint | None:
+        """`/v1/responses`."""
+        return Endpoint() if path.endswith("/responses") else None
+
+    def unmanaged(self, fields: Mapping[str, Any]) -> str:
+        """A response that is fetched later cannot be seen."""
+        return "it is to be done in the background" if fields.get("background") else super().unmanaged(fields)
+
+    def has_tools(self, fields: Mapping[str, Any], messages: Sequence[bytes]) -> bool:
+        """They may stand in an item of the input as well."""
+        return bool(fields.get("tools")) or any(b'"additional_tools"' in message for message in messages[:_FIRST])
+
+    def session_of(self, fields: Mapping[str, Any]) -> str:
+        """The key of the provider's cache."""
+        return optional_string(fields, "prompt_cache_key")
+
+    def relay(self, hidden: Collection[str]) -> "ReplyRelay":
+        """What takes calls of `hidden` tools out of a stream."""
+        from tenure.apis.openai_responses.relay import ResponsesRelay
+
+        return ResponsesRelay(self.speech.stream, self.parse_usage, hidden)
+
+    def without_calls(self, replies: Sequence[bytes], hidden: Collection[str]) -> bytes:
+        """The replies of several rounds as one for the client."""
+        from tenure.apis.openai_responses.relay import without_calls
+        from tenure.apis.relay import replies_of
+
+        return encoded(dump(without_calls(replies_of(replies), hidden)))
 
     def render(self, pieces: Sequence[Piece], memo: Memo | None = None) -> tuple[bytes, ...]:
         """The items of each piece, in order."""

@@ -1,0 +1,173 @@
+"""A conversation whose client keeps its own history and its own head: what of a request is to be changed, and nothing else (an edge: it reads the store)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenure.apis.request_builder import Builder
+from tenure.context.context import Context
+from tenure.engine.policies.policy import marks_of
+from tenure.engine.record.entry import Draft, Role, Thinking, ToolCall, ToolResult
+from tenure.engine.record.tools import DELIMITER, RECALL, name_of, offered_name
+from tenure.engine.view.edit import Insert
+from tenure.engine.view.piece import Piece
+from tenure.engine.view.project import View
+from tenure.engine.view.request import INTERRUPTED, Messages
+
+OURS: Final = frozenset({DELIMITER, RECALL})  # tools that a client does not know
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """What goes upstream in place of a client's messages, and of members of its head."""
+
+    messages: Sequence[bytes]
+    head: Mapping[str, Any]  # members with other values than the client's
+    hidden: frozenset[str] = frozenset()  # names of the tools that are offered and that the client does not know
+
+
+class ClientContext(Context):
+    """A conversation as a client tells it. Not for use by several threads at once."""
+
+    _life: str | None = None  # that the client's markers asked for last; None: it placed none
+    _client_requests: Builder | None = None
+
+    @property
+    def is_spliced(self) -> bool:
+        """Whether the record has calls of ours that the client does not know."""
+        return any(span.tool in OURS for span in self.session.index.spans)
+
+    def catch_up(self) -> None:
+        """Take in what another process has stored since."""
+        self._durable.catch_up()
+
+    def next_request(self, fields: Mapping[str, Any], life: str | None, *, offer: bool) -> Change | None:
+        """What of the client's request is to be changed, once what leaves has been decided and stored; None: nothing.
+
+        `fields` are those of its head, `life` how long its cache markers ask to keep a prefix, None where it places none. With `offer` tools of ours stand beside
+        the client's; otherwise nothing of them goes out. Raises InputError for a history that no provider takes.
+        """
+        ours, requests = self._ours(fields, offer=offer), self._requests
+        requests.count_head(self._with(fields, ours))
+        requests.refusals.dangling()
+        requests.settle()
+        change = None
+        if offered := self._offers(ours):
+            head = self._with(fields, offered)
+            change = self._change(self._builder(life), head, requests.pieces(), fields, offered)
+            requests.tools.offered_before = True
+        elif len(self.session.commits) or self.is_spliced:
+            change = self.beside(fields, life, self.session.length, (), offer=False)
+        requests.send()
+        return change
+
+    def beside(
+        self, fields: Mapping[str, Any], life: str | None, until: int, drafts: Sequence[Draft], *, offer: bool
+    ) -> Change | None:
+        """The same for a request of the first `until` entries and `drafts` behind them, of which nothing is recorded or decided."""
+        if not len(self.session.commits) and not self.is_spliced:
+            return None
+        offered = self._offers(self._ours(fields, offer=offer))
+        lines = takewhile(
+            lambda line: line.before_entry <= until if isinstance(line, Insert) else line.entry < until,
+            self.session.freeze().lines,
+        )
+        answered = {block.call_id for draft in drafts for block in draft.blocks if isinstance(block, ToolResult)}
+        shown = [
+            piece
+            for piece in Messages(self.session.index, self._durable.entry).of(View(tuple(lines), 0))
+            if not _is_interruption(piece, answered)
+        ]
+        shown += [
+            Piece(
+                role=draft.role,
+                blocks=draft.blocks,
+                dialect=draft.dialect,
+                payload=draft.payload,
+                kept=tuple(range(len(draft.blocks))),
+            )
+            for draft in drafts
+        ]
+        names = {offered_name(tool, self.session.index.own) for tool in OURS}
+        if not offered:
+            shown = list(without_tools(shown, names, bound=self.rules.thinking == "prefix_bound"))
+        builder = Builder(self._api, ttl=life or "", markers=life is not None)
+        return self._change(builder, self._with(fields, offered), shown, fields, offered)
+
+    def answer(self, calls: Sequence[ToolCall]) -> None:
+        """Answer calls of ours that the newest reply made, and take the answers in."""
+        wanted = (replace(call, call_id="" if call.call_id == call.name else call.call_id) for call in calls)
+        results = [answer for call in wanted if (answer := self._answers.of(call, notes=False)) is not None]
+        self.extend(self._api.results(results))
+
+    def _builder(self, life: str | None) -> Builder:
+        """What builds requests with markers such as the client's."""
+        if self._client_requests is None or life != self._life:
+            self._life, self._client_requests = life, Builder(self._api, ttl=life or "", markers=life is not None)
+        return self._client_requests
+
+    def _ours(self, fields: Mapping[str, Any], *, offer: bool) -> list[dict[str, Any]]:
+        """Our tools as they can be offered beside the client's."""
+        _, ours = self._requests.tools.of(fields.get("tools") or ())
+        return ours if offer else []
+
+    def _offers(self, ours: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those that are offered now: the one that marks from the start, the one that brings back once something has left."""
+        if marks_of(self.session.setup.policy):
+            return ours
+        return ours[-1:] if len(self.session.commits) or self.is_spliced else []
+
+    def _change(
+        self,
+        builder: Builder,
+        head: Mapping[str, Any],
+        shown: Sequence[Piece],
+        fields: Mapping[str, Any],
+        offered: list[dict[str, Any]],
+    ) -> Change:
+        request = builder.request(head, shown, self._requests.rules(head))
+        changed = {key: value for key, value in request.head.items() if value is not fields.get(key)}
+        return Change(messages=request.messages, head=changed, hidden=frozenset(map(name_of, offered)))
+
+    def _with(self, fields: Mapping[str, Any], ours: list[dict[str, Any]]) -> dict[str, Any]:
+        return {**fields, "tools": self._api.with_tools(fields, ours)} if ours else dict(fields)
+
+
+def _is_interruption(piece: Piece, answered: set[str]) -> bool:
+    """Whether a piece says of a call that it was interrupted whose result is still to come."""
+    first = piece.blocks[0] if len(piece.blocks) == 1 else None
+    return isinstance(first, ToolResult) and not piece.payload and first.text == INTERRUPTED and first.call_id in answered
+
+
+def without_tools(pieces: Sequence[Piece], names: set[str], *, bound: bool) -> Iterator[Piece]:
+    """The pieces without calls of these tools, their results, and reasoning that led to nothing else.
+
+    `bound`: signed reasoning is valid only behind what stood before it, so it goes as well from the first such call on.
+    """
+    hidden = set[str]()
+    has_left = False
+    for piece in pieces:
+        if piece.role is Role.ASSISTANT:
+            calls = [block for block in piece.blocks if isinstance(block, ToolCall)]
+            hidden = {call.call_id for call in calls if call.name in names}
+            has_left = has_left or bool(hidden)
+        kept = [
+            place
+            for place, block in enumerate(piece.blocks)
+            if not (
+                (isinstance(block, ToolCall) and block.name in names)
+                or (isinstance(block, ToolResult) and block.call_id in hidden)
+                or (isinstance(block, Thinking) and block.signed and bound and has_left)
+            )
+        ]
+        if len(kept) == len(piece.blocks):
+            yield piece
+        elif any(not isinstance(piece.blocks[place], Thinking) for place in kept):
+            yield replace(
+                piece,
+                blocks=tuple(piece.blocks[place] for place in kept),
+                kept=tuple(piece.kept[place] for place in kept) if piece.payload else (),
+                edited=True,
+            )
