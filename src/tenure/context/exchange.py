@@ -13,6 +13,7 @@ from tenure.apis.client_chain import Link, chain, keys_of, start_of
 from tenure.context.client_context import ClientContext
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.ledger import Spent
+from tenure.engine.policies import PolicyName
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, ToolCall
 from tenure.store.records import ClientLink
@@ -30,8 +31,8 @@ class Management(Struct, frozen=True, kw_only=True):
 
     mode: Mode = "on"  # shadow: they are recorded, and nothing of any request is changed
     budget: Budget | None = None
-    policy: str | Policy | None = ""
-    gate: str = ""
+    policy: PolicyName | Policy | Literal[""] | None = ""
+    gate: Literal["", "priced", "selfgc-paper"] = ""
     clip: int | None = None
     rounds: int = 8  # requests for one of a client, at most
     live: int = 200  # conversations in memory, at most

@@ -35,9 +35,10 @@ Conversations may be used by several threads: an exchange locks its own while it
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import Final
+from typing import Final, cast
 from uuid import uuid4
 
+from tenure.apis import DialectName
 from tenure.apis.api import Api
 from tenure.apis.bodies import read_body
 from tenure.apis.client_chain import KnownMessages, Link, chain, keys_of, start_of
@@ -286,7 +287,7 @@ class Histories:
         settings, shadow = self.management, self.management.mode == "shadow"
         return ClientContext(
             store=self.store,
-            dialect=request.api.name,
+            dialect=cast(DialectName, request.api.name),
             conversation=conversation,
             budget=settings.budget,
             policy=None if shadow else settings.policy,
