@@ -166,7 +166,7 @@ def test_a_command_that_is_shown_can_be_given(page: str, line: str) -> None:
     _, name, *arguments = shlex.split(line, comments=True)
     command = get_command(made((name,))).commands[name]  # type: ignore[attr-defined]
     given = command.make_context(name, arguments).params
-    if {"policy", "compat"} <= given.keys():
+    if {"policy", "compat", "faithful"} <= given.keys():
         assert policy_named(given["policy"], given["compat"]) is not None
         assert not given["faithful"] or faithful_named(given["policy"], given["compat"])
 

@@ -191,7 +191,8 @@ def test_a_helper_of_the_same_kind_is_asked_where_the_session_goes_on(helper: st
     opened = Opened(tmp_path)
     opened(model="openai:large", base_url="https://llm.example.org/v1")
     agent = opened(newest=True, model="")
-    helper_named(agent.parts, helper)
+    parts = agent.parts
+    helper_named(helper, parts.choice, parts.settings, parts.world)
     assert opened.choices[-1].host == "llm.example.org"
 
 

@@ -149,6 +149,7 @@ CALLS: dict[tuple[str, ...], Callable[[Stage], list[list[str]]]] = {
         [at.chat, "--model", "stand-in", "--cuts", "1", *more] for more in ([], ["--json", "-"], ["--dry-run"])
     ],
     ("evidence",): lambda at: [[at.folder, "--out", at.folder + "/out", "--keep", at.folder + "/kept", "--only", "sessions"]],
+    ("settings",): lambda at: [[at.folder], [at.store]],
     ("bench", "measure"): lambda at: [[at.store], [at.store, "--json", "-"]],
     ("bench", "report"): lambda at: [[at.folder], [at.folder, "--json", "-"]],
 }

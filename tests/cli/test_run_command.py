@@ -31,7 +31,6 @@ from tenure.agent.events import (
     TurnFailed,
 )
 from tenure.cli.main import main
-from tenure.cli.options import WindowOptions
 from tenure.cli.run import EXIT, task_of
 from tenure.cli.run_screen import Teller
 from tenure.engine.lifecycle.budget import Budget
@@ -186,10 +185,13 @@ def piped(path: Path) -> TextIO:
     return os.fdopen(ours, encoding="utf-8")
 
 
-def test_a_share_is_of_the_models_own_window() -> None:
-    assert WindowOptions(target="50%").budget("anthropic:claude-opus-5", "") == Budget(target=490_808, window=981_616)
-    assert WindowOptions().budget("scripted:x", "") is None
-    assert WindowOptions(ceiling="10k", window="20k").budget("scripted:x", "") == Budget(ceiling=10_000, window=20_000)
+def test_options_count_before_the_files_of_settings(at: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    Path(".tenure").mkdir()
+    Path(".tenure", "settings.toml").write_text('clip = "much"\npolicy = "tiered"\n', encoding="utf-8")
+    assert at("Go.", replies=[{"text": "Done."}]) == 0
+    assert "clip: 'much'" in capsys.readouterr().err
+    assert at("Go.", "--compat", "paper", "--handoff-at", "often", replies=[{"text": "Done."}]) == 2
+    assert "--handoff-at: 'often', expected a share of the window" in capsys.readouterr().err
 
 
 def told(*events: Event, live: bool = False, quiet: bool = False) -> tuple[str, str]:

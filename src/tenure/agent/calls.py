@@ -48,6 +48,7 @@ class CallRunner:
         self._recorder, self._here, self._say, self._stop = recorder, here, say, stop
         self._toolbox, self._permissions, self._snapshots = parts.toolbox, parts.permissions, parts.snapshots
         self._alone, self._seconds = parts.settings.alone, parts.world.seconds
+        self._helping = parts.helping
         self._is_kept = True  # the files were, before the newest change
         self._waiting: dict[str, asyncio.Future[tuple[ApprovalAnswer, str]]] = {}
         self.message = ""  # what the person said last
@@ -75,7 +76,8 @@ class CallRunner:
             if at == len(made):
                 breaker = breaker.after(deeds)
                 came[-1] = self._recorder.noted(came[-1], note(breaker.cycle)) if breaker.cycle.tells else came[-1]
-            for event in self._recorder.results(came):
+            results = self._recorder.results(came)
+            for event in await asyncio.to_thread(list, results) if "digest" in self._helping.roles else results:
                 self._say(event)
         return breaker
 

@@ -5,6 +5,7 @@ The order is what makes a kill harmless: a reply is in the record before its fir
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from tenure.agent.breaker import Breaker
@@ -47,6 +48,7 @@ class Loop:
         """`tools` gives those of the next request; `stop` is set when the person has had enough."""
         self._recorder, self._calls, self._notes, self._spending = recorder, calls, notes, spending
         self._model = ModelRequest(parts.speaker, say=say, stop=stop, wait=parts.world.wait, chance=parts.world.chance)
+        self._helping = parts.helping
         self._allowance, self._reserve, self._seconds = parts.settings.allowance, parts.choice.reserve, parts.world.seconds
         self._tools, self._fields, self._say, self._stop = tools, parts.fields, say, stop
         self._window = ModelWindow.of(recorder.context.session.setup.budget)
@@ -63,6 +65,9 @@ class Loop:
             entry = self._recorder.human(text, images) if text or images else -1
             self._say(TurnStarted(text=text, entry=entry))
             reason, why = await self._play()
+            if reason == "done":
+                self._recorder.settle("turn-end")
+                self._tell_decided()
         except (TenureError, OSError) as error:
             why = ELSEWHERE if isinstance(error, Conflict) else str(error)
             self._say(TurnFailed(text=why, kind=error.kind if isinstance(error, ModelError) else None))
@@ -100,6 +105,9 @@ class Loop:
             breaker = await self._calls.run(whole.calls, breaker, cut=whole.end == "length")
             if self._stop.is_set():
                 return self._cancelled("")
+            if self._recorder.is_task_over:
+                self._recorder.settle("task-boundary")
+                self._tell_decided()
             if wanted := self._calls.wanted:
                 return "needs approval", f"{wanted.summary}: {wanted.reason}"
             if breaker.cycle.stops:
@@ -126,11 +134,13 @@ class Loop:
             self._recorder.bound(self._window.budget)
         return whole
 
-    def _body(self) -> bytes:
-        notes = self._notes.now()
-        body = self._recorder.request(tools=self._tools(), fields=self._fields, notes=notes)
-        for event in self._recorder.decided():
-            self._say(event)
+    async def _body(self) -> bytes:
+        notes, tools = self._notes.now(), self._tools()
+        request = partial(self._recorder.request, tools=tools, fields=self._fields, notes=notes)
+        body = (
+            await asyncio.to_thread(request) if self._helping.roles - {"digest"} else request()
+        )  # a helper's answer may take a minute
+        self._tell_decided()
         self._say(Requested(step=self._steps, tokens=self._recorder.context.gauge.tokens, notes=notes))
         return body
 
@@ -141,10 +151,13 @@ class Loop:
         sent = self._recorder.context.gauge.tokens
         self._window = self._window.refused(error.overflow, sent=sent, reserve=self._reserve)
         self._recorder.bound(self._window.budget)
-        self._recorder.context.settle("before-call")
+        self._recorder.settle("before-call")
+        self._tell_decided()
+        return session.view.tokens < before
+
+    def _tell_decided(self) -> None:
         for event in self._recorder.decided():
             self._say(event)
-        return session.view.tokens < before
 
     def _cancelled(self, text: str) -> tuple[Reason, str]:
         for event in self._recorder.cut_off(text, BY_THE_USER):

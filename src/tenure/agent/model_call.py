@@ -47,7 +47,7 @@ class ModelRequest:
         self._speaker, self._say, self._stop, self._wait, self._chance = speaker, say, stop, wait, chance
         self._streamed: list[str] = []
 
-    async def reply(self, body: Callable[[], bytes], *, shrink: Callable[[ModelError], bool]) -> WholeReply | Cut:
+    async def reply(self, body: Callable[[], Awaitable[bytes]], *, shrink: Callable[[ModelError], bool]) -> WholeReply | Cut:
         """The reply to a request, which is made anew for each attempt. Raises the last ModelError when there is none.
 
         `shrink` makes room when a provider says that the request is too long; False when there is nothing to be had. That is tried once.
@@ -56,7 +56,10 @@ class ModelRequest:
         while True:
             whole: WholeReply | None = None
             try:
-                whole = await self._attempt(body())
+                request = await body()
+                if self._stop.is_set():  # while a helper was waited for
+                    return Cut()
+                whole = await self._attempt(request)
                 if whole is None:
                     return Cut(text="".join(self._streamed))
                 if not whole.is_empty or whole.end != "done":

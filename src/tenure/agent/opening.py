@@ -17,6 +17,7 @@ from tenure.agent.admission.prompt import Admitted, Manner, admit
 from tenure.agent.admission.skills import read_skill
 from tenure.agent.approval import Mode, Permissions
 from tenure.agent.catalogue import ModelChoice, chosen, fields_of, is_scripted, spec_of, url_elsewhere
+from tenure.agent.helper import Helping, model_in_role
 from tenure.agent.overflow import bounded
 from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
@@ -70,6 +71,7 @@ class Parts:
     resumed: bool
     prefix: str = ""  # by which the provider is to know what is cached; empty: the conversation's id
     decisions: list[Decision] = field(default_factory=list[Decision])  # of the context, until they are told of
+    helping: Helping = field(default_factory=Helping)
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:
@@ -121,8 +123,8 @@ async def opened(
             admit, place, count=_estimate, manner=manner, episodes=_marks(settings, sheet), work=settings.work
         )
         tools = [*more(), *(served.tools if served is not None else ())]
-        decisions: list[Decision] = []
-        context = _context(settings, world, store, sheet, folder, choice, decisions)
+        decisions, helping = list[Decision](), Helping()
+        context = _context(settings, world, store, sheet, folder, choice, speaker, decisions, helping)
         snapshots = _snapshots(settings, world, folder, context, scratch, parent)
         if delegation is not None and delegation.is_fork:
             named = {tool.name: tool for tool in tools}  # its own where it has one of the name, in its parent's order and words
@@ -146,10 +148,18 @@ async def opened(
             servers=servers,
             walls=walls,
             snapshots=snapshots,
-            notices=(*admitted.notices, *unwalled(settings.mode, walls), *wrong, *(servers.notes if servers else ()), *damage),
+            notices=(
+                *settings.notices,
+                *admitted.notices,
+                *unwalled(settings.mode, walls),
+                *wrong,
+                *(servers.notes if servers else ()),
+                *damage,
+            ),
             resumed=sheet is not None and delegation is None,
             prefix=prefix,
             decisions=decisions,
+            helping=helping,
         )
     except BaseException as error:
         scratch.remove()
@@ -193,10 +203,17 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
     settings = replace(parts.settings, model=model, base_url=base_url)
     store, sheet = parts.context.store, parts.context.store.conversation(parts.context.conversation)
     choice, speaker = _speaking(settings, parts.world, store, sheet)
-    decisions: list[Decision] = []
-    context = _context(settings, parts.world, store, sheet, parts.folder, choice, decisions)
+    decisions, helping = list[Decision](), Helping()
+    context = _context(settings, parts.world, store, sheet, parts.folder, choice, speaker, decisions, helping)
     return dataclasses.replace(
-        parts, settings=settings, choice=choice, speaker=speaker, context=context, notices=(), decisions=decisions
+        parts,
+        settings=settings,
+        choice=choice,
+        speaker=speaker,
+        context=context,
+        notices=(),
+        decisions=decisions,
+        helping=helping,
     )
 
 
@@ -288,12 +305,23 @@ def _context(
     sheet: Conversation | None,
     folder: Path,
     choice: ModelChoice,
+    speaker: Speaker,
     decisions: list[Decision],
+    helping: Helping,
 ) -> Context:
+    room = choice.window - choice.reserve
     context = Context(
         dialect=cast(DialectName, choice.api),
-        budget=settings.budget,
+        budget=settings.budget or settings.limits.budget(room),
         policy=cast(PolicyName, settings.policy),
+        compat=settings.compat,
+        gate=settings.gate,
+        cache_life=settings.cache_life,
+        planner=model_in_role("planner", choice, speaker, settings, world, helping),
+        summariser=model_in_role("summariser", choice, speaker, settings, world, helping),
+        handoff_at=settings.handoff_at,
+        digest=model_in_role("digest", choice, speaker, settings, world, helping),
+        digest_above=settings.digest_above,
         store=store,
         conversation=sheet.id if sheet is not None else "",
         model=choice.name,
@@ -307,14 +335,14 @@ def _context(
         notes=settings.notes,
     )
     setup = context.session.setup  # the model's window bounds the budget in force, and not the one that is kept
-    context.session.setup = replace(setup, budget=bounded(setup.budget, choice.window - choice.reserve))
+    context.session.setup = replace(setup, budget=bounded(setup.budget, room))
     return context
 
 
 def _marks(settings: Settings, sheet: Conversation | None) -> bool:
     """Whether the agent marks episodes: it may, and the policy reads marks."""
     kept = Terms.stored(sheet.terms if sheet is not None else "")
-    policy = kept.amended(policy=settings.policy, compat="", gate="", clip=None).made(settings.policy)
+    policy = kept.amended(policy=settings.policy, compat=settings.compat).made(settings.policy)
     return settings.episodes and bool(marks_of(policy))
 
 

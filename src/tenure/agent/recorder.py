@@ -27,9 +27,11 @@ from tenure.engine.lifecycle.decision import Decision, Propose, Unmet
 from tenure.engine.policies.policy import marks_of
 from tenure.engine.record.entry import Block, Draft, Origin, Role, Spill, Text, ToolCall, ToolResult
 from tenure.engine.record.entry import Media as MediaBlock
+from tenure.engine.record.episodes import EpisodeType
 from tenure.engine.record.index import NONE
 from tenure.engine.record.query import Query
 from tenure.engine.record.tools import DELIMITER, RECALL, is_delimiter
+from tenure.engine.view.edit import Moment
 
 LF: Final = "\n"
 VIRTUAL: Final = frozenset({"delimiter", "recall", "notes"})  # which the conversation answers itself
@@ -58,6 +60,7 @@ class Recorder:
         self._annotate = annotate
         self.context, self._api = context, APIS[dialect]
         self._delegated, self._decisions = delegated, decisions
+        self.is_task_over = False  # the newest reply ended an act, and no episode is open
         self.unmet = False  # nothing more could leave, the last time it was looked at
         self.cached_share = 0.0  # of the newest prompt what the provider read from its cache, 0 to 1
 
@@ -199,6 +202,10 @@ class Recorder:
         """The body of the next request; what left before it, `decided` tells."""
         return self.context.wire(tools=tools, notes=notes, annotate=self._annotate, **fields)
 
+    def settle(self, moment: Moment) -> None:
+        """Decide at a safe boundary, where what waits may pay; what left, `decided` tells."""
+        self.context.settle(moment)
+
     def bound(self, budget: Budget) -> None:
         """Keep to a budget as the model's window allows it. The record keeps the budget that the session was given."""
         session = self.context.session
@@ -307,6 +314,7 @@ class Recorder:
     def _episodes(self, n: int) -> Iterator[Event]:
         """What the delimiters of entry `n` began and ended, in their order."""
         index = self.context.session.index
+        self.is_task_over = False
         if not any(is_delimiter(span.tool) for span in index.spans_in(n, n + 1)):
             return
         found: list[tuple[int, Event]] = []
@@ -316,6 +324,7 @@ class Recorder:
             if episode.end is not None and episode.end[0] == n:
                 ended = events.EpisodeEnded(name=episode.name, type=episode.type, description=episode.description)
                 found.append((episode.end[1], ended))
+                self.is_task_over |= episode.type == EpisodeType.ACT and index.graph.open is None
             if episode.start[0] == n:
                 names = tuple(index.episodes[each].name for each in episode.dependencies)
                 found.append((episode.start[1], events.EpisodeStarted(name=episode.name, type=episode.type, dependencies=names)))

@@ -167,6 +167,13 @@ class Agent:
             pass
         await opening.close(self.parts, is_part=self._is_part)
 
+    def rest(self) -> tuple[Event, ...]:
+        """Nobody has spoken for a while: do what is cheap while the provider's cache is cold; what is to be told of that. Nothing during a turn."""
+        if self.is_running or self._is_closed or self._handing_off is not None or not self._recorder.length:
+            return ()
+        self._recorder.settle("idle")
+        return tuple(self._recorder.decided())
+
     async def use(self, model: str, *, base_url: str = "") -> None:
         """Go on with another model; the record stays. Raises InputError during a turn, and for a model that cannot be spoken to."""
         self._require_idle()
@@ -187,17 +194,19 @@ class Agent:
 
         `cancel` stops it. Raises InputError during a turn, ModelError when the model fails; nothing has changed then.
         """
-        from tenure.agent.helper import helper_of, stoppable
+        from tenure.agent.helper import helper, stoppable
 
         self._require_idle()
-        helper, self._handing_off = helper_of(self.parts), Flag()
-        helper = stoppable(helper, self._handing_off)
+        parts = self.parts
+        model = helper(parts.settings.summariser or "helper", parts.choice, parts.speaker, parts.settings, parts.world)
+        self._handing_off = stop = Flag()
+        model = stoppable(model, stop)
         async with self.helping:
-            writing = asyncio.create_task(asyncio.to_thread(self.context.handoff, helper, focus=focus))
+            writing = asyncio.create_task(asyncio.to_thread(self.context.handoff, model, focus=focus))
             try:
                 return await asyncio.shield(writing)
             finally:
-                self._handing_off.set()
+                stop.set()
                 await asyncio.wait({writing})  # whoever waited may be gone: the window belongs to nobody else before it is done
                 self._handing_off = None
 
@@ -338,6 +347,9 @@ class Agent:
         )
         self._calls = CallRunner(parts, self._recorder, here=self._here, say=say, stop=stop)
         self._tools = parts.tools
+        loop = asyncio.get_running_loop()
+        parts.helping.say = lambda event: loop.call_soon_threadsafe(say, event) and None
+        parts.helping.is_stopped = stop.is_set
         notes = TailNotes(self._recorder, parts.repository, alone=parts.settings.alone)
         self._loop = Loop(parts, self._recorder, self._calls, notes, self.spending, tools=self._offered, say=say, stop=stop)
 

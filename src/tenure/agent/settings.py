@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.agent.approval import Mode
 from tenure.agent.catalogue import ModelChoice
@@ -21,6 +22,7 @@ from tenure.models.hosts import LOCAL, Service
 from tenure.models.speaker import Speaker
 from tenure.store.records import Now, Records, utc_now
 
+SETTINGS_FILE: Final = "settings.toml"  # in the user's configuration folder, and in `.tenure` of a project
 DEPTH: Final = 1  # agents below the first: those it hands a part of its task to, and no more
 CHILD_TOKENS: Final = 1_000_000  # that one sub-agent may process, prompts counted at every call
 CHILD_STEPS: Final = 60
@@ -34,8 +36,24 @@ class Allowance(Struct, frozen=True, kw_only=True):
     tokens: int = 0  # provider tokens processed: of all prompts, cached or not, and of all replies
 
 
+class Limits(Struct, frozen=True, kw_only=True):
+    """The limits of the window as a person writes them: `80k`, or `50%` of the model's window (a floor's is of the limit). Empty: not given."""
+
+    target: str = ""
+    ceiling: str = ""
+    floor: str = ""
+    window: str = ""  # the model's own, less room for a reply, unless it is given
+
+    def budget(self, window: int) -> Budget | None:
+        """The budget for a model of that window, in provider tokens; None where nothing was given. Raises InputError for nonsense."""
+        if self == Limits():
+            return None
+        limits = {name: getattr(self, name) or None for name in ("target", "ceiling", "floor")}
+        return Budget.parse(**limits, window=self.window or window)
+
+
 class Settings(Struct, frozen=True, kw_only=True):
-    """What a person decides about a session. Empty means the usual."""
+    """What a person decides about a session. Empty means the usual; `tenure.agent.settings_file` has the names that people use."""
 
     folder: Path
     model: str = ""  # such as `openai:gpt-5`; empty: that of the session that goes on, where that was held
@@ -43,8 +61,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     resume: str = ""  # the id of a session, or its start
     newest: bool = False  # go on with the newest session of this folder
     store: str = ""  # URL; empty: in the user's state folder
-    budget: Budget | None = None  # its window is bounded by the model's; None: the usual, or the resumed session's
+    budget: Budget | None = None  # its window is bounded by the model's; None: by `limits`
+    limits: Limits = Limits()  # not given: the usual, or the resumed session's
     policy: str = ""  # by name; empty: that of the session that goes on, or the usual
+    compat: str = ""  # a published version of `cwl` instead of a policy
+    gate: str = ""  # as `policy`
+    cache_life: str = ""  # as `policy`
     clip: int | None = None  # o200k tokens; 0: results are shown whole; None: as `policy`
     spill: int = 2**30  # bytes of one output that are kept beside the store, where it is too large for the record
     mode: Mode = Mode.ASK
@@ -60,9 +82,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     fields: Mapping[str, Any] = {}  # that go with every request as they are, such as {"reasoning": {"effort": "low"}}
     depth: int = DEPTH
     episodes: bool = True  # the agent marks episodes
-    helper: str = ""  # the model that finds titles, as `model`; empty: the session's own
+    helper: str = ""  # the model that finds titles, and does what is left to a helper, as `model`; empty: the session's own
+    summariser: str = ""  # the model that writes briefs; this and the next two: a model, or a word of `helper.ROLES`
+    handoff_at: str = "85%"  # of the window, or tokens of a prompt, at which history is handed off; 0: never
+    planner: str = ""  # the model that plans what leaves (Self-GC)
+    digest: str = ""  # the model that says what a very large result holds
+    digest_above: int = 8_000  # o200k tokens of such a result
     notes: bool | None = None  # it may write down what it must not lose; None: as `policy`
     work: str = ""  # a user's own words in place of ours on how to work
+    theme: str = ""  # of the terminal interface: dark or light
+    notices: tuple[str, ...] = ()  # to be told at the start: what is wrong in a file of settings
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -81,6 +110,14 @@ class Settings(Struct, frozen=True, kw_only=True):
             raise InputError("limit", "a number below 0", "0 for none, or more")
         if taken := sorted({"messages", "input", "model", "stream", "tools"} & set(self.fields)):
             raise InputError("fields", f"{taken[0]!r}, which the session sets itself", "further settings of the provider's API")
+
+    def as_held(self) -> "Settings":
+        """The same without what a stored session has of its own: the model, where it is, and everything that its window is held to."""
+        usual = Settings(folder=self.folder)
+        return replace(self, **{name: getattr(usual, name) for name in KEPT})
+
+
+KEPT: Final = ("model", "base_url", "budget", "limits", "policy", "compat", "gate", "cache_life", "clip", "notes")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

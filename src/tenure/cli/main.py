@@ -25,7 +25,7 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 # The commands in the order of the help, by its panels; each is the function of its name in the module of its name. Loading all of them takes
 # longer than the terminal interface may take to its first prompt.
 _PANELS: Final = {
-    "The agent": ("run", "demo"),
+    "The agent": ("run", "demo", "settings"),
     "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp"),
     "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench"),
 }
@@ -110,12 +110,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _talk_as_usual() -> int:
     """`tenure` and nothing else. The command line's own machinery takes longer to load than all the rest here, and is not wanted."""
-    from tenure.agent.settings import Settings
+    from msgspec.structs import replace
 
-    environment = os.environ
-    return talk(
-        Settings(folder=Path.cwd(), model=environment.get("TENURE_MODEL", ""), helper=environment.get("TENURE_HELPER", ""))
-    )
+    from tenure.agent.access import configuration_folder
+    from tenure.agent.settings import SETTINGS_FILE, Settings
+
+    environment, settings = os.environ, Settings(folder=Path.cwd())
+    folders = configuration_folder(environment, Path.home()), settings.folder / ".tenure"
+    if any((folder / SETTINGS_FILE).exists() for folder in folders):
+        from tenure.agent.settings_file import usual_settings
+
+        settings = usual_settings(settings.folder)
+    model, helper = environment.get("TENURE_MODEL", ""), environment.get("TENURE_HELPER", "")
+    settings = replace(settings, model=model or settings.model, helper=helper or settings.helper)
+    return talk(settings, light=settings.theme == "light")
 
 
 def _invoked(given: Sequence[str]) -> int:

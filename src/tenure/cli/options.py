@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
+from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget, parse_tokens
 from tenure.engine.record.visible import visible_json
-from tenure.errors import InputError, StoreError
+from tenure.errors import StoreError
 
 if TYPE_CHECKING:
     from tenure.agent.settings import Settings
@@ -93,9 +94,10 @@ class PermissionOptions:
     approve: Annotated[
         str,
         typer.Option(
-            metavar="MODE", help="What needs no approval: ask (reading only), edits, all. read-only refuses every change."
+            metavar="MODE",
+            help="What needs no approval: ask (reading only, the default), edits, all. read-only refuses every change.",
         ),
-    ] = "ask"
+    ] = ""
     sandbox: Annotated[
         bool,
         typer.Option(
@@ -127,56 +129,61 @@ class WindowOptions:
         str,
         typer.Option(metavar="NAME", help="The eviction policy: provenance, cwl, tiered or none. Default: the session's own."),
     ] = ""
+    compat: Annotated[str, typer.Option(metavar="NAME", help="A published version of cwl instead: paper or pi-cwl.")] = ""
+    gate: Annotated[str, typer.Option(metavar="NAME", help="What a plan is priced by: priced or selfgc-paper.")] = ""
     target: Target = ""
-    ceiling: Annotated[str, typer.Option("--ceiling", metavar="TOKENS", help="Never send more than this.")] = ""
+    ceiling: Annotated[str, typer.Option(metavar="TOKENS", help="Never send more than this.")] = ""
+    floor: Annotated[str, typer.Option(metavar="TOKENS", help="Evict down to this. Default: 60% of the limit.")] = ""
     window: Annotated[
         str,
         typer.Option(
-            "--window",
             metavar="TOKENS",
             help="The model's context window. Default: as the price list says, at most 180k, less room for a reply.",
         ),
     ] = ""
+    summariser: Annotated[
+        str, typer.Option(metavar="MODEL", help="Who writes briefs of handoffs: a model, same, helper or off. Default: helper.")
+    ] = ""
+    handoff_at: Annotated[
+        str,
+        typer.Option(metavar="TOKENS", help="Hand off history at a prompt of that size: 85% of the window, or 120k; 0: never."),
+    ] = ""
+    planner: Annotated[
+        str, typer.Option(metavar="MODEL", help="Who plans what leaves (Self-GC): a model, same, helper or off. Default: off.")
+    ] = ""
+    digest: Annotated[
+        str, typer.Option(metavar="MODEL", help="Who digests very large results: a model, same, helper or off. Default: off.")
+    ] = ""
 
-    def budget(self, model: str, base_url: str) -> Budget | None:
-        """The budget; None when there is no limit. A share is of the model's window unless one is given. Raises InputError."""
-        from tenure.agent.catalogue import chosen
 
-        if not (self.target or self.ceiling or self.window):
-            return None
-        window = self.window
-        if not window and model:
-            choice = chosen(model, base_url=base_url)
-            window = str(choice.window - choice.reserve)
-        return Budget.parse(target=self.target or None, ceiling=self.ceiling or None, window=window or None)
+def settings_of(
+    context: typer.Context, session: SessionOptions, may: PermissionOptions, window: WindowOptions, *, folder: Path | None = None
+) -> "Settings":
+    """The agent's settings: what was given, else the files'. A session that goes on keeps its own model, not the environment's. Raises InputError."""
+    from tenure.agent.settings_file import OPTION, changed, usual_settings
 
-
-def settings_of(context: typer.Context, session: SessionOptions, may: PermissionOptions, window: WindowOptions) -> "Settings":
-    """The agent's settings. The environment's model is for new sessions: one that goes on keeps its own. Raises InputError."""
-    from tenure.agent.approval import Mode
-    from tenure.agent.settings import Settings
-
-    if may.approve not in tuple(Mode):
-        raise InputError("--approve", repr(may.approve), ", ".join(Mode))
-    given = context.get_parameter_source("model")
-    keeps_own = (session.go_on or session.resume) and given is not None and given.name == "ENVIRONMENT"
-    model = "" if keeps_own else session.model
-    return Settings(
-        folder=Path.cwd(),
-        model=model,
-        base_url=session.base_url,
+    goes_on = session.go_on or bool(session.resume)
+    folder, given = folder or Path.cwd(), context.get_parameter_source("model")
+    keeps_own = goes_on and given is not None and given.name == "ENVIRONMENT"
+    settings = usual_settings(folder, goes_on=goes_on)
+    texts = {
+        "model": "" if keeps_own else session.model,
+        "base_url": session.base_url,
+        "store": session.store,
+        "approve": may.approve,
+        "mcp": str(may.mcp or ""),
+        **{each.name: getattr(window, each.name) for each in fields(window)},
+    }
+    settings = changed(settings, {name: text for name, text in texts.items() if text}, where=OPTION)
+    return replace(
+        settings,
         resume=session.resume,
         newest=session.go_on,
-        store=session.store,
-        budget=window.budget(model, session.base_url),
-        policy=window.policy,
-        mode=Mode(may.approve),
-        sandbox=may.sandbox,
-        network=may.network,
+        sandbox=settings.sandbox or may.sandbox,
+        network=settings.network or may.network,
         allow_outside=may.allow_outside,
-        snapshots=not may.no_snapshots,
-        follow_links=may.follow_links,
-        servers=may.mcp,
+        snapshots=settings.snapshots and not may.no_snapshots,
+        follow_links=settings.follow_links or may.follow_links,
     )
 
 

@@ -82,7 +82,8 @@ def interactive(
     if not is_interactive():
         typer.echo(context.get_help())
         raise typer.Exit(2)  # wrong usage, as it is for any command that lacks something
-    if code := talk(replace(settings_of(context, session, may, window), helper=helper), light=light):
+    settings = settings_of(context, session, may, window)
+    if code := talk(replace(settings, helper=helper or settings.helper), light=light or settings.theme == "light"):
         raise typer.Exit(code)
 
 
@@ -114,20 +115,18 @@ def run(
 
     Exit codes: 0 done, 1 failed or refused, 2 bad input, 3 a limit was reached, 4 a call needs approval (see --approve), 130 cancelled.
     """
-    settings = settings_of(context, session, may, window)
+    settings = settings_of(context, session, may, window, folder=cwd)
     words = task_of(task)
     if not words and not image and not (session.go_on or session.resume):
         raise InputError("task", "nothing to do", "some words, - for standard input, or --continue")
-    from tenure.agent.settings import Allowance
-
+    usual = settings.allowance
     settings = replace(
         settings,
-        folder=cwd or settings.folder,
         spill=spill * 2**20,
         alone=True,
-        allowance=Allowance(steps=max_steps, usd=max_usd, tokens=max_tokens),
+        allowance=replace(usual, steps=max_steps or usual.steps, usd=max_usd or usual.usd, tokens=max_tokens or usual.tokens),
         fields=fields_of(fields),
-        episodes=not no_episodes,
+        episodes=settings.episodes and not no_episodes,
     )
     raise typer.Exit(asyncio.run(_turn(settings, words, tuple(image or ()), json=json, quiet=quiet)))
 

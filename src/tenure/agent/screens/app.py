@@ -91,9 +91,11 @@ class TenureApp(ThemedApp):
             await before.close()
         return True
 
-    async def _reopen(self, resume: str, told: str, **changed: object) -> None:
+    async def _reopen(self, resume: str, told: str) -> None:
         """Go on with another session of the store, with the model that is talked with now."""
-        if await self._open(replace(self._as_now, resume=resume, newest=False, **changed)):
+        now = self._as_now
+        held = replace(now.as_held(), model=now.model, base_url=now.base_url)
+        if await self._open(replace(held, resume=resume, newest=False)):
             self._chat.tell(told)
 
     async def _pick_model(self) -> str:
@@ -195,24 +197,44 @@ class TenureApp(ThemedApp):
         return text
 
     async def _do_budget(self, rest: str) -> None:
-        from tenure.engine.lifecycle.budget import Budget
-
-        choice = self._open_agent.choice
-        if rest:
-            await self._change(budget=Budget.parse(target=rest, window=choice.window - choice.reserve))
+        if rest and not await self._set("target", rest):
+            return
         self._chat.tell(commands.budget_text(self._open_agent))
 
     async def _do_policy(self, rest: str) -> None:
-        if rest:
-            await self._change(policy=rest)
+        if rest and not await self._set("policy", rest):
+            return
         self._chat.tell(commands.policy_text(self._open_agent))
 
-    async def _change(self, **changed: object) -> None:
-        """The same session under other settings."""
-        agent, settings = self._open_agent, replace(self._as_now, **changed)
+    async def _do_set(self, rest: str) -> None:
+        from tenure.agent.settings_file import setting_named, shown
+
+        name, _, text = rest.partition(" ")
+        if not name:
+            self.push_screen(
+                TextPage("settings", commands.settings_text(self._open_agent.parts.settings, min(114, self.size.width - 6)))
+            )
+            return
+        setting = setting_named(name)
+        if text.strip() and not await self._set(name, text.strip()):
+            return
+        self._chat.tell(f"{name} = {shown(self._open_agent.parts.settings, setting) or 'the usual'}: {setting.about}")
+
+    async def _set(self, name: str, text: str) -> bool:
+        """Go on under another value of a setting; False when that could not be. Raises InputError."""
+        from tenure.agent.settings_file import changed, setting_named
+
+        setting = setting_named(name)
+        if setting.at_start:
+            raise InputError(name, "a setting of the start", f"it in a new session: tenure settings says where {name} is written")
+        if name == "approve":
+            self._do_mode(text)
+            return False
+        settings = changed(self._as_now, {name: text})
+        agent = self._open_agent
         if len(agent.context.session.index):
             settings = replace(settings, resume=agent.id, newest=False)
-        await self._open(settings)
+        return await self._open(settings)
 
     def _do_why(self, _: str) -> None:
         self.push_screen(TextPage("why", commands.why_text(self._open_agent)))
@@ -229,7 +251,7 @@ class TenureApp(ThemedApp):
         if not length:
             raise InputError("/fork", "an empty session", "one with something in it")
         fork = agent.context.store.fork(agent.id, length, uuid4().hex, f"fork of {agent.id[:8]}").id
-        await self._reopen(fork, f"this is {fork[:8]}, a fork of {agent.id[:8]}, which stays as it was", policy="", budget=None)
+        await self._reopen(fork, f"this is {fork[:8]}, a fork of {agent.id[:8]}, which stays as it was")
 
     async def _do_rewind(self, rest: str) -> None:
         agent = self._open_agent
@@ -239,6 +261,16 @@ class TenureApp(ThemedApp):
             self._chat.tell(commands.rewound_text(await agent.rewind(int(rest))))
         else:
             raise InputError("/rewind", repr(rest), "the number of a change; /rewind alone lists them")
+
+    async def _do_new(self, _: str) -> None:
+        await self._open(replace(self._as_now, resume="", newest=False))
+
+    async def _do_undo(self, _: str) -> None:
+        agent = self._open_agent
+        changes = agent.snapshots()
+        if not changes:
+            raise InputError("/undo", "no change of a file is kept in this session", "a change")
+        self._chat.tell(f"before {changes[-1].cause}: {commands.rewound_text(await agent.rewind(changes[-1].number))}")
 
     def _do_export(self, rest: str) -> None:
         from tenure.agent.screens.export import export
@@ -285,7 +317,7 @@ class TenureApp(ThemedApp):
 
         is_known = Terms.stored(agent.context.store.conversation(session).terms).base_url
         model = "" if is_known else await self._pick_model()
-        return replace(self._settings, resume=session, newest=False, model=model, base_url="", policy="", budget=None)
+        return replace(self._settings.as_held(), resume=session, newest=False, model=model)
 
     def _do_mode(self, rest: str) -> None:
         agent = self._open_agent

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 BREATH_S: Final = 0.004  # of events, after which everything else has its turn
 TICK_S: Final = 0.1
+REST_S: Final = 330.0  # without a word, after which a prompt cache of five minutes is cold
 TWICE_S: Final = 1.5  # between two Ctrl+C that mean to leave
 
 
@@ -145,6 +146,14 @@ class Chat(Screen[None]):
         if self._is_done:
             self._entitle(agent)
         self._send_waiting(agent)
+        self._rest(agent)
+
+    @work(exclusive=True, group="rest")
+    async def _rest(self, agent: "Agent") -> None:
+        """Once the provider has forgotten the window, what pays then leaves."""
+        await asyncio.sleep(REST_S)
+        if self.agent is agent and not self.is_busy:
+            self.brought(agent.rest())
 
     @work(exclusive=True, group="turn")
     async def hand_off(self, agent: "Agent", focus: str) -> None:

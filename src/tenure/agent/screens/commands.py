@@ -14,6 +14,7 @@ from tenure.errors import InputError
 
 if TYPE_CHECKING:  # loaded behind the first paint
     from tenure.agent.session import Agent
+    from tenure.agent.settings import Settings
     from tenure.agent.snapshots import Rewound, Snapshot
 
 
@@ -32,11 +33,14 @@ COMMANDS: Final = (
     SlashCommand("recall", "HANDLE or words", "look at what left the window, or bring it back"),
     SlashCommand("budget", "[tokens]", "the limits of the window, or a new target", idle=True),
     SlashCommand("policy", "[name]", "what decides what leaves, or another policy", idle=True),
+    SlashCommand("set", "[name value]", "all settings, or another value of one from now on", idle=True),
     SlashCommand("why", "", "what left last, and why"),
     SlashCommand("ledger", "", "what the session cost, and what eviction saved"),
     SlashCommand("fork", "", "go on in a copy of this session", idle=True),
     SlashCommand("rewind", "[number]", "changes of files, or put them back as they were before one", idle=True),
+    SlashCommand("undo", "", "put the files back as they were before the newest change", idle=True),
     SlashCommand("export", "FILE", "write the whole record: .md to read, .json as messages"),
+    SlashCommand("new", "", "begin a new session in this folder", idle=True),
     SlashCommand("model", "[name]", "talk with another model", idle=True),
     SlashCommand("sessions", "", "go on with another session of this folder", idle=True),
     SlashCommand("mode", "[ask|edits|all|read-only]", "what may be done unasked"),
@@ -44,6 +48,7 @@ COMMANDS: Final = (
     SlashCommand("help", "", "keys and commands"),
     SlashCommand("quit", "", "leave; the session can be gone on with"),
 )
+_ALSO: Final = {"clear": "new", "exit": "quit", "resume": "sessions", "compact": "handoff"}  # by which other agents know them
 _BY_NAME: Final = {command.name: command for command in COMMANDS}
 
 
@@ -58,7 +63,7 @@ def matching(text: str) -> tuple[SlashCommand, ...]:
 def parsed(text: str) -> tuple[SlashCommand, str]:
     """The command that was typed, and what follows it. Raises InputError naming what is near."""
     name, _, rest = text[1:].strip().partition(" ")
-    known = _BY_NAME.get(name.lower())
+    known = _BY_NAME.get(_ALSO.get(name.lower(), name.lower()))
     if known is None:
         near = get_close_matches(name.lower(), _BY_NAME, 2) or list(_BY_NAME)
         raise InputError(f"/{name[:40]}", "no such command", " or ".join(f"/{each}" for each in near))
@@ -171,6 +176,16 @@ def budget_text(agent: "Agent") -> str:
         if value is not None
     ]
     return f"budget: {', '.join(limits)}; one batch goes down to {budget.floor_of(budget.limit):,}. /budget 60k sets a target"
+
+
+def settings_text(settings: "Settings", width: int) -> Content:
+    """Every setting with its value and what it is."""
+    from tenure.agent.settings_file import SETTINGS, shown
+
+    rows = [(each.name, "bold", f"{shown(settings, each) or '·'}  {each.about} ({each.form})") for each in SETTINGS]
+    return Content("\n\n").join(
+        [_listed(rows, width), Content("/set NAME VALUE changes one; `tenure settings` says where they are kept.")]
+    )
 
 
 def policy_text(agent: "Agent") -> str:
