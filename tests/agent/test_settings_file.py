@@ -7,7 +7,7 @@ import pytest
 from holding import Outside, folder, open_agent, says
 
 from tenure.agent.approval import Mode
-from tenure.agent.settings import Limits, Settings, World
+from tenure.agent.settings import Settings, WindowLimits, World
 from tenure.agent.settings_file import SETTINGS, changed, file_settings, shown, usual_settings
 from tenure.engine.lifecycle.budget import Budget
 from tenure.errors import InputError
@@ -27,7 +27,7 @@ def test_a_users_file_is_read(tmp_path: Path) -> None:
     text = 'model = "openai:gpt-5"\nceiling = "50%"\nclip = 2000\nnotes = true\napprove = "edits"\nmax_usd = 1.5\nhandoff_at = "120k"\n'
     here, where = world(tmp_path, text)
     found = usual_settings(where, here)
-    assert (found.model, found.limits, found.clip, found.notes) == ("openai:gpt-5", Limits(ceiling="50%"), 2_000, True)
+    assert (found.model, found.limits, found.clip, found.notes) == ("openai:gpt-5", WindowLimits(ceiling="50%"), 2_000, True)
     assert (found.mode, found.allowance.usd, found.handoff_at) == (Mode.EDITS, 1.5, "120k")
 
 
@@ -114,7 +114,7 @@ def test_what_is_shown_of_a_setting_can_be_written_again(setting) -> None:
 
 def test_a_share_is_of_the_models_own_window(tmp_path: Path) -> None:
     async def limits() -> Budget:
-        limits = Limits(ceiling="50%", floor="40%", window="20k")
+        limits = WindowLimits(ceiling="50%", floor="40%", window="20k")
         agent = await open_agent(Outside(folder(tmp_path), says("Done.")), limits=limits)
         await agent.close()
         return agent.context.session.setup.budget

@@ -42,7 +42,7 @@ _ACTS: Final[Mapping[Role, str]] = {
 }
 
 
-class Helping:
+class HelperSignals:
     """What the helpers of a session are told and may say. Mutable: a session sets both once it is put together."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Helping:
 class HelperModel:
     """A model that is asked in one role. It is opened when it is asked first, and says so each time."""
 
-    def __init__(self, role: Role, name: str, model: Callable[[], Model], helping: Helping) -> None:
+    def __init__(self, role: Role, name: str, model: Callable[[], Model], helping: HelperSignals) -> None:
         self.name = name
         self._role: Role = role
         self._open, self._model, self._helping = model, None, helping
@@ -74,7 +74,7 @@ class HelperModel:
 
 
 def model_in_role(
-    role: Role, choice: ModelChoice, speaker: Speaker, settings: Settings, world: World, helping: Helping
+    role: Role, choice: ModelChoice, speaker: Speaker, settings: Settings, world: World, helping: HelperSignals
 ) -> Model | None:
     """Who is asked in a role without anybody's word; None for nobody.
 

@@ -17,7 +17,7 @@ from tenure.agent.admission.prompt import Admitted, Manner, admit
 from tenure.agent.admission.skills import read_skill
 from tenure.agent.approval import Mode, Permissions
 from tenure.agent.catalogue import ModelChoice, chosen, fields_of, is_scripted, spec_of, url_elsewhere
-from tenure.agent.helper import Helping, model_in_role
+from tenure.agent.helper import HelperSignals, model_in_role
 from tenure.agent.overflow import bounded
 from tenure.agent.recorder import VIRTUAL
 from tenure.agent.scratch import Scratch
@@ -71,7 +71,7 @@ class Parts:
     resumed: bool
     prefix: str = ""  # by which the provider is to know what is cached; empty: the conversation's id
     decisions: list[Decision] = field(default_factory=list[Decision])  # of the context, until they are told of
-    helping: Helping = field(default_factory=Helping)
+    helping: HelperSignals = field(default_factory=HelperSignals)
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:
@@ -123,7 +123,7 @@ async def opened(
             admit, place, count=_estimate, manner=manner, episodes=_marks(settings, sheet), work=settings.work
         )
         tools = [*more(), *(served.tools if served is not None else ())]
-        decisions, helping = list[Decision](), Helping()
+        decisions, helping = list[Decision](), HelperSignals()
         context = _context(settings, world, store, sheet, folder, choice, speaker, decisions, helping)
         snapshots = _snapshots(settings, world, folder, context, scratch, parent)
         if delegation is not None and delegation.is_fork:
@@ -203,7 +203,7 @@ def with_model(parts: Parts, model: str, base_url: str) -> Parts:
     settings = replace(parts.settings, model=model, base_url=base_url)
     store, sheet = parts.context.store, parts.context.store.conversation(parts.context.conversation)
     choice, speaker = _speaking(settings, parts.world, store, sheet)
-    decisions, helping = list[Decision](), Helping()
+    decisions, helping = list[Decision](), HelperSignals()
     context = _context(settings, parts.world, store, sheet, parts.folder, choice, speaker, decisions, helping)
     return dataclasses.replace(
         parts,
@@ -307,7 +307,7 @@ def _context(
     choice: ModelChoice,
     speaker: Speaker,
     decisions: list[Decision],
-    helping: Helping,
+    helping: HelperSignals,
 ) -> Context:
     room = choice.window - choice.reserve
     context = Context(

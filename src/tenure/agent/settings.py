@@ -36,7 +36,7 @@ class Allowance(Struct, frozen=True, kw_only=True):
     tokens: int = 0  # provider tokens processed: of all prompts, cached or not, and of all replies
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class WindowLimits(Struct, frozen=True, kw_only=True):
     """The limits of the window as a person writes them: `80k`, or `50%` of the model's window (a floor's is of the limit). Empty: not given."""
 
     target: str = ""
@@ -46,7 +46,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     def budget(self, window: int) -> Budget | None:
         """The budget for a model of that window, in provider tokens; None where nothing was given. Raises InputError for nonsense."""
-        if self == Limits():
+        if self == WindowLimits():
             return None
         limits = {name: getattr(self, name) or None for name in ("target", "ceiling", "floor")}
         return Budget.parse(**limits, window=self.window or window)
@@ -62,7 +62,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     newest: bool = False  # go on with the newest session of this folder
     store: str = ""  # URL; empty: in the user's state folder
     budget: Budget | None = None  # its window is bounded by the model's; None: by `limits`
-    limits: Limits = Limits()  # not given: the usual, or the resumed session's
+    limits: WindowLimits = WindowLimits()  # not given: the usual, or the resumed session's
     policy: str = ""  # by name; empty: that of the session that goes on, or the usual
     compat: str = ""  # a published version of `cwl` instead of a policy
     gate: str = ""  # as `policy`
