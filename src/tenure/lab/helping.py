@@ -40,7 +40,7 @@ class Helped(Struct, frozen=True, kw_only=True):
     assumed: bool = False  # the money is by another model's price
 
 
-class HelperSignals:
+class Helping:
     """Asks when it is due, and says what became of it. Mutable: it knows when it asked last. The session is only read."""
 
     def __init__(

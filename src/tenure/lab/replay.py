@@ -39,7 +39,7 @@ from tenure.engine.view.project import View, shared_prefix
 from tenure.engine.view.rules import Rules
 from tenure.lab import events as line_of
 from tenure.lab.events import HeadTokens, Line
-from tenure.lab.helping import Helped, HelperSignals
+from tenure.lab.helping import Helped, Helping
 from tenure.lab.kinds import kind_name
 from tenure.lab.recorded import Recorded, learned_head
 from tenure.logs.pi_weights import weigh_like_pi
@@ -184,7 +184,7 @@ class _ReplayRun:
         self._ratio = options.ratio or head.ratio  # 0: learned call by call
         self.session.ratio = self._ratio or self.session.ratio
         self.recorded = Recorded(self.session.index, tokenizer)
-        self._helping = HelperSignals(
+        self._helping = Helping(
             self.session,
             planner=options.planner,
             summariser=options.summariser,
