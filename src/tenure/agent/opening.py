@@ -314,8 +314,8 @@ def _context(
         dialect=cast(DialectName, choice.api),
         budget=settings.budget or settings.limits.budget(room),
         policy=cast(PolicyName, settings.policy),
-        compat=settings.compat,
-        gate=settings.gate,
+        compat=cast(Any, settings.compat),  # checked where it is read
+        gate=cast(Any, settings.gate),
         cache_life=settings.cache_life,
         planner=model_in_role("planner", choice, speaker, settings, world, helping),
         summariser=model_in_role("summariser", choice, speaker, settings, world, helping),
