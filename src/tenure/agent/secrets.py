@@ -30,34 +30,53 @@ HOME: Final = (
     ".claude.json", ".claude/.credentials.json", ".codex/auth.json", ".codex/.credentials.json", ".gemini/oauth_creds.json", ".gemini/google_accounts.json",
     ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json", ".config/goose/secrets.yaml",
     ".config/cursor/auth.json", ".pi/agent/auth.json", ".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history",
+    ".copilot", ".codeium/config.json", ".cline/data/secrets.json",
+    ".config/io.datasette.llm/keys.json", ".config/aichat/config.yaml", ".config/opencode/opencode.json", ".local/share/crush/crush.json",
+    ".config/crush/crush.json", ".local/share/amp/secrets.json", ".factory/auth.json", ".iflow/oauth_creds.json", ".augment/session.json", ".mcp-auth",
+    ".config/anthropic", ".config/openai",
+    ".config/pnpm/rc", ".config/pypoetry/auth.toml", ".condarc", ".local/share/uv/credentials",
+    ".local/share/gem/credentials", ".config/composer/auth.json", ".hex/hex.config", ".m2/settings-security.xml", ".jfrog", ".config/helm/registry",
+    ".minikube", ".config/argocd", ".argocd", ".circleci/cli.yml", ".sentryclirc", ".supabase/access-token", ".railway/config.json", ".doppler",
+    ".config/Bitwarden CLI", ".config/1Password", ".config/age", ".config/exercism/user.json", ".local/share/heroku", ".config/turborepo/config.json",
+    ".wgetrc", ".curlrc", ".msmtprc", ".fetchmailrc", ".mbsyncrc", ".offlineimaprc", ".authinfo", ".authinfo.gpg", ".smbcredentials", ".vnc/passwd",
+    ".Xauthority", ".ICEauthority", ".local/share/remmina", ".config/Signal", ".config/Slack", ".config/discord", ".local/share/TelegramDesktop", ".purple",
+)  # fmt: skip
+# Likewise, but in a workspace they are files of a project, which seldom hold keys.
+AT_HOME: Final = (
+    ".cursor/mcp.json", ".continue/config.json", ".continue/config.yaml", ".aider.conf.yml", ".claude/settings.json", ".claude/settings.local.json",
+    ".codex/config.toml", ".gemini/settings.json", ".yarnrc.yml", ".bunfig.toml", ".bundle/config",
 )  # fmt: skip
 SYSTEM: Final = (
     "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/security/opasswd",
     "/etc/master.passwd", "/etc/NetworkManager/system-connections", "/etc/wpa_supplicant", "/etc/wireguard", "/etc/openvpn", "/etc/ppp",
     "/etc/ipsec.secrets", "/etc/mysql/debian.cnf", "/etc/rancher", "/etc/kubernetes", "/run/secrets", "/run/credentials", "/var/backups/shadow.bak",
-    "/var/backups/gshadow.bak", "/var/lib/kubelet", "/var/lib/sss",
+    "/var/backups/gshadow.bak", "/var/lib/kubelet", "/var/lib/sss", "/var/lib/samba/private", "/etc/docker/key.json", "/etc/postfix/sasl_passwd",
+    "/etc/exim4/passwd.client", "/etc/letsencrypt/accounts", "/etc/letsencrypt/archive", "/etc/letsencrypt/live", "/var/spool/cron", "/var/lib/systemd/credential.secret",
 )  # fmt: skip
 
 _NAMED: Final = "|".join(re.escape(place) for place in HOME)
 # Templates of secrets hold none.
 _SECRET: Final = re.compile(
     rf"(?:^|/)(?:{_NAMED}|keyrings)(?:/|$)"
-    r"|(?:^|/)\.env(?:rc)?(?:\.(?!(?:[^/]*\.)?(?:example|sample|template|dist|defaults?)$)[^/]*)?$"
-    r"|(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|credentials\.json|client_secret[^/]*\.json|service[-_]account[^/]*\.json)$"
-    r"|(?:^|/)secrets?\.(?:ya?ml|json|toml|env|txt)$|(?:^|/)[^/]+\.(?:kdbx|ppk|p12|pfx|jks|keystore)$"
+    r"|(?:^|/)\.env(?:rc)?(?:[._~-](?!(?:[^/]*[._-])?(?:example|sample|template|dist|defaults?)$)[^/]*)?$"
+    r"|(?:^|/)(?!(?:[^/]*[._-])?(?:example|sample|template|dist|defaults?|test)\.env$)[^/]+\.env$"
+    r"|(?:^|/)(?:id|[^/]+)_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$|(?:^|/)(?:client_secret[^/]*|service[-_]account[^/]*)\.json$|(?:^|/)\.?vault[-_]pass[^/]*$"
+    r"|(?:^|/)(?:secrets?|credentials?)\.(?:ya?ml|json|toml|env|txt|ini|csv|properties|tfvars)$|(?:^|/)(?:kubeconfig|wallet\.dat|secring\.gpg)$"
+    r"|(?:^|/)[^/]+\.(?:kdbx|ppk|p12|p8|pk8|pfx|jks|keystore|keytab|ovpn|kubeconfig|tfstate|tfstate\.backup)$"
     rf"|^(?:{'|'.join(re.escape(place) for place in SYSTEM)}|/etc/krb5\.keytab|/etc/ssh/ssh_host_[^/]*_key)(?:/|$)"
     r"|^/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|maps|cwd|root|fd|map_files|auxv)(?:/|$)|^/proc/kcore$"
     r"|^/dev/(?:mem|kmem|port|sd|hd|vd|xvd|nvme|disk|dm-|mapper|md\d|loop|mmcblk)",
     re.IGNORECASE,
 )
+_SECRET_AT_HOME: Final = re.compile(rf"^/(?:.*/)?(?:{'|'.join(map(re.escape, AT_HOME))})$", re.IGNORECASE)
 # Keys by their ending; those that come with packages and tests are nobody's.
 _KEY: Final = re.compile(r"\.(?:pem|key)$", re.IGNORECASE)
 _NOBODYS: Final = re.compile(
-    r"(?:^|/)(?:node_modules|site-packages|dist-packages|vendor|tests?|__tests__|testdata|fixtures?|examples?|docs?)/"
+    r"(?:^|/)(?:node_modules|site-packages|dist-packages)/|^(?!/)(?:.*/)?(?:vendor|tests?|__tests__|testdata|fixtures?|examples?|docs?)/"
     r"|^/etc/ssl/(?:certs|cert\.pem)|^/usr/(?:share|lib)/"
 )
 # Places by which a pattern of a shell is tried; `~` is home.
-_TRIED: Final = (*(f"~/{place}" for place in HOME), "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.ssh/config", "~/.aws/credentials", "~/.config/gh/hosts.yml",
+_TRIED: Final = (*(f"~/{place}" for place in (*HOME, *AT_HOME)), "~/.ssh/id_rsa", "~/.ssh/id_ed25519", "~/.ssh/config", "~/.aws/credentials", "~/.config/gh/hosts.yml",
     "~/.kube/config", "~/.gnupg/x", "~/.env", *SYSTEM, "/proc/self/environ", "/proc/1/environ", "/proc/self/root/etc/shadow", ".env", ".envrc", "id_rsa",
     "credentials.json", "secrets.yaml",
 )  # fmt: skip
@@ -68,7 +87,8 @@ LOOKED_AT: Final = 4_000  # names below a folder, nearest first
 @lru_cache(maxsize=2**14)  # a wall asks for the same names before every command
 def is_secret(path: str, near: str = "") -> bool:
     """Whether a path is a place where keys are kept, or lies in one. `near` is the path as seen from the workspace, if it is in there."""
-    return _SECRET.search(path) is not None or (_KEY.search(path) is not None and not _NOBODYS.search(near or path))
+    near = near or path
+    return bool(_SECRET.search(path) or _SECRET_AT_HOME.match(near) or (_KEY.search(path) and not _NOBODYS.search(near)))
 
 
 def may_be_secret(pattern: str, home: str) -> bool:
@@ -78,7 +98,7 @@ def may_be_secret(pattern: str, home: str) -> bool:
 
 def in_home(home: Path) -> Iterator[Path]:
     """The places of a home and of the system that are there."""
-    for path in (*(home / place for place in HOME), *map(Path, SYSTEM)):
+    for path in (*(home / place for place in (*HOME, *AT_HOME)), *map(Path, SYSTEM)):
         if os.path.lexists(path):
             yield path
 
@@ -95,7 +115,7 @@ def below(folder: Path, most: int = LOOKED_AT) -> Iterator[Path]:
             for entry in entries:
                 if (most := most - 1) < 0:
                     return
-                if is_secret(entry.path[len(str(folder)) :]):
+                if is_secret(name := entry.path[len(str(folder)) :], name[1:]):
                     yield Path(entry.path)
                 elif entry.name not in _PASSED_OVER and entry.is_dir(follow_symlinks=False):
                     waiting.append(entry.path)

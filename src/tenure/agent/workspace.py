@@ -196,21 +196,25 @@ _AT: Final = r"(?:^|/)"
 # What other programs run, or are told to run by: a change of it is one that is carried out later. AGENTS.md and CLAUDE.md are read, not run.
 _RUN: Final = _any(
     # editors and agents
-    rf"{_AT}\.(?:vscode|idea|zed|fleet|cursor|windsurf|claude|codex|gemini|qwen|opencode|continue|cline|devcontainer)(?:/|$)",
-    rf"{_AT}(?:\.mcp\.json|opencode\.jsonc?|\.aider\.conf\.yml|\.vimrc|\.nvimrc|\.exrc|\.nvim\.lua|\.dir-locals\.el|\.editorconfig-run)$",
+    rf"{_AT}\.(?:vscode|idea|zed|fleet|cursor|windsurf|claude|codex|gemini|qwen|opencode|continue|cline|devcontainer|helix|roo|kilocode|kiro|amazonq|trae|factory|junie"
+    rf"|augment|openhands|goose|idx)(?:/|$)|\.code-workspace$",
+    rf"{_AT}(?:\.?mcp\.json|\.devcontainer\.json|opencode\.jsonc?|crush\.json|\.gitpod\.ya?ml|\.replit|\.aider\.conf\.yml|\.vimrc|\.nvimrc|\.exrc|\.nvim\.lua|\.dir-locals\.el|\.editorconfig-run)$",
     # git and its hooks
     rf"{_AT}(?:\.husky|\.githooks|git-?hooks|\.lefthook)(?:/|$)|{_AT}(?:\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml|\.lintstagedrc[^/]*)$",
     rf"{_AT}\.(?:gitmodules|gitconfig|lfsconfig)$",
+    rf"{_AT}(?:pre-(?:commit|push|rebase|receive|auto-gc|applypatch|merge-commit)|post-(?:commit|checkout|merge|rewrite|receive|update|applypatch|index-change)"
+    rf"|commit-msg|prepare-commit-msg|applypatch-msg|push-to-checkout|reference-transaction|fsmonitor-watchman)$",
     # shells and interpreters
     rf"{_AT}\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|inputrc|kshrc|tmux\.conf|screenrc)$",
-    rf"{_AT}(?:\.direnv(?:/.*)?|\.?mise(?:\.[\w-]+)?\.toml|\.tool-versions|\.gdbinit|\.lldbinit|\.Rprofile|\.irbrc|\.pryrc|\.psqlrc|\.sqliterc|\.pdbrc)$",
+    rf"{_AT}(?:\.direnv(?:/.*)?|\.?mise(?:\.[\w-]+)?\.toml|\.tool-versions|\.gdbinit|\.lldbinit|\.ghci|\.iex\.exs|rust-toolchain(?:\.toml)?|\.Rprofile|\.irbrc|\.pryrc|\.psqlrc|\.sqliterc|\.pdbrc)$",
     rf"{_AT}(?:site|user)customize\.py$|\.pth$|{_AT}\.config/(?:fish|systemd|autostart|git)/",
     # programs and builds
     rf"{_AT}(?:\.venv|venv|node_modules/\.bin|\.yarn/(?:releases|plugins))(?:/|$)|{_AT}(?:\.yarnrc(?:\.yml)?|\.pnpmfile\.cjs|\.bazelrc)$",
     rf"{_AT}\.cargo/config(?:\.toml)?$|{_AT}gradle/wrapper/",
     # what runs after a push
     rf"{_AT}\.github/(?:workflows|actions)(?:/|$)|{_AT}\.(?:circleci|buildkite|woodpecker|forgejo|gitea)(?:/|$)",
-    rf"{_AT}(?:\.gitlab-ci\.ya?ml|\.travis\.yml|\.drone\.ya?ml|\.cirrus\.yml|Jenkinsfile|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml)$",
+    rf"{_AT}(?:\.gitlab-ci\.ya?ml|\.travis\.yml|\.drone\.ya?ml|\.cirrus\.yml|Jenkinsfile|azure-pipelines\.ya?ml|bitbucket-pipelines\.ya?ml|\.?appveyor\.yml|cloudbuild\.ya?ml|buildspec\.ya?ml)$"
+    rf"|{_AT}\.(?:gitlab|semaphore|teamcity|harness)(?:/|$)",
 )  # fmt: skip
 
 # Files that a program runs when it is called, and that a person may have allowed to be called again.
@@ -226,7 +230,11 @@ _RUN_BY: Final = (
     (_any(rf"\.gradle(?:\.kts)?$|{_AT}gradlew$|{_AT}pom\.xml$|{_AT}mvnw$"), ("gradle", "./gradlew", "mvn", "./mvnw")),
     (_any(rf"{_AT}(?:Dockerfile[^/]*|(?:docker-)?compose[^/]*\.ya?ml)$"), ("docker", "podman")),
     (_any(rf"{_AT}CMakeLists\.txt$|\.cmake$"), ("cmake", "ctest", "make", "ninja")),
-    (_any(rf"{_AT}(?:jest|vitest|vite|webpack|rollup|eslint|babel|next)\.config\.[cm]?[jt]s$"), ("npm", "pnpm", "yarn", "bun", "npx", "jest", "vitest", "vite", "eslint")),
+    (_any(rf"{_AT}(?:\.pylintrc|pylintrc|\.coveragerc|\.flake8|mypy\.ini|\.mypy\.ini)$"), ("pylint", "coverage", "flake8", "mypy", "pytest")),
+    (_any(rf"{_AT}(?:WORKSPACE|BUILD|MODULE)(?:\.bazel)?$|\.bzl$"), ("bazel", "bazelisk")),
+    (_any(rf"{_AT}(?:flake|shell|default|devenv)\.nix$"), ("nix", "nix-shell", "nix-build", "devenv")),
+    (_any(rf"{_AT}(?:mix\.exs|build\.sbt|build\.zig|Package\.swift|meson\.build|ansible\.cfg)$"), ("mix", "sbt", "zig", "swift", "meson", "ninja", "ansible", "ansible-playbook")),
+    (_any(rf"{_AT}[\w.-]+\.config\.[cm]?[jt]s$|{_AT}\.\w+rc\.[cm]?js$|{_AT}(?:Gulp|Grunt)file\.[cm]?[jt]s$"), ("npm", "pnpm", "yarn", "bun", "npx", "jest", "vitest", "vite", "eslint", "prettier", "gulp", "grunt", "playwright", "cypress")),
 )  # fmt: skip
 
 

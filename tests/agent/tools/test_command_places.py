@@ -20,6 +20,8 @@ from tenure.agent.workspace import Workspace
         ".envrc.example/../.cargo/config.toml", ".vscode/tasks.json", ".vscode/settings.json", ".mcp.json", ".husky/pre-commit", ".githooks/pre-push",
         ".pre-commit-config.yaml", ".github/workflows/ci.yml", ".gitlab-ci.yml", ".claude/settings.json", ".codex/config.toml", ".bashrc", ".venv/bin/python",
         "node_modules/.bin/tsc", "sitecustomize.py", "deep/in/.vscode/tasks.json", "link/tasks.json",
+        "scripts/hooks/pre-commit", "tools/commit-msg", "x.code-workspace", ".devcontainer.json", "mcp.json", ".roo/mcp.json", ".kiro/settings/mcp.json",
+        "rust-toolchain.toml", "appveyor.yml", ".gitlab/ci/build.yml", ".helix/languages.toml",
     ],
 )  # fmt: skip
 def test_what_other_programs_run_is_no_mere_edit(name: str, ws: Workspace) -> None:
@@ -30,7 +32,18 @@ def test_what_other_programs_run_is_no_mere_edit(name: str, ws: Workspace) -> No
 
 @pytest.mark.parametrize(
     "name",
-    ["src/a.py", "AGENTS.md", "CLAUDE.md", "docs/hooks.md", "config.toml", "Makefile", "package.json", ".github/CODEOWNERS"],
+    [
+        "src/a.py",
+        "AGENTS.md",
+        "CLAUDE.md",
+        "docs/hooks.md",
+        "config.toml",
+        "Makefile",
+        "package.json",
+        ".github/CODEOWNERS",
+        "hooks/pre-commit.py",
+        "src/update",
+    ],
 )
 def test_what_is_only_read_is_an_edit(name: str, ws: Workspace) -> None:
     assert approval("write", ws.root / name, ws, "").act is CallEffect.EDIT
@@ -46,7 +59,18 @@ def test_what_makes_a_folder_a_repository_belongs_to_git(ws: Workspace) -> None:
 
 @pytest.mark.parametrize(
     ("name", "granted"),
-    [("Makefile", "make"), ("package.json", "npm test"), ("tests/conftest.py", "pytest"), ("build.rs", "cargo build")],
+    [
+        ("Makefile", "make"),
+        ("package.json", "npm test"),
+        ("tests/conftest.py", "pytest"),
+        ("build.rs", "cargo build"),
+        ("playwright.config.ts", "npx playwright"),
+        (".eslintrc.cjs", "npm run"),
+        ("gulpfile.js", "npx gulp"),
+        (".pylintrc", "pylint"),
+        ("flake.nix", "nix build"),
+        ("x.bzl", "bazel build"),
+    ],
 )
 def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, ws: Workspace) -> None:
     edit = approval("edit", ws.root / name, ws, "")
@@ -58,18 +82,12 @@ def test_an_edit_of_what_an_allowed_command_runs_asks(name: str, granted: str, w
 @pytest.mark.parametrize(
     "path",
     [
-        "~/.claude/.credentials.json",
-        "~/.codex/auth.json",
-        "~/.cargo/credentials.toml",
-        "~/.git-credentials",
-        "server.key",
-        "tls.pem",
-        ".env.local",
-        "/proc/self/root/etc/shadow",
-        "/proc/1/environ",
-        "link/id_rsa",
+        "~/.claude/.credentials.json", "~/.codex/auth.json", "~/.cargo/credentials.toml", "~/.git-credentials", "server.key", "tls.pem", ".env.local",
+        "/proc/self/root/etc/shadow", "/proc/1/environ", "link/id_rsa", "~/.copilot/config.json", "~/.claude/settings.json", "~/.mcp-auth/x/tokens.json",
+        "~/.curlrc", "~/.yarnrc.yml", "~/docs/server.key", "~/tests/x.pem", "prod.env", ".env-prod", ".env~", "deploy_rsa", "credentials.yml", "infra/x.tfstate",
+        "kubeconfig", "keys/app.p8", "vault_pass.txt", "/etc/letsencrypt/live/x/privkey.pem",
     ],
-)
+)  # fmt: skip
 def test_every_tool_that_looks_knows_where_keys_are(path: str, ws: Workspace) -> None:
     (ws.home / ".ssh").mkdir()
     (ws.root / "link").symlink_to(ws.home / ".ssh")
@@ -86,7 +104,21 @@ def test_every_tool_that_looks_knows_where_keys_are(path: str, ws: Workspace) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/server.key", ".env.example", "node_modules/x/cert.pem", "/etc/ssl/certs/x.pem", "keys.py", "/dev/null"]
+    "path",
+    [
+        "tests/server.key",
+        ".env.example",
+        "prod.env.sample",
+        ".env-example",
+        "src/credentials.py",
+        "id_rsa.pub",
+        ".claude/settings.json",
+        ".yarnrc.yml",
+        "node_modules/x/cert.pem",
+        "/etc/ssl/certs/x.pem",
+        "keys.py",
+        "/dev/null",
+    ],
 )
 def test_what_holds_no_key_may_be_looked_at(path: str, ws: Workspace) -> None:
     assert Read().needs(json.dumps({"path": path}), ws) is None

@@ -164,6 +164,7 @@ def test_any_text_can_be_judged(ws: Workspace, command: str) -> None:
     [
         "mv b.txt a.txt", "cp b.txt a.txt", "echo x > a.txt", "cat b.txt >| a.txt", "truncate -s 0 a.txt", "tee a.txt < b.txt", "rm a.txt",
         "cp b.txt .", "mv sub/a.txt .", "rsync -a --del b c", "git checkout a.txt", "git restore a.txt", "xargs --arg-file list rm -r", "./made.sh", "bash made.sh",
+        "bash < made.sh", "python3 < made.sh", "git tag -d x", "git tag -f x", "hg purge", "docker push x",
         "echo 'ls' > new.sh; bash new.sh", "sh ./made.sh x",
     ],
 )  # fmt: skip
@@ -204,7 +205,7 @@ def found_nothing() -> Approval:
         "go build -o /opt/x .", "make -C /opt", "gcc a.c -o../x", "tar xf a.tar -C /opt", "tar xf a.tar --directory=/opt", "unzip a.zip -d /opt",
         "curl -o/opt/x http://x", "wget -P /opt http://x", "split a.txt /opt/x", "7z x a.7z -so /opt/x", "pip install x --target-dir=/opt", "cp -t /opt a",
         "cp --target-directory /opt a", "npm install --prefix /opt", "ln -s /etc etc", "ln /etc/passwd x", "echo x > out/../x", "cd out && cd .. && echo x > y",
-        "cd src/../.. && touch x", "echo x > ~root/x", "cd ~root && touch x", "mv /etc/hosts x", "git -C /opt commit -m x", "echo x > $OLDPWD/y",
+        "cd src/../.. && touch x", "rsync -a x/ /opt/x", "convert a.png /opt/a.png", "echo x > ~root/x", "cd ~root && touch x", "mv /etc/hosts x", "git -C /opt commit -m x", "echo x > $OLDPWD/y",
     ],
 )  # fmt: skip
 def test_an_output_anywhere_else_is_outside_however_it_is_named(command: str, ws: Workspace) -> None:

@@ -53,6 +53,7 @@ _WITH: Final[Mapping[str, tuple[str, str, str]]] = {
     "reset": ("", "hard merge keep", _LOSES),
     "switch": ("fC", "force discard-changes force-create", _MAY_LOSE),
     "rm": ("f", "force", "it deletes files with changes that are not committed"),
+    "tag": ("df", "delete force", "it deletes or moves a tag"),
     "branch": ("D", "delete-force", "it deletes a branch with what is only on it"),
     "push": ("fd", "force force-with-lease force-if-includes mirror delete prune", "it may overwrite or delete what others have"),
     "checkout": ("fpB", "force patch pathspec-from-file ours theirs", _MAY_LOSE),

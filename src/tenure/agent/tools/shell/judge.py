@@ -250,6 +250,7 @@ class _CommandJudge:
         if given is None or text is None:
             self._add(CallEffect.DESTROY, "it runs what comes through its input, which cannot be seen beforehand")
         elif given.sign not in ("<<", "<<-", "<<<"):
+            self._script(given.target)
             self._add(CallEffect.COMMAND, f"it runs {text}")
         elif script:
             self.text(text, depth + 1, feeds=self._feeds)

@@ -52,7 +52,10 @@ _DISKS: Final = re.compile(r"mkfs(?:\.\w+)?")
 _DESTROYING: Final[Mapping[str, re.Pattern[str]]] = {
     name: re.compile(pattern)
     for names, pattern in {
-        "docker podman": r"\b(?:rm|rmi|prune|kill|down)\b",
+        "docker podman": r"\b(?:rm|rmi|prune|kill|down|push)\b",
+        "heroku fly flyctl vercel netlify railway": r"\b(?:rm|remove|delete|\S*destroy|--prod)\b",
+        "hg": r"\b(?:purge|strip|rollback)\b|--clean\b|(?:^| )-C\b",
+        "svn": r"\b(?:revert|delete|commit|ci)\b",
         "kubectl": r"\b(?:delete|drain|replace|cordon)\b",
         "terraform": r"\b(?:destroy|apply|taint|state (?:rm|push))\b",
         "pulumi": r"\b(?:destroy|up|stack rm)\b",
@@ -61,7 +64,7 @@ _DESTROYING: Final[Mapping[str, re.Pattern[str]]] = {
         "gcloud": r"\b(?:delete|rm)\b",
         "gsutil": r"\b(?:rm|rb)\b|\brsync\b.* -\w*d",
         "az": r"\b(?:delete|purge)\b",
-        "gh": r"\bdelete\b|\bapi\b.*(?:DELETE|PUT|PATCH|POST)",
+        "gh": r"\b(?:delete|merge)\b|\bapi\b.*(?:DELETE|PUT|PATCH|POST)",
         "npm": r"\b(?:publish|unpublish|deprecate)\b",
         "pnpm yarn poetry uv": r"\bpublish\b",
         "cargo": r"\b(?:publish|yank)\b",
@@ -110,7 +113,7 @@ _OUTPUTS: Final = re.compile(
 )
 # Programs whose words may all be written to.
 _UNPACKERS: Final = frozenset(
-    "tar bsdtar unzip unrar 7z cpio ar pax split csplit patch gzip gunzip bzip2 xz zstd zip sqlite3 ed ex vi vim nano".split()
+    "tar bsdtar unzip unrar 7z cpio ar pax split csplit patch gzip gunzip bzip2 xz zstd zip sqlite3 ed ex vi vim nano rsync jar ffmpeg convert magick qpdf gs".split()
 )
 _KEY: Final = re.compile(r"[\w.:@/+-]+")
 _LISTED_BIN: Final = re.compile(r"(?:/usr)?/(?:local/)?s?bin/([\w.+-]+)")
