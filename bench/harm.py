@@ -12,7 +12,7 @@ from tenure.engine.lifecycle.budget import Budget, parse_tokens
 from tenure.engine.meter.tokens import Tokenizer, o200k
 from tenure.engine.policies import policy_named
 from tenure.errors import InputError
-from tenure.lab.events import CallLine, SummaryLine
+from tenure.lab.events import CallLine, HarmLine, SummaryLine
 from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
 from tenure.lab.replay import Options, replay
@@ -52,7 +52,7 @@ def measure(files: list[Path], name: str, ceiling: int, tokenizer: Tokenizer) ->
                 calls += isinstance(line, CallLine)
                 evicted += line.evicted_tokens if isinstance(line, SummaryLine) else 0
                 before = time.perf_counter()
-                found = list(watch.take(line))
+                found = [each for each in watch.take(line) if isinstance(each, HarmLine)]
                 watching += time.perf_counter() - before
                 here += len(found)
                 for harm in found:

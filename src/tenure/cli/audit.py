@@ -12,7 +12,7 @@ from rich.console import Console
 
 from tenure.cli import words
 from tenure.cli.audit_screen import AuditRow, brief, corpus, name_of, screen, unreadable
-from tenure.cli.options import STDOUT, HeadTokens, LimitOptions, PricedAs, Quiet, head_of, output
+from tenure.cli.options import STDOUT, HeadTokens, LimitOptions, MarkFiles, PricedAs, Quiet, head_of, output
 from tenure.cli.progress import ProgressLine
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import PEERS, POLICIES, UNBOUNDED, policy_named
@@ -23,6 +23,7 @@ from tenure.lab.audit.kept import AuditCache
 from tenure.lab.audit.report import Audit, AuditLine, AuditOutput, RunLine, Total, UnreadSession
 from tenure.lab.audit.tables import Totals
 from tenure.lab.events import CallLine, spelled
+from tenure.lab.marks import marks_in
 from tenure.logs.places.files import STDIN, open_session
 from tenure.logs.places.first_sight import glimpse
 from tenure.logs.places.here import Surroundings, here
@@ -58,6 +59,7 @@ def audit(
     limits: LimitOptions,
     model: PricedAs = "",
     head_tokens: HeadTokens = "",
+    marks: MarkFiles = None,
     json: Annotated[str, typer.Option(metavar="FILE", help="Write every event as JSON lines (- for standard output).")] = "",
     html: Annotated[str, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = "",
     keep: Annotated[
@@ -76,11 +78,13 @@ def audit(
     wanted = (*POLICIES, *PEERS) if every else tuple(policy or ()) or USUAL
     for name in wanted:
         policy_named(name)
+    read = marks_in(marks) if marks else None
     asked = AuditRequest(
         policies=tuple(name for name in dict.fromkeys(wanted) if name != UNBOUNDED),
         budget=limits.budget(),
         model=model,
         head_tokens=head_of(head_tokens),
+        marks=read.sha256 if read is not None else "",
     )
     console = words.screen(stderr=json == STDOUT, quiet=quiet)
     errors = words.screen(stderr=True, quiet=quiet)
@@ -96,7 +100,7 @@ def audit(
     page = _page() if html else None  # what it needs is missing before anything is played, or not at all
     with output(json) as out:
         kept = _kept(keep, errors)
-        auditor = Auditor(asked, o200k(), kept=kept, fresh=fresh, out=out)
+        auditor = Auditor(asked, o200k(), kept=kept, fresh=fresh, out=out, marks=read)
         done = _all(picked, auditor, kept, 1 + len(asked.policies), errors, whole=bool(html) or len(picked.addresses) == 1)
         if out is not None:
             out.write(json_of(done.total) + b"\n")

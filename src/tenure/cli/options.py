@@ -54,6 +54,14 @@ HeadTokens = Annotated[
         help="Tokens of system prompt and tools, which most logs leave out. Default: what the reported usage reveals.",
     ),
 ]
+MarkFiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--marks",
+        metavar="FILE",
+        help="Read delimiter calls of the agent from this file, or a folder of such files; may be repeated.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 

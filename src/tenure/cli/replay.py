@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
-from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, LimitOptions, PricedAs, Quiet, head_of, output
+from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, LimitOptions, MarkFiles, PricedAs, Quiet, head_of, output
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import threshold_of
 from tenure.engine.lifecycle.budget import parse_tokens
@@ -28,6 +28,7 @@ from tenure.lab import replay as lab
 from tenure.lab.bill import Watched, accounted
 from tenure.lab.events import CallLine, CommitLine, PlanLine, ReplayLine, SkippedLine, SummaryLine, UnmetLine
 from tenure.lab.loading import source
+from tenure.lab.marks import marks_in
 from tenure.lab.replay import Options, SessionSource
 
 if TYPE_CHECKING:  # wanted only by those who name a model
@@ -164,6 +165,7 @@ def replay(
     harm: Annotated[
         bool, typer.Option("--harm/--no-harm", help="Find what was needed after it left, and bill its recalls.")
     ] = True,
+    marks: MarkFiles = None,
     each: Annotated[bool, typer.Option("--each", help="Replay each session by itself, not all as one conversation.")] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -194,6 +196,7 @@ def replay(
     done: list[ReplaySummary] = []
     for group in groups:
         sources = [source(name) for name in group]
+        sources = sources if not marks else marks_in(marks).on(sources, o200k())
         with output(json) as out:
             done.append(play(sources, tuple(group), options, console, out, harm=harm))
     if len(done) == 1:

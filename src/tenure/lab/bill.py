@@ -21,6 +21,7 @@ from tenure.lab.events import (
     BudgetLine,
     CallLine,
     CommitLine,
+    EditTarget,
     EntryLine,
     HarmLine,
     Line,
@@ -34,7 +35,7 @@ from tenure.lab.events import (
 from tenure.lab.harm.watch import Watch
 
 Kind = Literal["uncached", "write", "read", "output"]  # the four prices of a token
-Watched = Line | HarmLine | RecallLine
+Watched = Line | HarmLine | EditTarget | RecallLine
 
 _NO_PRICES: Final = PricesLine(uncached=0.0, write=0.0, read=0.0, output=0.0, ttl_s=0, min_cache=0)
 
@@ -266,7 +267,8 @@ def accounted(lines: Iterable[Line], watch: Watch | None = None, billing: Billin
             bill = billing.bill
             line = replace(line, needs=needs, recalls=bill.recalls, recalls_usd=bill.recall.usd)
         yield line
-        for harm in watch.take(line):
-            needs[harm.verdict] += harm.part != "thinking"
-            yield harm
-            yield from billing.take(harm)
+        for found in watch.take(line):
+            yield found
+            if isinstance(found, HarmLine):
+                needs[found.verdict] += found.part != "thinking"
+                yield from billing.take(found)

@@ -21,9 +21,10 @@ from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.edit import Edit
 from tenure.lab.events import CutLine, EntryLine, spelled
 from tenure.lab.harm.passage import of_line
-from tenure.lab.harm.watch import Uses, after_cut, uses_of
+from tenure.lab.harm.watch import Uses, after_cut, edits_after_cut, uses_of
 from tenure.lab.loading import Loaded, load
 from tenure.lab.oracles import oracle_edits
+from tenure.lab.protocols.runs import Tally
 from tenure.lab.replay import Options, SessionSource
 from tenure.lab.replay import replay as replayed
 
@@ -117,7 +118,10 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
     session = ground.session
     after = session.view.copy()
     after.apply(edits)
-    verdicts = [found.verdict for found in after_cut(ground.uses, session.length, (), edits) if found.part != "thinking"]
+    tally = Tally()
+    for found in (*after_cut(ground.uses, session.length, (), edits), *edits_after_cut(ground.uses, session.length, (), edits)):
+        tally.take(found)
+    misses = tally.misses
     return CutLine(
         source=spelled(ground.path),
         policy=name,
@@ -128,9 +132,15 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
         tokens=before,
         target=prune,
         pruned=1 - after.tokens / before,
-        visible=verdicts.count("visible"),
-        routed=verdicts.count("routed"),
-        lost=verdicts.count("lost"),
+        visible=misses.visible,
+        routed=misses.routed,
+        lost=misses.lost,
+        listed=misses.listed,
+        calls=misses.calls,
+        objects=misses.objects,
+        edits=misses.edits,
+        broken_edits=misses.broken_edits,
+        idle=not edits,
     )
 
 

@@ -250,6 +250,7 @@ class HarmLine(Struct, frozen=True, kw_only=True, tag="harm", tag_field="type"):
     kind: str
     form: str
     text: str  # the first string that is missing; of a visible need, the first one that was touched
+    listed: bool = False  # of a visible need: some of it is shown only as a name in a list of names that a policy wrote
     more: int = 0  # strings of the same need that are missing too
     held: tuple[At, ...]  # where the record held it, oldest first
     objects: tuple[str, ...]  # the same as objects, each once
@@ -257,6 +258,19 @@ class HarmLine(Struct, frozen=True, kw_only=True, tag="harm", tag_field="type"):
     category: Category
     rule: str  # that decided the category
     route: str = ""  # the handle that leads to it
+    commit: int  # that removed it
+
+
+class EditTarget(Struct, frozen=True, kw_only=True, tag="edit_target", tag_field="type"):
+    """An edit whose text to find stood in something of which a part had left, and whether the view still shows all of it together."""
+
+    call: int
+    entry: int  # the assistant's message
+    block: int
+    tool: str
+    lines: int  # of the text, empty ones included
+    held: tuple[At, ...]  # where the record held all of it
+    whole: bool
     commit: int  # that removed it
 
 
@@ -335,6 +349,11 @@ class Bill(Sum, frozen=True, kw_only=True):
         """All that is known to be paid."""
         return self.calls_usd + self.recall.usd + self.helpers_usd
 
+    @property
+    def all_in_usd(self) -> float:
+        """The same with all that was lost fetched again."""
+        return self.total_usd + self.fetched_again.usd
+
 
 class Misses(Sum, frozen=True, kw_only=True):
     """Needs that a removal touched, once each at their first use after it; what was only thought is not counted."""
@@ -343,6 +362,10 @@ class Misses(Sum, frozen=True, kw_only=True):
     routed: int = 0  # one recall away
     lost: int = 0
     calls: int = 0  # answers of the model that missed something
+    listed: int = 0  # of the visible: shown only as a name in a list of names
+    objects: int = 0  # of which something was missed, once each
+    edits: int = 0  # whose text to find had been touched
+    broken_edits: int = 0  # of those: the view does not show all of it together
 
     @property
     def missed(self) -> int:
@@ -571,6 +594,12 @@ class CutLine(Struct, frozen=True, kw_only=True, tag="cut", tag_field="type"):
     visible: int  # needs that something removed held, and the view still shows
     routed: int
     lost: int
+    listed: int = 0  # of the visible: shown only as a name in a list of names
+    calls: int = 0  # answers of the model that miss something
+    objects: int = 0  # of which something is missed
+    edits: int = 0  # whose text to find had been touched
+    broken_edits: int = 0  # of those: the view does not show all of it together
+    idle: bool = False  # the policy took nothing here, so there was nothing to miss
 
     @property
     def missed(self) -> int:
@@ -605,6 +634,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
         "calls": CallLine,
         "recalls": RecallLine,
         "needs": HarmLine,
+        "edit_targets": EditTarget,
         "summaries": SummaryLine,
         "profiles": Profile,
         "cuts": CutLine,

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import UNSET, Struct, UnsetType, convert, structs
+from msgspec.json import encode
 
 from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
@@ -27,6 +28,8 @@ from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.engine.planners.selfgc.plan import RefusedTarget
+from tenure.engine.policies.cwl import Cwl
+from tenure.engine.policies.offer import delimiter_offer
 from tenure.engine.policies.peers import Peer
 from tenure.engine.policies.policy import Planned, Policy
 from tenure.engine.record.chain import neutral_payload
@@ -59,6 +62,7 @@ class SessionSource(Struct, frozen=True):
     events: Callable[[], tuple[str, Iterator[Event]]]
     sha256: Callable[[], str] = lambda: ""  # of the unpacked bytes
     tenant: Callable[[], str] = lambda: ""  # whose record it is, with which its chain of hashes begins
+    is_marked: bool = False  # its agent is offered `delimiter` beside its own tools
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -91,6 +95,8 @@ def replay(sources: Iterable[SessionSource], options: Options, tokenizer: Tokeni
     life = options.cache_life or next((reading.cache_life for reading in readings if reading.cache_life), "")
     tenant = readings[0].source.tenant() if readings else ""
     head = _head(readings, options, named or DEFAULT_MODEL, tokenizer)
+    if any(reading.source.is_marked for reading in readings):
+        head = structs.replace(head, tokens=head.tokens + _delimiter_tokens(options.policy, tokenizer))
     run = _ReplayRun(options, head, named or DEFAULT_MODEL, life, tokenizer, tenant)
     yield run.header(tuple(reading.file for reading in readings), model_known=bool(named))
     for reading in readings:
@@ -138,6 +144,13 @@ def _head(readings: list[Reading], options: Options, model: str, tokenizer: Toke
             return HeadTokens()
         case None:
             return learned_head((reading.source.events()[1] for reading in readings), model, tokenizer)
+
+
+def _delimiter_tokens(policy: Policy | None, count: Tokenizer) -> int:
+    """What the tool weighs as an agent is offered it; under a policy that reads no marks, as `cwl` offers it."""
+    offer = delimiter_offer(policy) or delimiter_offer(Cwl())
+    assert offer is not None
+    return sum(map(count, (offer.name, offer.description, encode(offer.schema).decode())))
 
 
 class _Sent(Struct):

@@ -119,10 +119,29 @@ def test_the_oldest_turn_goes_first_and_the_latest_never() -> None:
     assert said == ["user:1", "user:2"]
 
 
-def test_masks_come_before_prunes_and_prunes_before_turns() -> None:
-    drafts = [human("Go."), *used("grep", 50, 30, pattern="x"), *calls(8)]
-    assert [how for how, _, _ in proposed(PEERS["tool-mask-prune"], *drafts)][:2] == ["mask", "prune"]
-    assert objects(PEERS["hybrid"], *drafts, human("On."), reply("So."))[-1] == "user:1"
+def test_masks_keep_their_ends_and_come_before_prunes() -> None:
+    drafts = [human("Go."), *used("grep", 500, 30, pattern="x"), *calls(8)]
+    masked, pruned = list(proposed(PEERS["tool-mask-prune"], *drafts))[:2]
+    assert (masked[0], pruned[0]) == ("mask", "prune")
+    start, mask, end = masked[2].split("\n")
+    assert mask == "[output masked]"
+    assert start
+    assert end
+
+
+def test_the_hybrid_folds_turns_before_it_prunes_outputs() -> None:
+    drafts = [human("Go."), *calls(8), human("On."), *calls(8)]
+    assert [how for how, _, _ in proposed(PEERS["hybrid"], *drafts)][:2] == ["fold", "prune"]
+
+
+def test_a_folded_turn_leaves_a_pointer_that_says_how_it_ended() -> None:
+    drafts = [human("One."), *calls(8), reply("The lexer is fixed."), human("Two."), *calls(8)]
+    session = opened(PEERS["oldest-turn"], *drafts)
+    session.view.apply(session.rehearse(PEERS["oldest-turn"], target=300).edits)
+    (pointer,) = (insert.text for insert in session.view.inserts)
+    assert pointer.startswith("[folded: user:1@")
+    assert "The lexer is fixed." in pointer
+    assert session.view.shows(0, 0)
 
 
 def test_a_window_slides_over_whole_exchanges() -> None:

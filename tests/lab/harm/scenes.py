@@ -102,7 +102,7 @@ def replayed(drafts: Sequence[Draft], commits: Sequence[CommitLine]) -> list[Har
             calls += 1
         lines.append(entry)
     for line in lines:
-        found += watch.take(line)
+        found += (each for each in watch.take(line) if isinstance(each, HarmLine))
     return found
 
 

@@ -16,15 +16,20 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
+from tenure.engine.clip.cut import cut
+from tenure.engine.meter.figures import first_line
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.entry import At, ToolResult
+from tenure.engine.record.entry import At, Origin, ToolResult
 from tenure.engine.record.index import NONE, Span
 from tenure.engine.record.objects import tool_name
+from tenure.engine.record.quotation import in_quotes
 from tenure.engine.record.tools import ToolKind
 from tenure.engine.view.action import Action, Shorten, Take
 
 MASK: Final = "[output masked]"
+_BOUNDARY: Final = 40  # o200k tokens that a mask keeps at each end
+_WORDS: Final = 240  # characters of what a folded turn ended with
 CLEARED: Final = "[Old tool result content cleared]"  # OpenCode's
 PROTECTED_TOOLS: Final = frozenset({"skill"})
 DUPLICATE: Final = (  # Cline's
@@ -64,33 +69,41 @@ def tool_prune(situation: Situation) -> Iterator[Action]:
 
 
 def oldest_turn(situation: Situation) -> Iterator[Action]:
-    """The oldest conversational spans go, the latest user turn stays.
+    """The oldest conversational spans are folded, the latest user turn stays.
 
-    Self-GC paper, Baselines: "chronologically folds the oldest conversational spans while preserving the latest user turn".
+    Self-GC paper, Baselines: "chronologically folds the oldest conversational spans while preserving the latest user turn". A fold "leaves a
+    compact recovery pointer" (Actions), which keeps "high-level narrative" (Failure analysis): here the last words of the turn's agent.
     """
     turns = groups(situation, "turn")
     newest = max(turns, default=0)
     for number, places in turns.items():
-        if number != newest:
-            yield Take(how="prune", object=f"user:{number}" if number else "entry:0", places=tuple(places))
+        if 0 < number < newest:
+            yield _folded(situation, number, places)
+        elif number < newest:
+            yield Take(how="prune", object="entry:0", places=tuple(places))
 
 
 def tool_mask_prune(situation: Situation) -> Iterator[Action]:
     """Tool spans of low signal are masked first, then tool outputs go.
 
     Self-GC paper, Baselines: "first masks low-signal tool spans and then prunes remaining tool outputs". What is of low signal the paper leaves
-    open: here the enumerable output of searches and listings (CWL paper, section 4.4: bulk).
+    open: here the enumerable output of searches and listings (CWL paper, section 4.4: bulk). "Mask keeps structural boundary hints while eliding
+    repetitive or low-signal middle content" (Actions): its beginning and end stay.
     """
     for span in results(situation):
         if span.kind is ToolKind.BULK and is_free(situation, span):
-            yield Shorten(span=span.ordinal, how="mask", text=MASK)
+            yield from _masked(situation, span)
     yield from tool_prune(situation)
 
 
 def hybrid(situation: Situation) -> Iterator[Action]:
-    """Tool outputs go, then the oldest turns. Self-GC paper, Baselines: "combines chronological turn folding with tool-output pruning"."""
-    yield from tool_prune(situation)
+    """The oldest turns are folded, then tool outputs go.
+
+    Self-GC paper, Baselines: "combines chronological turn folding with tool-output pruning", in this order; with the outputs first no turn would
+    ever be folded before all outputs are gone.
+    """
     yield from oldest_turn(situation)
+    yield from tool_prune(situation)
 
 
 def sliding_window(situation: Situation) -> Iterator[Action]:
@@ -214,6 +227,32 @@ PEERS: Final[Mapping[str, Peer]] = MappingProxyType(
 
 def _pruned(spans: Iterable[Span]) -> Iterator[Action]:
     return (Take(how="prune", object=span.object, places=span.blocks) for span in spans)
+
+
+def _folded(situation: Situation, number: int, places: list[At]) -> Take:
+    """A turn behind a pointer that says how it ended."""
+    index = situation.index
+    handle = index.handle(f"user:{number}", index.turns[number - 1].start[0])
+    free = [at for at in places if situation.is_free(at)]
+    entry = free[0][0] if free else places[-1][0]
+    while entry < len(index) and not index.entries[entry].at_rest:
+        entry += 1
+    spoken = [at for at in free if index.block(at).kind == "text" and index.block(at).origin is Origin.MODEL]
+    words = (
+        first_line(situation.read(spoken[-1][0]).blocks[spoken[-1][1]].text, _WORDS) if spoken else "its calls and their results"
+    )
+    tokens = sum(situation.view.weight(*at) for at in free)
+    pointer = f"[folded: {handle}, {tokens:,} tokens: {in_quotes(words)} · recall brings it back]"
+    return Take(how="fold", object=f"user:{number}", places=tuple(places), pointer=pointer, before_entry=entry, routes=(handle,))
+
+
+def _masked(situation: Situation, span: Span) -> Iterator[Shorten]:
+    """A result with its beginning and its end; none where there is no middle."""
+    assert span.result is not None
+    block = situation.read(span.result[0]).blocks[span.result[1]]
+    start, end, left_out = cut(block.text, _BOUNDARY, _BOUNDARY, situation.count)
+    if left_out:
+        yield Shorten(span=span.ordinal, how="mask", text=f"{start}\n{MASK}\n{end}")
 
 
 def _without(steps: Iterable[tuple[int, list[At]]]) -> Iterator[Action]:

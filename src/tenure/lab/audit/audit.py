@@ -25,6 +25,7 @@ from tenure.lab.bill import Billing, accounted
 from tenure.lab.events import BudgetLine, EntryLine, HeadTokens, ReplayLine, SkippedLine, SourceFile, spelled
 from tenure.lab.harm.watch import Watch
 from tenure.lab.loading import source
+from tenure.lab.marks import MarkBook, marked
 from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Skipped
 
@@ -38,6 +39,7 @@ class AuditRequest(Struct, frozen=True, kw_only=True):
     budget: Budget
     model: str = ""  # empty: as the log says
     head_tokens: int | None = None  # o200k; None: what the log's own reports reveal
+    marks: str = ""  # hash of the marks that are read beside the sessions
 
     def options(self, policy: str, head: int | HeadTokens | None) -> Options:
         """How to replay one policy."""
@@ -98,7 +100,9 @@ class Held:
     def source(self, sha256: str) -> SessionSource:
         """For one replay. It takes its messages from memory, and what it then reads to see that nothing is lost from the file."""
         readings: Iterator[Callable[[], tuple[str, Iterator[Event]]]] = iter([lambda: (self.format, iter(self._events))])
-        return SessionSource(self.path, lambda: next(readings, self._source.events)(), lambda: sha256)
+        return structs.replace(
+            self._source, path=self.path, events=lambda: next(readings, self._source.events)(), sha256=lambda: sha256
+        )
 
 
 def budget_line(budget: Budget) -> BudgetLine:
@@ -134,7 +138,9 @@ class Auditor:
         kept: AuditCache | None = None,
         fresh: bool = False,
         out: IO[bytes] | None = None,
+        marks: MarkBook | None = None,
     ) -> None:
+        self._marks = marks
         self._asked, self._tokenizer = asked, tokenizer
         self._kept, self._fresh = kept, fresh
         self._out = out
@@ -144,10 +150,16 @@ class Auditor:
         """What became of each session, in the order of the addresses."""
         for address in addresses:
             try:
-                yield self._one(source(address), note)
+                yield self._one(self._opened(address), note)
             except InputError as error:
                 allowed = f", expected {error.allowed}" if error.allowed else ""
                 yield UnreadSession(path=spelled(address), why=f"{error.found}{allowed}")
+
+    def _opened(self, address: str) -> SessionSource:
+        """A session, with its marks where it has any."""
+        one = source(address)
+        marks = self._marks.of(one) if self._marks is not None else ()
+        return marked(one, marks, self._tokenizer) if marks else one
 
     def _one(self, one: SessionSource, note: Note) -> Audit:
         digest = one.sha256()

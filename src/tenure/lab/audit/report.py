@@ -8,7 +8,19 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from tenure.lab.events import Bill, BudgetLine, HarmLine, HeadTokens, Line, Part, PricesLine, RecallLine, ReplayLine, SourceFile
+from tenure.lab.events import (
+    Bill,
+    BudgetLine,
+    EditTarget,
+    HarmLine,
+    HeadTokens,
+    Line,
+    Part,
+    PricesLine,
+    RecallLine,
+    ReplayLine,
+    SourceFile,
+)
 
 VERSION: Final = 1  # of what is kept and written; a report of another one is made again
 
@@ -285,4 +297,4 @@ class RunLine(ReplayLine, frozen=True, kw_only=True, tag="run", tag_field="type"
     """The first line of one policy: what a replay's first line says."""
 
 
-AuditOutput = AuditLine | RunLine | Line | HarmLine | RecallLine | Audit | Total
+AuditOutput = AuditLine | RunLine | Line | HarmLine | EditTarget | RecallLine | Audit | Total

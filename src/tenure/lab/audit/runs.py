@@ -253,7 +253,7 @@ class Places:
     """Where things stand in the log, what they say, and what the steps used. Mutable while the messages come."""
 
     def __init__(self) -> None:
-        self.uses = Uses([], {}, Holdings())
+        self.uses = Uses([], [], {}, Holdings())
         self._lines: list[int] = []  # of the log, by entry
         self._hashes: list[str] = []  # starts of the entries' ids
         self._starts: dict[str, int] = {}  # the entry in which a tool's call stands, by its object

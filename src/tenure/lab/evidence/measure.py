@@ -84,15 +84,31 @@ class EvidenceLines(Struct, frozen=True):
     lines: tuple[Line, ...] = ()
 
 
-class Label(Struct, frozen=True, kw_only=True):
-    """What a reader said of one need or of one step; `bench/label_harm.py` draws and shows them."""
+Read = Literal["needed", "not"]
+Pair = tuple[Read, Read]
 
-    round: int
-    label: Literal["needed", "not", "step"]
+
+class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What readers said of one need, of one step or of a string of one; `bench/label_harm.py` draws them. No text of a session is in it."""
+
+    round: int  # 1: the extractor as first written; later ones measure what was changed since, on other sessions
+    policy: str = ""
+    session: str = ""  # start of the sha256 of the unpacked file
+    owner: str = ""
+    call: int = 0
+    entry: int = 0
+    need: str = ""  # start of the sha256 of the need's text; empty for a step
     kind: str = ""
+    form: str = ""
+    part: str = ""
+    label: Literal[
+        "needed", "not", "step", "pair", "string"
+    ]  # pair: of a finding, by two readers; string: of any string of a step, by two
+    pair: Pair | None = None
     why: str = ""
     seen: int = 0  # of a step: needs that the reader saw
-    found: int = 0  # and those of them that the detector had found
+    found: int = 0  # and those of them that the detector had found; of a string whether it had
+    weight: float = 1.0  # strings of its step that a string stands for
 
 
 class CorpusEvents(Struct, frozen=True, kw_only=True):
@@ -296,8 +312,13 @@ def judged(policy: Policy | None, member: str) -> Policy | None:
     """The policy for a member of a corpus, whose first folder is its source: see the module's docstring."""
     if not isinstance(policy, Provenance):
         return policy
-    weights = _weights().get(member.partition("/")[0])
+    weights = _weights().get(owner_of(member))
     return policy if weights is None else replace(policy, weights=weights)
+
+
+def owner_of(member: str) -> str:
+    """The first folder of a member's name: whose sessions it is one of."""
+    return member.partition("/")[0]
 
 
 @cache

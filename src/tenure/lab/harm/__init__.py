@@ -4,7 +4,7 @@ The detector reads REPLAY.md's lines, so it runs beside a replay, over a file th
 policy: what a policy takes for an anchor and what is counted here as missed are found by different means.
 """
 
-from tenure.lab.events import HarmLine
-from tenure.lab.harm.watch import after_cut, uses_of, watched
+from tenure.lab.events import EditTarget, HarmLine
+from tenure.lab.harm.watch import after_cut, edits_after_cut, uses_of, watched
 
-__all__ = ["HarmLine", "after_cut", "uses_of", "watched"]
+__all__ = ["EditTarget", "HarmLine", "after_cut", "edits_after_cut", "uses_of", "watched"]

@@ -5,7 +5,7 @@ A message is taken in in O(its length), and a string is looked for only in the f
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from tenure.lab.events import At
@@ -15,6 +15,7 @@ LOOKED_AT: Final = 96  # passages: a string whose rarest word stands in more is 
 _PLACES: Final = 64  # of one string in one passage that are looked at
 _NOWHERE: Final[list[int]] = []
 _WORD = re.compile(r"\w{3,64}")
+_FIGURE = re.compile(r"\d[\d.,]*[.,]\d+")  # by which a text without words is found
 
 
 class Holdings:
@@ -24,6 +25,7 @@ class Holdings:
         self._held: list[Passage] = []
         self._by_place: dict[At, int] = {}
         self._by_word: dict[str, list[int]] = {}  # ordinals of passages, ascending
+        self._spelt: dict[At, str] = {}
 
     def take(self, message: Message) -> None:
         """Take in the next message. O(its length)."""
@@ -31,7 +33,7 @@ class Holdings:
             ordinal = len(self._held)
             self._held.append(passage)
             self._by_place[passage.at] = ordinal
-            for word in set(_WORD.findall(passage.text)):
+            for word in {*_WORD.findall(passage.text), *_FIGURE.findall(passage.text)}:
                 self._by_word.setdefault(word, []).append(ordinal)
 
     def at(self, place: At) -> Passage:
@@ -40,13 +42,22 @@ class Holdings:
 
     def find(self, text: str, before: int) -> tuple[Passage, ...] | None:
         """The passages of entries below `before` that hold `text`, oldest first; None when it is too common to be looked for."""
+        held = self.candidates(text, before, LOOKED_AT)
+        return None if held is None else tuple([each for each in held if holds(each.text, text)])
+
+    def candidates(self, text: str, before: int, most: int) -> list[Passage] | None:
+        """The passages of entries below `before` that hold the rarest word of `text`, oldest first; None when those are more than `most`."""
         lists = [self._by_word.get(word, _NOWHERE) for word in words_of(text)]
         if not lists:
-            return ()
+            return []
         until, rarest = min(((self._until(ordinals, before), ordinals) for ordinals in lists), key=lambda pair: pair[0])
-        if until > LOOKED_AT:
-            return None
-        return tuple([held for ordinal in rarest[:until] if holds((held := self._held[ordinal]).text, text)])
+        return None if until > most else [self._held[ordinal] for ordinal in rarest[:until]]
+
+    def spelling(self, held: Passage, spell: Callable[[str], str]) -> str:
+        """A passage's text in another spelling, made once."""
+        if held.at not in self._spelt:
+            self._spelt[held.at] = spell(held.text)
+        return self._spelt[held.at]
 
     def count(self, word: str, before: int) -> int:
         """How many passages of entries below `before` hold a word. O(log passages)."""
@@ -73,7 +84,7 @@ def holds(text: str, wanted: str) -> bool:
 
 def words_of(text: str) -> Iterator[str]:
     """The words by which a text is found."""
-    return iter(dict.fromkeys(_WORD.findall(text)))
+    return iter(dict.fromkeys(_WORD.findall(text) or _FIGURE.findall(text)))
 
 
 def _joins(text: str, place: int, edge: str) -> bool:

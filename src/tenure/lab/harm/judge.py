@@ -7,6 +7,7 @@ Self-GC paper (Failure Categories and Case Studies, table 7), whose auditors jud
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
 from heapq import heappop, heappush
 from typing import Final
 
@@ -156,18 +157,9 @@ class WindowTrace:
                 if (at := heappop(self._seen)) in self.taken:
                     self.unseen.add(at)
 
-    def shows(self, held: Passage, text: str) -> bool:
-        """Whether a passage still shows a text that it held."""
-        taken = self.taken.get(held.at)
-        return taken is None or (bool(taken.instead) and holds(taken.instead, text))
-
     def residues(self) -> Iterator[ShownResidue]:
         """What commits put into the view and stands there now."""
         return iter(self._residues.values())
-
-    def says(self, text: str) -> bool:
-        """Whether a residue holds a text."""
-        return any(text in residue.text and holds(residue.text, text) for residue in self._residues.values())
 
     def _take(self, at: At, taken: BlockRemoval) -> None:
         self._residues.pop(at, None)
@@ -187,12 +179,15 @@ def judge(use: StepUse, window: WindowTrace, holdings: Holdings, call: int) -> H
     """What became of a use; None when nothing of what it wants was touched."""
     touched: list[tuple[Wanted, BlockRemoval]] = []
     missing: list[tuple[Wanted, BlockRemoval]] = []
+    listed = False
     for wanted in use.wanted:
         taken = _touched(use, wanted, window)
         if taken is None:
             continue
         touched.append((wanted, taken))
-        if not _is_visible(use, wanted, window, holdings, taken):
+        sight = _sight(use, wanted, window, holdings, taken)
+        listed = listed or sight is _Sight.LISTED
+        if sight is _Sight.NOTHING:
             missing.append((wanted, taken))
     if not touched:
         return None
@@ -214,6 +209,7 @@ def judge(use: StepUse, window: WindowTrace, holdings: Holdings, call: int) -> H
         kind=use.kind,
         form=use.form,
         text=first.text,
+        listed=listed and not missing,
         more=max(0, len(missing) - 1),
         held=tuple(held.at for held in holders),
         objects=tuple(dict.fromkeys(held.objects[0] for held in holders if held.objects)),
@@ -242,23 +238,60 @@ def _is_source(use: StepUse, held: Passage) -> bool:
     return use.part == "thinking" or held.kind != "thinking"
 
 
-def _is_visible(use: StepUse, wanted: Wanted, window: WindowTrace, holdings: Holdings, taken: BlockRemoval) -> bool:
-    def shown(holders: Iterable[Passage], text: str) -> bool:
-        return any((held.at[0] < taken.entries or _is_source(use, held)) and window.shows(held, text) for held in holders)
+class _Sight(IntEnum):
+    """How a view shows a string: not at all, only as a name in a list of names that a policy wrote, or where something is said of it."""
 
-    def stands(text: str) -> bool:
-        return shown(holdings.find(text, use.entry) or (), text) or window.says(text)
+    NOTHING = 0
+    LISTED = 1
+    SHOWN = 2
 
-    if shown(wanted.holders, wanted.text) or window.says(wanted.text):
-        return True
-    if use.form not in (AnchorForm.PATH, AnchorForm.FILE):
-        return False
+
+def _sight(use: StepUse, wanted: Wanted, window: WindowTrace, holdings: Holdings, taken: BlockRemoval) -> _Sight:
+    def shown(holders: Iterable[Passage], text: str) -> Iterator[_Sight]:
+        for held in holders:
+            if held.at[0] < taken.entries or _is_source(use, held):
+                instead = window.taken.get(held.at)
+                yield _Sight.SHOWN if instead is None else _sight_in(instead.instead, text, use.kind, held.text)
+        yield from (_sight_in(residue.text, text, use.kind) for residue in window.residues() if text in residue.text)
+
+    def best(text: str) -> _Sight:
+        return max(shown(holdings.find(text, use.entry) or (), text), default=_Sight.NOTHING)
+
+    sight = max(shown(wanted.holders, wanted.text), default=_Sight.NOTHING)
+    if sight is _Sight.SHOWN or use.form not in (AnchorForm.PATH, AnchorForm.FILE):
+        return sight
     for name in (wanted.text, *_sources_of(wanted.text)):
-        if (name != wanted.text and stands(name)) or any(
-            stands(folder) and (rest in USUAL_FILES or stands(rest)) for folder, rest in _halves(name)
-        ):
-            return True
-    return False
+        if name != wanted.text:
+            sight = max(sight, best(name))
+        for folder, rest in _halves(name):
+            if sight is _Sight.SHOWN:
+                return sight
+            if first := best(folder):
+                sight = max(sight, min(first, _Sight.SHOWN if rest in USUAL_FILES else best(rest)))
+    return sight
+
+
+_LIST = re.compile(r"\[[^.:\]]{0,40}: (?:(?!\. ).)*\]?")
+_LISTED: Final = 6  # items of a line that is a list whatever stands around it
+_NAMELIKE = re.compile(r"[\w)\]`'\"]*[_./:A-Z0-9-]")
+
+
+def _sight_in(text: str, wanted: str, kind: Kind, original: str = "") -> _Sight:
+    """How a text that a policy wrote shows a string. A line that stood so in the original is no list of the policy's."""
+    if not text or not holds(text, wanted):
+        return _Sight.NOTHING
+    if kind is Kind.VERBATIM:
+        return _Sight.SHOWN
+    lines = [line.strip() for line in text.split("\n") if wanted in line]
+    return _Sight.LISTED if all(_is_list(line) and line not in original for line in lines) and lines else _Sight.SHOWN
+
+
+def _is_list(line: str) -> bool:
+    """Whether a line says nothing of the names in it."""
+    if _LIST.fullmatch(line):
+        return True
+    items = line.split()
+    return len(items) >= _LISTED and sum(_NAMELIKE.match(item) is not None for item in items) >= 0.8 * len(items)
 
 
 def _sources_of(path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a text names: places, ids, numbers, symbols, each with its form.
+"""What a text names: places, ids, numbers, symbols, facts, each with its form.
 
 Conservative on purpose: a string is taken for a name only when its form says so. One pass per pattern, each of them linear on any text.
 """
@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+
+from tenure.lab.harm.known import known_names
 
 # Arguments that hold what an edit must find, as the tools of known agents name them.
 TARGETS: Final = frozenset("old_string old_str oldText oldString old_text search find original target_text old_content".split())
@@ -34,6 +36,7 @@ class Kind(StrEnum):
     LOCATOR = "locator"
     VERBATIM = "verbatim"
     SYMBOL = "symbol"
+    FACT = "fact"
 
 
 class AnchorForm(StrEnum):
@@ -49,6 +52,9 @@ class AnchorForm(StrEnum):
     LINES = "lines"  # lines of a body or of a command
     QUOTE = "quote"
     NAME = "name"
+    WORD = "word"  # a name in plain letters, set off as one
+    FIGURE = "figure"  # an amount, a share, a date
+    PROPER = "proper"  # a name of several words
 
 
 KIND_OF: Final = {
@@ -62,6 +68,9 @@ KIND_OF: Final = {
     AnchorForm.LINES: Kind.VERBATIM,
     AnchorForm.QUOTE: Kind.VERBATIM,
     AnchorForm.NAME: Kind.SYMBOL,
+    AnchorForm.WORD: Kind.SYMBOL,
+    AnchorForm.FIGURE: Kind.FACT,
+    AnchorForm.PROPER: Kind.FACT,
 }
 
 # Objects that may hold a string that still counts. A name or a file's bare name in more of them is the session's common talk, and the model has
@@ -77,6 +86,9 @@ RARE: Final = {
     AnchorForm.LINES: 6,
     AnchorForm.QUOTE: 6,
     AnchorForm.NAME: 6,
+    AnchorForm.WORD: 3,
+    AnchorForm.FIGURE: 3,
+    AnchorForm.PROPER: 3,
 }
 
 
@@ -103,6 +115,7 @@ _NAME = re.compile(r"[A-Za-z_]\w{5,63}")
 _INNER_UNDERSCORE = re.compile(r"[a-zA-Z0-9]_[a-zA-Z0-9]")
 _CAMEL = re.compile(r"[a-z0-9][A-Z]")
 _DIGITS = re.compile(r"\d{3}")
+_SCALE = re.compile(r"[a-z]+(?:-[a-z]+)*-\d{1,2}00?")  # a step of a scale, as in text-slate-400
 _FEW_DIGITS: Final = 3  # that do not make an id unless they stand together, as in WP1-WP10
 _BETWEEN = re.compile(r"[.@+~]")
 _UPWARDS = re.compile(r"(?:\.{1,2}/)+")
@@ -114,14 +127,28 @@ _TOPS: Final = frozenset(
     " client web public assets config core".split()
 )
 _PLAIN_COLOUR: Final = 3  # different characters of a colour such as #FF0000, the sign included
-# Proper names that are written like code.
-_KNOWN: Final = frozenset(
-    "GitHub GitLab BitBucket JavaScript TypeScript CoffeeScript NodeJS NestJS NextJS ReactJS GraphQL OpenAI ChatGPT DeepSeek LangChain PostgreSQL"
-    " MySQL MongoDB DynamoDB SQLite CloudFlare CloudFront FastAPI PyTorch TensorFlow NumPy SciPy PowerShell MacOS macOS LinkedIn YouTube"
-    " DevTools VSCode IntelliJ WebSocket WebSockets README OAuth OAuth2 node_modules console_log".split()
-)
 _NO_FILES: Final = frozenset(
     "console.log console.table process.env import.meta.env math.log Node.js node.js Next.js next.js Vue.js D3.js".split()
+)
+
+_TITLE = re.compile(r"\s*(?:#{1,6} |\*\*[^*]*\*\*:?\s*$|[|+-]{3})")
+_SHORTEST_FACT: Final = 4
+_MONTH: Final = "(?:January|February|March|April|May|June|July|August|September|October|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+_FACTS: Final = (
+    (
+        AnchorForm.FIGURE,
+        re.compile(
+            r"(?<![\w.,/-])(?:[$€£]\s?\d[\d,]*(?:\.\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d{1,4}\s?(?:%|s|ms|GB|MB|KB|kB|km|kg|million|billion)"
+            rf"|\d+\.\d{{2,6}}|\d{{4}}-\d{{2}}-\d{{2}}|{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:, \d{{4}})?|\d{{1,2}} {_MONTH} \d{{4}})(?![\w]|[.,]\d)"
+        ),
+    ),
+    (
+        AnchorForm.PROPER,
+        re.compile(
+            r"(?<![.!?:] )(?<=[\w,;(\"'*] )[\"'(*]*((?:[A-Z][\w'-]{2,})(?: (?:(?:of|de|van|von|da|del) )?[A-Z][\w'-]{2,}){1,4})"
+        ),
+    ),
+    (AnchorForm.WORD, re.compile(r"`([A-Za-z][a-z]{3,}(?:-[a-z]{2,}){0,4})`")),
 )
 
 # Files that are looked for without having been seen.
@@ -186,7 +213,7 @@ def _of_run(run: str, *, is_called: bool = False) -> Iterator[Anchor]:
     elif (
         _EXTENSION.search(run)
         and run.rpartition(".")[2].lower() in _EXTENSIONS
-        and not (is_called or run in _NO_FILES or run in USUAL_FILES)
+        and not (is_called or run in _NO_FILES or run in USUAL_FILES or run.partition(".")[0] in _EXTENSIONS)
     ):
         yield Anchor(AnchorForm.FILE, run)
     else:
@@ -232,7 +259,7 @@ def is_telling(number: str) -> bool:
 
 
 def _is_id(piece: str) -> bool:
-    if not 8 <= len(piece) <= 64 or "--" in piece:
+    if not 8 <= len(piece) <= 64 or "--" in piece or _SCALE.fullmatch(piece):
         return False
     digits = sum(map(str.isdigit, piece))
     letters = sum(map(str.isalpha, piece))
@@ -240,6 +267,20 @@ def _is_id(piece: str) -> bool:
 
 
 def _is_name(piece: str) -> bool:
-    if not _NAME.fullmatch(piece) or piece in _KNOWN:
+    if not _NAME.fullmatch(piece) or piece in known_names():
         return False
     return _INNER_UNDERSCORE.search(piece) is not None or _CAMEL.search(piece) is not None
+
+
+def facts_of(text: str) -> Iterator[Anchor]:
+    """What words name without a form of code: figures, names of several words, plain words set off as names. Each once; headings name nothing."""
+    seen: set[str] = set()
+    for line in text.split("\n"):
+        if _TITLE.match(line):
+            continue
+        for form, pattern in _FACTS:
+            for found in pattern.finditer(line):
+                fact = found[found.lastindex or 0].strip(_TRAILING + " ")
+                if fact not in seen and len(fact) >= _SHORTEST_FACT:
+                    seen.add(fact)
+                    yield Anchor(form, fact)

@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.lab.events import At, StepPart
+from tenure.lab.harm.content import authored
 from tenure.lab.harm.holdings import Holdings, words_of
+from tenure.lab.harm.known import is_idiom
 from tenure.lab.harm.names import (
     BODIES,
     COMMANDS,
@@ -24,6 +27,7 @@ from tenure.lab.harm.names import (
     Anchor,
     AnchorForm,
     Kind,
+    facts_of,
     names_of,
 )
 from tenure.lab.harm.passage import Field, Message, Passage
@@ -37,7 +41,7 @@ MOST_NEEDS: Final = 4_000  # of one field; a body of more lines than that is not
 
 _QUOTED = re.compile(r"\"([^\"\n]{12,240})\"|`([^`\n]{12,240})`|“([^”\n]{12,240})”")
 _WORD = re.compile(r"\w{2,64}")
-_PATCH_MARKS: Final = ("@@", "*** Begin Patch", "\n+++ ")
+PATCH_MARKS: Final = ("@@", "*** Begin Patch", "\n+++ ")
 
 
 def verbatim_of(field: Field) -> Iterator[tuple[Anchor, ...]]:
@@ -48,7 +52,7 @@ def verbatim_of(field: Field) -> Iterator[tuple[Anchor, ...]]:
         if telling := [line for line in lines if len(line) >= shortest]:
             yield tuple(Anchor(AnchorForm.TARGET, line[:LONGEST_LINE]) for line in telling[:MOST_NEEDS])
         return
-    if field.name in PATCHES and any(mark in field.text for mark in _PATCH_MARKS):
+    if field.name in PATCHES and any(mark in field.text for mark in PATCH_MARKS):
         yield from _patched(field.text)
         return
     if field.name in PLACES:
@@ -148,18 +152,24 @@ class _Finder:
     def passage(self, passage: Passage, part: StepPart) -> Iterator[StepUse]:
         """What one block uses: verbatim text first, then what the other lines name."""
         fields = [field for field in passage.fields if field.name not in REMARKS]
+        if part == "text":
+            fields = [replace(field, text=authored(field.text)) for field in fields]
         fields.sort(key=lambda field: field.name not in TARGETS and field.name not in PATCHES)
         held_lines: set[str] = set()
         found: list[_Found] = []
         for field in fields:
             source = _source_of(passage, field)
             for stretch in verbatim_of(field):
-                found += ((field.name, form, run) for form, run in self._runs(stretch, held_lines, source))
+                found += ((field.name, form, run) for form, run in self._runs(stretch, held_lines, source, is_own=part != "call"))
         told = {word for line in held_lines for word in words_of(line)}  # who has the line has the names in it
         for field in fields:
             for anchor in names_of(field.name, _without(field, held_lines)):
                 if anchor.form in _LOCATORS or not told.issuperset(words_of(anchor.text)):
                     found += ((field.name, form, (wanted,)) for form, wanted in self._named(anchor))
+        for field in fields if part == "text" else ():
+            for anchor in facts_of(_without(field, held_lines)):
+                if not told.issuperset(words_of(anchor.text)):
+                    found += ((field.name, anchor.form, (wanted,)) for wanted in self._fact(anchor))
         cues = tuple(_cues(fields)) if found else ()
         for name, form, wanted in found:
             yield StepUse(
@@ -174,13 +184,13 @@ class _Finder:
             )
 
     def _runs(
-        self, stretch: Sequence[Anchor], held_lines: set[str], source: _Source
+        self, stretch: Sequence[Anchor], held_lines: set[str], source: _Source, *, is_own: bool
     ) -> Iterator[tuple[AnchorForm, tuple[Wanted, ...]]]:
         """The held lines of a stretch, as they stand together: a target whole, other lines as long as one holder has them all."""
         run: list[Wanted] = []
         common: set[str | At] = set()
         for anchor in stretch:
-            wanted = self._line(anchor, held_lines, source)
+            wanted = self._line(anchor, held_lines, source, is_own=is_own)
             things: set[str | At] = {held.thing for held in wanted.holders} if wanted else set()
             if anchor.form is AnchorForm.TARGET:
                 run += [wanted] if wanted else []
@@ -194,9 +204,11 @@ class _Finder:
         if run and (stretch[0].form is not AnchorForm.LINES or self._is_told(run)):
             yield stretch[0].form, tuple(run)
 
-    def _line(self, anchor: Anchor, held_lines: set[str], source: _Source) -> Wanted | None:
+    def _line(self, anchor: Anchor, held_lines: set[str], source: _Source, *, is_own: bool) -> Wanted | None:
+        """The line as it was held. Words that say again what was said are no need (`is_own`), nor is what they name."""
         holders = self._holdings.find(anchor.text, self._entry)
         if holders and not source(holders):
+            held_lines.update((anchor.text,) if is_own else ())
             return None
         if holders is None or holders:
             held_lines.add(anchor.text)
@@ -206,9 +218,11 @@ class _Finder:
         return Wanted(text=anchor.text, holders=holders)
 
     def _is_told(self, run: Sequence[Wanted]) -> bool:
-        """Whether lines say something of this session: several together do, one alone if it has a word that not every text has."""
+        """Whether lines say something of this session: several together do, one alone if it has a word that not every text has; idioms never."""
+        if all(is_idiom(wanted.text) for wanted in run):
+            return False
         if len(run) != 1:
-            return bool(run)
+            return True
         return any(self._holdings.count(word, self._entry) <= RARE_WORD for word in words_of(run[0].text))
 
     def _named(self, anchor: Anchor) -> Iterator[tuple[AnchorForm, Wanted]]:
@@ -223,6 +237,22 @@ class _Finder:
             if holders and _things(holders) <= RARE[form] and (form is not AnchorForm.NAME or _is_own(text, holders)):
                 yield form, Wanted(text=text, holders=holders)
             return
+
+    def _fact(self, anchor: Anchor) -> Iterator[Wanted]:
+        """What words name, where it is rare, a tool or a person said it, and no text has it in plain words."""
+        if anchor.text in self._seen:
+            return
+        self._seen.add(anchor.text)
+        holders = self._holdings.find(anchor.text, self._entry)
+        if not holders or _things(holders) > RARE[anchor.form] or all(held.origin == "model" for held in holders):
+            return
+        if anchor.form is AnchorForm.PROPER and not any(
+            self._holdings.count(word.lower(), self._entry) <= 1 for word in words_of(anchor.text)
+        ):
+            return
+        if anchor.form is AnchorForm.WORD and self._holdings.count(anchor.text, self._entry) > RARE[anchor.form]:
+            return
+        yield Wanted(text=anchor.text, holders=holders)
 
 
 def _things(holders: Sequence[Passage]) -> int:

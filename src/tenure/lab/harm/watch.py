@@ -8,17 +8,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from tenure.engine.view.edit import Drop, Edit
-from tenure.lab.events import At, CallLine, CommitLine, EntryLine, HarmLine, Line
+from tenure.lab.events import At, CallLine, CommitLine, EditTarget, EntryLine, HarmLine, Line
+from tenure.lab.harm.edits import StepEdit, edits_of, judge_edit
 from tenure.lab.harm.holdings import Holdings
 from tenure.lab.harm.judge import WindowTrace, judge
 from tenure.lab.harm.passage import Message, of_line
 from tenure.lab.harm.use import StepUse, uses
+
+HarmEvent = HarmLine | EditTarget
 
 
 class Uses(Struct, frozen=True):
     """A session as every cut of it needs it: what its steps used, in order, and what holds what. Grown with its messages."""
 
     found: list[StepUse]
+    edits: list[StepEdit]
     calls: dict[int, int]  # number of the call by the entry that answers it
     holdings: Holdings
 
@@ -27,12 +31,13 @@ class Uses(Struct, frozen=True):
         if message.role == "assistant":
             self.calls[message.entry] = len(self.calls)
             self.found.extend(uses(message, self.holdings))
+            self.edits.extend(edits_of(message, self.holdings))
         self.holdings.take(message)
 
 
 def uses_of(messages: Iterable[Message]) -> Uses:
     """The uses of a whole session. One pass."""
-    found = Uses([], {}, Holdings())
+    found = Uses([], [], {}, Holdings())
     for message in messages:
         found.take(message)
     return found
@@ -46,11 +51,11 @@ class Watch:
         self._window = WindowTrace()
         self._call = -1
         self._known = known is not None
-        self._uses: dict[int, list[StepUse]] = {}  # that are known, by entry
-        for use in known.found if known is not None else ():
+        self._uses: dict[int, list[StepUse | StepEdit]] = {}  # that are known, by entry
+        for use in (*known.found, *known.edits) if known is not None else ():
             self._uses.setdefault(use.entry, []).append(use)
 
-    def take(self, line: Line) -> Iterator[HarmLine]:
+    def take(self, line: Line) -> Iterator[HarmEvent]:
         """What the line shows to have been needed. O(new blocks), and O(needs) for an assistant's message."""
         match line:
             case CallLine():
@@ -68,20 +73,24 @@ class Watch:
         """A commit; `recorded`: the recorded agent's own."""
         self._window.commit(number, entries, edits, recorded=recorded)
 
-    def message(self, message: Message, call: int) -> Iterator[HarmLine]:
+    def message(self, message: Message, call: int) -> Iterator[HarmEvent]:
         """A message, which `call` answers where it is an assistant's."""
         self._call = call
-        yield from self._judged(uses(message, self._holdings))
+        yield from self._judged((*uses(message, self._holdings), *edits_of(message, self._holdings)))
         self._holdings.take(message)
 
-    def _judged(self, found: Iterable[StepUse]) -> Iterator[HarmLine]:
+    def _judged(self, found: Iterable[StepUse | StepEdit]) -> Iterator[HarmEvent]:
         for use in found if self._window.taken else ():
-            line = judge(use, self._window, self._holdings, self._call)
+            line = (
+                judge_edit(use, self._window, self._call)
+                if isinstance(use, StepEdit)
+                else judge(use, self._window, self._holdings, self._call)
+            )
             if line is not None:
                 yield line
 
 
-def watched(lines: Iterable[Line]) -> Iterator[Line | HarmLine]:
+def watched(lines: Iterable[Line]) -> Iterator[Line | HarmEvent]:
     """The lines of a replay, each assistant's message followed by what it missed or might have missed."""
     watch = Watch()
     for line in lines:
@@ -96,10 +105,24 @@ def after_cut(
 
     `removed` are blocks of entries below `entries`; `residues` are edits that put something in their place.
     """
-    window = WindowTrace()
-    window.commit(0, entries, (*(Drop(entry=entry, block=block) for entry, block in removed), *residues))
+    window = _cut(entries, removed, residues)
     for use in session.found:
         if entries <= use.entry and (until is None or use.entry < until):
             line = judge(use, window, session.holdings, session.calls[use.entry])
             if line is not None:
                 yield line
+
+
+def edits_after_cut(session: Uses, entries: int, removed: Iterable[At], residues: Sequence[Edit] = ()) -> Iterator[EditTarget]:
+    """What the edits from entry `entries` on have to find and was touched there; arguments as of `after_cut`."""
+    window = _cut(entries, removed, residues)
+    for edit in session.edits:
+        line = judge_edit(edit, window, session.calls[edit.entry]) if entries <= edit.entry else None
+        if line is not None:
+            yield line
+
+
+def _cut(entries: int, removed: Iterable[At], residues: Sequence[Edit]) -> WindowTrace:
+    window = WindowTrace()
+    window.commit(0, entries, (*(Drop(entry=entry, block=block) for entry, block in removed), *residues))
+    return window

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
-from tenure.lab.events import AccumulatingRun, CallLine, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
+from tenure.lab.events import AccumulatingRun, CallLine, EditTarget, EntryLine, HarmLine, Limits, Line, Misses, TaskMisses
 from tenure.lab.protocols.runs import USUAL, Conditions, Measuring, Tally, limits, options
 from tenure.lab.protocols.tasks import ConversationTask
 from tenure.lab.replay import replay
@@ -102,7 +102,7 @@ class _Parting:
             for task, found in zip(self._tasks, self._found, strict=True)
         )
 
-    def _missed(self, harm: HarmLine) -> None:
+    def _missed(self, harm: HarmLine | EditTarget) -> None:
         needing = self._sources[harm.entry]
         holding = {self._sources[entry] for entry, _ in harm.held}
         found = self._found[needing]

@@ -14,7 +14,19 @@ from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Draft, Role
 from tenure.lab.bill import Billing
-from tenure.lab.events import CallLine, CommitLine, HarmLine, IsolatedRun, Limits, Line, Measured, Misses, SummaryLine
+from tenure.lab.events import (
+    At,
+    CallLine,
+    CommitLine,
+    EditTarget,
+    HarmLine,
+    IsolatedRun,
+    Limits,
+    Line,
+    Measured,
+    Misses,
+    SummaryLine,
+)
 from tenure.lab.harm.watch import Watch
 from tenure.lab.replay import Options, SessionSource, replay
 from tenure.logs.reader import Event, Rewritten
@@ -23,24 +35,29 @@ _NO_SUMMARY = "a replay that ended without its summary"
 
 
 class Tally:
-    """Needs counted by verdict, and the calls that missed something. Mutable."""
+    """Needs counted by verdict, the calls that missed something and the objects of which it was missed, and edits. Mutable."""
 
     def __init__(self) -> None:
-        self._verdicts: Counter[str] = Counter()
-        self._calls = 0
-        self._last = -1
+        self._counts: Counter[str] = Counter()
+        self._calls: set[int] = set()
+        self._objects: set[str | At] = set()
 
-    def take(self, harm: HarmLine) -> None:
-        """One more need; those of a call come together."""
-        self._verdicts[harm.verdict] += 1
-        if harm.verdict != "visible" and harm.call != self._last:
-            self._calls, self._last = self._calls + 1, harm.call
+    def take(self, harm: HarmLine | EditTarget) -> None:
+        """One more need or edit; what was only thought is not counted."""
+        if isinstance(harm, EditTarget):
+            self._counts["edits"] += 1
+            self._counts["broken_edits"] += not harm.whole
+        elif harm.part != "thinking":
+            self._counts[harm.verdict] += 1
+            self._counts["listed"] += harm.listed
+            if harm.verdict != "visible":
+                self._calls.add(harm.call)
+                self._objects.add(harm.objects[-1] if harm.objects else harm.held[-1])
 
     @property
     def misses(self) -> Misses:
         """What was counted so far."""
-        found = self._verdicts
-        return Misses(visible=found["visible"], routed=found["routed"], lost=found["lost"], calls=self._calls)
+        return Misses(calls=len(self._calls), objects=len(self._objects), **self._counts)
 
 
 class Measuring:
@@ -51,7 +68,7 @@ class Measuring:
         self._commits = self._breaks = self._sent = self._view_tokens = 0
         self._summary: SummaryLine | None = None
 
-    def take(self, line: Line) -> Iterator[HarmLine]:
+    def take(self, line: Line) -> Iterator[HarmLine | EditTarget]:
         """What the line shows to have been needed of what had left. Amortised O(blocks and needs of the line)."""
         self._bill(line)
         match line:
@@ -67,9 +84,8 @@ class Measuring:
                 pass
         for harm in self._watch.take(line):
             self._bill(harm)
-            if harm.part != "thinking":
-                self._tally.take(harm)
-                yield harm
+            self._tally.take(harm)
+            yield harm
 
     @property
     def measured(self) -> Measured:
@@ -93,7 +109,7 @@ class Measuring:
             violations=summary.violations,
         )
 
-    def _bill(self, line: Line | HarmLine) -> None:
+    def _bill(self, line: Line | HarmLine | EditTarget) -> None:
         for _ in self._billing.take(line):
             pass  # recalls are in the bill
 

@@ -157,7 +157,8 @@ def _needs(entries: Iterable[Entry], commits: Sequence[Commit]) -> tuple[HarmLin
             commit = waiting.pop()
             watch.commit(commit.n, commit.entries, commit.edits, recorded=commit.moment == "recorded")
         index.grow(entry)
-        needs += watch.message(of_entry(entry, index), call=len(index.steps) - (entry.role is Role.ASSISTANT))
+        found = watch.message(of_entry(entry, index), call=len(index.steps) - (entry.role is Role.ASSISTANT))
+        needs += (each for each in found if isinstance(each, HarmLine))
     return tuple(needs)
 
 
