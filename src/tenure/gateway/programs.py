@@ -28,6 +28,7 @@ BASE_URLS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 CHATGPT: Final = "chatgpt"  # the upstream of a Codex that is signed in with ChatGPT
+CHATGPT_URL: Final = "https://chatgpt.com/backend-api/codex"
 
 
 class Program(Struct, frozen=True, kw_only=True):
@@ -141,8 +142,9 @@ def start(
 
 
 def upstreams(environment: Mapping[str, str]) -> dict[str, str]:
-    """Where requests of each API go: to its maker, or where the user's own environment has sent them until now."""
-    return {api: environment.get(maker.elsewhere, "") or maker.url for api, maker in MAKERS.items()}
+    """Base URLs by name where they are not the makers' own: those that the user's environment has named until now, and the one of a plan."""
+    named = {maker.name: environment.get(maker.elsewhere, "") for maker in MAKERS.values()}
+    return {CHATGPT: CHATGPT_URL, **{name: url for name, url in named.items() if url}}
 
 
 def _filler(url: str, folder: Path) -> Callable[[str], str]:

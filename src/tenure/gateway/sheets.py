@@ -2,7 +2,7 @@
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
 from threading import Lock
@@ -23,6 +23,7 @@ from tenure.store.records import Conversation, Observed, Records
 
 NEWEST: Final = 100  # conversations in the list
 KEPT: Final = 256  # account books in memory
+LIVE_S: Final = 300.0  # since its last reply, for which a conversation is shown as live
 EXCERPT: Final = 400  # characters of a block in a difference
 
 
@@ -30,6 +31,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     """A conversation in the list."""
 
     sheet: Conversation
+    about: str  # its title, else the first words of its human
+    heard: str  # when it last had a reply, ISO 8601 in UTC
     policy: str
     calls: int
     prompt: int  # provider tokens of all its prompts
@@ -86,7 +89,7 @@ class RecallRow(Struct, frozen=True, kw_only=True):
     is_answered: bool
 
 
-class Sheet(Struct, frozen=True, kw_only=True):
+class ConversationSheet(Struct, frozen=True, kw_only=True):
     """Everything about one conversation."""
 
     row: SessionRow
@@ -101,7 +104,7 @@ class Sheet(Struct, frozen=True, kw_only=True):
     steps: int  # replies, of which each is a request
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class BlockChange(Struct, frozen=True, kw_only=True):
     """A block that one request has and another has not, or not so."""
 
     sign: str  # +, - or ±
@@ -113,24 +116,30 @@ class Change(Struct, frozen=True, kw_only=True):
 class Sheets:
     """Reads a store for the page. Usable by several threads; what an account book cost to make up is remembered."""
 
-    def __init__(self, store: Records, changed: Callable[[str], object] = lambda _conversation: None) -> None:
+    def __init__(
+        self,
+        store: Records,
+        changed: Callable[[str], object] = lambda _conversation: None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         """`changed` is told of a conversation that was changed by hand, so that whoever has it in memory lets go of it."""
-        self.store, self._changed = store, changed
+        self.store, self.now, self._changed = store, now, changed
         self._books: OrderedDict[tuple[str, int, int, int], SessionRow] = OrderedDict()
         self._lock = Lock()
 
     def rows(self, tenant: str | None = None) -> list[SessionRow]:
-        """The newest conversations of a tenant, or of all."""
-        return [self._row(sheet) for sheet in self.store.conversations(tenant)[:NEWEST] if sheet.length]
+        """The newest conversations of a tenant, or of all, the one that was heard of last first."""
+        found = [self._row(sheet) for sheet in self.store.conversations(tenant)[:NEWEST] if sheet.length]
+        return sorted(found, key=lambda row: row.heard, reverse=True)
 
-    def sheet(self, conversation: str) -> Sheet:
+    def sheet(self, conversation: str) -> ConversationSheet:
         """One conversation. Raises InputError when there is none."""
         context = self._open(conversation)
         session = context.session
         index, commits = session.index, tuple(session.commits)
         steps = [step.entry for step in index.steps]
         before = tuple(sum(entry < commit.entries for entry in steps) for commit in commits)
-        return Sheet(
+        return ConversationSheet(
             row=self._row(self.store.conversation(conversation)),
             gauge=context.gauge,
             ledger=context.ledger,
@@ -143,18 +152,18 @@ class Sheets:
             steps=len(steps),
         )
 
-    def changes(self, conversation: str, before: int, after: int) -> list[Change]:
+    def changes(self, conversation: str, before: int, after: int) -> list[BlockChange]:
         """What the model saw at one call and not at another. Raises InputError for a call that there was not."""
         context = self._open(conversation)
         found, index = context.diff(before, after), context.session.index
 
-        def block(sign: str, place: tuple[int, int]) -> Change:
+        def block(sign: str, place: tuple[int, int]) -> BlockChange:
             n, at = place
             text = self._text(conversation, n, at)
-            return Change(sign=sign, where=f"entry:{n}/{at}", tokens=index.weights(n)[at], text=text[:EXCERPT])
+            return BlockChange(sign=sign, where=f"entry:{n}/{at}", tokens=index.weights(n)[at], text=text[:EXCERPT])
 
-        def insert(sign: str, edit: Insert) -> Change:
-            return Change(sign=sign, where="in place of what left", tokens=edit.tokens, text=edit.text[:EXCERPT])
+        def insert(sign: str, edit: Insert) -> BlockChange:
+            return BlockChange(sign=sign, where="in place of what left", tokens=edit.tokens, text=edit.text[:EXCERPT])
 
         return [
             *map(partial(block, "−"), found.gone),
@@ -188,6 +197,14 @@ class Sheets:
         self.store.conversation(conversation)  # which says so where there is none: nothing is begun here
         return Context(store=self.store, conversation=conversation)
 
+    def _first_words(self, context: Context) -> str:
+        """What the human said first, beside what harnesses put around it."""
+        for turn in context.session.index.turns[:1]:
+            n, at = turn.start
+            words = self._text(context.conversation, n, at)
+            return next((line.strip() for line in words.splitlines() if line.strip() and not line.lstrip().startswith("<")), "")
+        return ""
+
     def _text(self, conversation: str, n: int, at: int) -> str:
         entry = next(iter(self.store.entries(conversation, n, n + 1)))
         block = entry.blocks[at]
@@ -200,10 +217,13 @@ class Sheets:
             if (row := self._books.get(key)) is not None:
                 self._books.move_to_end(key)
                 return row
-        ledger = self._open(sheet.id).ledger
+        context = self._open(sheet.id)
+        ledger = context.ledger
         total = ledger.total
         row = SessionRow(
             sheet=sheet,
+            about=sheet.title or self._first_words(context),
+            heard=max((each.at for each in usages), default="") or sheet.created,
             policy=Terms.stored(sheet.terms).policy or "none",
             calls=total.calls,
             prompt=total.usage.prompt,
@@ -250,11 +270,11 @@ def _sum(name: str, rows: Sequence[SessionRow]) -> SumRow:
     )
 
 
-def is_live(sheet: SessionRow, newest_at: str, now: datetime, within_s: float = 300.0) -> bool:
+def is_live(row: SessionRow, now: datetime) -> bool:
     """Whether a conversation was heard of lately."""
     try:
-        return (now - datetime.fromisoformat(newest_at or sheet.sheet.created)).total_seconds() < within_s
-    except ValueError:
+        return (now - datetime.fromisoformat(row.heard)).total_seconds() < LIVE_S
+    except (ValueError, TypeError):
         return False
 
 

@@ -9,7 +9,7 @@ from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from tenure.engine.meter import figures, statement
 from tenure.errors import InputError, TenureError
-from tenure.gateway.sheets import SUMS, Sheet, Sheets, sums
+from tenure.gateway.sheets import SUMS, ConversationSheet, Sheets, is_live, sums
 from tenure.lab.audit import text
 from tenure.lab.report.template import environment
 
@@ -39,29 +39,29 @@ def everything(_request: Request) -> str | None:
 
 def pages(sheets: Sheets, viewer: Viewer = everything) -> list[Route]:
     """The routes of the page, for an application that has them under `/ui`."""
-    show = partial(_answer, sheets, viewer)
+    answer = partial(_answer, sheets, viewer)
     return [
-        Route("/ui", lambda request: show(request, _overview), methods=["GET"]),
-        Route("/ui/{conversation}", lambda request: show(request, _conversation), methods=["GET"]),
-        Route("/ui/{conversation}/diff", lambda request: show(request, _difference), methods=["GET"]),
-        Route("/ui/{conversation}/{action}", lambda request: show(request, _change), methods=["POST"]),
+        Route("/ui", partial(answer, page=_overview), methods=["GET"]),
+        Route("/ui/{conversation}", partial(answer, page=_conversation), methods=["GET"]),
+        Route("/ui/{conversation}/diff", partial(answer, page=_difference), methods=["GET"]),
+        Route("/ui/{conversation}/{action}", partial(answer, page=_change), methods=["POST"]),
     ]
 
 
-async def _answer(sheets: Sheets, viewer: Viewer, request: Request, page: Callable[..., Response]) -> Response:
+async def _answer(sheets: Sheets, viewer: Viewer, request: Request, *, page: Callable[..., Response]) -> Response:
     try:
         tenant = viewer(request)
     except PermissionError as error:
         return _page(
             "message.html", 401, title="Not signed in", words=str(error), headers={"www-authenticate": 'Basic realm="tenure"'}
         )
-    form: Mapping[str, Any] = {}
+    form: Mapping[str, str] = {}
     if request.method == "POST":
         if not _is_own(request):
             return _page("message.html", 403, title="Refused", words="This can only be done from the page itself.")
         if int(request.headers.get("content-length") or FORM_BYTES + 1) > FORM_BYTES:
             return _page("message.html", 413, title="Refused", words="That is too much for a form.")
-        form = await request.form(max_files=0, max_fields=8)
+        form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=8))
     try:
         return await run_in_threadpool(page, sheets, tenant, request, form)
     except InputError as error:
@@ -78,35 +78,36 @@ def _is_own(request: Request) -> bool:
     ).netloc == request.headers.get("host")
 
 
-def _overview(sheets: Sheets, tenant: str | None, _request: Request, _form: Mapping[str, Any]) -> Response:
+def _overview(sheets: Sheets, tenant: str | None, _request: Request, _form: Mapping[str, str]) -> Response:
     rows = sheets.rows(tenant)
     added = {name: found for name, of in SUMS.items() if len(found := sums(rows, of)) > 1 or name == "day"}
-    return _page("sessions.html", rows=rows, sums=added, whole=sums(rows, lambda _row: "all"))
+    live = {row.sheet.id for row in rows if is_live(row, sheets.now())}
+    return _page("sessions.html", rows=rows, live=live, sums=added, whole=sums(rows, lambda _row: "all"))
 
 
-def _sheet(sheets: Sheets, tenant: str | None, request: Request) -> Sheet:
+def _sheet(sheets: Sheets, tenant: str | None, request: Request) -> ConversationSheet:
     conversation = request.path_params["conversation"]
     if tenant is not None and sheets.store.conversation(conversation).tenant != tenant:
         raise InputError("store", f"no conversation {conversation!r}")
     return sheets.sheet(conversation)
 
 
-def _conversation(sheets: Sheets, tenant: str | None, request: Request, _form: Mapping[str, Any]) -> Response:
+def _conversation(sheets: Sheets, tenant: str | None, request: Request, _form: Mapping[str, str]) -> Response:
     sheet = _sheet(sheets, tenant, request)
     notes = statement.notes(sheet.ledger)
     return _page("session.html", sheet=sheet, bill=statement.line(sheet.ledger), notes=notes, drawing=_drawing(sheet))
 
 
-def _difference(sheets: Sheets, tenant: str | None, request: Request, _form: Mapping[str, Any]) -> Response:
+def _difference(sheets: Sheets, tenant: str | None, request: Request, _form: Mapping[str, str]) -> Response:
     sheet = _sheet(sheets, tenant, request)
     before, after = (_number(request.query_params.get(name, ""), f"the call {name!r}") for name in ("before", "after"))
     changes = sheets.changes(sheet.row.sheet.id, before, after)
     return _page("difference.html", sheet=sheet, changes=changes, before=before, after=after)
 
 
-def _change(sheets: Sheets, tenant: str | None, request: Request, form: Mapping[str, Any]) -> Response:
+def _change(sheets: Sheets, tenant: str | None, request: Request, form: Mapping[str, str]) -> Response:
     conversation, action = _sheet(sheets, tenant, request).row.sheet.id, request.path_params["action"]
-    object_ = str(form.get("object", ""))
+    object_ = form.get("object", "")
     match action:
         case "pin":
             sheets.pin(conversation, object_)
@@ -115,7 +116,7 @@ def _change(sheets: Sheets, tenant: str | None, request: Request, form: Mapping[
         case "restore":
             sheets.restore(conversation, object_)
         case "undo":
-            sheets.undo(conversation, _number(str(form.get("commit", "")), "a commit"))
+            sheets.undo(conversation, _number(form.get("commit", ""), "a commit"))
         case _:
             raise InputError("action", repr(action), "pin, unpin, restore or undo")
     return RedirectResponse(f"/ui/{quote(conversation)}", 303)
@@ -127,11 +128,7 @@ def _number(given: str, what: str) -> int:
     return int(given)
 
 
-class _Bar(dict[str, Any]):
-    """What a template draws of one call."""
-
-
-def _drawing(sheet: Sheet) -> dict[str, Any]:
+def _drawing(sheet: ConversationSheet) -> dict[str, Any]:
     """The requests over time as rectangles: what the provider's cache held, what was written to it, the rest; and how large each would have been."""
     top = max([call.whole for call in sheet.calls] + [sheet.gauge.limit, 1])
     step = WIDTH / max(1, len(sheet.calls))
@@ -169,7 +166,7 @@ def _page(template: str, status: int = 200, *, headers: Mapping[str, str] | None
     safe = {
         "content-security-policy": rules,
         "x-content-type-options": "nosniff",
-        "referrer-policy": "no-referrer",
+        "referrer-policy": "same-origin",
         "cache-control": "no-store",
     }
     return HTMLResponse(html, status, headers={**safe, **(headers or {})})
