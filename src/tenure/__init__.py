@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tenure.adapters.wrapping import wrap as wrap
     from tenure.context import Context as Context
     from tenure.engine.lifecycle.budget import Budget as Budget
     from tenure.engine.lifecycle.decision import Propose as Propose
@@ -41,6 +42,7 @@ _PLACES = {
     "TenureError": "tenure.errors",
     "ToolKind": "tenure.engine.record.tools",
     "Unmet": "tenure.engine.lifecycle.decision",
+    "wrap": "tenure.adapters.wrapping",
 }
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "TenureError",
     "ToolKind",
     "Unmet",
+    "wrap",
 ]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tenure.apis.server import Server  # for tests only
 
 Part = dict[str, Any]  # a part of a message's content
+OF_THE_SERVER: Final = "none: the whole history is sent with every request, and the server would put its own before it"
 OWN_HISTORY: Final = "none: the conversation's own messages are sent; `extend` takes in more"
 
 

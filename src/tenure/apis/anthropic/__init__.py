@@ -12,7 +12,7 @@ from tenure.apis.anthropic.markers import life_of, mark_request, markers_of, str
 from tenure.apis.anthropic.messages import NAME, carries, draft_of, medium, rendered, source_in, system_draft
 from tenure.apis.anthropic.prompts import behind_users, render_system, split_prompts, with_prompts
 from tenure.apis.anthropic.speech import SPEECH
-from tenure.apis.api import OWN_HISTORY, Api, Endpoint, Head, Part, Shape
+from tenure.apis.api import OF_THE_SERVER, OWN_HISTORY, Api, Endpoint, Head, Part, Shape
 from tenure.apis.json_text import (
     Message,
     array_text,
@@ -54,7 +54,7 @@ class Anthropic(Api):
     name = NAME
     head_fields = ("system", "tools")
     system_apart = True
-    histories = MappingProxyType({"messages": OWN_HISTORY})
+    histories = MappingProxyType({"messages": OWN_HISTORY, "thread": OF_THE_SERVER})
     speech = SPEECH
     stream = ("client.messages.stream(…)", "get_final_message")
     shape = Shape(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from tenure.apis.api import OWN_HISTORY, Api, Endpoint, Head, Part, Shape
+from tenure.apis.api import OF_THE_SERVER, OWN_HISTORY, Api, Endpoint, Head, Part, Shape
 from tenure.apis.json_text import (
     Message,
     array_text,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tenure.apis.relay import ReplyRelay
     from tenure.apis.server import Server  # for tests only
 
-_OF_THE_SERVER: Final = "none: the whole history is sent with every request, and the server would put its own before it"
 # Models that reason, whose sealed reasoning has to be asked for: platform.openai.com/docs/guides/reasoning
 _REASONS: Final = re.compile(r"^(?:o\d|gpt-[5-9]|codex)")
 
@@ -51,7 +50,7 @@ class OpenAIResponses(Api):
     body_key = "input"
     result_key = "output"
     head_fields = ("instructions", "tools")
-    histories = MappingProxyType({"input": OWN_HISTORY, "previous_response_id": _OF_THE_SERVER, "conversation": _OF_THE_SERVER})
+    histories = MappingProxyType({"input": OWN_HISTORY, "previous_response_id": OF_THE_SERVER, "conversation": OF_THE_SERVER})
     speech = SPEECH
     stream = ("client.responses.stream(…)", "get_final_response")
     shape = Shape(

@@ -1,0 +1,322 @@
+"""`tenure.wrap(client)`: an official SDK's client whose conversations are managed underneath (an edge).
+
+    client = tenure.wrap(Anthropic(), store="sqlite:///agent.db", budget=Budget(ceiling=80_000))
+
+The caller goes on passing his whole history. It is managed where the SDK hands a request to HTTP, so that every way in which an SDK asks goes the same
+way, by the code that the gateway runs: `create`, `parse`, helpers for streams, raw responses, tool runners, betas. What a call returns is what the SDK makes
+of it. Wrapping methods instead would mean to follow each of them in each version of each SDK, and to rebuild its types.
+
+It fails open: whatever goes wrong here, the caller's own bytes are sent, and the reason is logged once per request.
+"""
+
+import copy
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from importlib import import_module
+from logging import getLogger
+from threading import Thread
+from typing import Any, Final, Literal, TypeVar
+
+import anyio.to_thread
+
+from tenure.apis import endpoint_of
+from tenure.context.exchange import Exchange, Management
+from tenure.context.histories import Histories
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.policies import PolicyName
+from tenure.engine.policies.policy import Policy
+from tenure.errors import InputError
+from tenure.store.records import Records
+
+LOG: Final = getLogger("tenure.wrap")
+KITS: Final = ("httpx", "httpx2")  # what SDKs speak HTTP with
+SESSION: Final = "x-tenure-session"  # a header of ours, which goes nowhere: a caller's own name for a conversation
+_STREAM: Final = "text/event-stream"
+_FRAMING: Final = frozenset({"content-length", "content-encoding", "transfer-encoding"})  # of a body that is made anew
+C = TypeVar("C")
+
+
+def wrap(
+    client: C,
+    *,
+    store: "str | Records" = "sqlite:///tenure.db",
+    budget: Budget | None = None,
+    policy: PolicyName | Policy | Literal[""] | None = "",
+    gate: Literal["", "priced", "selfgc-paper"] = "",
+    clip: int | None = None,
+    shadow: bool = False,
+    histories: Histories | None = None,
+) -> C:
+    """A client of the same type whose conversations are kept to a budget; the client itself stays as it is (Google's is changed in place).
+
+    `client` is one of `Anthropic`, `AsyncAnthropic`, `OpenAI`, `AsyncOpenAI` and `google.genai.Client`. `store`, `budget`, `policy`, `gate` and `clip` are those of
+    `Context`. With `shadow`, conversations are recorded and nothing of any request is changed. Several clients may share `histories`.
+
+    Requests are known by their history. Several conversations that begin alike are told apart as they part; the header `x-tenure-session`
+    (`extra_headers`), which is not sent, tells them apart from the start. Closing the client closes its connections and leaves the store open.
+
+    Raises InputError for a client of another kind, and for one that is wrapped already; StoreError when the store cannot be opened.
+    """
+    kept = histories or Histories(
+        _opened(store),
+        Management(mode="shadow" if shadow else "on", budget=budget, policy=policy, gate=gate, clip=clip),
+        background=lambda task: Thread(target=task, daemon=True).start(),
+    )
+    if (inner := getattr(client, "_client", None)) is not None and callable(getattr(client, "copy", None)):
+        managed = _managed(inner, kept, client)
+        return client.copy(http_client=managed)  # type: ignore[attr-defined] - the SDKs' own way to hand in another
+    if (api_client := getattr(client, "_api_client", None)) is not None:
+        for name in ("_httpx_client", "_async_httpx_client"):
+            setattr(api_client, name, _managed(getattr(api_client, name), kept, getattr(api_client, name)))
+        api_client._use_aiohttp = lambda: False  # the other of its two ways to wait, which has no seam
+        return client
+    raise InputError(
+        "client",
+        f"a {type(client).__module__}.{type(client).__name__}",
+        "Anthropic, AsyncAnthropic, OpenAI, AsyncOpenAI or genai.Client",
+    )
+
+
+def transport(http: Any, histories: Histories) -> Any:
+    """What an HTTP client (`httpx.Client` or `AsyncClient`, or httpx2's) sends through, with managed conversations: for frameworks that take such a client."""
+    return _managed(http, histories, http)
+
+
+def _opened(store: "str | Records") -> "Records":
+    if not isinstance(store, str):
+        return store
+    from tenure.store.store import Store
+
+    return Store(store)
+
+
+def _managed(http: Any, histories: Histories, owner: object) -> Any:
+    """A copy of an HTTP client whose requests are managed. It shares the connections of its original, which `owner` keeps open."""
+    kits = [each.__module__.partition(".")[0] for each in type(http).__mro__]
+    kit = next((import_module(name) for name in kits if name in KITS), None)
+    if kit is None:
+        raise InputError("client", f"one that speaks HTTP by {kits[0]}", " or ".join(KITS))
+    if isinstance(http._transport, _Wrapped):
+        raise InputError("client", "one that is wrapped already", "a client that is not")
+    made = _awaited if issubclass(type(http), kit.AsyncClient) else _blocking
+    copied = copy.copy(http)
+    copied._transport = made(kit)(http._transport, histories, owner)
+    copied._mounts = {key: each and made(kit)(each, histories, owner) for key, each in http._mounts.items()}
+    return copied
+
+
+class _Wrapped:
+    """What both transports are made of. The owner is held so that the connections it shares are not closed with it."""
+
+    def __init__(self, inner: Any, histories: Histories, owner: object) -> None:
+        self.inner, self.histories, self.owner = inner, histories, owner
+
+    def begin(self, request: Any, raw: bytes) -> Exchange | None:
+        """The exchange of a request; None where it passes through."""
+        session = request.headers.pop(SESSION, "")
+        try:
+            if request.method != "POST" or request.headers.get("content-encoding"):
+                return None
+            found = endpoint_of(request.url.path, request.url.query.decode())
+            if found is None:
+                return None
+            api, endpoint = found
+            exchange = self.histories.exchange(api, raw, model=endpoint.model, counts=endpoint.counts, hint=session)
+            if exchange.reason:
+                LOG.debug("passed through: %s", exchange.reason)
+            return exchange
+        except Exception:
+            LOG.exception("a request passes through as it is")
+            return None
+
+
+def sent(kit: Any, request: Any, body: bytes) -> Any:
+    """The request with another body; its own where that is the same."""
+    if body is request.content:
+        return request
+    headers = [(key, value) for key, value in request.headers.raw if key.lower() != b"content-length"]
+    return kit.Request(request.method, request.url, headers=headers, content=body, extensions=request.extensions)
+
+
+def _headers(response: Any) -> list[tuple[bytes, bytes]]:
+    return [(key, value) for key, value in response.headers.raw if key.decode("latin-1").lower() not in _FRAMING]
+
+
+def _is_stream(response: Any) -> bool:
+    return response.headers.get("content-type", "").startswith(_STREAM)
+
+
+def _guarded(exchange: Exchange, step: Callable[[], bytes | None]) -> bytes | None:
+    """What a step gives the caller; after a failure of ours, what he still has to get."""
+    try:
+        return step()
+    except Exception:
+        LOG.exception("a reply goes on unmanaged")
+        return exchange.give_up()
+
+
+def _blocking(kit: Any) -> Any:
+    """A transport for clients that block."""
+
+    class BlockingTransport(_Wrapped, kit.BaseTransport):
+        def handle_request(self, request: Any) -> Any:
+            raw: bytes = request.read()
+            exchange = self.begin(request, raw)
+            if exchange is None:
+                return self.inner.handle_request(request)
+            try:
+                response = self._ask(request, exchange)
+            except BaseException:
+                exchange.close()
+                raise
+            if response.status_code != 200:
+                exchange.close()
+                return response
+            if _is_stream(response):
+                stream: Any = BlockingStream(self._relayed(request, exchange, response))
+                return kit.Response(200, headers=_headers(response), stream=stream, extensions=response.extensions)
+            return self._whole(request, exchange, response)
+
+        def _ask(self, request: Any, exchange: Exchange) -> Any:
+            while True:
+                response = self.inner.handle_request(sent(kit, request, exchange.body))
+                if response.status_code == 200 or not exchange.refused(response.status_code):
+                    return response
+                response.close()
+
+        def _whole(self, request: Any, exchange: Exchange, response: Any) -> Any:
+            try:
+                while True:
+                    content = response.read()
+                    out = _guarded(exchange, partial(exchange.whole, content))
+                    if out is not None:
+                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
+                    again = self.inner.handle_request(sent(kit, request, exchange.body))
+                    if again.status_code != 200:
+                        again.close()
+                        out = exchange.give_up()
+                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
+                    response = again
+            finally:
+                response.close()
+                exchange.close()
+
+        def _relayed(self, request: Any, exchange: Exchange, response: Any) -> Iterator[bytes]:
+            out: bytes | None = None
+            try:
+                while True:
+                    for piece in response.iter_bytes():
+                        yield _guarded(exchange, partial(exchange.take, piece)) or b""
+                    out = _guarded(exchange, exchange.end)
+                    if out is not None:
+                        yield out
+                        return
+                    response.close()
+                    response = self.inner.handle_request(sent(kit, request, exchange.body))
+                    if response.status_code != 200:
+                        yield (out := exchange.give_up())
+                        return
+            finally:
+                response.close()
+                if out is None:  # an SDK leaves a stream when it has seen the mark of its end
+                    _guarded(exchange, exchange.end)
+                exchange.close()
+
+        def close(self) -> None:
+            self.inner.close()
+
+    class BlockingStream(kit.SyncByteStream):
+        def __init__(self, pieces: Any) -> None:
+            self.pieces = pieces
+
+        def __iter__(self) -> Iterator[bytes]:
+            return self.pieces
+
+        def close(self) -> None:
+            self.pieces.close()
+
+    return BlockingTransport
+
+
+def _awaited(kit: Any) -> Any:
+    """The same for clients that are awaited; what reads or writes the store runs in a thread."""
+    thread = anyio.to_thread.run_sync
+
+    class AwaitedTransport(_Wrapped, kit.AsyncBaseTransport):
+        async def handle_async_request(self, request: Any) -> Any:
+            raw: bytes = await request.aread()
+            exchange = await thread(self.begin, request, raw)
+            if exchange is None:
+                return await self.inner.handle_async_request(request)
+            try:
+                response = await self._ask(request, exchange)
+            except BaseException:
+                exchange.close()
+                raise
+            if response.status_code != 200:
+                exchange.close()
+                return response
+            if _is_stream(response):
+                stream: Any = AwaitedStream(self._relayed(request, exchange, response))
+                return kit.Response(200, headers=_headers(response), stream=stream, extensions=response.extensions)
+            return await self._whole(request, exchange, response)
+
+        async def _ask(self, request: Any, exchange: Exchange) -> Any:
+            while True:
+                response = await self.inner.handle_async_request(sent(kit, request, exchange.body))
+                if response.status_code == 200 or not exchange.refused(response.status_code):
+                    return response
+                await response.aclose()
+
+        async def _whole(self, request: Any, exchange: Exchange, response: Any) -> Any:
+            try:
+                while True:
+                    content = await response.aread()
+                    out = await thread(_guarded, exchange, partial(exchange.whole, content))
+                    if out is not None:
+                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
+                    again = await self.inner.handle_async_request(sent(kit, request, exchange.body))
+                    if again.status_code != 200:
+                        await again.aclose()
+                        out = await thread(exchange.give_up)
+                        return kit.Response(200, headers=_headers(response), content=out, extensions=response.extensions)
+                    response = again
+            finally:
+                await response.aclose()
+                exchange.close()
+
+        async def _relayed(self, request: Any, exchange: Exchange, response: Any) -> AsyncIterator[bytes]:
+            out: bytes | None = None
+            try:
+                while True:
+                    async for piece in response.aiter_bytes():
+                        yield _guarded(exchange, partial(exchange.take, piece)) or b""
+                    out = await thread(_guarded, exchange, exchange.end)
+                    if out is not None:
+                        yield out
+                        return
+                    await response.aclose()
+                    response = await self.inner.handle_async_request(sent(kit, request, exchange.body))
+                    if response.status_code != 200:
+                        yield (out := await thread(exchange.give_up))
+                        return
+            finally:
+                if out is None:
+                    _guarded(exchange, exchange.end)
+                exchange.close()
+                await response.aclose()
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
+    class AwaitedStream(kit.AsyncByteStream):
+        def __init__(self, pieces: Any) -> None:
+            self.pieces = pieces
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self.pieces
+
+        async def aclose(self) -> None:
+            await self.pieces.aclose()
+
+    return AwaitedTransport

@@ -1,0 +1,405 @@
+"""`tenure.wrap` with the official SDKs against a server that refuses what providers refuse: the caller passes his whole history, as ever."""
+
+import asyncio
+import gc
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import anthropic
+import openai
+import pytest
+from google import genai
+
+import tenure
+from tenure import Budget
+from tenure.errors import InputError
+from tenure.store.store import Store
+from tenure.testing.provider import FakeProvider, serve
+from tenure.testing.script import Call, Fault, Reply, Script
+
+FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
+STEPS: Final = 30
+CLAUDE: Final = "claude-opus-4-5"
+
+
+def read(n: int) -> Reply:
+    return Reply(text=f"I look at {n}.", calls=(Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"})),))
+
+
+def work(steps: int = STEPS, recalled: int | None = None) -> Script:
+    """An agent that reads file after file; before step `recalled` it brings one back by a tool of ours."""
+    replies: list[Reply] = []
+    for n in range(steps):
+        if n == recalled:
+            replies.append(Reply(calls=(Call(name="recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
+        replies.append(read(n))
+    return Script(replies=(*replies, Reply(text="Done.")))
+
+
+# Each way to ask, as a caller of the SDK writes it: the client and his history in, the assistant's message and its calls out.
+Ask = Callable[[Any, list[Any]], tuple[Any, list[tuple[str, str]]]]
+ANTHROPIC_TOOLS: Final[list[Any]] = [
+    {"name": "read", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+]
+CHAT_TOOLS: Final[list[Any]] = [
+    {
+        "type": "function",
+        "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
+    }
+]
+ITEM_TOOLS: Final[list[Any]] = [
+    {
+        "type": "function",
+        "name": "read",
+        "strict": False,
+        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+    }
+]
+
+
+def anthropic_turn(message: Any) -> tuple[Any, list[tuple[str, str]]]:
+    content = [block.model_dump(exclude_none=True) for block in message.content]
+    for block in content:
+        block.pop("caller", None)
+    return [{"role": "assistant", "content": content}], [
+        (block["id"], block["name"]) for block in content if block["type"] == "tool_use"
+    ]
+
+
+def create(client: Any, history: list[Any]) -> Any:
+    return anthropic_turn(client.messages.create(model=CLAUDE, max_tokens=2_000, tools=ANTHROPIC_TOOLS, messages=history))
+
+
+def helper(client: Any, history: list[Any]) -> Any:
+    with client.messages.stream(model=CLAUDE, max_tokens=2_000, tools=ANTHROPIC_TOOLS, messages=history) as stream:
+        assert "recall" not in "".join(str(event) for event in stream)
+        return anthropic_turn(stream.get_final_message())
+
+
+def raw(client: Any, history: list[Any]) -> Any:
+    response = client.messages.with_raw_response.create(model=CLAUDE, max_tokens=2_000, tools=ANTHROPIC_TOOLS, messages=history)
+    assert response.status_code == 200
+    return anthropic_turn(response.parse())
+
+
+def beta(client: Any, history: list[Any]) -> Any:
+    return anthropic_turn(client.beta.messages.create(model=CLAUDE, max_tokens=2_000, tools=ANTHROPIC_TOOLS, messages=history))
+
+
+def chat_turn(message: Any) -> Any:
+    calls = [(call.id, call.function.name) for call in message.tool_calls or ()]
+    return [message.model_dump(exclude_none=True)], calls
+
+
+def chat(client: Any, history: list[Any]) -> Any:
+    return chat_turn(client.chat.completions.create(model="gpt-5.1", tools=CHAT_TOOLS, messages=history).choices[0].message)
+
+
+def chat_stream(client: Any, history: list[Any]) -> Any:
+    with client.chat.completions.stream(model="gpt-5.1", tools=CHAT_TOOLS, messages=history) as stream:
+        for _ in stream:
+            pass
+        message = stream.get_final_completion().choices[0].message
+    made = {"role": "assistant", "content": message.content}
+    calls = [{"id": each.id, "type": "function", "function": {"name": each.function.name, "arguments": each.function.arguments}} for each in message.tool_calls or ()]  # fmt: skip
+    return [made | ({"tool_calls": calls} if calls else {})], [(each["id"], "read") for each in calls]
+
+
+def items(client: Any, history: list[Any]) -> Any:
+    output = client.responses.create(model="gpt-5.1", tools=ITEM_TOOLS, input=history, store=False).output
+    return [item.model_dump(exclude_none=True) for item in output], [
+        (item.call_id, item.name) for item in output if item.type == "function_call"
+    ]
+
+
+def contents(client: Any, history: list[Any]) -> Any:
+    tools = [
+        {
+            "function_declarations": [
+                {"name": "read", "parameters": {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}}}
+            ]
+        }
+    ]
+    reply = client.models.generate_content(model="gemini-3-flash", contents=history, config={"tools": tools})
+    return [reply.candidates[0].content], [(call.id or "", call.name) for call in reply.function_calls or ()]
+
+
+def contents_stream(client: Any, history: list[Any]) -> Any:
+    from google.genai import types
+
+    tools = [
+        {
+            "function_declarations": [
+                {"name": "read", "parameters": {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}}}
+            ]
+        }
+    ]
+    chunks = client.models.generate_content_stream(model="gemini-3-flash", contents=history, config={"tools": tools})
+    parts = [part for chunk in chunks for part in chunk.candidates[0].content.parts or ()]
+    calls = [(part.function_call.id or "", part.function_call.name) for part in parts if part.function_call]
+    return [types.Content(role="model", parts=parts)], calls
+
+
+WAYS: Final[dict[str, tuple[str, Ask]]] = {
+    "create": ("anthropic", create),
+    "stream helper": ("anthropic", helper),
+    "raw response": ("anthropic", raw),
+    "beta": ("anthropic", beta),
+    "chat": ("openai", chat),
+    "chat stream": ("openai", chat_stream),
+    "responses": ("openai-responses", items),
+    "gemini": ("gemini", contents),
+    "gemini stream": ("gemini", contents_stream),
+}
+
+
+def plain_client(kind: str, url: str) -> Any:
+    if kind == "anthropic":
+        return anthropic.Anthropic(api_key="-", base_url=url, max_retries=0)
+    if kind == "gemini":
+        return genai.Client(api_key="-", vertexai=False, http_options={"base_url": url, "retry_options": {"attempts": 1}})
+    return openai.OpenAI(api_key="-", base_url=f"{url}/v1", max_retries=0)
+
+
+def person(kind: str, text: str) -> Any:
+    return {"role": "user", "parts": [{"text": text}]} if kind == "gemini" else {"role": "user", "content": text}
+
+
+def results(kind: str, calls: list[tuple[str, str]], text: str) -> list[Any]:
+    if kind == "anthropic":
+        return [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, _ in calls]}]
+    if kind == "openai":
+        return [{"role": "tool", "tool_call_id": id_, "content": text} for id_, _ in calls]
+    if kind == "openai-responses":
+        return [{"type": "function_call_output", "call_id": id_, "output": text} for id_, _ in calls]
+    parts = [
+        {"function_response": {**({"id": id_} if id_ else {}), "name": name, "response": {"output": text}}} for id_, name in calls
+    ]
+    return [{"role": "user", "parts": parts}]
+
+
+def session(kind: str, ask: Ask, client: Any, start: str = "Look through the files.") -> list[Any]:
+    """An agent by hand: its history, whole."""
+    history: list[Any] = [person(kind, start)]
+    while True:
+        message, calls = ask(client, history)
+        history += message
+        if not calls:
+            return history
+        history += results(kind, calls, FILE)
+
+
+def texts(provider: FakeProvider) -> list[int]:
+    return [len(seen.body) for seen in provider.seen]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_to_ask_is_kept_to_the_budget_and_recalls_unseen(way: str) -> None:
+    kind, ask = WAYS[way]
+    provider = FakeProvider(work(recalled=26))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        given = plain_client(kind, url)
+        client = tenure.wrap(given, store=store, budget=Budget(ceiling=40_000))
+        assert type(client) is type(given)
+        history = session(kind, ask, client)
+        assert "recall" not in str(history)
+        assert len(provider.seen) == STEPS + 2  # one more than the caller asked for
+        assert [seen.violations for seen in provider.seen] == [()] * (STEPS + 2)
+        whole = len(str(history))
+        assert max(texts(provider)) < whole / 2
+        assert b"Look through the files." in provider.seen[-1].body
+        back = next(seen.body for n, seen in enumerate(provider.seen) if n == 27)
+        assert b"0006 def function_6" in back
+        (sheet,) = store.conversations()
+        assert store.verify(sheet.id) is None
+        entries = sum(len(entry.blocks) for entry in store.entries(sheet.id))
+        assert entries > STEPS * 2
+
+
+def test_a_request_of_which_nothing_has_left_goes_out_byte_for_byte() -> None:
+    wrapped, alone = FakeProvider(work(4)), FakeProvider(work(4))
+    with serve(wrapped.app) as url, Store("sqlite://") as store:
+        session(
+            "anthropic", create, tenure.wrap(plain_client("anthropic", url), store=store, budget=Budget(ceiling=150_000), clip=0)
+        )
+    with serve(alone.app) as url:
+        session("anthropic", create, plain_client("anthropic", url))
+    assert [seen.body for seen in wrapped.seen] == [seen.body for seen in alone.seen]
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai"])
+def test_clients_that_are_awaited_and_parallel_conversations_keep_apart(kind: str) -> None:
+    provider = FakeProvider(Script(replies=tuple(Reply(text=f"answer {n}") for n in range(40))))
+
+    async def scene(url: str, store: Store) -> None:
+        if kind == "anthropic":
+            given: Any = anthropic.AsyncAnthropic(api_key="-", base_url=url, max_retries=0)
+        else:
+            given = openai.AsyncOpenAI(api_key="-", base_url=f"{url}/v1", max_retries=0)
+        async with tenure.wrap(given, store=store, budget=Budget(ceiling=30_000)) as client:
+
+            async def converse(name: str) -> None:
+                history: list[Any] = []
+                for n in range(5):
+                    history.append({"role": "user", "content": f"{name} asks {n}: {FILE[:4000]}"})
+                    if kind == "anthropic" and n % 2:
+                        async with client.messages.stream(
+                            model=CLAUDE, max_tokens=99, tools=ANTHROPIC_TOOLS, messages=history
+                        ) as stream:
+                            message = await stream.get_final_message()
+                    elif kind == "anthropic":
+                        message = await client.messages.create(
+                            model=CLAUDE, max_tokens=99, tools=ANTHROPIC_TOOLS, messages=history
+                        )
+                    else:
+                        came = await client.chat.completions.create(model="gpt-5.1", tools=CHAT_TOOLS, messages=history)
+                        message = came.choices[0].message
+                    text = message.content[0].text if kind == "anthropic" else message.content
+                    assert text.startswith("answer")
+                    history.append({"role": "assistant", "content": text})
+
+            await asyncio.gather(*(converse(name) for name in ("Ann", "Bob", "Cleo")))
+
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        asyncio.run(scene(url, store))
+        assert [seen.violations for seen in provider.seen] == [()] * 15
+        sheets = store.conversations()
+        assert len(sheets) == 3
+        for sheet in sheets:
+            said = {
+                block.text.split(" asks")[0]
+                for entry in store.entries(sheet.id)
+                for block in entry.blocks
+                if " asks" in block.text
+            }
+            assert len(said) == 1
+            assert store.verify(sheet.id) is None
+
+
+def test_a_raw_stream_and_one_that_is_left_early() -> None:
+    provider = FakeProvider(Script(replies=(Reply(text="a longer answer of words"), Reply(text="another"), Reply(text="third"))))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        client = tenure.wrap(plain_client("anthropic", url), store=store)
+        history: list[Any] = [{"role": "user", "content": "one"}]
+        with client.messages.create(model=CLAUDE, max_tokens=99, messages=history, tools=ANTHROPIC_TOOLS, stream=True) as stream:
+            next(iter(stream))
+        events = list(client.messages.create(model=CLAUDE, max_tokens=99, messages=history, tools=ANTHROPIC_TOOLS, stream=True))
+        assert events[-1].type == "message_stop"
+        history += [{"role": "assistant", "content": "another"}, {"role": "user", "content": "two"}]
+        assert (
+            client.messages.create(model=CLAUDE, max_tokens=99, messages=history, tools=ANTHROPIC_TOOLS).content[0].text
+            == "third"
+        )
+    assert [seen.violations for seen in provider.seen] == [()] * 3
+
+
+def test_a_restart_goes_on_with_the_same_conversation_and_the_same_bytes(tmp_path: Any) -> None:
+    url_of_store, provider = f"sqlite:///{tmp_path}/agent.db", FakeProvider(work(STEPS))
+    with serve(provider.app) as url:
+        history: list[Any] = [person("anthropic", "Look.")]
+        while True:
+            with Store(url_of_store) as store:  # every call in a process of its own
+                client = tenure.wrap(plain_client("anthropic", url), store=store, budget=Budget(ceiling=40_000))
+                message, calls = create(client, history)
+            history += message
+            if not calls:
+                break
+            history += results("anthropic", calls, FILE)
+    with Store(url_of_store) as store:
+        (sheet,) = store.conversations()
+        assert store.verify(sheet.id) is None
+        assert 0 < sum(each.moment != "admission" for each in store.commits(sheet.id)) < STEPS / 3
+    assert [seen.violations for seen in provider.seen] == [()] * (STEPS + 1)
+
+
+def test_errors_of_the_provider_come_as_the_sdk_raises_them() -> None:
+    provider = FakeProvider(Script(replies=(Fault(status=429, retry_after_s=0.01), Fault(status=529), Reply(text="ok"))))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        client = tenure.wrap(plain_client("anthropic", url), store=store)
+        asked = {"model": CLAUDE, "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}], "tools": ANTHROPIC_TOOLS}
+        with pytest.raises(anthropic.RateLimitError):
+            client.messages.create(**asked)
+        retried = client.with_options(max_retries=2)  # a copy of the client is managed too
+        assert retried.messages.create(**asked).content[0].text == "ok"
+        assert len(store.conversations()) == 1
+
+
+def test_a_store_that_fails_leaves_the_caller_with_an_unmanaged_client() -> None:
+    provider = FakeProvider(work(3))
+    with serve(provider.app) as url:
+        store = Store("sqlite://")
+        client = tenure.wrap(plain_client("anthropic", url), store=store)
+        history: list[Any] = [person("anthropic", "Look.")]
+        message, calls = create(client, history)
+        store._database.writing = None  # type: ignore[assignment, method-assign]  # as if the disk were gone
+        history += [*message, *results("anthropic", calls, FILE)]
+        message, calls = create(client, history)
+        assert calls
+    assert [seen.violations for seen in provider.seen] == [(), ()]
+
+
+def test_what_cannot_be_wrapped_is_refused_with_a_sentence() -> None:
+    with Store("sqlite://") as store:
+        with pytest.raises(InputError, match=r"a builtins\.str"):
+            tenure.wrap("client", store=store)
+        client = tenure.wrap(anthropic.Anthropic(api_key="-"), store=store)
+        with pytest.raises(InputError, match="wrapped already"):
+            tenure.wrap(client, store=store)
+
+
+def test_the_original_may_be_forgotten_and_stays_unmanaged() -> None:
+    provider = FakeProvider(Script(replies=(Reply(text="one"), Reply(text="two"))))
+    asked: dict[str, Any] = {
+        "model": CLAUDE,
+        "max_tokens": 99,
+        "messages": [{"role": "user", "content": "hi"}],
+        "tools": ANTHROPIC_TOOLS,
+    }
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        given = plain_client("anthropic", url)
+        client = tenure.wrap(given, store=store)
+        given.messages.create(**asked)
+        assert store.conversations() == ()
+        del given
+        gc.collect()
+        client.messages.create(**asked)
+        assert len(store.conversations()) == 1
+        client.close()
+
+
+def test_a_thread_that_the_server_holds_passes_through_as_it_is() -> None:
+    provider = FakeProvider(Script(replies=(Reply(text="one"),)))
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        client = tenure.wrap(plain_client("anthropic", url), store=store)
+        client.beta.messages.create(
+            model=CLAUDE,
+            max_tokens=99,
+            messages=[{"role": "user", "content": "hi"}],
+            thread={"type": "create"},
+            tools=ANTHROPIC_TOOLS,
+        )
+        assert store.conversations() == ()
+
+
+def test_a_tool_runner_of_the_sdk_goes_on_managed() -> None:
+    provider = FakeProvider(work(12))
+
+    @anthropic.beta_tool
+    def read(path: str) -> str:
+        """Reads a file.
+
+        Args:
+            path: of the file
+
+        """
+        return f"{path}\n{FILE}"
+
+    with serve(provider.app) as url, Store("sqlite://") as store:
+        client = tenure.wrap(plain_client("anthropic", url), store=store, budget=Budget(ceiling=30_000))
+        runner = client.beta.messages.tool_runner(
+            model=CLAUDE, max_tokens=999, tools=[read], thread=False, messages=[{"role": "user", "content": "Look."}]
+        )
+        assert runner.until_done().content[0].text == "Done."
+        assert max(texts(provider)) < 12 * len(FILE) * 0.7
+    assert [seen.violations for seen in provider.seen] == [()] * 13
