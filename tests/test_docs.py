@@ -426,5 +426,5 @@ def test_calls_of_recall_that_are_shown_are_understood() -> None:
     shown = re.findall(r"^    (\{.*?\})(?:\s{2,}.*)?$", text_of("recall.md"), re.MULTILINE)
     assert len(shown) >= 8
     for each in shown:
-        assert query.asked(each) is not None, each
+        assert query.query_of(each) is not None, each
         json.loads(each)

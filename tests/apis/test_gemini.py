@@ -176,7 +176,7 @@ def test_notes_join_the_users_last_content() -> None:
 
 def test_a_flat_config_is_the_body_and_back() -> None:
     config = {"temperature": 0.5, "system_instruction": "Be brief.", "tool_config": {}, "http_options": {"timeout": 7}}
-    fields = GEMINI.given({"model": "m", "config": config})
+    fields = GEMINI.from_arguments({"model": "m", "config": config})
     body = json.loads(GEMINI.join(Head(fields=fields), ()))
     assert body == {
         "model": "m",

@@ -66,12 +66,12 @@ def long_ledger() -> Ledger:
     for n in range(40):
         prompt = Usage(uncached=20, cache_write=900 + n, cache_read=20_000, output=310)
         spent = Spent(model="claude-sonnet-4-5-20250929", usage=prompt, usd=PRICES.cost_usd(prompt))
-        ledger = ledger.called(spent, shown=20_000, whole=20_000 + 1_800 * n, prices=PRICES, fetching=n == 20)
-        ledger = ledger.changed(1_000) if n == 10 else ledger.brought(2_400) if n == 20 else ledger
-    ledger = ledger.helped(
+        ledger = ledger.after_call(spent, shown=20_000, whole=20_000 + 1_800 * n, prices=PRICES, fetching=n == 20)
+        ledger = ledger.after_commit(1_000) if n == 10 else ledger.after_answer(2_400) if n == 20 else ledger
+    ledger = ledger.after_helper_call(
         Spent(role="planner", model="claude-sonnet-4-5", usage=Usage(cache_read=20_000, output=900), usd=0.0195)
     )
-    return ledger.helped(Spent(role="digest", model="a-model-of-our-own", usage=Usage(uncached=9_000, output=200)))
+    return ledger.after_helper_call(Spent(role="digest", model="a-model-of-our-own", usage=Usage(uncached=9_000, output=200)))
 
 
 @pytest.mark.parametrize("width", [80, 160])

@@ -342,7 +342,7 @@ def _context(
 def _marks(settings: Settings, sheet: Conversation | None) -> bool:
     """Whether the agent marks episodes: it may, and the policy reads marks."""
     kept = Terms.stored(sheet.terms if sheet is not None else "")
-    policy = kept.amended(policy=settings.policy, compat=settings.compat).made(settings.policy)
+    policy = kept.amended(policy=settings.policy, compat=settings.compat).policy_object(settings.policy)
     return settings.episodes and bool(marks_of(policy))
 
 

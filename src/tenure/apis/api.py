@@ -94,10 +94,10 @@ class Api(Protocol):
 
     def call_of(self, call: Message) -> ToolCall:
         """A tool call as a reply holds it; its id is empty where the API gives none. Raises InputError for what is no call."""
-        given: object = decoded(call) if isinstance(call, bytes) else call
-        if not isinstance(given, Mapping):
-            raise InputError("tool call", repr(given), "a tool call as the provider's reply holds it")
-        fields = cast(Mapping[str, Any], given)
+        bare: object = decoded(call) if isinstance(call, bytes) else call
+        if not isinstance(bare, Mapping):
+            raise InputError("tool call", repr(bare), "a tool call as the provider's reply holds it")
+        fields = cast(Mapping[str, Any], bare)
         call_id: object = fields.get("call_id") or fields.get("id")
         if not call_id:
             raise InputError("tool call", f"no id among {sorted(fields)}", "a tool call as the provider's reply holds it")
@@ -219,7 +219,7 @@ class Api(Protocol):
         """A request as the keyword arguments of the SDK's call; fields that are no JSON are as they were given."""
         return {**head, self.body_key: messages}
 
-    def given(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def from_arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the SDK's call as a body has them; what is no JSON stays as it is."""
         return sendable(dict(fields))
 

@@ -45,14 +45,14 @@ def source_of(part: Json) -> MediaSource | None:
     return found if found and (found.data or found.plain or found.url or found.file_id) else None
 
 
-def media_of(found: MediaSource, origin: Origin) -> Media:
+def media_of(item: MediaSource, origin: Origin) -> Media:
     """The block of a source."""
-    data = _decoded(found)
+    data = _decoded(item)
     width, height = image_size(data)
-    shown = [found.name, found.plain, "" if found.url.startswith("data:") else found.url, found.file_id]
+    shown = [item.name, item.plain, "" if item.url.startswith("data:") else item.url, item.file_id]
     return Media(
-        media_type=found.media_type,
-        sha256=sha256(data or (found.data or found.url or found.file_id).encode()).hexdigest(),
+        media_type=item.media_type,
+        sha256=sha256(data or (item.data or item.url or item.file_id).encode()).hexdigest(),
         size=len(data),
         width=width,
         height=height,
@@ -98,11 +98,11 @@ def note(media: Media) -> str:
     return "[" + ", ".join(filter(None, facts)) + "]"
 
 
-def _decoded(found: MediaSource) -> bytes:
-    if found.plain:
-        return found.plain.encode()
+def _decoded(item: MediaSource) -> bytes:
+    if item.plain:
+        return item.plain.encode()
     try:
-        return base64.b64decode(found.data)
+        return base64.b64decode(item.data)
     except (binascii.Error, ValueError):
         return b""
 

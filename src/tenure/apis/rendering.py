@@ -59,10 +59,10 @@ class Rendering:
         key = _key(piece)
         known = self._kept.get(key)
         if known is None or (known.piece is not piece and piece.payload):
-            known = self._kept[key] = self._made(piece)
+            known = self._kept[key] = self._render(piece)
         return known
 
-    def _made(self, piece: Piece) -> Rendered:
+    def _render(self, piece: Piece) -> Rendered:
         named = piece.dialect == self._api.name and bool(piece.payload)
         results = [isinstance(block, ToolResult) for block in piece.blocks]
         is_free = named or not any(isinstance(block, ToolCall | ToolResult) for block in piece.blocks)
@@ -112,7 +112,7 @@ def light(piece: Piece, api: Api, large: int = LARGE) -> Piece:
     drafts = api.parse(rendered) if len(rendered) == 1 else ()
     if len(drafts) != 1 or [type(each) for each in drafts[0].blocks] != [type(each) for each in piece.blocks]:
         return piece
-    made = Piece(
+    lighter = Piece(
         role=piece.role, blocks=piece.blocks, dialect=piece.dialect, payload=rendered[0], kept=tuple(range(len(piece.blocks)))
     )
-    return made if api.render((made,)) == rendered else piece
+    return lighter if api.render((lighter,)) == rendered else piece

@@ -21,18 +21,18 @@ def plain(value: Any) -> Any:
     if not callable(write):
         return value
     fields = write(mode="json", exclude_unset=True, by_alias=True)
-    return _sent(fields) if type(value).__name__.startswith("Parsed") else fields
+    return _without_helper_keys(fields) if type(value).__name__.startswith("Parsed") else fields
 
 
-def _sent(value: Any) -> Any:
+def _without_helper_keys(value: Any) -> Any:
     """A value without the keys that an SDK's helper adds and its API refuses."""
     match value:
         case list():
-            return [_sent(each) for each in cast(list[Any], value)]
+            return [_without_helper_keys(each) for each in cast(list[Any], value)]
         case dict():
             fields = cast(dict[str, Any], value)
             added = (*_HELPERS_KEYS, "index") if "function" in fields else _HELPERS_KEYS
-            return {key: _sent(each) for key, each in fields.items() if key not in added}
+            return {key: _without_helper_keys(each) for key, each in fields.items() if key not in added}
         case _:
             return value
 

@@ -90,7 +90,7 @@ def _policy(name: str, terms: str, commits: tuple[Commit, ...]) -> Policy | None
     """The policy that is asked: the one named, else the conversation's own, else that of the newest commit that a policy of ours made."""
     if terms and not name:
         with suppress(InputError):  # an object of a host's
-            return Terms.stored(terms).made("")
+            return Terms.stored(terms).policy_object("")
     for commit in () if name else reversed(commits):
         with suppress(InputError):  # by hand, a plan, an admission
             return policy_named(commit.policy)

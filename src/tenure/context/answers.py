@@ -41,20 +41,20 @@ class Answers:
         recorded = self._recorded(call)
         if recorded is None:
             return None
-        at, made = recorded
+        at, tool_call = recorded
         index = self._session.index
         span = index.spans[index.block(at).span]
         if is_recall(span.tool):
-            answer = self._recalled(span, made.arguments)
-            media, said = self._beside(answer, made.arguments)
-            return self._api.result(made, answer.text + said, error=answer.error, media=media)
+            answer = self._recalled(span, tool_call.arguments)
+            media, note = self._beside(answer, tool_call.arguments)
+            return self._api.result(tool_call, answer.text + note, error=answer.error, media=media)
         if is_delimiter(span.tool):  # a host's own has another name
             answer = index.answers[at]
         elif notes and is_notes(span.tool):
             answer = index.notes.answer(span.ordinal)
         else:
             return None
-        return self._api.result(made, answer.text, error=answer.error)
+        return self._api.result(tool_call, answer.text, error=answer.error)
 
     def recall(self, query: Query, cap: int) -> str:
         """What a host asks for, at most `cap` tokens of it; 0 is no cap."""

@@ -75,7 +75,7 @@ def setup_of(store: Records, sheet: Conversation, terms: Terms, options: Context
         prices=prices_for(sheet.model, terms.provider, life=terms.cache_life),
         gate=Rule(terms.gate),
         calls_seen=store.call_counts(sheet.tenant),
-        policy=terms.made(options.policy),
+        policy=terms.policy_object(options.policy),
         clip=Clip(above=terms.clip, room=terms.clip) if terms.clip else None,
         tenant=sheet.tenant,
     )

@@ -30,10 +30,10 @@ class Refusals:
         """Refuse a call that the record has already, where the API wants each of its own id."""
         calls = (block for block in draft.blocks if isinstance(block, ToolCall) and self._api.unique_calls)
         for call in calls:
-            made = self._session.index.called(call.call_id)
-            if made is not None and self._read(made.call[0]).blocks[made.call[1]] == call:
+            span = self._session.index.called(call.call_id)
+            if span is not None and self._read(span.call[0]).blocks[span.call[1]] == call:
                 raise InputError(
-                    where, f"the call {call.call_id!r} of {made.object} a second time", "what is not in the record yet"
+                    where, f"the call {call.call_id!r} of {span.object} a second time", "what is not in the record yet"
                 )
 
     def fields(self, fields: Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ class Requests:
         """The next request, once what leaves has been decided and stored. `queued`: no helper model is asked for a handoff."""
         durable, notes = self._durable, sendable(notes)
         beside = durable.session.count(notes) if notes else 0
-        fields = self._api.given(fields)
+        fields = self._api.from_arguments(fields)
         own, offered = self.tools.of(tools)
         self.refusals.fields(fields)
         self.refusals.dangling()

@@ -59,7 +59,7 @@ class Helping:
 
     def reported(self, prompt: int) -> None:
         """A call was answered; its prompt in provider tokens, 0 for no report."""
-        self._automatic = self._automatic.reported(prompt)
+        self._automatic = self._automatic.after_report(prompt)
 
     def due(self, *, extra: int, at: str) -> Iterator[Helped]:
         """What comes of those who are to be asked now. Each answer is to be carried out before the next is asked for.
@@ -70,12 +70,12 @@ class Helping:
         budget = session.setup.budget
         record = int(session.index.tokens * session.ratio)
         if self._summariser is not None and self._automatic.handoff_is_due(budget.window, record):
-            self._automatic = self._automatic.tried(record)
+            self._automatic = self._automatic.after_handoff(record)
             yield from self._handed_off(self._summariser, at)
         total = int((session.view.tokens + extra) * session.ratio)
         limit = planning_limit(budget, session.setup.gate)
         if self._planner is not None and self._automatic.plan_is_due(total, limit, record):
-            self._automatic = self._automatic.planned(record)
+            self._automatic = self._automatic.after_plan(record)
             yield from self._collected(self._planner, at)
 
     def _collected(self, planner: "Model", at: str) -> Iterator[Helped]:

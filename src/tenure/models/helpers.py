@@ -56,7 +56,7 @@ class HelperModels:
 
     def reported(self, prompt: int) -> None:
         """A call was answered; its prompt, in tokens as the provider reports them, 0 for no report."""
-        self._automatic = self._automatic.reported(prompt)
+        self._automatic = self._automatic.after_report(prompt)
 
     def due(self, prefix: Callable[[], bytes] | None, *, head_tokens: int, queued: bool) -> "Iterator[Answered | Stay]":
         """What comes of those who are to be asked now. Each answer is to be carried out before the next is asked for.
@@ -69,12 +69,12 @@ class HelperModels:
         if helpers.summariser is not None and self._automatic.handoff_is_due(
             session.setup.budget.window, record=record, queued=queued
         ):
-            self._automatic = self._automatic.tried(record)
+            self._automatic = self._automatic.after_handoff(record)
             yield from self._tried(partial(self.handoff, helpers.summariser, moment="before-call"), "summariser")
         total = int((session.view.tokens + head_tokens) * session.ratio)
         limit = planning_limit(session.setup.budget, session.setup.gate)
         if helpers.planner is not None and prefix is not None and self._automatic.plan_is_due(total, limit, record):
-            self._automatic = self._automatic.planned(record)
+            self._automatic = self._automatic.after_plan(record)
             yield from self._tried(partial(self.collect, helpers.planner, prefix(), moment="before-call"), "planner")
 
     def collect(self, model: Model, prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
@@ -141,9 +141,9 @@ class HelperModels:
                     "digest", self._helpers.digest, question, self._note, cancel=lambda stop=stop: monotonic() > stop
                 )
             except (ModelError, InputError):
-                self._automatic = self._automatic.answered("digest", failed=True)
+                self._automatic = self._automatic.after_answer("digest", failed=True)
                 continue
-            self._automatic = self._automatic.answered("digest", failed=False)
+            self._automatic = self._automatic.after_answer("digest", failed=False)
             placed = answer_digest(placed, request, answer.text, self._count, by=answer.model)
         return placed
 
@@ -151,11 +151,11 @@ class HelperModels:
         try:
             answered = ask()
         except (ModelError, InputError) as failed:
-            self._automatic = self._automatic.answered(role, failed=True)
+            self._automatic = self._automatic.after_answer(role, failed=True)
             yield Stay(reason=f"the {role} failed: {failed}")
         else:
             if answered is not None:
-                self._automatic = self._automatic.answered(role, failed=not answered.is_usable)
+                self._automatic = self._automatic.after_answer(role, failed=not answered.is_usable)
                 yield answered
 
     def _cost(self, model: Model, answer: Answer, request: "Ask", *, behind: int = 0) -> tuple[float, bool]:

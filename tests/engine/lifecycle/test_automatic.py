@@ -7,9 +7,9 @@ from tenure.errors import InputError
 def test_a_handoff_is_due_at_the_threshold_once_a_provider_said_so() -> None:
     automatic = Automatic()
     assert not automatic.handoff_is_due(100_000, 90_000)
-    assert not automatic.reported(84_999).handoff_is_due(100_000, 90_000)
-    assert automatic.reported(85_000).handoff_is_due(100_000, 90_000)
-    assert Automatic(threshold=Absolute(tokens=60_000)).reported(60_000).handoff_is_due(0, 90_000)
+    assert not automatic.after_report(84_999).handoff_is_due(100_000, 90_000)
+    assert automatic.after_report(85_000).handoff_is_due(100_000, 90_000)
+    assert Automatic(threshold=Absolute(tokens=60_000)).after_report(60_000).handoff_is_due(0, 90_000)
 
 
 @pytest.mark.parametrize(
@@ -35,23 +35,23 @@ def test_a_handoff_is_due_from_85_percent_of_the_window_or_an_absolute_number_on
 
 @pytest.mark.parametrize("threshold", [OfWindow(percent=0), Absolute(tokens=0)])
 def test_a_threshold_of_nothing_is_off(threshold: OfWindow | Absolute) -> None:
-    assert not Automatic(threshold=threshold).reported(10**6).handoff_is_due(100_000, 90_000)
+    assert not Automatic(threshold=threshold).after_report(10**6).handoff_is_due(100_000, 90_000)
 
 
 def test_one_report_makes_one_handoff_and_queued_messages_none() -> None:
-    full = Automatic().reported(90_000)
+    full = Automatic().after_report(90_000)
     assert full.handoff_is_due(100_000, 90_000)
     assert not full.handoff_is_due(100_000, 90_000, queued=True)
-    assert not full.tried(80_000).handoff_is_due(100_000, 90_000)
-    assert not full.tried(80_000).reported(0).handoff_is_due(100_000, 90_000)
-    assert full.tried(80_000).reported(90_001).handoff_is_due(100_000, 90_000)
+    assert not full.after_handoff(80_000).handoff_is_due(100_000, 90_000)
+    assert not full.after_handoff(80_000).after_report(0).handoff_is_due(100_000, 90_000)
+    assert full.after_handoff(80_000).after_report(90_001).handoff_is_due(100_000, 90_000)
 
 
 def test_a_planner_is_asked_from_a_share_of_the_limit_on_and_again_when_enough_has_come() -> None:
     automatic = Automatic()
     assert not automatic.plan_is_due(29_999, 100_000, 29_999)
     assert automatic.plan_is_due(30_000, 100_000, 30_000)
-    asked = automatic.planned(30_000)
+    asked = automatic.after_plan(30_000)
     assert not asked.plan_is_due(39_000, 100_000, 39_999)
     assert asked.plan_is_due(39_000, 100_000, 40_000)
     assert not automatic.plan_is_due(30_000, 0, 30_000)

@@ -131,7 +131,7 @@ def test_what_is_summed_up_once_is_what_a_look_at_the_whole_view_finds(
 ) -> None:
     seen = 0
     for kept, decision in play(drafts(40), policy, holds=holds, rules=rules):  # type: ignore[operator]
-        assert kept._decisions._holders.held() == Holders(kept).held()
+        assert kept._decisions._holders.weigh() == Holders(kept).weigh()
         assert sum(decision.held_by.values()) == decision.tokens
         seen += 1
     assert seen > 50
@@ -143,9 +143,9 @@ def test_releasing_what_was_summed_up_as_held_is_seen(drafts: object) -> None:
         held = kept.holds[len(kept.holds) // 2]
         kept.release(held.object, held.kind)
         holders = kept._decisions._holders
-        assert holders.held() == Holders(kept).held()
+        assert holders.weigh() == Holders(kept).weigh()
         kept.hold(held)
-        assert holders.held() == Holders(kept).held()
+        assert holders.weigh() == Holders(kept).weigh()
 
 
 def test_a_ceiling_is_met_as_soon_as_what_left_the_tail_is_enough_to_meet_it() -> None:

@@ -42,10 +42,10 @@ def ledger_of(events: Sequence[Spent], *, window: int = 0) -> Ledger:
     ledger, tokens = opened(window), 0
     for event in events:
         if event.role != "agent":
-            ledger = ledger.helped(event)
+            ledger = ledger.after_helper_call(event)
             continue
         tokens += 500
-        ledger = ledger.called(event, shown=tokens, whole=tokens, prices=PRICES)
+        ledger = ledger.after_call(event, shown=tokens, whole=tokens, prices=PRICES)
     return ledger
 
 
@@ -98,7 +98,7 @@ def test_accounts_come_by_role_and_model() -> None:
 
 def test_the_other_side_is_the_bill_of_a_strict_prefix_cache_over_the_whole_record() -> None:
     ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(2_000)
-    ledger = ledger.called(said(6_000), shown=6_000, whole=11_000, prices=PRICES)
+    ledger = ledger.after_call(said(6_000), shown=6_000, whole=11_000, prices=PRICES)
     whole = [
         CachedCall(prompt_tokens=10_000, output=100),
         CachedCall(prompt_tokens=11_000, shared_prefix_tokens=10_000, output=100),
@@ -113,14 +113,14 @@ def test_the_other_side_is_the_bill_of_a_strict_prefix_cache_over_the_whole_reco
 
 def test_a_commit_that_breaks_the_cache_for_little_costs_more_than_it_saves() -> None:
     ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(0)
-    saved = ledger.called(said(9_900), shown=9_900, whole=10_000, prices=PRICES).savings
+    saved = ledger.after_call(said(9_900), shown=9_900, whole=10_000, prices=PRICES).savings
     assert saved.net_usd < 0
     assert saved.breaks_usd == pytest.approx(9_900 * (PRICES.write - PRICES.read))
 
 
 def test_a_commit_that_changed_only_what_was_never_sent_breaks_nothing() -> None:
     ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(None).changed(10_000)
-    saved = ledger.called(said(10_500), shown=10_500, whole=12_000, prices=PRICES).savings
+    saved = ledger.after_call(said(10_500), shown=10_500, whole=12_000, prices=PRICES).savings
     assert saved.breaks_usd == 0
     assert saved.net_usd == pytest.approx(1_500 * PRICES.write)
 
@@ -128,7 +128,7 @@ def test_a_commit_that_changed_only_what_was_never_sent_breaks_nothing() -> None
 def test_the_head_stands_in_front_of_what_a_commit_changed() -> None:
     """The provider counts 4,000 tokens of system prompt and tools that are not in the view."""
     ledger = opened().called(said(14_000), shown=10_000, whole=10_000, prices=PRICES).changed(0)
-    ledger = ledger.called(said(9_000), shown=5_000, whole=10_000, prices=PRICES)
+    ledger = ledger.after_call(said(9_000), shown=5_000, whole=10_000, prices=PRICES)
     assert ledger.compared.sent.usage.cache_read == 4_000
 
 
@@ -136,9 +136,11 @@ def fetched(*, after_commit: bool) -> Ledger:
     """Two calls, of which the first fetches 3,000 tokens that had left, or had never left."""
     ledger = opened().called(said(8_000), shown=8_000, whole=8_000, prices=PRICES)
     if after_commit:
-        ledger = ledger.changed(8_000)
-    ledger = ledger.called(said(8_000), shown=8_000, whole=8_000, prices=PRICES, fetching=True).fetching(50).brought(3_000)
-    return ledger.called(said(11_050), shown=11_050, whole=11_050, prices=PRICES)
+        ledger = ledger.after_commit(8_000)
+    ledger = (
+        ledger.after_call(said(8_000), shown=8_000, whole=8_000, prices=PRICES, fetching=True).after_fetching(50).brought(3_000)
+    )
+    return ledger.after_call(said(11_050), shown=11_050, whole=11_050, prices=PRICES)
 
 
 def test_what_was_fetched_again_and_the_call_for_it_are_costs_of_eviction() -> None:
@@ -159,7 +161,7 @@ def test_calls_that_would_not_have_fitted_are_counted_and_not_compared() -> None
     ledger, whole = opened(10_000), 0
     for n in range(6):
         whole += 3_000
-        ledger = (ledger.changed(0) if n else ledger).called(said(3_000), shown=3_000, whole=whole, prices=PRICES)
+        ledger = (ledger.after_commit(0) if n else ledger).after_call(said(3_000), shown=3_000, whole=whole, prices=PRICES)
     saved = ledger.savings
     assert (saved.calls, saved.beyond, saved.peak, saved.window) == (6, 3, 18_000, 10_000)
     fitting = [CachedCall(prompt_tokens=3_000 * n, shared_prefix_tokens=3_000 * (n - 1), output=100) for n in (1, 2, 3)]
@@ -170,7 +172,7 @@ def test_calls_that_would_not_have_fitted_are_counted_and_not_compared() -> None
 def test_another_model_has_nothing_cached_on_either_side() -> None:
     other = Spent(model="other", usage=Usage(cache_write=10_000))
     ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES)
-    ledger = ledger.called(other, shown=10_000, whole=10_000, prices=DEFAULT)
+    ledger = ledger.after_call(other, shown=10_000, whole=10_000, prices=DEFAULT)
     assert ledger.compared.sent.usage.cache_read == 0
     assert ledger.savings.net_usd == 0
     assert not ledger.savings.is_priced
@@ -180,7 +182,7 @@ def test_an_idle_hour_empties_the_cache_on_both_sides() -> None:
     ledger = opened()
     for hour in ("09", "10"):
         spent = Spent(model="m", usage=Usage(cache_write=10_000), at=f"2026-01-01T{hour}:00:00Z")
-        ledger = ledger.called(spent, shown=10_000, whole=10_000, prices=PRICES)
+        ledger = ledger.after_call(spent, shown=10_000, whole=10_000, prices=PRICES)
     assert ledger.compared.sent.usage.cache_read == ledger.compared.whole.usage.cache_read == 0
 
 

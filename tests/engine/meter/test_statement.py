@@ -14,8 +14,8 @@ def evicted(*, window: int = 0, kept: int = 2_000) -> Ledger:
     """A call of 20,000 tokens, a commit, a call of 5,000 where 24,000 would have been."""
     first, second = Usage(cache_write=20_000, output=300), Usage(cache_write=3_000, cache_read=2_000, output=700)
     ledger = opened(window)
-    ledger = ledger.called(Spent(model="m", usage=first, usd=0.08), shown=20_000, whole=20_000, prices=PRICES).changed(kept)
-    return ledger.called(Spent(model="m", usage=second, usd=0.02), shown=5_000, whole=24_000, prices=PRICES)
+    ledger = ledger.after_call(Spent(model="m", usage=first, usd=0.08), shown=20_000, whole=20_000, prices=PRICES).changed(kept)
+    return ledger.after_call(Spent(model="m", usage=second, usd=0.02), shown=5_000, whole=24_000, prices=PRICES)
 
 
 def test_a_ledger_is_one_line_for_a_person() -> None:
@@ -72,7 +72,7 @@ def test_the_table_has_a_line_for_each_account_and_one_for_all() -> None:
 def test_every_line_of_a_table_fits_and_nothing_in_it_obeys_a_terminal(calls: list[Spent], width: int) -> None:
     ledger = opened()
     for spent in calls:
-        ledger = ledger.helped(spent)
+        ledger = ledger.after_helper_call(spent)
     rows = table(ledger, width).split("\n")
     assert len({len(row) for row in rows}) == 1
     assert len(rows[0]) <= width
@@ -85,5 +85,5 @@ def test_every_line_of_a_table_fits_and_nothing_in_it_obeys_a_terminal(calls: li
 )
 def test_notes_say_how_what_was_saved_or_lost_was_found(window: int, planned: float, labels: list[str]) -> None:
     ledger = evicted(window=window)
-    ledger = ledger.helped(Spent(role="planner", usd=planned)) if planned else ledger
+    ledger = ledger.after_helper_call(Spent(role="planner", usd=planned)) if planned else ledger
     assert [note.label for note in notes(ledger)] == labels

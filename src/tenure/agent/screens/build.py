@@ -25,7 +25,7 @@ from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.tokens import Tokenizer
 from tenure.engine.record.entry import NEUTRAL, At, Draft, Origin, Role, Text
 from tenure.engine.view.edit import Commit, Drop, Edit, Replace
-from tenure.engine.view.inherit import InheritedView, kept
+from tenure.engine.view.inherit import InheritedView, inherited_view
 from tenure.engine.view.thinking import invalidated
 from tenure.errors import InputError
 from tenure.store.records import Conversation, Records
@@ -133,7 +133,7 @@ def _since(made: Sequence[BuiltMessage], at: int) -> int:
 
 def _commits(history: History, made: Iterable[BuiltMessage], session: Session) -> tuple[Commit, ...]:
     """What shows the chosen as the source shows it: one commit, made as the record begins; none where all of it stands as it was."""
-    shown = kept(history.index, len(history.index), history.commits, is_brief)
+    shown = inherited_view(history.index, len(history.index), history.commits, is_brief)
     places = {at: (n, block) for n, each in enumerate(made) for block, at in enumerate(each.blocks)}
     edits = list(_edits(shown, places))
     after = session.view.copy()

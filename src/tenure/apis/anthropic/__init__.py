@@ -175,12 +175,12 @@ class Anthropic(Api):
         fields["messages"] = array_text(source(message, "message") for message in messages)
         return encoded(with_members("{}", fields))
 
-    def given(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def from_arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """A system prompt in parts, from whatever iterable of the SDK's types, is a list of dictionaries."""
         system = fields.get("system")
         if isinstance(system, Iterable) and not isinstance(system, str | bytes | Mapping):
             fields = {**fields, "system": [plain(part) for part in cast(Iterable[Any], system)]}
-        return super().given(fields)
+        return super().from_arguments(fields)
 
     def fields(self, model: str, *, output: int, own: bool, session: str = "") -> dict[str, Any]:
         """The model, the output limit, streamed."""

@@ -272,17 +272,17 @@ def _media_part(media: Media, known: Mapping[str, MediaSource]) -> dict[str, obj
     return medium(found) if found and carries(found) else {"type": "text", "text": note(media)}
 
 
-def carries(found: MediaSource) -> bool:
+def carries(item: MediaSource) -> bool:
     """Whether a message or result can hold this medium."""
-    return bool((found.data and (found.image or found.media_type == PDF)) or found.url)
+    return bool((item.data and (item.image or item.media_type == PDF)) or item.url)
 
 
-def medium(found: MediaSource) -> dict[str, object]:
+def medium(item: MediaSource) -> dict[str, object]:
     """The part of a message or result that holds a medium."""
-    kind = "image" if found.image else "document"
-    if found.data:
-        return {"type": kind, "source": {"type": "base64", "media_type": found.media_type, "data": found.data}}
-    return {"type": kind, "source": {"type": "url", "url": found.url}}
+    kind = "image" if item.image else "document"
+    if item.data:
+        return {"type": kind, "source": {"type": "base64", "media_type": item.media_type, "data": item.data}}
+    return {"type": kind, "source": {"type": "url", "url": item.url}}
 
 
 def _results_first(run: list[_RenderedMessage], memo: Memo) -> list[bytes]:

@@ -136,10 +136,10 @@ class Gemini(Api):
 
     def call_of(self, call: Message | object) -> ToolCall:
         """A `functionCall`, or the part that holds it. Without an id the name and the arguments count. Raises InputError."""
-        given: Any = decoded(call) if isinstance(call, bytes) else plain(call)
-        if not isinstance(given, Mapping):
-            raise InputError("tool call", repr(given), "a functionCall, or the part that holds it")
-        fields = cast(Mapping[str, Any], given)
+        bare: Any = decoded(call) if isinstance(call, bytes) else plain(call)
+        if not isinstance(bare, Mapping):
+            raise InputError("tool call", repr(bare), "a functionCall, or the part that holds it")
+        fields = cast(Mapping[str, Any], bare)
         fields = member(fields, "functionCall") or fields
         call_id, name = str(fields.get("id") or ""), str(fields.get("name") or "")
         if not call_id and not name:
@@ -266,9 +266,9 @@ class Gemini(Api):
         fields["contents"] = array_text(source(message, "content") for message in messages)
         return encoded(with_members("{}", fields))
 
-    def given(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def from_arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a body, from the arguments of `generate_content`, whose `config` is flat."""
-        return super().given(body_fields(fields))
+        return super().from_arguments(body_fields(fields))
 
     def arguments(self, head: Mapping[str, Any], messages: list[Any]) -> dict[str, Any]:
         """The keyword arguments of `client.models.generate_content`: model, contents and config."""

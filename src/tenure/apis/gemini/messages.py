@@ -150,21 +150,21 @@ def source_in(part: Mapping[str, Any]) -> MediaSource | None:
     return None
 
 
-def carries(found: MediaSource) -> bool:
+def carries(item: MediaSource) -> bool:
     """Whether a content or a function's response can hold this medium.
 
     Images, PDF documents and plain text: https://ai.google.dev/gemini-api/docs/function-calling#multimodal
     """
-    is_kind = found.image or found.media_type in (PDF, PLAIN)
-    return bool((found.data and is_kind) or (found.file_id and _GOOGLES.match(found.file_id)))
+    is_kind = item.image or item.media_type in (PDF, PLAIN)
+    return bool((item.data and is_kind) or (item.file_id and _GOOGLES.match(item.file_id)))
 
 
-def medium(found: MediaSource) -> dict[str, Any]:
+def medium(item: MediaSource) -> dict[str, Any]:
     """The part that holds a medium."""
-    kind = found.media_type or ("image/png" if found.image else PDF)
-    if found.data:
-        return {"inlineData": {"mimeType": kind, "data": found.data}}
-    return {"fileData": {"mimeType": kind, "fileUri": found.url or found.file_id}}
+    kind = item.media_type or ("image/png" if item.image else PDF)
+    if item.data:
+        return {"inlineData": {"mimeType": kind, "data": item.data}}
+    return {"fileData": {"mimeType": kind, "fileUri": item.url or item.file_id}}
 
 
 def response_of(

@@ -289,11 +289,11 @@ def _part(block: Block, known: Mapping[str, MediaSource]) -> dict[str, object]:
     return {"type": "text", "text": _words(block)}
 
 
-def medium(found: MediaSource) -> dict[str, object]:
+def medium(item: MediaSource) -> dict[str, object]:
     """The part of a message that holds a medium."""
-    if found.image:
-        return {"type": "image_url", "image_url": {"url": found.data_url}}
-    return {"type": "file", "file": {"filename": found.name or "document.pdf", "file_data": found.data_url}}
+    if item.image:
+        return {"type": "image_url", "image_url": {"url": item.data_url}}
+    return {"type": "file", "file": {"filename": item.name or "document.pdf", "file_data": item.data_url}}
 
 
 def _words(block: Block) -> str:

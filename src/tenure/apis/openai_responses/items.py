@@ -329,11 +329,11 @@ def _part(block: Block, known: Mapping[str, MediaSource]) -> dict[str, object]:
     return {"type": "input_text", "text": _words(block)}
 
 
-def medium(found: MediaSource) -> dict[str, object]:
+def medium(item: MediaSource) -> dict[str, object]:
     """The part of a message or output that holds a medium."""
-    if found.image:
-        return {"type": "input_image", "image_url": found.data_url}
-    return {"type": "input_file", "filename": found.name or "document.pdf", "file_data": found.data_url}
+    if item.image:
+        return {"type": "input_image", "image_url": item.data_url}
+    return {"type": "input_file", "filename": item.name or "document.pdf", "file_data": item.data_url}
 
 
 def _words(block: Block) -> str:

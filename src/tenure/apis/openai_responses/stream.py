@@ -111,10 +111,10 @@ class ResponsesStream(ReplyStream):
         return self._words("refusal")
 
     def _reply(self, calls: list[ReplyCall]) -> str:
-        output = [self._kept(item, calls) for item in _with_reasoning(self._output())]
+        output = [self._with_call_id(item, calls) for item in _with_reasoning(self._output())]
         return dump((self._response or {}) | {"output": output})
 
-    def _kept(self, item: dict[str, Any], calls: list[ReplyCall]) -> dict[str, Any]:
+    def _with_call_id(self, item: dict[str, Any], calls: list[ReplyCall]) -> dict[str, Any]:
         if item.get("type") != "function_call":
             return item
         call_id = text_of(item, "call_id") or text_of(item, "id")

@@ -71,8 +71,8 @@ def _after(text: str, at: int) -> int:
     """The cut at or after `at`."""
     if at <= 0:
         return 0
-    found = _BREAK.search(text, at, min(at + _SEEK, len(text)))
-    near = found.end() if found else at
+    match = _BREAK.search(text, at, min(at + _SEEK, len(text)))
+    near = match.end() if match else at
     while near < len(text) and _joined(text, near):
         near += 1
     return near

@@ -211,10 +211,10 @@ def _fill_at_once(text: str, at: int, first: int, stop: int, items: Items) -> in
         return first
     separator, colon = second
     for source, whole in _closed(text, at, stop, separator):
-        taken = _taken(source, keyed=keyed)
-        if taken is None:
+        parts = _read_items(source, keyed=keyed)
+        if parts is None:
             continue
-        keys, slices, values = taken
+        keys, slices, values = parts
         heads = [f'"{key}"{colon}' for key in keys]
         units = list(map(str.__add__, heads, slices)) if keyed else slices
         sizes = list(map(len, units))
@@ -265,7 +265,7 @@ def _closed(text: str, at: int, stop: int, separator: str) -> Iterator[tuple[str
         yield text[at:cut] + ("}" if text[at] == "{" else "]"), False
 
 
-def _taken(source: str, *, keyed: bool) -> tuple[list[str], list[str], list[object]] | None:
+def _read_items(source: str, *, keyed: bool) -> tuple[list[str], list[str], list[object]] | None:
     """Keys, slices and values of a container's items."""
     try:
         raw = source.encode()

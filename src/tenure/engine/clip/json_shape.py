@@ -250,7 +250,7 @@ class _JsonText:
         joined = _joined(pieces)
         return (*joined, Note("The JSON breaks off here, without its end.")) if documents.broken and joined else joined
 
-    def _held(self, at: int, stop: int, path: str) -> _Container:
+    def _container_at(self, at: int, stop: int, path: str) -> _Container:
         if at not in self._containers:
             self._containers[at] = _Container(self._page, items_of(self._page.text, at, stop, path))
         return self._containers[at]
@@ -265,9 +265,9 @@ class _JsonText:
         edges = weight(page.lines[opening]), weight(page.lines[last])
         light = max(edges) <= min(LIGHT_LINE, share // 3)
         if share >= OPENED and depth < DEPTH and last > first and container.is_container(item) and light:
-            held = self._held(at, stop, path)
-            end = [] if held.items.broken else [Keep(last, last + 1)]
-            inside = self._laid_out(held, opening + 1, last - len(end), share - sum(edges), depth + 1)
+            inner = self._container_at(at, stop, path)
+            end = [] if inner.items.broken else [Keep(last, last + 1)]
+            inside = self._laid_out(inner, opening + 1, last - len(end), share - sum(edges), depth + 1)
             return [Keep(first, opening + 1), *inside, *end]
         return [Note("\n".join(self._slices_of(container, item, share, depth, path)), left_out=True)]
 
@@ -310,9 +310,9 @@ class _JsonText:
         if page.weight(at, stop) + weight(label) <= share:
             return [f"{label} = {page.text[at:stop]}"]
         if depth < DEPTH and share >= 2 * OPENED and container.is_container(item):
-            held = self._held(at, stop, path)
-            if len(held.items):
-                return self._slices(held, range(len(held.items) + 1), share, depth + 1)
+            inner = self._container_at(at, stop, path)
+            if len(inner.items):
+                return self._slices(inner, range(len(inner.items) + 1), share, depth + 1)
         size = (share - weight(label) - 12) * 5 // 2
         if size < EXCERPT:
             return [f"{label}: {briefly(items.values[item], stop - at)}"]

@@ -196,17 +196,17 @@ def _pieces(log: LogReading, errors: Ranking, warnings: Ranking, room: int) -> t
 
 def take_failures(log: LogReading, selection: Selection, blocks: Sequence[Block]) -> list[Block]:
     """The line that names each failure, with the file over it where it stands indented under one; the failures so shown."""
-    taken: list[Block] = []
+    chosen: list[Block] = []
     for block in blocks:
         if selection.full:
             break
         if selection.take(block.head):
             selection.take(block.start)
             _take_leader(log, selection, block)
-            taken.append(block)
+            chosen.append(block)
         elif selection.quote(block.head, log.error_at.get(block.head, 0), selection.room // PARTS):
-            taken.append(block)
-    return taken
+            chosen.append(block)
+    return chosen
 
 
 def _take_leader(log: LogReading, selection: Selection, block: Block) -> None:

@@ -390,7 +390,7 @@ class _Hits:
     def _in_turns(self, budget: int, *, names_given: bool) -> tuple[list[int], int]:
         """First hits of the files, then second ones; a file's turn ends where a hit of it does not fit."""
         lines, context = self.lines, self.context
-        taken: list[int] = []
+        chosen: list[int] = []
         active: Sequence[int] = self._order
         spent = turn = refused = 0
         while active:
@@ -408,38 +408,38 @@ class _Hits:
                 if weighs > self.longest or spent + cost > budget:
                     refused += 1
                     if refused > PATIENCE:
-                        return taken, spent
+                        return chosen, spent
                     continue
                 spent += cost
-                taken.append(line)
+                chosen.append(line)
                 if turn + 1 < len(file.hits):
                     going.append(at)
             active = going
             turn += 1
-        return taken, spent
+        return chosen, spent
 
     def _context(self, hits: Sequence[int], budget: int) -> set[int]:
         """Lines printed around hits, hit by hit in the order they were taken: whole contexts first, then the lines nearest to a hit."""
-        taken: set[int] = set()
+        chosen: set[int] = set()
         for hit in hits:
-            reach = [*self._beside(hit, -1, taken), *self._beside(hit, 1, taken)]
+            reach = [*self._beside(hit, -1, chosen), *self._beside(hit, 1, chosen)]
             cost = sum(weight(self.lines[n]) for n in reach) - GAP_ABOUT
             if reach and cost <= budget:
                 budget -= cost
-                taken.update(reach)
+                chosen.update(reach)
         for hit in hits:
             for step in (1, -1):
-                for n in self._beside(hit, step, taken):
+                for n in self._beside(hit, step, chosen):
                     if weight(self.lines[n]) > budget:
                         break
                     budget -= weight(self.lines[n])
-                    taken.add(n)
-        return taken
+                    chosen.add(n)
+        return chosen
 
-    def _beside(self, hit: int, step: int, taken: set[int]) -> Iterator[int]:
+    def _beside(self, hit: int, step: int, chosen: set[int]) -> Iterator[int]:
         """Lines of context from a hit on, up to the first that is taken."""
         n = hit + step
-        while 0 <= n < len(self.context) and self.context[n] and n not in taken:
+        while 0 <= n < len(self.context) and self.context[n] and n not in chosen:
             yield n
             n += step
 

@@ -17,7 +17,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.ratio import is_credible
 from tenure.engine.record.entry import Block, Entry, Role, ToolCall, Usage
 from tenure.engine.record.index import NONE
-from tenure.engine.record.query import asked
+from tenure.engine.record.query import query_of
 from tenure.engine.record.tools import is_recall
 from tenure.engine.view.edit import Commit
 from tenure.engine.view.project import changed_from
@@ -52,7 +52,7 @@ class Accounts:
         if own:
             spent = self.priced(spent)
             prices, fetches = self._prices(spent.model), self._fetches(blocks, self._session.length)
-            self.ledger = self.ledger.called(spent, shown=shown, whole=whole, prices=prices, fetching=fetches)
+            self.ledger = self.ledger.after_call(spent, shown=shown, whole=whole, prices=prices, fetching=fetches)
         if self.believes(spent.usage, head=head):
             self.reported = Reported(prompt=spent.usage.prompt, counted=shown, head=head)
         elif spent.usage.prompt and self.reported is not None:
@@ -62,15 +62,15 @@ class Accounts:
         """An entry was taken in: what of it is a recall or its answer. Not `own`: another conversation's."""
         index = self._session.index
         if entry.role is Role.ASSISTANT and self._fetches(entry.blocks, entry.n):
-            self.ledger = self.ledger.fetching(sum(entry.tokens))
+            self.ledger = self.ledger.after_fetching(sum(entry.tokens))
             return
         for facts in index.entries[entry.n].blocks:
             if facts.span == NONE or facts.span not in index.recalls:
                 continue
             if facts.kind == "tool_result" and own:
-                self.ledger = self.ledger.brought(facts.tokens)
+                self.ledger = self.ledger.after_answer(facts.tokens)
             else:
-                self.ledger = self.ledger.fetching(facts.tokens)
+                self.ledger = self.ledger.after_fetching(facts.tokens)
 
     def add_commit(self, commit: Commit) -> None:
         """A commit, told before it is taken in. One at admission changes only what was never sent. O(view)."""
@@ -78,13 +78,13 @@ class Accounts:
         if commit.moment != "admission":
             first = changed_from(view, commit.edits)
             kept = view.tokens_before(first) + sum(insert.tokens for insert in view.inserts if insert.before_entry < first)
-        self.ledger = self.ledger.changed(kept)
+        self.ledger = self.ledger.after_commit(kept)
         if kept is not None and self.reported is not None and kept < self.reported.counted:
             self.reported = replace(self.reported, is_stale=True)
 
     def add_helper_call(self, spent: Spent) -> None:
         """A call of a helper model; one of unknown price is held against what eviction saved at an assumed one."""
-        self.ledger = self.ledger.helped(spent, assumed_usd=prices_for(spent.model).cost_usd(spent.usage))
+        self.ledger = self.ledger.after_helper_call(spent, assumed_usd=prices_for(spent.model).cost_usd(spent.usage))
 
     def gauge(self, *, head: int | None) -> Gauge:
         """How full the window is. `head` in o200k tokens, None before it is known."""
@@ -97,7 +97,7 @@ class Accounts:
         """Whether a reply asks for recalls and for nothing else, so that the call would not have been made had nothing left."""
         calls = [block for block in blocks if isinstance(block, ToolCall)]
         tool = self._session.index.tool
-        return bool(calls) and all(is_recall(tool(call.name, entry)) and asked(call.arguments) is not None for call in calls)
+        return bool(calls) and all(is_recall(tool(call.name, entry)) and query_of(call.arguments) is not None for call in calls)
 
 
 def reopen(

@@ -65,7 +65,7 @@ class Automatic(Struct, frozen=True, kw_only=True):
     failures: tuple[tuple[Role, int], ...] = ()  # in a row, of those that failed last
     passed: int = 0  # results that were not digested since the digest last failed
 
-    def reported(self, prompt: int) -> "Automatic":
+    def after_report(self, prompt: int) -> "Automatic":
         """After a call whose prompt was of that size; 0 is no report."""
         return replace(self, prompt=prompt, is_new=True) if prompt > 0 else self
 
@@ -74,7 +74,7 @@ class Automatic(Struct, frozen=True, kw_only=True):
         grown = self.tried_at is None or record - self.tried_at >= GROWN * window * self._patience("summariser")
         return grown and self.is_new and not queued and is_reached(self.threshold, self.prompt, window)
 
-    def tried(self, record: int) -> "Automatic":
+    def after_handoff(self, record: int) -> "Automatic":
         """After a handoff, or one that came to nothing: the next waits for news."""
         return replace(self, is_new=False, tried_at=record)
 
@@ -84,7 +84,7 @@ class Automatic(Struct, frozen=True, kw_only=True):
             return False
         return self.planned_at is None or record - self.planned_at >= GROWN * limit * self._patience("planner")
 
-    def planned(self, record: int) -> "Automatic":
+    def after_plan(self, record: int) -> "Automatic":
         """After a planner was asked."""
         return replace(self, planned_at=record)
 
@@ -94,7 +94,7 @@ class Automatic(Struct, frozen=True, kw_only=True):
             return replace(self, passed=self.passed + 1), False
         return replace(self, passed=0), True
 
-    def answered(self, role: Role, *, failed: bool) -> "Automatic":
+    def after_answer(self, role: Role, *, failed: bool) -> "Automatic":
         """After a model was asked: one that failed, or said nothing of use, is asked ever more rarely until it does."""
         others = tuple(each for each in self.failures if each[0] != role)
         count = min(dict(self.failures).get(role, 0) + 1, _MOST_FAILURES)

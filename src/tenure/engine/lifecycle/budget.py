@@ -94,12 +94,12 @@ def parse_tokens(where: str, text: str | int, *, of: int | None) -> int:
     Raises InputError for anything else: a number that only looks right would evict everything, or nothing.
     """
     plain = str(text).strip()
-    if found := _PERCENT.fullmatch(plain):
-        return _share(where, plain, Decimal(found["number"]), of)
-    found = _AMOUNT.fullmatch(plain)
-    if not found:
+    if match := _PERCENT.fullmatch(plain):
+        return _share(where, plain, Decimal(match["number"]), of)
+    match = _AMOUNT.fullmatch(plain)
+    if not match:
         raise InputError(where, repr(text), _ALLOWED)
-    amount = Decimal(re.sub("[,_]", "", found["number"])) * _UNITS[found["unit"].lower()]
+    amount = Decimal(re.sub("[,_]", "", match["number"])) * _UNITS[match["unit"].lower()]
     if amount < 1 or amount != int(amount):
         raise InputError(where, repr(text), _ALLOWED)
     return int(amount)

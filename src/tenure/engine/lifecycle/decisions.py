@@ -108,7 +108,7 @@ class Decisions:
         self._exhaustion.committed(missed=self._offer.missed if proposed and self._offer is not None else None)
         self._offer = None
 
-    def held(self, entries: set[int]) -> None:
+    def note_held(self, entries: set[int]) -> None:
         """Note that of these entries more is held than was."""
         self._holders.look_again(entries)
         rows = [row for row in map(self._state.view.row, entries) if row is not None]
@@ -211,10 +211,10 @@ class Decisions:
     def _unmet(self, call: Occasion, tokens: int, proposal: Propose | None = None) -> Unmet:
         state = self._state
         if proposal is None:
-            held = self._holders.held()
+            held = self._holders.weigh()
             deferred = self._exhaustion.deferred(free_of(held))
         else:
-            held, deferred = Holders(state, after=proposal.commit).held(), 0
+            held, deferred = Holders(state, after=proposal.commit).weigh(), 0
         weights = parts(held, head=call.extra, has_policy=state.setup.policy is not None, deferred=deferred)
         sums = [state.provider(stop) for stop in accumulate(weights.values(), initial=0)]  # rounded so, the parts add up
         shares = {name: stop - start for name, start, stop in zip(weights, sums, sums[1:], strict=False)}

@@ -53,7 +53,7 @@ class Exhaustion:
         if missed is not None:  # ever more must come before the prefix is broken in vain again
             self._misses = min(self._misses + 1, MOST_MISSES) if missed else 0
         if self._last is not None and self._last.commits == len(self._state.commits):
-            self._last = replace(self._last, free=free_of(self._holders.held()))
+            self._last = replace(self._last, free=free_of(self._holders.weigh()))
 
     def keep(self, tokens: int) -> None:
         """Note that so many tokens are held that were free."""
@@ -76,7 +76,7 @@ class Exhaustion:
             releases=state.releases,
             price=price,
             deferred=deferred,
-            free=0 if is_offered else free_of(self._holders.held()),
+            free=0 if is_offered else free_of(self._holders.weigh()),
             wait=max(state.view.height * RETRY_SHARE, 2 * before.wait if before is not None and again else 0),
         )
 
@@ -122,7 +122,7 @@ class Exhaustion:
         A policy may have a rule of its own for what is old enough, so it is asked again after some entries in any case; after ever more of them
         where it was often asked in vain, and the limit could not be met by all that is free together.
         """
-        state, held = self._state, self._holders.held()
+        state, held = self._state, self._holders.weigh()
         free = free_of(held)
         most = state.provider(free + held[RESIDUES])
         is_hopeless = self._vain >= PATIENCE and call.total - most > call.limit

@@ -147,10 +147,10 @@ class _DraftView:
                 self._carry_out(edits, LoggedAction(kind="restore", object=self._object(ordinal)))
                 self._set_free(ordinal)
             case Shorten(how=how):
-                edits = _shortened(situation, view, action)
+                edits = _shorten_edits(situation, view, action)
                 self._carry_out(edits, LoggedAction(kind=how, object=shortens(situation.index, action)))
             case Take(how=how, object=object_):
-                edits = _taken(situation, view, action, f"{self._number}{len(self._actions)}")
+                edits = _take_edits(situation, view, action, f"{self._number}{len(self._actions)}")
                 self._carry_out(edits, LoggedAction(kind=how, object=object_))
             case _:
                 assert_never(action)
@@ -165,10 +165,10 @@ class _DraftView:
     def finish(self, *, exhausted: bool) -> tuple[Rehearsal, Projection]:
         """The rehearsal so far, residues laid and bound reasoning gone; the draft can be continued afterwards."""
         situation, view = self._situation, self._view.copy()
-        laid = Layout(situation, view, self._residues, self._number).lay(self.gone, self._first if self._edits else None)
-        view.apply(laid)
-        edits = _net([*self._edits, *laid])
-        first = min(self._first, changed_from(situation.view, laid))
+        residue_edits = Layout(situation, view, self._residues, self._number).lay(self.gone, self._first if self._edits else None)
+        view.apply(residue_edits)
+        edits = _net([*self._edits, *residue_edits])
+        first = min(self._first, changed_from(situation.view, residue_edits))
         if situation.rules.thinking == "prefix_bound" and edits:
             spoilt = list(invalidated(situation.index, view, first))
             view.apply(spoilt)
@@ -257,7 +257,7 @@ class _DraftView:
         self._reserve = lines, findings
 
 
-def _shortened(situation: Situation, view: Projection, action: Shorten) -> tuple[Replace, ...]:
+def _shorten_edits(situation: Situation, view: Projection, action: Shorten) -> tuple[Replace, ...]:
     """The text in place of what is shown now, where that may be touched, is longer, and carries no reasoning's seal."""
     index, at = situation.index, action.at
     if at is None:
@@ -273,7 +273,7 @@ def _shortened(situation: Situation, view: Projection, action: Shorten) -> tuple
     return (Replace(entry=at[0], block=at[1], text=action.text, tokens=tokens, routes=action.routes),)
 
 
-def _taken(situation: Situation, view: Projection, action: Take, number: str) -> tuple[Edit, ...]:
+def _take_edits(situation: Situation, view: Projection, action: Take, number: str) -> tuple[Edit, ...]:
     """Drops, and the pointer whose key ends in `number`; nothing when that would not make the view smaller."""
     drops = [Drop(entry=entry, block=block) for entry, blocks in _droppable(situation, view, action) for block in blocks]
     if not drops:

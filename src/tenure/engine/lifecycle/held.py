@@ -63,7 +63,7 @@ class Holders:
                 self._settled.subtract(settled)
                 self._loose.append(entry)
 
-    def held(self) -> dict[str, int]:
+    def weigh(self) -> dict[str, int]:
         """O200k tokens by holder, in the order of `HOLDERS`; they add up to the view. O(rows that are not settled)."""
         state, view = self._state, self._state.view if self._after is None else self._after
         guard, index, rules = state.guard(), state.index, state.setup.rules

@@ -97,7 +97,7 @@ class Session(SessionState):
     def hold(self, hold: Hold) -> None:
         """Keep an object from being touched. Raises InputError when the record has no such object."""
         keys = self._holds.add(self.index, hold)
-        self._decisions.held({entry for key in keys for entry in entries_under(self.index, key)})
+        self._decisions.note_held({entry for key in keys for entry in entries_under(self.index, key)})
 
     def release(self, object_: str, kind: HoldKind = "pin") -> None:
         """Let go of what is held."""
@@ -105,7 +105,7 @@ class Session(SessionState):
 
     def send(self, *, head: str = "", head_tokens: int = 0, at: str = "") -> None:
         """Learn that the view goes out now, behind a head (anything that tells heads apart)."""
-        self.calls = self.calls.sent(view=self.view.tokens, head=head, head_tokens=head_tokens, at=at)
+        self.calls = self.calls.after_request(view=self.view.tokens, head=head, head_tokens=head_tokens, at=at)
 
     def observe(self, *, at: str = "", ratio: float | None = None, usage: Usage | None = None) -> None:
         """Learn that a call was answered: when, the provider's tokens per o200k token where they are known, and what it reported.
@@ -114,7 +114,7 @@ class Session(SessionState):
         """
         if ratio is not None:
             self.ratio = ratio
-        self.calls = self.calls.answered(at=at, usage=usage, ratio=self.ratio, prices=self.setup.prices)
+        self.calls = self.calls.after_answer(at=at, usage=usage, ratio=self.ratio, prices=self.setup.prices)
 
     def decide(self, moment: Moment = "before-call", *, extra: int = 0, at: str = "") -> Decision:
         """What is to happen now. `extra` is what goes out beside the view (head, notes) in o200k tokens. O(1) within budget."""

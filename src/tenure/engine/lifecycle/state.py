@@ -104,7 +104,7 @@ class SessionState:
         if self.calls.standing:  # what was sent last stands only up to the first change
             first = changed_from(self.view, commit.edits)
             if first < self.view.length:  # else it is of what is new
-                self.calls = self.calls.broken(self.view.tokens_before(first))
+                self.calls = self.calls.after_change(self.view.tokens_before(first))
         if after is None:
             self.view.apply(commit.edits)
         else:

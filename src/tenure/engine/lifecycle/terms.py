@@ -70,7 +70,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         elif policy is not None and not (callable(policy) and hasattr(policy, "name") and hasattr(policy, "conduct")):
             raise InputError("policy", repr(policy), "a callable with a name and a conduct (tenure.engine.policies.policy)")
         name = policy if isinstance(policy, str) else UNBOUNDED if policy is None else policy.name
-        return replace(terms, policy=name, own=not isinstance(policy, str) and policy != _known(name), compat="")
+        return replace(terms, policy=name, own=not isinstance(policy, str) and policy != _named_policy(name), compat="")
 
     def served(self, *, provider: str, base_url: str, other_model: bool) -> "Terms":
         """These with a provider and where it is, which belong together; unless given they stay, but those of another model."""
@@ -78,7 +78,7 @@ class Terms(Struct, frozen=True, kw_only=True):
             return self
         return replace(self, provider=provider, base_url=base_url)
 
-    def made(self, policy: str | Policy | None) -> Policy | None:
+    def policy_object(self, policy: str | Policy | None) -> Policy | None:
         """The policy to use: the host's own object where it hands one in. Raises InputError for one of which only the name is kept."""
         if not isinstance(policy, str | None):
             return policy
@@ -91,7 +91,7 @@ class Terms(Struct, frozen=True, kw_only=True):
         return policy_named(self.policy, self.compat)
 
 
-def _known(name: str) -> Policy | None:
+def _named_policy(name: str) -> Policy | None:
     """The policy of that name; None where there is none such."""
     try:
         return policy_named(name)

@@ -137,11 +137,11 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
     model: str = ""
     is_priced: bool = True  # whether every model so far has a list price
 
-    def changed(self, kept: int | None) -> "Counterfactual":
+    def after_commit(self, kept: int | None) -> "Counterfactual":
         """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""
         return replace(self, touched=True, standing=self.standing if kept is None else min(self.standing, kept))
 
-    def called(self, spent: Spent, *, shown: int, whole: int, prices: Prices, model: str, fetching: bool) -> "Counterfactual":
+    def after_call(self, spent: Spent, *, shown: int, whole: int, prices: Prices, model: str, fetching: bool) -> "Counterfactual":
         """After a call of the agent with `shown` and otherwise `whole` o200k tokens in its window, both without the head."""
         now = self if model == self.model else self._with_model(model, prices)
         ratio = now.ratio.learn(spent.usage.prompt, shown)
@@ -214,35 +214,35 @@ class Ledger(Struct, frozen=True, kw_only=True):
             is_priced=self.compared.is_priced and not self.assumed_pico_usd,
         )
 
-    def called(
+    def after_call(
         self, spent: Spent, *, shown: int, whole: int, prices: Prices = DEFAULT, model: str = "", fetching: bool = False
     ) -> "Ledger":
         """After a call of the agent that saw `shown` o200k tokens of a record of `whole`, both without the head.
 
         `fetching`: its reply asked for recalls and nothing else. `model` is whose cache it is; by default the one that was reported.
         """
-        compared = self.compared.called(
+        compared = self.compared.after_call(
             spent, shown=shown, whole=whole - self.fetched, prices=prices, model=model or spent.model, fetching=fetching
         )
         recalls = replace(self.recalls, calls=self.recalls.calls.plus(spent)) if fetching else self.recalls
         return replace(self._entered(spent), recalls=recalls, compared=compared, prices=prices)
 
-    def helped(self, spent: Spent, *, assumed_usd: float = 0.0) -> "Ledger":
+    def after_helper_call(self, spent: Spent, *, assumed_usd: float = 0.0) -> "Ledger":
         """After a call of a helper model, which belongs to no entry of the record. `assumed_usd`: what it is taken to cost where nobody knows."""
         entered = self._entered(spent)
         if spent.usd is not None or spent.role in _APART:
             return entered
         return replace(entered, assumed_pico_usd=self.assumed_pico_usd + pico(assumed_usd))
 
-    def changed(self, kept: int | None) -> "Ledger":
+    def after_commit(self, kept: int | None) -> "Ledger":
         """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""
-        return replace(self, compared=self.compared.changed(kept))
+        return replace(self, compared=self.compared.after_commit(kept))
 
-    def fetching(self, tokens: int) -> "Ledger":
+    def after_fetching(self, tokens: int) -> "Ledger":
         """After a call of `recall` of so many o200k tokens, with what was said beside it for no other reason."""
         return replace(self, fetched=self.fetched + tokens) if self.compared.touched else self
 
-    def brought(self, tokens: int) -> "Ledger":
+    def after_answer(self, tokens: int) -> "Ledger":
         """After an answer of `recall` of so many o200k tokens. Before anything left, it fetched nothing again."""
         usd = tokens * self.compared.ratio.value * self.prices.write if self.prices.known else 0.0
         recalls = replace(
@@ -251,7 +251,7 @@ class Ledger(Struct, frozen=True, kw_only=True):
             tokens=self.recalls.tokens + tokens,
             answer_pico_usd=self.recalls.answer_pico_usd + pico(usd),
         )
-        return replace(self.fetching(tokens), recalls=recalls)
+        return replace(self.after_fetching(tokens), recalls=recalls)
 
     def _entered(self, spent: Spent) -> "Ledger":
         book = {(account.role, account.model): account for account in self.accounts}

@@ -92,17 +92,17 @@ class SentCalls(Struct, frozen=True, kw_only=True):
         """Seconds since the last call; None when one of the two times is not known."""
         return _seconds(self.last_at, at)
 
-    def broken(self, kept: int) -> "SentCalls":
+    def after_change(self, kept: int) -> "SentCalls":
         """After a change of the view that leaves its first `kept` o200k tokens as they were."""
         return replace(self, standing=min(self.standing, kept))
 
-    def sent(self, *, view: int, head: str, head_tokens: int, at: str) -> "SentCalls":
+    def after_request(self, *, view: int, head: str, head_tokens: int, at: str) -> "SentCalls":
         """After a request with so many o200k tokens behind that head went out."""
         same = self.standing > 0 and head == self.head
         expected = self.standing + head_tokens if same else 0
         return replace(self, expected=expected, standing=view, head=head, sent_at=at)
 
-    def answered(self, *, at: str, usage: Usage | None, ratio: float, prices: Prices) -> "SentCalls":
+    def after_answer(self, *, at: str, usage: Usage | None, ratio: float, prices: Prices) -> "SentCalls":
         """After its answer came, with what the provider reported; what was not expected to be cached teaches nothing."""
         warmth = replace(self.warmth, collapse=None)
         if usage is not None:

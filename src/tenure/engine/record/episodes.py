@@ -169,27 +169,27 @@ class EpisodeGraph:
         return f"{name}-{number}"
 
     def _dependencies(self, call: _DelimiterCall, type_: EpisodeType, name: str) -> list[Episode]:
-        asked = [item.strip() for item in call.dependencies or ()]
+        names = [item.strip() for item in call.dependencies or ()]
         if type_ is EpisodeType.EXPL:
-            if asked:
+            if names:
                 raise DelimiterRefused("an expl episode has no dependencies; start it without them")
             return []
-        if not any(asked):
+        if not any(names):
             raise DelimiterRefused(f"an act must name at least one ended expl episode in dependencies; {self._choices()}")
-        found = [self._dependency(item, name) for item in asked]
-        return list({episode.ordinal: episode for episode in found}.values())
+        needed = [self._dependency(item, name) for item in names]
+        return list({episode.ordinal: episode for episode in needed}.values())
 
-    def _dependency(self, asked: str, name: str) -> Episode:
-        found = self.named(asked)
-        if _bare(asked) == name:
+    def _dependency(self, wanted: str, name: str) -> Episode:
+        episode = self.named(wanted)
+        if _bare(wanted) == name:
             raise DelimiterRefused(f"{name!r} cannot depend on itself; {self._choices()}")
-        if found is None:
-            raise DelimiterRefused(f"there is no episode {asked!r} to depend on; {self._choices()}")
-        if found.type is EpisodeType.ACT:
-            raise DelimiterRefused(f"{asked!r} is an act, and an act depends on expl episodes only; {self._choices()}")
-        if not found.closed:
-            raise DelimiterRefused(f"the expl {asked!r} is still open; end it with a description first")
-        return found
+        if episode is None:
+            raise DelimiterRefused(f"there is no episode {wanted!r} to depend on; {self._choices()}")
+        if episode.type is EpisodeType.ACT:
+            raise DelimiterRefused(f"{wanted!r} is an act, and an act depends on expl episodes only; {self._choices()}")
+        if not episode.closed:
+            raise DelimiterRefused(f"the expl {wanted!r} is still open; end it with a description first")
+        return episode
 
     def _choices(self) -> str:
         closed = [

@@ -74,7 +74,7 @@ class Notes:
             self._answers[span.ordinal] = after, self._next
             return
         self._next = after
-        self._answers[span.ordinal] = ToolAnswer(text=_shown(after)), after
+        self._answers[span.ordinal] = ToolAnswer(text=_receipt(after)), after
 
     def add_result(self, span: "Span", result: ToolResult) -> None:
         """Take in what a call was answered. Words that are not ours, of a host with a tool of that name, are not notes."""
@@ -101,9 +101,9 @@ def _after(text: str, arguments: str) -> str | ToolAnswer:
     try:
         call = msgspec.json.decode(arguments or "{}", type=_NotesCall)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return _refused(f"the arguments cannot be read ({str(error)[:HEAD_CHARS]}); {_FORMS}")
+        return _refusal(f"the arguments cannot be read ({str(error)[:HEAD_CHARS]}); {_FORMS}")
     if call.add is not None and call.replace is not None:
-        return _refused(f"both add and replace; {_FORMS}")
+        return _refusal(f"both add and replace; {_FORMS}")
     if call.replace is not None:
         found = call.replace.strip("\r\n")
     else:
@@ -112,17 +112,17 @@ def _after(text: str, arguments: str) -> str | ToolAnswer:
     found = found.rstrip()
     if (size := _size(found)) > _MOST:
         about = f"with this they would be about {_tokens(size):,} tokens long, and at most {NOTES_TOKENS:,} are kept"
-        return _refused(f'{about}; nothing was changed. Put a shorter text in their place: {{"replace":"…"}}')
+        return _refusal(f'{about}; nothing was changed. Put a shorter text in their place: {{"replace":"…"}}')
     return found
 
 
-def _shown(text: str) -> str:
+def _receipt(text: str) -> str:
     if not text:
         return "[your notes are empty]"
     return f"[your notes, about {_tokens(_size(text)):,} of {NOTES_TOKENS:,} tokens; they stay in your context]\n{text}"
 
 
-def _refused(why: str) -> ToolAnswer:
+def _refusal(why: str) -> ToolAnswer:
     return ToolAnswer(text=f"notes refused: {why}", error=True)
 
 

@@ -59,12 +59,12 @@ def parse_handle(text: str) -> Handle:
 
     Raises InputError when it has no `kind:name` shape.
     """
-    found = _HANDLE.fullmatch(text.strip().strip("[]`\"'")) if len(text) <= LONGEST else None
-    object_ = found["object"] if found else ""
+    match = _HANDLE.fullmatch(text.strip().strip("[]`\"'")) if len(text) <= LONGEST else None
+    object_ = match["object"] if match else ""
     kind, colon, name = object_.partition(":")
-    if found is None or not (kind and colon and name):
+    if match is None or not (kind and colon and name):
         raise InputError("handle", repr(text[:LONGEST]), _ALLOWED)
     first, colon, rest = name.partition(":")
     if colon and rest and (kind == "conversation" or (kind == "function" and first not in RESERVED)):
         object_ = name
-    return Handle(object=object_, hash=found["hash"] or "")
+    return Handle(object=object_, hash=match["hash"] or "")

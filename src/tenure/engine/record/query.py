@@ -63,11 +63,11 @@ class Query(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def key(self) -> str:
         """The same for two questions that ask the same."""
-        asked = (self.objects or self.handle, self.path.strip(), self.words.lower().split(), self.pattern, self.lines.split())
-        return msgspec.json.encode(asked).decode()
+        parts = (self.objects or self.handle, self.path.strip(), self.words.lower().split(), self.pattern, self.lines.split())
+        return msgspec.json.encode(parts).decode()
 
 
-def asked(arguments: str) -> Query | None:
+def query_of(arguments: str) -> Query | None:
     """The question that a call's arguments put; None when they put none. Never raises."""
     try:
         query = msgspec.json.decode(arguments, type=Query)
@@ -88,7 +88,7 @@ class RecallIndex(dict[int, RecallFacts]):
 
     def add_call(self, index: "Index", span: "Span", arguments: str) -> None:
         """Tie a recall to its sources; one of a recall is tied to that one's. A call of a host's own that asks otherwise is none."""
-        query = asked(arguments) if is_recall(span.tool) else None
+        query = query_of(arguments) if is_recall(span.tool) else None
         if query is None:
             return
         sources: dict[str, None] = {}

@@ -127,9 +127,9 @@ def raw(index: Index, read: Read, text: str, *, medium: Medium | None = None) ->
     return b"".join(_bytes(read(entry), (entry, block)) + b"\n" for entry, block in places)
 
 
-def media_of(index: Index, read: Read, arguments: str, told: ToolAnswer) -> tuple[tuple[Entry, Media], ...]:
+def media_of(index: Index, read: Read, arguments: str, reply: ToolAnswer) -> tuple[tuple[Entry, Media], ...]:
     """The media that a recorded call of `recall` names, each with its entry; none of a search, a refusal or an answer that still stands."""
-    if told.error or told.text.startswith(STILL):
+    if reply.error or reply.text.startswith(STILL):
         return ()
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
@@ -140,7 +140,7 @@ def media_of(index: Index, read: Read, arguments: str, told: ToolAnswer) -> tupl
     pairs: dict[str, tuple[Entry, Media]] = {}
     for handle, (n, block) in found:
         entry = read(n)
-        for media in _chosen(handle, media_in(entry.blocks[block])) if handle.kind != "spill" else ():
+        for media in _named_media(handle, media_in(entry.blocks[block])) if handle.kind != "spill" else ():
             pairs.setdefault(media.sha256, (entry, media))
     return tuple(pairs.values())
 
@@ -242,30 +242,30 @@ def respond(
     """
     try:
         query = msgspec.json.decode(arguments or "{}", type=Query)
-        told = ToolAnswer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources))
+        reply = ToolAnswer(text=answer(index, read, query, count=count, cap=cap, now=now, opened=opened, sources=sources))
     except (InputError, msgspec.DecodeError, RecursionError) as error:
-        told = ToolAnswer(text=f"recall: {error}", error=True)
-    return _not_again(index, read, span, told, stands)
+        reply = ToolAnswer(text=f"recall: {error}", error=True)
+    return _not_again(index, read, span, reply, stands)
 
 
-def _not_again(index: Index, read: Read, span: Span, told: ToolAnswer, stands: Callable[[At], bool]) -> ToolAnswer:
+def _not_again(index: Index, read: Read, span: Span, reply: ToolAnswer, stands: Callable[[At], bool]) -> ToolAnswer:
     same = list(_same(index, span))
     step = index.entries[span.call[0]].step
     near = 1 + sum(step - index.entries[each.call[0]].step <= NEAR for each in same)
     for each in same:
-        if each.result is None or each.error or told.error or not stands(each.result):
+        if each.result is None or each.error or reply.error or not stands(each.result):
             continue
-        if not read(each.result[0]).blocks[each.result[1]].text.startswith(told.text):
+        if not read(each.result[0]).blocks[each.result[1]].text.startswith(reply.text):
             continue  # a pointer itself, or the record has grown since
         ago = step - index.entries[each.call[0]].step
-        first = told.text.split("\n", 1)[0][:80]
+        first = reply.text.split("\n", 1)[0][:80]
         text = f"{STILL}: the same recall was answered {ago} replies ago, and nothing has changed. It begins: {first}]"
-        told = ToolAnswer(text=text) if len(text) < len(told.text) else told
+        reply = ToolAnswer(text=text) if len(text) < len(reply.text) else reply
         break
     if near < REPEATS:
-        return told
+        return reply
     plain = f"You have now asked for exactly this {near} times within {NEAR} replies, and the answer is the same each time"
-    return ToolAnswer(text=f"{told.text}\n\n[{plain}. Work with it, or ask for something else.]", error=told.error)
+    return ToolAnswer(text=f"{reply.text}\n\n[{plain}. Work with it, or ask for something else.]", error=reply.error)
 
 
 def _same(index: Index, span: Span) -> Iterator[Span]:
@@ -347,9 +347,9 @@ def _passage(index: Index, read: Read, text: str, room: int | None, count: Count
     printed = index.handle(handle.object, places[0][0])
     if handle.kind == "spill":
         spill = _spill(entry, handle)
-        return _Passage(handle=spill.handle, head=f"[{spill.handle}: {_kept(spill)}]\n", body="", spill=spill)
+        return _Passage(handle=spill.handle, head=f"[{spill.handle}: {_extent(spill)}]\n", body="", spill=spill)
     if _names_medium(handle):
-        (media,) = _chosen(handle, media_in(entry.blocks[places[0][1]]))
+        (media,) = _named_media(handle, media_in(entry.blocks[places[0][1]]))
         return _Passage(handle=printed, head=f"[{handle.object}: {described(media)}. {_BACK}]\n", body=media.text)
     if handle.kind == "entry" and "/" in handle.name:
         return _Passage(handle=printed, head=_label(index, entry, places[0]) + "\n", body=entry.blocks[places[0][1]].text)
@@ -457,7 +457,7 @@ def _alone(handle: Handle, entry: Entry, places: Sequence[At]) -> Media | None:
     block = entry.blocks[places[-1][1]]
     found = media_in(block)
     if _names_medium(handle):
-        return next(iter(_chosen(handle, found)), None)
+        return next(iter(_named_media(handle, found)), None)
     is_block = handle.kind == "entry" and "/" in handle.name
     if len(found) != 1 or handle.kind in ("user", "step", "episode") or (handle.kind == "entry" and not is_block):
         return None
@@ -469,7 +469,7 @@ def _spill(entry: Entry, handle: Handle) -> Spill:
     return next(each for each in every if isinstance(each, Spill) and each.sha256.startswith(handle.name))
 
 
-def _kept(spill: Spill) -> str:
+def _extent(spill: Spill) -> str:
     if spill.size == spill.of_size:
         return f"an output of {spill.size:,} bytes, {spill.lines:,} lines"
     return (
@@ -481,16 +481,16 @@ def _names_medium(handle: Handle) -> bool:
     return handle.kind == "entry" and handle.name.count("/") == _MEDIUM_PARTS - 1
 
 
-def _chosen(handle: Handle, found: tuple[Media, ...]) -> tuple[Media, ...]:
+def _named_media(handle: Handle, media: tuple[Media, ...]) -> tuple[Media, ...]:
     """Of a block's media the one that the handle names, if it names one. Raises InputError when there is no such medium."""
     if not _names_medium(handle):
-        return found
+        return media
     number = int(handle.name.rpartition("/")[2])
-    if not 0 < number <= len(found):
+    if not 0 < number <= len(media):
         raise InputError(
-            "handle", f"no medium {number} in {handle.object.rpartition('/')[0]}", f"1 to {len(found)}" if found else ""
+            "handle", f"no medium {number} in {handle.object.rpartition('/')[0]}", f"1 to {len(media)}" if media else ""
         )
-    return (found[number - 1],)
+    return (media[number - 1],)
 
 
 def _bytes(entry: Entry, at: At) -> bytes:

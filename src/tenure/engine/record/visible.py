@@ -35,15 +35,15 @@ def json_of(value: object) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
         text = json.dumps(msgspec.to_builtins(value, str_keys=True), ensure_ascii=False, separators=(",", ":"))
-        return _lone.sub(lambda found: f"\\\\u{ord(found[0]):04x}", text).encode()
+        return _lone.sub(lambda match: f"\\\\u{ord(match[0]):04x}", text).encode()
 
 
-def _sign(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)
     return "\u2421" if code == 0x7F else f"<U+{code:04X}>"
 
 
-def _escape(found: re.Match[str]) -> str:
-    return "\\u007f" if found[0] == "\x7f" else json.dumps(found[0])[1:-1]
+def _escape(match: re.Match[str]) -> str:
+    return "\\u007f" if match[0] == "\x7f" else json.dumps(match[0])[1:-1]

@@ -66,7 +66,7 @@ def _lawful(
     index, view = shared.index, projection_of(shared.index, at, earlier)
     before, guard = view.freeze(), governed_guard(index, view, shared.limit)
     today = projection_of(index, at, [_cut(commit, at) for commit in commits])  # of the shared entries, in the source
-    kept = 0
+    inherited_view = 0
     for number, commit in enumerate(later, start=1):
         view.apply(commit.edits)
         frozen = view.freeze()
@@ -76,8 +76,8 @@ def _lawful(
             *(reasoning_is_valid(frozen, index, (*earlier, *later[:number])) if shared.rules.thinking == "prefix_bound" else ()),
         )
         if not wrong and not _hides(view, today):
-            kept = number
-    return tuple(later[:kept])
+            inherited_view = number
+    return tuple(later[:inherited_view])
 
 
 def _hides(view: Projection, today: Projection) -> bool:
@@ -132,15 +132,15 @@ class InheritedView(Struct, frozen=True, kw_only=True):
         return self.view.instead(*at) if self.view.shows(*at) else self.before.get(at)
 
 
-def kept(weights: Weights, length: int, commits: Sequence[Commit], is_brief: Callable[[Insert], bool]) -> InheritedView:
+def inherited_view(weights: Weights, length: int, commits: Sequence[Commit], is_brief: Callable[[Insert], bool]) -> InheritedView:
     """Play a record of `length` entries once more. O(record + edits)."""
     view = Projection(weights)
     before: dict[At, Shown | None] = {}
     for commit in commits:
         view.grow_to(commit.entries)
         briefs = commit.moment == "recorded" or any(isinstance(edit, Insert) and is_brief(edit) for edit in commit.edits)
-        taken = [(edit.entry, edit.block) for edit in commit.edits if isinstance(edit, Drop)] if briefs else []
-        before |= {at: view.instead(*at) for at in taken if view.shows(*at)}
+        drops = [(edit.entry, edit.block) for edit in commit.edits if isinstance(edit, Drop)] if briefs else []
+        before |= {at: view.instead(*at) for at in drops if view.shows(*at)}
         view.apply(commit.edits)
     view.grow_to(length)
     return InheritedView(view=view, before=before)

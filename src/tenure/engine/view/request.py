@@ -55,7 +55,7 @@ class Messages:
     def __init__(self, index: Index, read: Read, light: Callable[[Piece], Piece] | None = None) -> None:
         """`light` makes a piece that says the same and holds less."""
         self._index, self._read, self._light = index, read, light
-        self._made: dict[int | str, tuple[Line, tuple[_Message, ...]]] = {}  # by entry, or by the key of what was inserted
+        self._cache: dict[int | str, tuple[Line, tuple[_Message, ...]]] = {}  # by entry, or by the key of what was inserted
         self._lines: tuple[Line, ...] = ()  # of the view before, all of which were taken
         self._exchanges = _Exchanges()
 
@@ -65,7 +65,7 @@ class Messages:
         if view.lines[:stands] != self._lines:  # identity first: as fast as copying
             stands, self._exchanges = 0, _Exchanges()
             kept = {_key(line) for line in view.lines}
-            self._made = {key: made for key, made in self._made.items() if key in kept}
+            self._cache = {key: made for key, made in self._cache.items() if key in kept}
         for line in view.lines[stands:]:
             for message in self._messages(line):
                 self._exchanges.take(message)
@@ -74,14 +74,14 @@ class Messages:
 
     def _messages(self, line: Line) -> tuple[_Message, ...]:
         key = _key(line)
-        known = self._made.get(key)
+        known = self._cache.get(key)
         if known is None or known[0] != line:
-            made = (
+            messages = (
                 (_Message(piece=Piece(role=line.role, blocks=(Text(text=line.text, origin=Origin.HARNESS),))),)
                 if isinstance(line, Insert)
                 else tuple(map(self._lighter, _lines(line, self._index, self._read)))
             )
-            known = self._made[key] = line, made
+            known = self._cache[key] = line, messages
         return known[1]
 
     def _lighter(self, message: _Message) -> _Message:
@@ -123,11 +123,11 @@ def _lines(line: Row, index: Index, read: Read) -> Iterator[_Message]:
             elif index.is_late(index.spans[span]):
                 late.append(_late(block, index.spans[span].object))
                 del blocks[number]
-    yield _shown(line, entry, blocks, index)
+    yield _message_of(line, entry, blocks, index)
     yield from (_Message(piece=piece) for piece in late)
 
 
-def _shown(row: Row, entry: Entry, blocks: Mapping[int, Block], index: Index) -> _Message:
+def _message_of(row: Row, entry: Entry, blocks: Mapping[int, Block], index: Index) -> _Message:
     spans = {block: index.block((row.entry, block)).span for block in blocks}
     return _Message(
         piece=Piece(
@@ -174,17 +174,17 @@ class _Exchanges:
 
 def _exchange(reply: list[_Message], rest: list[_Message], *, newest: bool = False) -> Iterator[Piece]:
     to_come = newest and not rest  # the results of the newest reply of all
-    for message, piece in zip(reply, _said(reply), strict=True):
+    for message, piece in zip(reply, _trimmed(reply), strict=True):
         is_open = to_come and message is reply[-1]
         if piece.blocks:
             yield piece
         if not message.calls:
             continue
-        taken = [other for other in rest if other.answers.keys() & message.calls.keys()]
-        answered = {span for other in taken for span in other.answers if span in message.calls}
-        last = taken[-1] if len(answered) == len(message.calls) else None  # what is said beside the last result can stay there
+        results = [other for other in rest if other.answers.keys() & message.calls.keys()]
+        answered = {span for other in results for span in other.answers if span in message.calls}
+        last = results[-1] if len(answered) == len(message.calls) else None  # what is said beside the last result can stay there
         rest = list(_back(rest, message.calls, last))
-        for other in taken:
+        for other in results:
             answers = {span: place for span, place in other.answers.items() if span in message.calls}
             whole = other is last and len(answers) == len(other.answers)
             yield (other if whole else other.only(set(answers.values()))).piece
@@ -192,15 +192,15 @@ def _exchange(reply: list[_Message], rest: list[_Message], *, newest: bool = Fal
     yield from (other.piece for other in rest if other.piece.blocks)
 
 
-def _said(reply: Sequence[_Message]) -> list[Piece]:
+def _trimmed(reply: Sequence[_Message]) -> list[Piece]:
     """The pieces of a reply, none of which ends in reasoning before a result or the reply's own end, be it logged in several messages."""
-    said: list[Piece] = []
+    trimmed: list[Piece] = []
     is_end = True
     for message in reversed(reply):
         piece = _to_the_point(message.piece) if is_end or message.calls else message.piece
         is_end = is_end and not piece.blocks
-        said.append(piece)
-    return said[::-1]
+        trimmed.append(piece)
+    return trimmed[::-1]
 
 
 def _to_the_point(piece: Piece) -> Piece:

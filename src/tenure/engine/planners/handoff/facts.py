@@ -125,7 +125,7 @@ def facts_of(
             if isinstance(block, ToolCall):
                 deeds[span] = _deed(block)
             elif isinstance(block, ToolResult) and span in deeds:
-                ledger.take(index, index.spans[span], deeds.pop(span), block, told=cut is None or entry.n < cut)
+                ledger.take(index, index.spans[span], deeds.pop(span), block, is_handed_off=cut is None or entry.n < cut)
     return ledger.facts(tuple(rules))
 
 
@@ -139,7 +139,7 @@ class _Ledger:
         for failure in earlier.failures:
             self._fail(failure, failure.handle.partition("@")[0].rpartition(":")[0])
 
-    def take(self, index: Index, span: Span, deed: _Deed, result: ToolResult, *, told: bool) -> None:
+    def take(self, index: Index, span: Span, deed: _Deed, result: ToolResult, *, is_handed_off: bool) -> None:
         """Learn how a call ended."""
         tool = tool_key(span.tool)
         if is_delimiter(span.tool) or is_recall(span.tool):
@@ -148,13 +148,13 @@ class _Ledger:
             return
         if _went_wrong(deed, result):
             self._resolve(deed, tool)
-            if told and deed.target and span.kind is not ToolKind.BULK:
+            if is_handed_off and deed.target and span.kind is not ToolKind.BULK:
                 handle = index.handle(span.object, span.call[0])
                 text = _clipped(result.text, handle) or "(no output)"
                 self._fail(FailedCall(handle=handle, target=deed.target, text=text), tool)
             return
         self._resolve(deed, "" if deed.changes or deed.command else tool)
-        for path, verb in deed.changes if told else ():
+        for path, verb in deed.changes if is_handed_off else ():
             counts = self._files.pop(path, {})
             counts[verb] = counts.get(verb, 0) + 1
             self._files[path] = counts

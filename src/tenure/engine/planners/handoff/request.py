@@ -60,10 +60,10 @@ def ask(
     replayed roles make a chat model continue the conversation instead of telling it.
     """
     earlier = parsed(previous)
-    told = titled(earlier.sections) if earlier else previous
+    standing = titled(earlier.sections) if earlier else previous
     question = _question(ends(focus.strip(), FOCUS_TOKENS, count))
     frame = count(SYSTEM) + count(_wrapped("", question)) + JOINTS
-    shown = transcript(entries, index, room - frame, count, previous=told)
+    shown = transcript(entries, index, room - frame, count, previous=standing)
     if not shown.entries:
         return None
     return HandoffRequest(user=_wrapped(shown.text, question), transcript=shown.text)

@@ -63,13 +63,13 @@ class _TranscriptPiece:
         self.tokens, self.gone = 0, False
 
     @property
-    def shown(self) -> str:
+    def as_text(self) -> str:
         return _labelled(self.label, self.text)
 
     def weigh(self, most: int, count: Count) -> None:
         """Note what it weighs, and clip it where it is larger than it may be from the start."""
         is_gigantic = len(self.text) > most * CHARS
-        self.tokens = len(self.text) if is_gigantic else count(self.shown)
+        self.tokens = len(self.text) if is_gigantic else count(self.as_text)
         if self.tokens > most or is_gigantic:
             self.shrink(most, count)
 
@@ -79,7 +79,7 @@ class _TranscriptPiece:
         clipped = ends(self.whole, limit - count(_labelled(self.label, "")) - 1, count) if limit > 0 else ""
         if clipped:  # of the whole again, so that it says all that is missing
             self.text = _plain(clipped)  # a cut may have brought a mark to the start of a line
-            self.tokens = count(self.shown)
+            self.tokens = count(self.as_text)
             if self.tokens < before:
                 return before - self.tokens
         self.text, self.tokens, self.gone = "", 0, True
@@ -127,12 +127,12 @@ def _pieces(entries: Iterable[Entry], index: Index, previous: str) -> Iterator[_
         if entry.role is Role.SYSTEM:
             continue
         for number, block in enumerate(entry.blocks):
-            kind, label, text = _told(block, (entry.n, number), index)
+            kind, label, text = _labelled_block(block, (entry.n, number), index)
             if text.strip() or kind in ("call", "result"):
                 yield _TranscriptPiece(kind, entry.n, label, text)
 
 
-def _told(block: Block, at: tuple[int, int], index: Index) -> tuple[Kind, str, str]:
+def _labelled_block(block: Block, at: tuple[int, int], index: Index) -> tuple[Kind, str, str]:
     """What a block is, and how it is told. Who wrote it decides; a message's role does not."""
     span = index.block(at).span
     object_ = index.spans[span].object if span != NONE else ""
@@ -204,7 +204,7 @@ def _lines(pieces: Sequence[_TranscriptPiece]) -> Iterator[str]:
         if gone:
             yield f"{MARK} {sum(1 for _ in run)} left out"
         else:
-            yield from (piece.shown for piece in run)
+            yield from (piece.as_text for piece in run)
 
 
 def _labelled(label: str, text: str) -> str:
