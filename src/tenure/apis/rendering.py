@@ -43,7 +43,7 @@ class Rendering:
         """What `api.render` gives for these pieces. O(what is new), where nothing left or came back."""
         shown = tuple(pieces)
         stands = len(self._pieces)
-        if not _stands(self._pieces, shown):
+        if not begins_with(shown, self._pieces):
             self._memo.turn()
             stands, self._run = 0, _Run()
             self._kept = {key: known for key in map(_key, shown) if (known := self._kept.get(key)) is not None}
@@ -95,8 +95,8 @@ class _Run:
             self._others = self._others or rendered.has_others
 
 
-def _stands(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> bool:
-    """Whether these very pieces still come first."""
+def begins_with(now: Sequence[object], before: Sequence[object]) -> bool:
+    """Whether the very objects of before still come first."""
     return len(before) <= len(now) and all(map(is_, before, now))
 
 

@@ -8,7 +8,6 @@ a request begins with the bytes of the one before it up to that one's notes, as 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from operator import is_
 from typing import Any, Final, cast
 
 import msgspec
@@ -16,7 +15,7 @@ from msgspec import Struct
 
 from tenure.apis.api import Api, Head
 from tenure.apis.json_text import clean, encoded, load, source
-from tenure.apis.rendering import Rendering
+from tenure.apis.rendering import Rendering, begins_with
 from tenure.apis.sdk import decoded, is_json, plain
 from tenure.engine.record.entry import Role
 from tenure.engine.view.piece import Piece
@@ -105,7 +104,7 @@ class Builder:
     def _places_of_systems(self, shown: tuple[Piece, ...]) -> Sequence[int]:
         """Where pieces of a system stand; those that were there before are not looked at again."""
         stands = len(self._shown)
-        if len(shown) < stands or not all(map(is_, self._shown, shown)):
+        if not begins_with(shown, self._shown):
             stands, self._systems = 0, []
         self._systems += [n for n, piece in enumerate(shown[stands:], stands) if piece.role is Role.SYSTEM]
         self._shown = shown
@@ -114,7 +113,7 @@ class Builder:
     def _fitting(self, rendered: tuple[bytes, ...]) -> list[bytes]:
         """The messages as any provider takes them, of which those that went out before are not looked at again."""
         stands = len(self._rendered)
-        if len(rendered) < stands or not all(map(is_, self._rendered, rendered)):
+        if not begins_with(rendered, self._rendered):
             stands, self._fit = 0, []
         for message in rendered[stands:]:
             fit = _sendable(message)

@@ -97,7 +97,7 @@ def test_accounts_come_by_role_and_model() -> None:
 
 
 def test_the_other_side_is_the_bill_of_a_strict_prefix_cache_over_the_whole_record() -> None:
-    ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(2_000)
+    ledger = opened().after_call(said(10_000), shown=10_000, whole=10_000, prices=PRICES).after_commit(2_000)
     ledger = ledger.after_call(said(6_000), shown=6_000, whole=11_000, prices=PRICES)
     whole = [
         CachedCall(prompt_tokens=10_000, output=100),
@@ -112,14 +112,14 @@ def test_the_other_side_is_the_bill_of_a_strict_prefix_cache_over_the_whole_reco
 
 
 def test_a_commit_that_breaks_the_cache_for_little_costs_more_than_it_saves() -> None:
-    ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(0)
+    ledger = opened().after_call(said(10_000), shown=10_000, whole=10_000, prices=PRICES).after_commit(0)
     saved = ledger.after_call(said(9_900), shown=9_900, whole=10_000, prices=PRICES).savings
     assert saved.net_usd < 0
     assert saved.breaks_usd == pytest.approx(9_900 * (PRICES.write - PRICES.read))
 
 
 def test_a_commit_that_changed_only_what_was_never_sent_breaks_nothing() -> None:
-    ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES).changed(None).changed(10_000)
+    ledger = opened().after_call(said(10_000), shown=10_000, whole=10_000, prices=PRICES).after_commit(None).after_commit(10_000)
     saved = ledger.after_call(said(10_500), shown=10_500, whole=12_000, prices=PRICES).savings
     assert saved.breaks_usd == 0
     assert saved.net_usd == pytest.approx(1_500 * PRICES.write)
@@ -127,18 +127,20 @@ def test_a_commit_that_changed_only_what_was_never_sent_breaks_nothing() -> None
 
 def test_the_head_stands_in_front_of_what_a_commit_changed() -> None:
     """The provider counts 4,000 tokens of system prompt and tools that are not in the view."""
-    ledger = opened().called(said(14_000), shown=10_000, whole=10_000, prices=PRICES).changed(0)
+    ledger = opened().after_call(said(14_000), shown=10_000, whole=10_000, prices=PRICES).after_commit(0)
     ledger = ledger.after_call(said(9_000), shown=5_000, whole=10_000, prices=PRICES)
     assert ledger.compared.sent.usage.cache_read == 4_000
 
 
 def fetched(*, after_commit: bool) -> Ledger:
     """Two calls, of which the first fetches 3,000 tokens that had left, or had never left."""
-    ledger = opened().called(said(8_000), shown=8_000, whole=8_000, prices=PRICES)
+    ledger = opened().after_call(said(8_000), shown=8_000, whole=8_000, prices=PRICES)
     if after_commit:
         ledger = ledger.after_commit(8_000)
     ledger = (
-        ledger.after_call(said(8_000), shown=8_000, whole=8_000, prices=PRICES, fetching=True).after_fetching(50).brought(3_000)
+        ledger.after_call(said(8_000), shown=8_000, whole=8_000, prices=PRICES, fetching=True)
+        .after_fetching(50)
+        .after_answer(3_000)
     )
     return ledger.after_call(said(11_050), shown=11_050, whole=11_050, prices=PRICES)
 
@@ -171,7 +173,7 @@ def test_calls_that_would_not_have_fitted_are_counted_and_not_compared() -> None
 
 def test_another_model_has_nothing_cached_on_either_side() -> None:
     other = Spent(model="other", usage=Usage(cache_write=10_000))
-    ledger = opened().called(said(10_000), shown=10_000, whole=10_000, prices=PRICES)
+    ledger = opened().after_call(said(10_000), shown=10_000, whole=10_000, prices=PRICES)
     ledger = ledger.after_call(other, shown=10_000, whole=10_000, prices=DEFAULT)
     assert ledger.compared.sent.usage.cache_read == 0
     assert ledger.savings.net_usd == 0

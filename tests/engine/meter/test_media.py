@@ -24,7 +24,6 @@ def test_anthropic_counts_pixels_up_to_its_limits(width: int, height: int, token
 )
 def test_openai_counts_tiles_in_high_detail(width: int, height: int, tokens: int) -> None:
     assert openai_image(width, height) == tokens
-    assert openai_image(width, height, "low") == 85
 
 
 @pytest.mark.parametrize(("width", "height", "tokens"), [(384, 384, 258), (960, 540, 6 * 258), (768, 768, 4 * 258)])

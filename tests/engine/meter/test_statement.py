@@ -14,12 +14,14 @@ def evicted(*, window: int = 0, kept: int = 2_000) -> Ledger:
     """A call of 20,000 tokens, a commit, a call of 5,000 where 24,000 would have been."""
     first, second = Usage(cache_write=20_000, output=300), Usage(cache_write=3_000, cache_read=2_000, output=700)
     ledger = opened(window)
-    ledger = ledger.after_call(Spent(model="m", usage=first, usd=0.08), shown=20_000, whole=20_000, prices=PRICES).changed(kept)
+    ledger = ledger.after_call(Spent(model="m", usage=first, usd=0.08), shown=20_000, whole=20_000, prices=PRICES).after_commit(
+        kept
+    )
     return ledger.after_call(Spent(model="m", usage=second, usd=0.02), shown=5_000, whole=24_000, prices=PRICES)
 
 
 def test_a_ledger_is_one_line_for_a_person() -> None:
-    ledger = evicted().helped(Spent(role="planner", model="p", usage=Usage(uncached=900, output=9), usd=0.001))
+    ledger = evicted().after_helper_call(Spent(role="planner", model="p", usage=Usage(uncached=900, output=9), usd=0.001))
     assert line(ledger) == (
         "3 calls, 25k tokens in (8 % from the cache), 1.0k out, $0.101, $0.001 of it for 1 call of helper models; "
         "eviction saved $0.008 of a simulated $0.111, net"
@@ -29,7 +31,7 @@ def test_a_ledger_is_one_line_for_a_person() -> None:
 def test_a_loss_and_a_window_that_was_too_small_are_said() -> None:
     assert "; 1 of 2 calls would not have fitted into 22k without it" in line(evicted(window=22_000))
     assert "no call would have fitted into 10k" in line(evicted(window=10_000))
-    lost = evicted().helped(Spent(role="judge", model="j", usd=3.0))
+    lost = evicted().after_helper_call(Spent(role="judge", model="j", usd=3.0))
     assert "eviction cost $2.99 more than the simulated $0.111 without it" in line(lost)
 
 
@@ -40,14 +42,16 @@ def test_a_ledger_with_nothing_in_it_says_so() -> None:
 
 
 def test_what_has_no_price_is_said() -> None:
-    ledger = evicted().helped(Spent(role="digest", model="local", usage=Usage(uncached=50)))
+    ledger = evicted().after_helper_call(Spent(role="digest", model="local", usage=Usage(uncached=50)))
     assert ", at least $0.100, " in line(ledger)
     assert notes(ledger)[0].text == "1 call of unknown price, not in the USD"
     assert table(ledger).splitlines()[2].endswith("?")
 
 
 def test_the_table_has_a_line_for_each_account_and_one_for_all() -> None:
-    ledger = evicted().helped(Spent(role="planner", model="a-model-with-a-name-that-is-long", usage=Usage(uncached=900), usd=2.0))
+    ledger = evicted().after_helper_call(
+        Spent(role="planner", model="a-model-with-a-name-that-is-long", usage=Usage(uncached=900), usd=2.0)
+    )
     assert table(ledger, 64).splitlines() == [
         "role     model      calls  uncached  write  read  output     USD",
         "agent    m              2         0    23k  2.0k    1.0k  $0.100",

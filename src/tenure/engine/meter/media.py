@@ -11,7 +11,6 @@ from typing import Final, Literal, NamedTuple
 from tenure.engine.record.entry import Media
 
 MediaKind = Literal["anthropic", "openai", "gemini", "flat"]
-Detail = Literal["low", "high"]
 
 SCREENSHOT: Final = (1920, 1080)  # pixels, for an image of unknown size
 PAGE_BYTES: Final = 50_000  # of a document whose pages are unknown
@@ -20,13 +19,13 @@ FLAT: Final = 1_600  # tokens; what an image costs at most with the provider tha
 
 
 class MediaRule(NamedTuple):
-    """Tokens of an image by its pixels and detail, and of one page of a document."""
+    """Tokens of an image by its pixels, and of one page of a document."""
 
-    image: Callable[[int, int, Detail], int]
+    image: Callable[[int, int], int]
     page: int
 
 
-def anthropic_image(width: int, height: int, _detail: Detail = "high") -> int:
+def anthropic_image(width: int, height: int) -> int:
     """`width * height / 750` after scaling to at most 1,568 pixels on the long edge and about 1,600 tokens.
 
     Source: docs.anthropic.com/en/docs/build-with-claude/vision, "Evaluate image size" and "Calculate image costs".
@@ -35,20 +34,18 @@ def anthropic_image(width: int, height: int, _detail: Detail = "high") -> int:
     return max(1, ceil(width * scale * height * scale / 750 - 1e-6))
 
 
-def openai_image(width: int, height: int, detail: Detail = "high") -> int:
-    """85 tokens, and with high detail 170 per tile of 512 pixels after fitting into 2048 x 2048 and a short side of 768.
+def openai_image(width: int, height: int) -> int:
+    """85 tokens, and as with high detail 170 per tile of 512 pixels after fitting into 2048 x 2048 and a short side of 768.
 
     Source: platform.openai.com/docs/guides/images-vision, "Calculating costs", the row of GPT-4o and GPT-4.1.
     """
-    if detail == "low":
-        return 85
     fit = min(1.0, 2048 / max(width, height))
     shrink = min(1.0, 768 / (min(width, height) * fit))
     tiles = ceil(width * fit * shrink / 512 - 1e-6) * ceil(height * fit * shrink / 512 - 1e-6)
     return 85 + 170 * max(1, tiles)
 
 
-def gemini_image(width: int, height: int, _detail: Detail = "high") -> int:
+def gemini_image(width: int, height: int) -> int:
     """258 tokens up to 384 x 384 pixels; above, 258 per tile, whose edge is the short side / 1.5, from 256 to 768 pixels.
 
     Source: ai.google.dev/gemini-api/docs/image-understanding, "Token calculation".
@@ -59,7 +56,7 @@ def gemini_image(width: int, height: int, _detail: Detail = "high") -> int:
     return 258 * ceil(width / unit) * ceil(height / unit)
 
 
-def flat_image(_width: int, _height: int, _detail: Detail = "high") -> int:
+def flat_image(_width: int, _height: int) -> int:
     """One price for every image: for providers that publish none."""
     return FLAT
 
@@ -76,14 +73,14 @@ RULES: Final[dict[MediaKind, MediaRule]] = {
 }
 
 
-def media_tokens(media: Media, kind: MediaKind, detail: Detail = "high") -> int:
+def media_tokens(media: Media, kind: MediaKind) -> int:
     """Tokens of an image, document or other attachment, without its caption, in the provider's own count."""
     rule = RULES[kind]
     family = media.media_type.partition("/")[0]
     if family in ("", "image"):
         known = media.width > 0 and media.height > 0
         width, height = (media.width, media.height) if known else SCREENSHOT
-        return rule.image(width, height, detail)
+        return rule.image(width, height)
     if family == "text" and media.size:
         return ceil(media.size / CHARACTERS_PER_TOKEN)
     if family in ("application", "text"):
