@@ -1,6 +1,6 @@
 """The APIs that are spoken, a line for each. Everything that is known of one stands in its folder, behind `tenure.apis.api.Api`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -32,4 +32,12 @@ def endpoint_of(path: str, query: str = "") -> tuple[Api, Endpoint] | None:
     return next(((api, endpoint) for api, endpoint in found if endpoint is not None), None)
 
 
-__all__ = ["APIS", "COMMON", "USUAL", "DialectName", "endpoint_of"]
+def api_of(path: str, headers: Collection[str]) -> Api:
+    """The API that a client speaks, by the path of its request and the names of its headers in lower case; else the common one."""
+    named = endpoint_of(path)
+    if named is not None:
+        return named[0]
+    return next((api for api in APIS.values() if api.header and api.header in headers), APIS[COMMON])
+
+
+__all__ = ["APIS", "COMMON", "USUAL", "DialectName", "api_of", "endpoint_of"]

@@ -66,6 +66,7 @@ class Api(Protocol):
     head_fields: tuple[str, ...] = ("tools",)  # what the model reads before the messages
     system_apart: bool = False  # the system prompt is one of the head's fields, and no message
     unique_calls: bool = True  # every call has an id of its own
+    header: str = ""  # that only its clients send, in lower case
     shape: Shape
     histories: Mapping[str, str] = MappingProxyType({})  # fields that would bring in another history -> what is allowed instead
     speech: Speech  # how a model is spoken with

@@ -17,6 +17,7 @@ class ReplyRelay:
 
     def __init__(self, stream: Callable[[UsageParser], ReplyStream], parse_usage: UsageParser, hidden: Collection[str]) -> None:
         self.rounds = 0  # replies that were taken whole before this one
+        self.is_over = False  # the round's reply has ended, whatever the stream may still bring
         self._stream, self._parse_usage, self._hidden = stream, parse_usage, hidden
         self._splitter = EventSplitter()
         self._reply = stream(parse_usage)  # of this round
@@ -31,6 +32,7 @@ class ReplyRelay:
         if not self._hidden:
             for event in self._splitter.take(piece):
                 self._put(self._reply, event.data)
+                self._look(event)
             return piece
         return b"".join([self._passed(event) for event in self._splitter.take(piece)])
 
@@ -51,7 +53,7 @@ class ReplyRelay:
         """Go on with the reply to another request."""
         usage = self._reply.usage
         self._output += usage.output if usage is not None else 0
-        self.rounds += 1
+        self.rounds, self.is_over = self.rounds + 1, False
         self._turn()
         self._splitter, self._reply = EventSplitter(), self._stream(self._parse_usage)
         self._held, self._has_hidden, self._has_own = [], False, False
@@ -67,7 +69,11 @@ class ReplyRelay:
     def _ended(self, event: dict[str, Any], *, alone: bool = False) -> Mapping[str, Any]:
         return self._ending(event, alone=alone) if self._is_ending(event) else event
 
+    def _look(self, event: StreamEvent) -> None:
+        self.is_over = self.is_over or self._is_last(event)
+
     def _passed(self, event: StreamEvent) -> bytes:
+        self._look(event)
         fields = fields_of(event.data)
         if not fields:
             if self._held:
@@ -101,6 +107,10 @@ class ReplyRelay:
     def _shown(self, event: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """What the client gets for an event: the event itself, another one, or none."""
         raise NotImplementedError
+
+    def _is_last(self, event: StreamEvent) -> bool:
+        """Whether nothing of the reply comes behind an event."""
+        return self._is_ending(fields_of(event.data))
 
     def _is_ending(self, event: Mapping[str, Any]) -> bool:
         """Whether an event says how the reply ends."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from logging import getLogger
 from threading import RLock
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
@@ -46,6 +47,7 @@ class LiveConversation:
         self.context, self.lock = context, RLock()
         self.waiting = 0  # exchanges that lead it, and whose reply is still to come
         self.links = set[str]()
+        self.used = monotonic()
         self.refused = False  # the provider refused what we made of it, and took the client's own
 
 
@@ -115,6 +117,11 @@ class Exchange:
     def context(self) -> ClientContext | None:
         """The conversation's context, for reading by whoever holds no other exchange of it."""
         return self._live.context if self._live is not None else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a streamed reply has ended: `end` then, before its last bytes go to the client, whose next request would overtake the record."""
+        return self._relay is not None and self._relay.is_over
 
     def take(self, piece: bytes) -> bytes:
         """What the client gets for a piece of a streamed reply."""

@@ -9,7 +9,7 @@ The gateway and the wrappers of SDK clients are built on this. It is synchronous
         if response.status != 200 and exchange.refused(response.status):
             continue                                               # what we had changed was refused: the client's own bytes go out
         for piece in response.pieces:                              # a stream: server-sent events, in pieces of any size
-            client.write(exchange.take(piece))
+            client.write(exchange.take(piece))                     # when `is_over`, `end` first: the next request must not overtake the record
         rest = exchange.end()                                      # a whole reply instead: rest = exchange.whole(response.content)
         if rest is not None:                                       # None: the model called a tool of ours, and `body` is the next request
             client.write(rest)
@@ -35,6 +35,7 @@ Conversations may be used by several threads: an exchange locks its own while it
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
+from time import monotonic
 from typing import Final, cast
 from uuid import uuid4
 
@@ -134,6 +135,13 @@ class Histories:
         """Let go of conversations that nobody waits for, the longest unused first, until `most` are left; the store has them."""
         with self._lock:
             for name in [name for name, live in self._live.items() if not live.waiting][: max(0, len(self._live) - most)]:
+                self._drop(name)
+
+    def tidy_idle(self, idle_s: float) -> None:
+        """Let go of conversations that were not used for so long."""
+        with self._lock:
+            since = monotonic() - idle_s
+            for name in [name for name, live in self._live.items() if not live.waiting and live.used < since]:
                 self._drop(name)
 
     # --- Which conversation
@@ -305,6 +313,7 @@ class Histories:
             live = self._live.get(name)
             if live is not None:
                 self._live.move_to_end(name)
+                live.used = monotonic()
                 return live
         return self._keep(self._context(request, name))
 

@@ -55,6 +55,7 @@ class Anthropic(Api):
     head_fields = ("system", "tools")
     system_apart = True
     histories = MappingProxyType({"messages": OWN_HISTORY, "thread": OF_THE_SERVER})
+    header = "anthropic-version"
     speech = SPEECH
     stream = ("client.messages.stream(…)", "get_final_message")
     shape = Shape(

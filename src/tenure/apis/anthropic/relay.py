@@ -6,6 +6,7 @@ from typing import Any
 from tenure.apis.json_text import number_of
 from tenure.apis.relay import ReplyRelay, with_output
 from tenure.apis.reply import fields_in, fields_of, text_of
+from tenure.apis.sse import StreamEvent
 
 
 class AnthropicRelay(ReplyRelay):
@@ -40,6 +41,9 @@ class AnthropicRelay(ReplyRelay):
     def _numbered(self, event: dict[str, Any], index: int) -> dict[str, Any]:
         place = self._places.get(index, index)
         return event if place == index else {**event, "index": place}
+
+    def _is_last(self, event: StreamEvent) -> bool:
+        return fields_of(event.data).get("type") == "message_stop"
 
     def _is_ending(self, event: Mapping[str, Any]) -> bool:
         return event.get("type") in ("message_delta", "message_stop")

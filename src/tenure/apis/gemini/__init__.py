@@ -74,6 +74,7 @@ class Gemini(Api):
     unique_calls = False
     histories = MappingProxyType({"contents": OWN_HISTORY})
     stream = ("the chunks as one reply: context.append(whole(chunks)), of tenure.apis.gemini", "")
+    header = "x-goog-api-key"
     speech = SPEECH
     shape = Shape(
         fields=frozenset({"parts"}),

@@ -6,6 +6,7 @@ from typing import Any
 from tenure.apis.json_text import number_of
 from tenure.apis.relay import ReplyRelay, with_output
 from tenure.apis.reply import fields_in, fields_of, text_of
+from tenure.apis.sse import StreamEvent
 
 
 class ChatRelay(ReplyRelay):
@@ -47,6 +48,9 @@ class ChatRelay(ReplyRelay):
         place = self._calls[key]
         if place is not None:
             yield call if "index" not in call or call["index"] == place else {**call, "index": place}
+
+    def _is_last(self, event: StreamEvent) -> bool:
+        return event.data is None and b"[DONE]" in event.raw
 
     def _is_ending(self, event: Mapping[str, Any]) -> bool:
         choices = list(fields_in(event.get("choices")))

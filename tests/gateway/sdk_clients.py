@@ -1,16 +1,23 @@
 """The official SDKs as an agent uses them: send the whole history, take the reply as it comes, append it, answer its calls."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import anthropic
 import openai
+from google import genai
+
+from tenure.apis import APIS
+from tenure.apis.gemini import Gemini, whole
+from tenure.engine.record.entry import ToolCall
 
 History = list[Any]
 Step = Callable[[History], tuple[History, list[tuple[str, str]]]]  # history -> history with the reply, and its calls (id, name)
 
-TOOLS = ("read",)
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOL: Any = {"type": "function", "name": "read", "description": "Reads.", "parameters": SCHEMA, "strict": False}
 
 
 @contextmanager
@@ -19,7 +26,13 @@ def anthropic_step(url: str, *, stream: bool, mark: bool = False) -> Iterator[St
 
         def step(history: History) -> tuple[History, list[tuple[str, str]]]:
             sent: History = [*history[:-1], marked(history[-1])] if mark else history
-            fields: dict[str, Any] = {"model": "claude-opus-5", "max_tokens": 9, "system": "be brief", "messages": sent}
+            fields: dict[str, Any] = {
+                "model": "claude-opus-5",
+                "max_tokens": 9,
+                "system": "be brief",
+                "messages": sent,
+                "tools": [{"name": "read", "description": "Reads.", "input_schema": SCHEMA}],
+            }
             if stream:
                 with client.messages.stream(**fields) as events:
                     message: Any = events.get_final_message()
@@ -43,7 +56,8 @@ def chat_step(url: str, *, stream: bool) -> Iterator[Step]:
     with openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client:
 
         def step(history: History) -> tuple[History, list[tuple[str, str]]]:
-            fields: dict[str, Any] = {"model": "gpt-5", "messages": history}
+            tool = {"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": SCHEMA}}
+            fields: dict[str, Any] = {"model": "gpt-5", "messages": history, "tools": [tool]}
             if stream:
                 with client.chat.completions.stream(**fields) as events:
                     completion: Any = events.get_final_completion()
@@ -60,7 +74,7 @@ def responses_step(url: str, *, stream: bool) -> Iterator[Step]:
     with openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client:
 
         def step(history: History) -> tuple[History, list[tuple[str, str]]]:
-            fields: dict[str, Any] = {"model": "gpt-5", "input": history, "store": False}
+            fields: dict[str, Any] = {"model": "gpt-5", "input": history, "store": False, "tools": [TOOL]}
             if stream:
                 with client.responses.stream(**fields) as events:
                     response: Any = events.get_final_response()
@@ -72,41 +86,43 @@ def responses_step(url: str, *, stream: bool) -> Iterator[Step]:
         yield step
 
 
+@contextmanager
+def gemini_step(url: str, *, stream: bool) -> Iterator[Step]:
+    client = genai.Client(api_key="-", http_options=genai.types.HttpOptions(base_url=url))
+    declared = [{"function_declarations": [{"name": "read", "description": "Reads.", "parameters_json_schema": SCHEMA}]}]
+
+    def step(history: History) -> tuple[History, list[tuple[str, str]]]:
+        fields: dict[str, Any] = {
+            "model": "gemini-3-pro",
+            "contents": history,
+            "config": {"tools": declared, "system_instruction": "be brief"},
+        }
+        if stream:
+            reply = Gemini().parse_reply(whole(client.models.generate_content_stream(**fields)))
+        else:
+            reply = Gemini().parse_reply(
+                client.models.generate_content(**fields).model_dump_json(by_alias=True, exclude_none=True).encode()
+            )
+        calls = [(block.call_id, block.name) for block in reply.blocks if isinstance(block, ToolCall)]
+        return [*history, json.loads(reply.payload)], calls
+
+    yield step
+
+
 STEPS: dict[str, Callable[..., AbstractContextManager[Step]]] = {
     "anthropic": anthropic_step,
     "openai-chat": chat_step,
     "openai-responses": responses_step,
+    "gemini": gemini_step,
 }
 
 
-def user(text: str) -> Any:
-    return {"role": "user", "content": text}
+def user(text: str, dialect: str = "") -> Any:
+    return APIS[dialect].user(text) if dialect else {"role": "user", "content": text}
 
 
-def results(dialect: str, calls: list[tuple[str, str]]) -> History:
+def results(dialect: str, calls: list[tuple[str, str]], text: str = "") -> History:
     """The messages that answer calls."""
-    match dialect:
-        case "anthropic":
-            return [
-                {
-                    "role": "user",
-                    "content": [{"type": "tool_result", "tool_use_id": call, "content": f"body of {call}"} for call, _ in calls],
-                }
-            ]
-        case "openai-responses":
-            return [{"type": "function_call_output", "call_id": call, "output": f"body of {call}"} for call, _ in calls]
-        case _:
-            return [{"role": "tool", "tool_call_id": call, "content": f"body of {call}"} for call, _ in calls]
-
-
-def without_reasoning(history: History) -> History:
-    """The history as a client sends it that keeps no reasoning."""
-    plain = [message if isinstance(message, dict) else message.model_dump(mode="json", exclude_none=True) for message in history]
-    for message in plain:
-        message.pop("reasoning_content", None)
-        if message.get("role") == "assistant" and not isinstance(message.get("content"), str | None):
-            parts = [
-                part if isinstance(part, dict) else part.model_dump(mode="json", exclude_none=True) for part in message["content"]
-            ]
-            message["content"] = [part for part in parts if part["type"] != "thinking"]
-    return [message for message in plain if message.get("type") != "reasoning"]
+    api = APIS[dialect]
+    made = [ToolCall(call_id=call, name=name, arguments="{}") for call, name in calls]
+    return api.results([api.result(call, f"body of {call.call_id}\n{text}") for call in made])
