@@ -1,206 +1,230 @@
-"""Learn what the provenance policy expects to be asked for: `python bench/learn.py FOLDER [--out FILE]`.
+"""Learn what the default policy expects to be asked for: `python bench/learn.py FOLDER --out learned.json`.
 
-Five cuts of each session; a line or name of a result that may be shortened counts as asked for when the harm detector finds that a later step
-needed it and nothing else that stays holds it. Prints the weights for policies/provenance/keeping.py, and how well the weights learned without
-a source rank the lines of that source. `--out` keeps those, by source. Needs numpy.
+A few cuts of each session; a line or name of a text that may be shortened counts as asked for when the harm detector finds that a later step needed it
+and nothing else that stays holds it, a line also when it is part of what a later edit had to find. Owners weigh alike, whatever they hold. Writes one
+forest for lines and one for names, of all owners (`*`) and, for judging, of all but each. Needs LightGBM, which the policy does not.
 """
 
 import argparse
 import json
+import pickle
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import cut_set
+import lightgbm
 import msgspec
 import numpy as np
 
-from tenure.engine.meter.tokens import o200k
-from tenure.engine.policies.provenance.keeping import ANCHOR_FEATURES, LINE_FEATURES, ModelWeights
-from tenure.engine.policies.provenance.sight import Sight
-from tenure.errors import InputError
-from tenure.lab.cuts import Ground, grounds
-from tenure.lab.loading import source
+from tenure.engine.policies.graph.forest import Forest
+from tenure.engine.policies.graph.keeping import ModelWeights
+from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, Sight
+from tenure.engine.record.entry import At
+from tenure.engine.view.action import Action  # noqa: F401
 
-SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 VERBATIM = ("lines", "target", "quote")
-FEWEST = 4  # characters of a line
-NEGATIVES = 8  # for each positive
-STRENGTH = 3.0  # of the pull towards zero, in units of a standardised weight
-ROUNDS = 12
-SHARES = (0.1, 0.2, 0.36, 0.5)
+KEPT = 0.12  # of the rows that nobody asked for, which then weigh more
+STRICT = 1.0  # of a need: one find-string that is not found
 
 
-def main() -> None:
-    """Learn, tell, and keep."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    anchors, lines = Rows(), Rows()
-    cut = 0
-    for path in sorted(path for path in given.folder.rglob("*") if path.suffix in SUFFIXES and path.parent != given.folder):
-        name = path.relative_to(given.folder).parts[0]
-        try:
-            for ground in grounds(source(str(path)), o200k()):
-                cut += 1
-                gather(ground, anchors, lines, name, cut)
-        except InputError as error:
-            print(error)
-    found = {"anchor": anchors.arrays(), "line": lines.arrays()}
-    sources = sorted(set(anchors.sources))
-    print(f"{cut} cuts of {len(sources)} sources; {len(anchors.asked):,} names, {len(lines.asked):,} lines")
-    for kind, data in found.items():
-        scores = np.zeros(len(data.asked))
-        for name in sources:
-            weights, bias = fit(data, data.source != name)
-            here = data.source == name
-            scores[here] = data.features[here] @ weights + bias - np.log(data.size[here])
-        by_age = -np.log1p(np.expm1(data.features[:, 1])) - np.log(data.size)
-        told = ", ".join(f"{ranked(data, scores, share):.0%} in the best {share:.0%}" for share in SHARES)
-        old = ", ".join(f"{ranked(data, by_age, share):.0%}" for share in SHARES)
-        print(f"{kind}: of what was asked for, each source by weights learned without it: {told}; by age alone: {old}")
-    learned = weights_of(found, "")
-    for kind, names in (("anchor", ANCHOR_FEATURES), ("line", LINE_FEATURES)):
-        print(kind, dict(zip(names, getattr(learned, kind), strict=True)))
-    print(f"{found['line'].asked.sum() / found['line'].needs:.1f} lines are wanted together")
-    print(learned)
-    if given.out:
-        held_out = {name: msgspec.to_builtins(weights_of(found, name)) for name in sources}
-        given.out.write_text(json.dumps(held_out, indent=1) + "\n")
+# What is older, or spoken of longer ago, is not asked for more: it holds for every owner, whatever one of them seems to say.
+FALLING = dict.fromkeys(("age", "quiet", "turns", "stack", "newer", "used", "around", "near"), -1)
 
 
-class Data:
-    """Features, and whether each was asked for."""
-
-    def __init__(
-        self, features: np.ndarray, asked: np.ndarray, source: np.ndarray, cut: np.ndarray, size: np.ndarray, needs: float
-    ) -> None:
-        self.features, self.asked, self.source, self.cut, self.size, self.needs = features, asked, source, cut, size, needs
-
-
+@dataclass
 class Rows:
     """One kind of thing, over all cuts."""
 
-    def __init__(self) -> None:
-        self.features: list[tuple[float, ...]] = []
-        self.asked: list[bool] = []
-        self.sources: list[str] = []
-        self.cuts: list[int] = []
-        self.sizes: list[int] = []
-        self.needs = 0.0  # that the things asked for were asked for in
-
-    def add(self, features: tuple[float, ...], asked: bool, source: str, cut: int, size: int) -> None:
-        """One row."""
-        self.features.append(features)
-        self.asked.append(asked)
-        self.sources.append(source)
-        self.cuts.append(cut)
-        self.sizes.append(size)
-
-    def arrays(self) -> Data:
-        """All rows."""
-        return Data(
-            np.array(self.features, dtype=np.float64),
-            np.array(self.asked, dtype=np.float64),
-            np.array(self.sources),
-            np.array(self.cuts),
-            np.array(self.sizes),
-            self.needs,
-        )
+    features: list[tuple[int, ...]] = field(default_factory=list)
+    asked: list[float] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    cuts: list[int] = field(default_factory=list)
 
 
-def gather(ground: Ground, anchors: Rows, lines: Rows, source: str, cut: int) -> None:
+def main() -> None:
+    """Learn, judge, and keep."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--most", type=int, default=16)
+    parser.add_argument("--points", type=int, default=4)
+    parser.add_argument("--cache", type=Path, default=Path("/tmp/tenure-cuts"))
+    parser.add_argument("--rows", type=Path, help="where gathered rows are kept")
+    parser.add_argument("--trees", type=int, default=40)
+    parser.add_argument("--leaves", type=int, default=16)
+    parser.add_argument("--least", type=int, default=400)
+    parser.add_argument("--rate", type=float, default=0.15)
+    parser.add_argument("--whole", action="store_true", help="only what is learned of all owners")
+    given = parser.parse_args()
+    started = time.perf_counter()
+    if given.rows and given.rows.exists():
+        found = pickle.loads(given.rows.read_bytes())  # noqa: S301 - written here
+    else:
+        found = gathered(given)
+        if given.rows:
+            given.rows.write_bytes(pickle.dumps(found))
+    print(f"{len(found['line'].asked):,} lines and {len(found['anchor'].asked):,} names in {time.perf_counter() - started:.0f} s")
+    owners = sorted(set(found["line"].owners))
+    data = {kind: arrays(rows) for kind, rows in found.items()}
+    learned: dict[str, dict[str, object]] = {}
+    for left_out in ["*"] if given.whole else ["*", *owners]:
+        learned[left_out] = {kind: msgspec.to_builtins(forest(each, left_out, given)) for kind, each in data.items()}
+    given.out.write_text(json.dumps(learned))
+    print(f"done in {time.perf_counter() - started:.0f} s")
+
+
+def gathered(given: argparse.Namespace) -> dict[str, Rows]:
+    """What all cuts have of either kind."""
+    found = {"anchor": Rows(), "line": Rows()}
+    cut = 0
+    rng = np.random.default_rng(0)
+    counts: dict[str, int] = {}
+    for whole in cut_set.sessions(given.folder, given.cache, most=given.most):
+        for ground in cut_set.grounds(whole, given.points):
+            cut += 1
+            counts[whole.owner] = counts.get(whole.owner, 0) + 1
+            gather(ground, found["anchor"], found["line"], cut, rng)
+    for rows in found.values():
+        rows.weights = [weight / counts[owner] ** 0.5 for weight, owner in zip(rows.weights, rows.owners, strict=True)]
+    return found
+
+
+def gather(ground: cut_set.CutGround, anchors: Rows, lines: Rows, cut: int, rng: np.random.Generator) -> None:
     """What a cut has of either kind."""
     sight = Sight(ground.session.situation())
     places = {piece.at: number for number, piece in enumerate(sight.pieces)}
-    wanted: dict[int, set[str]] = {}
+    wanted: dict[int, dict[str, float]] = {}
     named: set[str] = set()
-    for use in needs(ground):
-        missing = [
-            (text, holders) for text, holders in use.strings if all(at in places for at in holders)
-        ]  # else something stays
+    mentions = list(sight.mentions)
+    for form, strings in needs(ground):
+        missing = [(text, holders) for text, holders in strings if all(at in places for at in holders)]
         for text, holders in missing:
-            if use.form in VERBATIM:
-                lines.needs += 1 / len(missing)
+            if form in VERBATIM:
                 for at in holders:
-                    wanted.setdefault(places[at], set()).add(text)
+                    of_piece = wanted.setdefault(places[at], {})
+                    of_piece[text] = of_piece.get(text, 0) + 1 / len(missing)
             else:
-                named |= {name for name in sight.mentions if text in name}
-    for name in sight.mentions:
-        anchors.add(sight.anchor_features(name), name in named, source, cut, len(name))
+                named |= {name for name in mentions if text in name}
+    strict: dict[int, list[list[str]]] = {}
+    length = ground.session.length
+    for edit in ground.whole.edits:
+        if edit.entry >= length and all(at[0] < length for at in edit.holders) and all(at in places for at in edit.holders):
+            for at in edit.holders:
+                strict.setdefault(places[at], []).append(edit.text.split("\n"))
+
+    def add(rows: Rows, features: tuple[int, ...], asked: float, size: int) -> None:
+        if asked <= 0 and rng.random() > KEPT:
+            return
+        rows.features.append(features)
+        rows.asked.append(min(1.0, asked))
+        rows.owners.append(ground.whole.owner)
+        rows.weights.append(1.0 if asked > 0 else 1 / KEPT)
+        rows.sizes.append(size)
+        rows.cuts.append(cut)
+
+    for name, features in sight.anchor_features():
+        add(anchors, features, float(name in named), len(name))
     for number, piece in enumerate(sight.pieces):
-        texts = wanted.get(number, ())
-        for line, features in zip(piece.lines, sight.line_features(piece), strict=True):
-            if len(line.strip()) >= FEWEST:
-                lines.add(features, any(text in line for text in texts), source, cut, len(line) + 1)
+        values = [0.0] * len(piece.lines)
+        for text, value in wanted.get(number, {}).items():
+            for place, line in enumerate(piece.lines):
+                if text in line:
+                    values[place] += value
+        if number in strict:
+            bare = [cut_set.shown_text(line).partition("\n")[0] for line in piece.lines]
+            for target in strict[number]:
+                for place in range(len(bare) - len(target) + 1):
+                    if target[0] in bare[place] and all(a in b for a, b in zip(target, bare[place:], strict=False)):
+                        for step in range(len(target)):
+                            values[place + step] += STRICT / len(target)
+                        break
+        for line, features, value in zip(piece.lines, sight.line_features(piece), values, strict=True):
+            add(lines, features, value, len(line) + 1)
 
 
-@dataclass(frozen=True)
-class Need:
-    """What a step needed together: each string with the places that held it before the cut."""
-
-    form: str
-    strings: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
-
-
-def needs(ground: Ground) -> Iterator[Need]:
+def needs(ground: cut_set.CutGround) -> Iterator[tuple[str, list[tuple[str, tuple[At, ...]]]]]:
     """What the steps after a cut needed and did not have again before. Reasoning, which leaves first, holds nothing."""
     entries = ground.session.length
-    for use in ground.uses.found:
+    for use in ground.whole.uses.found:
         if use.entry < entries or use.part == "thinking":
             continue
-        strings = []
+        strings: list[tuple[str, tuple[At, ...]]] = []
         for each in use.wanted:
             holders = tuple(held.at for held in each.holders if held.at[0] < entries and held.kind != "thinking")
             again = any(held.at[0] >= entries and held.kind != "thinking" for held in each.holders)
             if holders and not again:
                 strings.append((each.text, holders))
-        yield Need(str(use.form), tuple(strings))
+        yield str(use.form), strings
 
 
-def weights_of(found: dict[str, Data], left_out: str) -> ModelWeights:
-    """Learned on all sources but one."""
-    (anchor, anchor_bias), (line, line_bias) = (fit(data, data.source != left_out) for data in found.values())
-    together = found["line"].asked.sum() / found["line"].needs  # lines that are wanted in one need, which is missed once
-    return ModelWeights(
-        anchor=tuple(round(float(each), 3) for each in anchor),
-        anchor_bias=round(anchor_bias, 3),
-        line=tuple(round(float(each), 3) for each in line),
-        line_bias=round(line_bias - float(np.log(together)), 3),
-    )
+def arrays(rows: Rows) -> dict[str, np.ndarray]:
+    """The rows as arrays."""
+    return {
+        "x": np.array(rows.features, dtype=np.int16),
+        "y": np.array(rows.asked),
+        "w": np.array(rows.weights),
+        "owner": np.array(rows.owners),
+        "size": np.array(rows.sizes),
+        "cut": np.array(rows.cuts),
+    }
 
 
-def fit(data: Data, chosen: np.ndarray) -> tuple[np.ndarray, float]:
-    """Logistic regression by Newton's method, on all that was asked for and some that was not; the constant is set back to the true share."""
-    rows = np.flatnonzero(chosen)
-    positive = rows[data.asked[rows] > 0]
-    negative = rows[data.asked[rows] == 0]
-    some = np.random.default_rng(0).choice(negative, min(len(negative), NEGATIVES * len(positive)), replace=False)
-    rows = np.concatenate([positive, some])
-    x, y = data.features[rows], data.asked[rows]
-    mean, spread = x.mean(0), x.std(0) + 1e-6
-    x = np.hstack([(x - mean) / spread, np.ones((len(x), 1))])
-    w = np.zeros(x.shape[1])
-    ridge = np.full(x.shape[1], STRENGTH)
-    ridge[-1] = 0.0
-    for _ in range(ROUNDS):
-        p = 1 / (1 + np.exp(-(x @ w)))
-        hessian = (x * (p * (1 - p))[:, None]).T @ x + np.diag(ridge)
-        w -= np.linalg.solve(hessian, x.T @ (p - y) + ridge * w)
-    weights = w[:-1] / spread
-    return weights, float(w[-1] - weights @ mean + np.log(len(some) / max(1, len(negative))))
+def forest(data: dict[str, np.ndarray], left_out: str, given: argparse.Namespace) -> Forest:
+    """Learned on all owners but one."""
+    chosen = data["owner"] != left_out
+    names = list(LINE_FEATURES if data["x"].shape[1] == len(LINE_FEATURES) else ANCHOR_FEATURES)
+    kinds = lightgbm.Dataset(data["x"][chosen], data["y"][chosen], weight=data["w"][chosen], feature_name=names, params={"verbose": -1})
+    settings = {
+        "objective": "cross_entropy",
+        "num_leaves": given.leaves,
+        "learning_rate": given.rate,
+        "min_data_in_leaf": given.least,
+        "lambda_l2": 5.0,
+        "num_threads": 1,
+        "monotone_constraints": [FALLING.get(name, 0) for name in names],
+        "monotone_constraints_method": "advanced",
+        "verbose": -1,
+        "seed": 1,
+        "deterministic": True,
+    }
+    booster = lightgbm.train(settings, kinds, num_boost_round=given.trees)
+    dump = booster.dump_model()
+    grown = Forest(" ".join(node for tree in dump["tree_info"] for node in nodes(tree["tree_structure"])))
+    if left_out == "*":
+        gains = booster.feature_importance("gain")
+        print({names[n]: round(float(gains[n] / gains.sum()), 3) for n in np.argsort(-gains)})
+    else:
+        here = ~chosen
+        scores = booster.predict(data["x"][here], raw_score=True)
+        print(f"{left_out:20} {names[0]:8} {ranked(data, here, scores):.2f} of what was asked for in the best fifth of each cut")
+    return grown
 
 
-def ranked(data: Data, scores: np.ndarray, share: float) -> float:
-    """Of what was asked for, how much is in the best share of each cut; scores and shares are by characters."""
-    order = np.lexsort((-scores, data.cut))
-    asked, cut, size = data.asked[order], data.cut[order], data.size[order]
-    starts = np.flatnonzero(np.r_[True, cut[1:] != cut[:-1]])
+def nodes(node: dict[str, object]) -> Iterator[str]:
+    """A tree's nodes in order."""
+    if "leaf_value" in node:
+        yield str(round(1000 * float(node["leaf_value"])))  # type: ignore[arg-type]
+        return
+    yield f"{node['split_feature']}<{int(np.floor(float(node['threshold'])))}"  # type: ignore[arg-type]
+    yield from nodes(node["left_child"])  # type: ignore[arg-type]
+    yield from nodes(node["right_child"])  # type: ignore[arg-type]
+
+
+def ranked(data: dict[str, np.ndarray], here: np.ndarray, scores: np.ndarray, share: float = 0.2) -> float:
+    """Of what was asked for, how much is in the best share of each cut, by characters."""
+    y, w, cut, size = (data[name][here] for name in ("y", "w", "cut", "size"))
+    density = scores - np.log(size)
     kept = 0.0
-    for start, stop in zip(starts, np.r_[starts[1:], len(cut)], strict=True):
-        sums = np.cumsum(size[start:stop])
-        kept += asked[start:stop][sums <= share * sums[-1]].sum()
-    return float(kept / asked.sum())
+    for each in np.unique(cut):
+        mine = np.flatnonzero(cut == each)
+        order = mine[np.argsort(-density[mine])]
+        sums = np.cumsum((size * w)[order])
+        kept += float(y[order][sums <= share * sums[-1]].sum())
+    return kept / max(1e-9, float(y.sum()))
 
 
 if __name__ == "__main__":

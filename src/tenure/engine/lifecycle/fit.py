@@ -268,8 +268,9 @@ def _shorten_edits(situation: Situation, view: Projection, action: Shorten) -> t
     tokens = situation.count(action.text) + FRAMING * (at[1] == 0)
     if tokens >= view.weight(*at):
         return ()
-    if action.part == "arguments" and any(fact.signed for fact in index.entries[at[0]].blocks):
-        return ()  # signed reasoning vouches for what follows it
+    row = view.row(at[0])
+    if index.block(at).origin is Origin.MODEL and row is not None and any(index.block((at[0], n)).signed for n in row.blocks):
+        return ()  # signed reasoning that is shown vouches for what follows it
     return (Replace(entry=at[0], block=at[1], text=action.text, tokens=tokens, routes=action.routes),)
 
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, Literal
 
-from tenure.engine.policies.cwl import Cwl, PiCwl
+from tenure.engine.policies.cwl import Cwl, CwlInferred, PiCwl
 from tenure.engine.policies.peers import PEERS
 from tenure.engine.policies.policy import Policy, chain
-from tenure.engine.policies.provenance import Provenance
+from tenure.engine.policies.graph import GraphPolicy
 from tenure.engine.policies.tiered import Tiered
 from tenure.errors import InputError
 
-POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), Tiered(), Provenance())})
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), CwlInferred(), Tiered(), GraphPolicy())})
 
 COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
     {"paper": Cwl.paper(), "pi-cwl": PiCwl()}
@@ -20,9 +20,10 @@ COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
 # The names that type checkers know; several are joined by `chain`, or by + in a name.
 PolicyName = Literal[
     "none",
+    "graph",
     "cwl",
+    "cwl-inferred",
     "tiered",
-    "provenance",
     "tiered+cwl",
     "oldest-turn",
     "tool-prune",
@@ -38,7 +39,8 @@ PolicyName = Literal[
     "discard-all",
 ]
 
-DEFAULT: Final = "provenance"  # needs no annotation and no model; docs/evidence says what it is better at, and what not
+DEFAULT: Final = "graph"  # needs no annotation and no model; docs/evidence says what it is better at, and what not
+RENAMED: Final[Mapping[str, str]] = MappingProxyType({"provenance": "graph"})  # what stored conversations may still name
 UNBOUNDED: Final = "none"  # the policy that evicts nothing
 
 
@@ -51,7 +53,7 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
     if name == UNBOUNDED:
         return None
     known = {**POLICIES, **PEERS}
-    names = name.split("+")
+    names = [RENAMED.get(each, each) for each in name.split("+")]
     if wrong := [each for each in names if each not in known]:
         alone = [] if len(names) > 1 else [UNBOUNDED]
         raise InputError("policy", repr(wrong[0]), "one of " + ", ".join([*known, *alone]) + ", or several joined by +")

@@ -12,7 +12,7 @@ oldest eligible episode of any kind goes first, tools leave in three groups by n
 episode is permanent. `tenure.testing.pi_filter` is its filter to the letter, over its own messages.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
+from tenure.engine.policies.work import WorkGraph
 from tenure.engine.record.episodes import Episode, EpisodeType
 from tenure.engine.view.action import LEVELS, Level, Strip, Unstrip, levels_text
 
@@ -58,7 +59,8 @@ class Cwl(Struct, frozen=True, kw_only=True):
 
     def __call__(self, situation: Situation, /) -> Iterator[Strip]:
         """Algorithm 1, one action at a time."""
-        walk = Walk(situation, situation.free, self._rank)
+        episodes = situation.index.episodes
+        walk = Walk(episodes, situation.free, self.rank, alive=situation.alive, held=situation.held)
         while (target := walk.next_target()) is not None:
             for level in LEVELS[target.type]:
                 yield Strip(episode=target.ordinal, level=level)
@@ -67,20 +69,52 @@ class Cwl(Struct, frozen=True, kw_only=True):
             for level in LEVELS[locked.type][:-1]:
                 yield Strip(episode=locked.ordinal, level=level, reluctant=True)
 
-    def _rank(self, episode: Episode) -> int:
+    def rank(self, episode: Episode) -> int:
+        """What goes first: an act, an expl that was used, one that was not yet."""
         if episode.type is EpisodeType.ACT:
             return 0
         return 2 if self.unused_last and episode.declared and not episode.dependents else 1
 
 
+class CwlInferred(Struct, frozen=True, kw_only=True):
+    """Algorithm 1 over the work that was inferred where the agent declared none: a step leaves with the piece of work it is part of."""
+
+    name: str = "cwl-inferred"
+    conduct: Conduct = Conduct()
+
+    @property
+    def marks(self) -> str:
+        """What leaves of marked work, and in which order."""
+        return f"{Cwl().marks} Where nothing is marked, it is inferred which steps belong together."
+
+    def __call__(self, situation: Situation, /) -> Iterator[Strip]:
+        """One level of a piece of work after another; then what open work builds on gives up output, as `cwl` has it."""
+        works = WorkGraph(situation).works
+        held = {work.episode.ordinal for work in works if any(ordinal in situation.held for ordinal in work.members)}
+        walk = Walk([work.episode for work in works], range(len(works)), Cwl().rank, alive=set(range(len(works))), held=held)
+        while (target := walk.next_target()) is not None:
+            for level in LEVELS[target.type]:
+                for ordinal in works[target.ordinal].members:
+                    yield Strip(episode=ordinal, level=level)
+            walk.evicted(target)
+        yield from Cwl()(situation)
+
+
 class Walk:
     """The candidates of one pass: closed, not prologue, not active, all dependents fully evicted (Algorithm 1, line 2)."""
 
-    def __init__(self, situation: Situation, candidates: Iterable[int], rank: Callable[[Episode], int]) -> None:
+    def __init__(
+        self,
+        episodes: Sequence[Episode],
+        candidates: Iterable[int],
+        rank: Callable[[Episode], int],
+        *,
+        alive: Set[int],
+        held: Container[int],
+    ) -> None:
         """`candidates` are ordinals of episodes; those of the least rank go first, and of them the oldest."""
-        self._situation, self._rank = situation, rank
-        self._episodes = situation.index.episodes
-        self._waiting = {ordinal: len(situation.alive.intersection(self._episodes[ordinal].dependents)) for ordinal in candidates}
+        self._episodes, self._rank, self._held = episodes, rank, held
+        self._waiting = {ordinal: len(alive & set(self._episodes[ordinal].dependents)) for ordinal in candidates}
         self._heap = [self._place(ordinal) for ordinal, left in self._waiting.items() if left == 0 and self._closed(ordinal)]
         heapify(self._heap)
 
@@ -90,7 +124,7 @@ class Walk:
 
     def evicted(self, target: Episode) -> None:
         """Unlock what `target` depended on; an episode of which something is held stays, and holds its dependencies."""
-        if self._situation.held.get(target.ordinal):
+        if target.ordinal in self._held:
             return
         for ordinal in target.dependencies:
             if ordinal in self._waiting:
@@ -144,7 +178,7 @@ class PiCwl(Struct, frozen=True, kw_only=True):
         returning, episodes = _missed(situation), situation.index.episodes
         yield from (Unstrip(episode=ordinal) for ordinal in sorted(returning))
         closed = (n for n in situation.free.keys() | returning if episodes[n].declared and episodes[n].closed)
-        walk = Walk(situation, closed, rank=lambda _: 0)
+        walk = Walk(episodes, closed, rank=lambda _: 0, alive=situation.alive, held=situation.held)
         while (target := walk.next_target()) is not None:
             for level in PI_LEVELS[target.type]:
                 yield Strip(episode=target.ordinal, level=level)

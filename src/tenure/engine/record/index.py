@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from tenure.engine.record.entry import At, Block, Entry, Origin, Role, Spill, Thinking, ToolCall, ToolResult
 from tenure.engine.record.episodes import Episode, EpisodeGraph, EpisodeType, ToolAnswer
+from tenure.engine.record.inferred import InferredGraph
 from tenure.engine.record.notes import Notes
 from tenure.engine.record.objects import HASH_CHARS, tool_key
 from tenure.engine.record.query import RecallIndex
 from tenure.engine.record.skills import Skills
-from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_reference
+from tenure.engine.record.tools import Kinds, ToolKind, cue_of, is_delimiter, is_reference, is_virtual
 
 HASH_BYTES: Final = 8  # of an entry's id: enough for any handle, a quarter of the memory
 NONE: Final = -1  # no span, no episode
@@ -108,6 +109,7 @@ class Index:
         self.graph = EpisodeGraph(self.episodes)
         self.answers: dict[At, ToolAnswer] = {}  # of delimiter calls, by (entry, block)
         self.recalls, self.skills, self.notes = RecallIndex(), Skills(), Notes()
+        self.inferred = InferredGraph()
         self.references: set[int] = set()  # ordinals of calls that brought tools: what they answered declares them
         self.system: set[int] = set()  # entries of the system's role
         self.spills: dict[str, At] = {}  # by the hash of the file: the result that refers to it
@@ -140,6 +142,7 @@ class Index:
             self.system.add(entry.n)
         if entry.role is Role.ASSISTANT:
             self.steps.append(Step(entry=entry.n))
+            self.inferred.add_step(len(self.steps))
         if entry.role is Role.ASSISTANT and not self._said:
             self._said = any(block.text.strip() for block in entry.blocks if not isinstance(block, Thinking))
             self.spoken = self.reply if self._said else self.spoken
@@ -405,6 +408,8 @@ class Index:
         span = Span(len(self.spans), tool, number, kind, cue_of(call.arguments), at, episode)
         self.spans.append(span)
         self._by_number.setdefault(key, []).append(span.ordinal)
+        if self.graph.open is None and not is_virtual(tool):
+            self.inferred.add_call(span, len(self.steps), len(self.turns))
         self.recalls.add_call(self, span, call.arguments)
         self.skills.add_call(span, call.arguments)
         self.notes.add_call(span, call.arguments)

@@ -11,8 +11,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.provenance.keeping import LEARNED, LINE_FEATURES, Keeping, ModelWeights, chance
-from tenure.engine.policies.provenance.sight import NAMES, PartialResult, ResultSource, Sight, unlisted
+from tenure.engine.policies.graph.keeping import LEARNED, LINE_FEATURES, Keeping, ModelWeights, chance
+from tenure.engine.policies.graph.sight import NAMES, PartialResult, ResultSource, Sight, unlisted
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At
 
