@@ -10,16 +10,15 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-import cut_set
 import msgspec
 from msgspec.structs import replace
 
+import cut_set
 from tenure.engine.policies import policy_named
-from tenure.engine.policies.policy import Policy
 from tenure.engine.policies.graph.keeping import ModelWeights
+from tenure.engine.policies.policy import Policy
 from tenure.lab.cuts import rehearsed
 from tenure.lab.harm.watch import after_cut
-
 
 LEARNED: dict[Path, dict[str, object]] = {}
 
@@ -48,7 +47,10 @@ def main() -> None:
         for ground in cut_set.grounds(whole, given.points):
             for prune in given.prune:
                 for name, policy in policies.items():
-                    rows.append({"owner": whole.owner, "path": whole.path, "policy": name, "prune": prune} | outcome(ground, policy, prune))
+                    rows.append(
+                        {"owner": whole.owner, "path": whole.path, "policy": name, "prune": prune}
+                        | outcome(ground, policy, prune)
+                    )
     if given.out:
         given.out.write_text("\n".join(map(json.dumps, rows)) + "\n")
     report(rows)
@@ -73,7 +75,9 @@ def outcome(ground: cut_set.CutGround, policy: Policy, prune: float) -> dict[str
     took = time.process_time() - started
     after = session.view.copy()
     after.apply(plan.edits)
-    verdicts = [found.verdict for found in after_cut(ground.whole.uses, session.length, (), plan.edits) if found.part != "thinking"]
+    verdicts = [
+        found.verdict for found in after_cut(ground.whole.uses, session.length, (), plan.edits) if found.part != "thinking"
+    ]
     asked, failed = cut_set.failing_edits(ground, plan.edits)
     return {
         "cut": ground.number,
@@ -93,7 +97,9 @@ def report(rows: list[dict[str, object]]) -> None:
     groups: dict[tuple[object, ...], list[dict[str, float]]] = defaultdict(list)
     for row in rows:
         groups[row["prune"], row["policy"]].append(row)  # type: ignore[arg-type]
-    print(f"{'policy':24}{'goal':>6}{'cuts':>6}{'pruned':>8}{'missed':>8}{'lost':>7}{'none':>7}{'edits failed':>14}{'of':>6}{'by owner':>9}{'ms/10k':>8}")
+    print(
+        f"{'policy':24}{'goal':>6}{'cuts':>6}{'pruned':>8}{'missed':>8}{'lost':>7}{'none':>7}{'edits failed':>14}{'of':>6}{'by owner':>9}{'ms/10k':>8}"
+    )
     for (prune, name), each in groups.items():
         missed = [row["routed"] + row["lost"] for row in each]
         owners: dict[object, list[float]] = defaultdict(list)
@@ -113,7 +119,10 @@ def report(rows: list[dict[str, object]]) -> None:
         if row["prune"] == first:
             by_owner[row["owner"]][str(row["policy"])].append(row["routed"] + row["lost"])  # type: ignore[operator]
     for owner, each in sorted(by_owner.items(), key=lambda pair: str(pair[0])):
-        print(f"  {owner!s:20}{len(each[names[0]]):4}" + "".join(f"{name[:14]:>16}{sum(each[name]) / len(each[name]):6.2f}" for name in names))
+        print(
+            f"  {owner!s:20}{len(each[names[0]]):4}"
+            + "".join(f"{name[:14]:>16}{sum(each[name]) / len(each[name]):6.2f}" for name in names)
+        )
 
 
 if __name__ == "__main__":

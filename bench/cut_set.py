@@ -78,7 +78,7 @@ def sessions(folder: Path, cache: Path, *, most: int, only: set[str] | None = No
             kept = cache / f"{owner}.{path.name}.pickle"
             if not kept.exists():
                 kept.write_bytes(pickle.dumps(read(owner, path)))
-            found = pickle.loads(kept.read_bytes())  # noqa: S301 - written here
+            found = pickle.loads(kept.read_bytes())
             if found is not None:
                 yield found
 
@@ -95,7 +95,13 @@ def read(owner: str, path: Path) -> CachedSession | None:
         return None
     messages = [of_entry(entry, loaded.index) for entry in loaded.entries]
     return CachedSession(
-        owner, str(path), one.tenant(), next(iter(loaded.models), ""), loaded.entries, uses_of(messages), tuple(strict_edits(loaded.entries))
+        owner,
+        str(path),
+        one.tenant(),
+        next(iter(loaded.models), ""),
+        loaded.entries,
+        uses_of(messages),
+        tuple(strict_edits(loaded.entries)),
     )
 
 
@@ -216,7 +222,9 @@ def marked(whole: CachedSession, marks: Path) -> CachedSession:
             for number, arguments in enumerate(calls.get(reply, ())):
                 call_id = f"mark-{reply}-{number}"
                 place = next((n for n, block in enumerate(blocks) if isinstance(block, ToolCall)), len(blocks))
-                blocks.insert(place, ToolCall(call_id=call_id, name="delimiter", arguments=msgspec.json.encode(arguments).decode()))
+                blocks.insert(
+                    place, ToolCall(call_id=call_id, name="delimiter", arguments=msgspec.json.encode(arguments).decode())
+                )
                 answers.append(ToolResult(call_id=call_id, text="ok"))
             reply += 1
         drafts = [Draft(role=entry.role, blocks=tuple(blocks), at=entry.at, model=entry.model)]

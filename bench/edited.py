@@ -54,7 +54,7 @@ def main() -> None:
     """Print the table."""
     print(f"{'API':<18} {'policy':<16} {'edited':>7} {'a request':>12}")
     for api in APIS:
-        for policy in ("provenance", "tiered", "clear-tool-uses"):
+        for policy in ("graph", "tiered", "clear-tool-uses"):
             edited, took = run(api, policy)
             print(f"{api:<18} {policy:<16} {edited:>7} {took:>9.1f} ms")
 

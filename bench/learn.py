@@ -8,18 +8,18 @@ forest for lines and one for names, of all owners (`*`) and, for judging, of all
 import argparse
 import json
 import pickle
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import cut_set
 import lightgbm
 import msgspec
 import numpy as np
 
+import cut_set
 from tenure.engine.policies.graph.forest import Forest
-from tenure.engine.policies.graph.keeping import ModelWeights
 from tenure.engine.policies.graph.sight import ANCHOR_FEATURES, LINE_FEATURES, Sight
 from tenure.engine.record.entry import At
 from tenure.engine.view.action import Action  # noqa: F401
@@ -31,6 +31,24 @@ STRICT = 1.0  # of a need: one find-string that is not found
 
 # What is older, or spoken of longer ago, is not asked for more: it holds for every owner, whatever one of them seems to say.
 FALLING = dict.fromkeys(("age", "quiet", "turns", "stack", "newer", "used", "around", "near"), -1)
+
+
+MODULE = '''"""What was learned from recorded sessions, as text; `python bench/learn.py FOLDER --module FILE` writes it."""
+
+from typing import Final
+
+from tenure.engine.policies.graph.forest import Forest
+from tenure.engine.policies.graph.keeping import ModelWeights
+
+_ANCHOR: Final = """
+{}
+"""
+_LINE: Final = """
+{}
+"""
+
+LEARNED: Final = ModelWeights(anchor=Forest(_ANCHOR), line=Forest(_LINE))
+'''
 
 
 @dataclass
@@ -50,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--module", type=Path, help="where the policy reads what was learned of all owners")
     parser.add_argument("--most", type=int, default=16)
     parser.add_argument("--points", type=int, default=4)
     parser.add_argument("--cache", type=Path, default=Path("/tmp/tenure-cuts"))
@@ -62,7 +81,7 @@ def main() -> None:
     given = parser.parse_args()
     started = time.perf_counter()
     if given.rows and given.rows.exists():
-        found = pickle.loads(given.rows.read_bytes())  # noqa: S301 - written here
+        found = pickle.loads(given.rows.read_bytes())
     else:
         found = gathered(given)
         if given.rows:
@@ -73,7 +92,9 @@ def main() -> None:
     learned: dict[str, dict[str, object]] = {}
     for left_out in ["*"] if given.whole else ["*", *owners]:
         learned[left_out] = {kind: msgspec.to_builtins(forest(each, left_out, given)) for kind, each in data.items()}
-    given.out.write_text(json.dumps(learned))
+    given.out.write_text(json.dumps({owner: each for owner, each in learned.items() if owner != "*"}))
+    if given.module:
+        given.module.write_text(MODULE.format(*(wrapped(str(learned["*"][kind]["text"])) for kind in ("anchor", "line"))))
     print(f"done in {time.perf_counter() - started:.0f} s")
 
 
@@ -177,7 +198,9 @@ def forest(data: dict[str, np.ndarray], left_out: str, given: argparse.Namespace
     """Learned on all owners but one."""
     chosen = data["owner"] != left_out
     names = list(LINE_FEATURES if data["x"].shape[1] == len(LINE_FEATURES) else ANCHOR_FEATURES)
-    kinds = lightgbm.Dataset(data["x"][chosen], data["y"][chosen], weight=data["w"][chosen], feature_name=names, params={"verbose": -1})
+    kinds = lightgbm.Dataset(
+        data["x"][chosen], data["y"][chosen], weight=data["w"][chosen], feature_name=names, params={"verbose": -1}
+    )
     settings = {
         "objective": "cross_entropy",
         "num_leaves": given.leaves,
@@ -202,6 +225,11 @@ def forest(data: dict[str, np.ndarray], left_out: str, given: argparse.Namespace
         scores = booster.predict(data["x"][here], raw_score=True)
         print(f"{left_out:20} {names[0]:8} {ranked(data, here, scores):.2f} of what was asked for in the best fifth of each cut")
     return grown
+
+
+def wrapped(text: str) -> str:
+    """In lines of a source file."""
+    return "\n".join(textwrap.wrap(text, 120))
 
 
 def nodes(node: dict[str, object]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def main() -> None:
     """Print the tables that were asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--policies", default="cwl,provenance", help="names joined by commas")
+    parser.add_argument("--policies", default="cwl,graph", help="names joined by commas")
     parser.add_argument("--only", default=",".join(PARTS), help="parts joined by commas: " + ", ".join(PARTS))
     parser.add_argument("--human", type=int, default=HUMAN_TOKENS, help="words of people that one conversation holds; 0: any")
     parser.add_argument("--head", type=int, default=USUAL.head_tokens, help="tokens of system prompt and tools")

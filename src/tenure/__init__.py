@@ -1,7 +1,7 @@
 """Tenure manages the life of everything in an LLM agent's context window.
 
 from tenure import Context, Budget
-context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="provenance", store="sqlite:///agent.db")
+context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="graph", store="sqlite:///agent.db")
 context.extend(messages)                                     # dictionaries, as they are
 reply = client.messages.create(**context.request(model="…", tools=tools, max_tokens=4096))
 context.append(reply)                                        # also learns from reply.usage

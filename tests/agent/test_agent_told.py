@@ -72,7 +72,7 @@ def test_an_episode_that_is_open_too_long_and_a_full_window_are_said_at_the_tail
     assert any("[context: more than 70 % full" in note for note in notes)
 
 
-@pytest.mark.parametrize("policy", ["provenance", "none"])
+@pytest.mark.parametrize("policy", ["graph", "none"])
 def test_no_episode_is_spoken_of_under_a_policy_that_reads_no_marks(policy: str, tmp_path: Path) -> None:
     where = folder(tmp_path, a_py="\n".join(f"line {n} of a file that is read" for n in range(2_000)))
     reads = [says("", call("read", path="a.py", offset=1 + 50 * n, limit=50)) for n in range(12)]

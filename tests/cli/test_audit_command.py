@@ -184,7 +184,7 @@ def test_every_policy_is_tried_when_all_are_asked_for(tmp_path: Path, capsys: py
     path = str(message_file(tmp_path / "session.json", tasks=3))
     assert main(["audit", path, "--all", "--ceiling", "2k", "--json", str(tmp_path / "lines")]) == 0
     runs = json.loads((tmp_path / "lines").read_text().splitlines()[-1])["runs"]
-    assert {"none", "cwl", "tiered", "provenance", "cline", "sliding-window"} <= {run["policy"] for run in runs}
+    assert {"none", "cwl", "tiered", "graph", "cline", "sliding-window"} <= {run["policy"] for run in runs}
 
 
 def test_the_page_is_written_beside_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

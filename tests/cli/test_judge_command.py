@@ -154,8 +154,8 @@ def test_a_dry_run_asks_nobody_and_needs_no_key(
         (["--model", "stand-in", "--policy", "none"], "--policy: 'none', expected a policy that takes something"),
         (["--model", "stand-in", "--policy", "hope"], "one of cwl"),
         (
-            ["--model", "stand-in", "--against", "provenance"],
-            "--against: 'provenance' again, expected another policy than --policy",
+            ["--model", "stand-in", "--against", "graph"],
+            "--against: 'graph' again, expected another policy than --policy",
         ),
         (["--model", "stand-in", "--prune", "45"], "--prune: '45', expected a share above 0 and below 1, such as 0.45 or 45%"),
         (["--model", "stand-in", "--prune", "much"], "--prune: 'much'"),

@@ -59,7 +59,7 @@ def test_a_file_of_events_is_read_as_it_is(session: str, tmp_path: Path, capsys:
     out = str(tmp_path / "out.jsonl")
     assert main(["replay", session, "--ceiling", "10k", "--json", out, "-q"]) == 0
     assert main(["query", out, "select policy, budget.ceiling as ceiling from replays", "--json"]) == 0
-    assert rows(capsys)[-1:] == [{"policy": "provenance", "ceiling": 10_000}]
+    assert rows(capsys)[-1:] == [{"policy": "graph", "ceiling": 10_000}]
 
 
 @pytest.mark.parametrize("sql", ["select nothing from calls", "selct", "select * from '/etc/passwd'"])

@@ -47,7 +47,7 @@ def message_file(path: Path, about: str = "src/part") -> Path:
     return chat_file(path, messages)
 
 
-def replayed_file(path: Path, policy: str = "provenance", ceiling: int = 5_000) -> Past:
+def replayed_file(path: Path, policy: str = "graph", ceiling: int = 5_000) -> Past:
     options = Options(budget=Budget(ceiling=ceiling), policy=policy_named(policy), model="gpt-5")
     return replayed([source(str(message_file(path)))], options, o200k())
 
@@ -67,9 +67,9 @@ def store_file(path: Path, held: Past) -> str:
 def test_the_answer_reads_well(width: int, tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     console = Console(width=width, file=io.StringIO(), highlight=False, color_system=None)
     for policy, name, call in (
-        ("provenance", "read:2", None),
-        ("provenance", "read:4", 12),
-        ("provenance", "user:1", None),
+        ("graph", "read:2", None),
+        ("graph", "read:4", 12),
+        ("graph", "user:1", None),
         ("cwl", "read:2", None),
         ("cwl", "step:7", 10),
     ):

@@ -234,7 +234,7 @@ def test_a_provider_that_insists_on_turns_gets_them_although_a_note_was_inserted
     assert roles == [("user", "assistant")[n % 2] for n in range(len(roles))]
 
 
-@pytest.mark.parametrize(("compat", "name"), [("", "provenance"), ("paper", "cwl-paper"), ("pi-cwl", "pi-cwl")])
+@pytest.mark.parametrize(("compat", "name"), [("", "graph"), ("paper", "cwl-paper"), ("pi-cwl", "pi-cwl")])
 def test_a_published_version_is_followed_by_name(compat: str, name: str) -> None:
     context = Context(compat=compat, store=MemoryStore(), tokenizer=estimate)
     assert context.session.setup.policy is not None

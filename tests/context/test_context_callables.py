@@ -74,7 +74,7 @@ def test_a_policy_that_raises_or_yields_nonsense_is_an_error_that_names_it(offer
         context.request(model="gpt-5")
     assert context.session.length == before
     assert not len(context.session.commits)
-    context.session.setup = opened(policy="provenance").session.setup
+    context.session.setup = opened(policy="graph").session.setup
     assert context.request(model="gpt-5")["messages"]
 
 

@@ -52,7 +52,7 @@ def test_a_text_that_is_nowhere_in_the_view_cannot_be_pinned() -> None:
 
 def read_once(text: str, **more: Any) -> Context:
     context = Context(
-        dialect="openai-chat", store=MemoryStore(), budget=Budget(ceiling=8_000), **{"policy": "provenance", "clip": 200, **more}
+        dialect="openai-chat", store=MemoryStore(), budget=Budget(ceiling=8_000), **{"policy": "graph", "clip": 200, **more}
     )
     call = {"id": "r", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     context.extend([{"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]}])

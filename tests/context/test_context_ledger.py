@@ -89,7 +89,7 @@ ACTS = st.lists(
 
 
 def test_a_ceiling_holds_for_the_tokens_that_the_provider_counts_though_we_count_fewer() -> None:
-    context = opened(MemoryStore(), policy="provenance", ceiling=16_000)
+    context = opened(MemoryStore(), policy="graph", ceiling=16_000)
     agent, sent = Agent(context), 0
     while True:
         view, size = context.session.view.tokens, 300

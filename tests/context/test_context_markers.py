@@ -45,7 +45,7 @@ def bill(*, markers: bool) -> tuple[float, int]:
     read = Call(name="read", arguments='{"path":"a.py"}')
     provider = FakeProvider(Script(replies=tuple([Reply(text="Looking.", calls=(read,))] * 12)))
     with serve(provider.app) as url, anthropic.Anthropic(base_url=url, api_key="-", max_retries=0) as client:
-        context = opened(policy="provenance", markers=markers)
+        context = opened(policy="graph", markers=markers)
         context.extend([{"role": "user", "content": "Find out why the login test fails."}])
         for n in range(12):
             reply = client.messages.create(**context.request(model=MODEL, max_tokens=4096, tools=[]))

@@ -52,7 +52,7 @@ class Run:
         self.provider = FakeProvider(script, report=report, tokens=o200k(), clock=lambda: 0.0)
         self.decisions: list[Decision] = []
         self.collapses: list[Collapse | None] = []
-        settings = {"budget": Budget(ceiling=CEILING), "policy": "provenance", "store": MemoryStore(), "clip": 0} | settings
+        settings = {"budget": Budget(ceiling=CEILING), "policy": "graph", "store": MemoryStore(), "clip": 0} | settings
         self.context = Context(
             dialect="openai-chat",
             model="gpt-5",
@@ -75,7 +75,7 @@ class Run:
 
 
 @LYING
-@pytest.mark.parametrize("policy", ["provenance", "tiered"])
+@pytest.mark.parametrize("policy", ["graph", "tiered"])
 def test_a_session_keeps_its_ceiling_whatever_its_server_reports(report: Callable[[], Report], policy: str) -> None:
     run = Run(report(), policy=policy)
     sizes = run.play()

@@ -89,7 +89,7 @@ def test_a_conversation_of_an_older_version_goes_on_under_the_usual() -> None:
     store.create(Conversation(id="old", dialect="openai-chat"))
     context = Context(store=store, conversation="old")
     assert (name(context), context.session.setup.budget, context.rules.dialect) == (
-        "provenance",
+        "graph",
         Budget(target=80_000),
         "openai-chat",
     )

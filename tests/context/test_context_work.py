@@ -28,7 +28,7 @@ def said(content: object) -> Message:
     return {"role": "assistant", "content": content}
 
 
-def opened(dialect: str = "anthropic", ceiling: int = 400, policy: str = "provenance") -> Context:
+def opened(dialect: str = "anthropic", ceiling: int = 400, policy: str = "graph") -> Context:
     return Context(dialect=dialect, budget=Budget(ceiling=ceiling), store="sqlite:///:memory:", policy=policy)
 
 
@@ -131,7 +131,7 @@ def test_hundreds_of_restores_take_linear_steps_and_an_undo_as_many_as_the_log_i
     assert growth(play, 80) < 5.5
 
 
-@pytest.mark.parametrize("policy", ["provenance", "tiered", "cwl"])
+@pytest.mark.parametrize("policy", ["graph", "tiered", "cwl"])
 def test_the_first_request_after_very_many_messages_takes_linear_steps(policy: str) -> None:
     def first(number: int) -> Callable[[], object]:
         contexts = [opened(ceiling=2_000, policy=policy), opened(ceiling=2_000, policy=policy)]

@@ -82,8 +82,8 @@ def test_the_same_session_is_judged_alike_twice(tmp_path: Path) -> None:
 
 def test_beside_each_policy_another_takes_just_the_share_that_it_took(tmp_path: Path) -> None:
     path = recorded(tmp_path, wanted=2)
-    ours = POLICIES["provenance"]
-    lines = list(cuts(source(str(path)), {"tool-prune": PEERS["tool-prune"]}, TOKENIZER, beside={"provenance": ours}))
+    ours = POLICIES["graph"]
+    lines = list(cuts(source(str(path)), {"tool-prune": PEERS["tool-prune"]}, TOKENIZER, beside={"graph": ours}))
     theirs = {line.cut: line for line in lines if not line.matched}
     matched = [line for line in lines if line.matched]
     assert {line.matched for line in matched} == {"tool-prune"}

@@ -24,7 +24,7 @@ VAST = Budget(window=10_000_000)
 
 
 def played(*sources: SessionSource, head: int | None = None, budget: Budget = VAST) -> tuple[ReplayLine, list[CallLine]]:
-    header, *lines = replay(sources, Options(budget=budget, policy=POLICIES["provenance"], head=head), o200k())
+    header, *lines = replay(sources, Options(budget=budget, policy=POLICIES["graph"], head=head), o200k())
     assert isinstance(header, ReplayLine)
     return header, [line for line in lines if isinstance(line, CallLine)]
 
@@ -53,7 +53,7 @@ def test_without_reports_the_head_is_not_known_and_taken_as_none() -> None:
 
 
 def test_an_independent_reader_finds_nothing_wrong_behind_a_learned_head() -> None:
-    options = Options(budget=Budget(ceiling=30_000), policy=POLICIES["provenance"], head=None)
+    options = Options(budget=Budget(ceiling=30_000), policy=POLICIES["graph"], head=None)
     lines = (msgspec.json.encode(line).decode() for line in replay([told(worked(20)), told(worked(9))], options, o200k()))
     assert list(problems(lines)) == []
 

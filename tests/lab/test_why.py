@@ -7,7 +7,7 @@ import pytest
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.policies import policy_named
-from tenure.engine.policies.provenance.why import verdicts
+from tenure.engine.policies.graph.why import verdicts
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.action import Shorten
 from tenure.engine.view.guard import Hold
@@ -50,19 +50,19 @@ def session(events: Iterator[Event] | None = None) -> SessionSource:
     return SessionSource("session.jsonl", lambda: ("claude-code", iter(every)))
 
 
-def options(policy: str = "provenance", ceiling: int = 6_000) -> Options:
+def options(policy: str = "graph", ceiling: int = 6_000) -> Options:
     return Options(budget=Budget(ceiling=ceiling), policy=policy_named(policy))
 
 
-def past(policy: str = "provenance", ceiling: int = 6_000) -> Past:
+def past(policy: str = "graph", ceiling: int = 6_000) -> Past:
     return replayed([session()], options(policy, ceiling), o200k())
 
 
-def why(name: str, *, policy: str = "provenance", at_call: int | None = None, ceiling: int = 6_000) -> ObjectAccount:
+def why(name: str, *, policy: str = "graph", at_call: int | None = None, ceiling: int = 6_000) -> ObjectAccount:
     return explain(moment(past(policy, ceiling), o200k(), at_call), name)
 
 
-@pytest.mark.parametrize("policy", ["provenance", "cwl", "tiered"])
+@pytest.mark.parametrize("policy", ["graph", "cwl", "tiered"])
 def test_every_moment_has_the_view_that_the_replay_sent(policy: str) -> None:
     events: list[Event] = [*work(4), human(picture()), *list(work(8))[1:], Rewritten(reason="compaction", drop_before=6)]
     events += [human("Go on."), reply("Gone on.")]
@@ -79,7 +79,7 @@ def test_what_was_shortened_is_told_with_its_commits_and_the_lines_that_stay() -
         assert set(each.standing.kept) <= set(module(part).split("\n"))
         assert all(name in module(part) for name in each.standing.names)
     found = next(each for each in every if each.standing.kept and each.standing.state == "shortened")
-    assert found.touched[0].policy == "provenance"
+    assert found.touched[0].policy == "graph"
     assert found.touched[0].deed == "shortened"
     assert "over the ceiling of 6,000" in found.touched[0].reason
     assert found.touched[0].gain_usd is not None
@@ -115,7 +115,7 @@ def test_what_may_go_is_not_called_protected() -> None:
 def test_the_rank_is_the_order_in_which_the_policy_shortens() -> None:
     situation = moment(past(ceiling=50_000), o200k()).session.situation()
     ranked = [judged.at for judged in verdicts(situation, frozenset()).judged]
-    policy = policy_named("provenance")
+    policy = policy_named("graph")
     assert policy is not None
     places = [action.at for action in policy(situation) if isinstance(action, Shorten)]
     last = places[-len(ranked) :]  # of the pass that leaves nothing
@@ -132,12 +132,12 @@ def test_each_reason_has_its_words_and_the_strongest_are_told() -> None:
     place = held.session.index.spans[2].result
     assert place is not None
     judged = next(each for each in verdicts(held.session.situation(), frozenset({place})).judged if each.at == place)
-    names = "length age near source quiet indent size copies used defines edits names".split()
-    assert sorted(reason.name for reason in judged.reasons) == sorted(names)
+    names = "length age near source quiet stack turns newer phase indent size copies used names shape edits".split()
+    assert sorted(reason.name for reason in judged.reasons) == sorted([*names, "sole names"])
     words = {reason.name: reason.text for reason in judged.reasons}
-    assert words["age"].startswith("read 14 steps ago")
-    assert words["edits"].startswith("its file was edited 1 time")
-    assert words["defines"].startswith("20 of its 60 lines define")
+    assert words["age"].startswith("read 8 to 15 steps ago")
+    assert words["edits"].startswith("its file was edited")
+    assert words["shape"].startswith("20 of its 60 lines define")
     assert words["size"].startswith("it has 60 lines")
     need = why("read:2", ceiling=50_000).need
     assert need is not None
@@ -222,7 +222,7 @@ def test_the_answer_is_the_same_twice() -> None:
 
 
 @pytest.mark.parametrize("name", ["user:1", "step:3", "entry:4", "edit:2", "read:1", "read:2", "read:8"])
-@pytest.mark.parametrize("policy", ["provenance", "cwl", "tiered", "none", "sliding-window"])
+@pytest.mark.parametrize("policy", ["graph", "cwl", "tiered", "none", "sliding-window"])
 def test_every_object_is_told_in_a_screen(name: str, policy: str) -> None:
     told = list(rows(why(name, policy=policy), 80))
     assert told[0].label == "asked"

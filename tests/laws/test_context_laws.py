@@ -12,7 +12,7 @@ from context_driver import DIALECTS, drives
 
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 
-CHAINS = ("tiered+cwl", "cwl+provenance", "tool-prune+oldest-turn")
+CHAINS = ("tiered+cwl", "cwl+graph", "tool-prune+oldest-turn")
 NAMES = [*((name, "") for name in (*POLICIES, *CHAINS, "none", *PEERS)), *(("cwl", compat) for compat in COMPAT)]
 LONG = int(os.environ.get("TENURE_REQUESTS", "100000"))
 CASES = [

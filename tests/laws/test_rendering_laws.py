@@ -24,9 +24,7 @@ def spoken(case: Case, dialect: str) -> tuple[Draft, ...]:
     return tuple(replace(draft, payload=b"", dialect="tenure") if n % 4 == 3 else draft for n, draft in enumerate(parsed))
 
 
-@pytest.mark.parametrize(
-    "policy", [NAMED["cwl"], NAMED["tiered-eager"], NAMED["provenance"]], ids=["cwl", "tiered-eager", "provenance"]
-)
+@pytest.mark.parametrize("policy", [NAMED["cwl"], NAMED["tiered-eager"], NAMED["graph"]], ids=["cwl", "tiered-eager", "graph"])
 @pytest.mark.parametrize("dialect", sorted(APIS))
 @given(case=cases(longest=16))
 @quick

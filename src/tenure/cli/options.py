@@ -135,7 +135,7 @@ class WindowOptions:
 
     policy: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The eviction policy: provenance, cwl, tiered or none. Default: the session's own."),
+        typer.Option(metavar="NAME", help="The eviction policy: graph, cwl, tiered or none. Default: the session's own."),
     ] = ""
     compat: Annotated[str, typer.Option(metavar="NAME", help="A published version of cwl instead: paper or pi-cwl.")] = ""
     gate: Annotated[str, typer.Option(metavar="NAME", help="What a plan is priced by: priced or selfgc-paper.")] = ""

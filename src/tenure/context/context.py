@@ -1,7 +1,7 @@
 """The library's front door (an edge: it opens the store).
 
     from tenure import Context, Budget
-    context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="provenance", store="sqlite:///agent.db")
+    context = Context(dialect="anthropic", budget=Budget(target=80_000), policy="graph", store="sqlite:///agent.db")
     context.extend(messages)                                     # dictionaries, as they are
     reply = client.messages.create(**context.request(model="…", tools=tools, max_tokens=4096))
     context.append(reply)                                        # also learns from reply.usage
@@ -99,7 +99,7 @@ class Context:
         One of the store goes on as it was held: `dialect`, `model`, `provider`, `base_url`, `budget`, `policy`, `compat`, `gate`, `clip`,
         `cache_life`, `notes` and `markers` are kept with it; what is given is kept instead from then on. With another model a provider and
         URL that are not given are no longer known. Of a policy that is an object of your own only the name is kept: hand the object in again.
-        A new conversation begins with the dialect "anthropic", the budget of 80,000 tokens, the policy "provenance", the gate "priced" and
+        A new conversation begins with the dialect "anthropic", the budget of 80,000 tokens, the policy "graph", the gate "priced" and
         clips above 4,000 tokens.
 
         `base_url` is where you send requests, for whoever goes on with the conversation; nothing is sent from here. What may be secret in it

@@ -148,7 +148,7 @@ def test_by_the_papers_rule_what_stands_before_the_first_mark_in_its_message_sta
     assert [row.blocks for row in opened.view.rows() if row.entry in (1, 2)] == [(0, 1, 2), (0,)]
 
 
-@pytest.mark.parametrize("name", ["cwl", "provenance", "tiered+cwl"])
+@pytest.mark.parametrize("name", ["cwl", "graph", "tiered+cwl"])
 def test_the_first_mark_locks_nothing_under_our_policies(name: str) -> None:
     """Everything before it used to stay for good: with a late first mark no limit could be kept."""
     setup = Setup(budget=Budget(ceiling=3_000), rules=RULES, policy=policy_named(name))

@@ -14,14 +14,15 @@ from tenure.testing.store import MemoryStore
 
 MARKED: dict[str, Policy] = {
     "cwl": POLICIES["cwl"],
+    "cwl-inferred": POLICIES["cwl-inferred"],
     "tiered+cwl": chain(Tiered(), Cwl()),
     "cwl+tiered": chain(Cwl(), Tiered()),
     "paper": COMPAT["paper"],
     "pi-cwl": COMPAT["pi-cwl"],
 }
 UNMARKED: dict[str, Policy | None] = {
-    **{name: policy for name, policy in {**POLICIES, **PEERS}.items() if name != "cwl"},
-    "tiered+provenance": policy_named("tiered+provenance"),
+    **{name: policy for name, policy in {**POLICIES, **PEERS}.items() if name not in ("cwl", "cwl-inferred")},
+    "tiered+graph": policy_named("tiered+graph"),
     "none": None,
 }
 
@@ -49,7 +50,7 @@ def test_a_policy_that_ignores_marks_is_not(policy: Policy | None) -> None:
         ({"policy": "cwl"}, ["delimiter", "recall"]),
         ({"policy": "tiered+cwl"}, ["delimiter", "recall"]),
         ({"compat": "pi-cwl"}, ["delimiter", "recall"]),
-        ({"policy": "provenance"}, ["recall"]),
+        ({"policy": "graph"}, ["recall"]),
         ({}, ["recall"]),
         ({"policy": None}, ["recall"]),
     ],

@@ -103,7 +103,7 @@ def damaged(folder: Path) -> list[str]:
 
 
 def test_damaged_files_are_audited_as_far_as_they_can_be_read(tmp_path: Path) -> None:
-    asked = AuditRequest(policies=("cwl", "provenance"), budget=Budget(ceiling=3_000))
+    asked = AuditRequest(policies=("cwl", "graph"), budget=Budget(ceiling=3_000))
     out = io.BytesIO()
     found = list(Auditor(asked, o200k(), out=out).each(damaged(tmp_path), lambda _: None))
     assert [type(each) for each in found[:3]] == [Audit, Audit, Audit]

@@ -25,7 +25,7 @@ BUDGET = Budget(ceiling=4_000, floor=2_000)
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[Line]:
     out = io.BytesIO()
-    asked = AuditRequest(policies=("cwl", "tiered", "provenance"), budget=BUDGET, head_tokens=500)
+    asked = AuditRequest(policies=("cwl", "tiered", "graph"), budget=BUDGET, head_tokens=500)
     path = message_file(tmp_path_factory.mktemp("lines") / "session.json")
     list(Auditor(asked, o200k(), out=out).each([str(path)], lambda _: None))
     return [json.loads(line) for line in out.getvalue().decode().splitlines()]

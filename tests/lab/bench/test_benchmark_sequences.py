@@ -106,7 +106,7 @@ def test_an_unknown_sequence_or_condition_names_those_there_are() -> None:
 
 
 def test_the_agent_annotates_under_a_policy_that_reads_marks_and_under_no_other() -> None:
-    names = ("cwl", "tiered+cwl", "tiered", "provenance", "none")
+    names = ("cwl", "tiered+cwl", "tiered", "graph", "none")
     assert [condition_named(name).episodes for name in names] == [True, True, False, False, False]
 
 

@@ -179,7 +179,7 @@ def test_a_run_of_one_section_leaves_the_others_where_they_are(tmp_path: Path) -
 
 
 def test_rows_too_large_to_be_kept_are_not_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = tuple(cut(policy, number) for policy in ("cwl", "provenance") for number in range(5))
+    rows = tuple(cut(policy, number) for policy in ("cwl", "graph") for number in range(5))
     found = CorpusEvents(corpus=Corpus(folder="sessions", members=()), code="0", lines=rows)
     assert "cuts.jsonl" in files(found, "cuts")
     monkeypatch.setattr("tenure.lab.evidence.pages.ROWS_MOST", 10)

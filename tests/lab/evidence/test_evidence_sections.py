@@ -35,28 +35,28 @@ from tenure.lab.report.template import FILTERS, cell, table
 
 CUTS = [
     *(cut("oracle-lines", n, pruned=0.46) for n in range(4)),
-    *(cut("provenance", n, missed=2 * (n == 0)) for n in range(4)),
+    *(cut("graph", n, missed=2 * (n == 0)) for n in range(4)),
     *(cut("cwl", n, missed=3) for n in range(4)),
     *(cut("tool-prune", n, missed=2) for n in range(4)),
     *(cut("opencode-prune", n, pruned=0.0) for n in range(4)),
-    *(cut("provenance", n, target=0.3, missed=0) for n in range(4)),
-    *(cut("provenance", n, matched="tool-prune", missed=n % 2) for n in range(4)),
+    *(cut("graph", n, target=0.3, missed=0) for n in range(4)),
+    *(cut("graph", n, matched="tool-prune", missed=n % 2) for n in range(4)),
 ]
 ALONE = [
     alone("a.json", "none", 10.0),
     alone("b.json", "none", 1.0, peak=30_000),
-    alone("a.json", "provenance", 7.0, routed=2),
-    alone("b.json", "provenance", 1.0, peak=30_000),
+    alone("a.json", "graph", 7.0, routed=2),
+    alone("b.json", "graph", 1.0, peak=30_000),
     alone("a.json", "cwl", 8.0, lost=3),
     alone("a.json", "opencode-prune", 9.5, unmet=120),
-    alone("a.json", "provenance", 9.0, target=80_000),
-    alone("b.json", "provenance", 1.005, target=80_000, peak=30_000),
+    alone("a.json", "graph", 9.0, target=80_000),
+    alone("b.json", "graph", 1.005, target=80_000, peak=30_000),
 ]
 TOGETHER = [
     together("none", 90.0),
     together("compaction", 30.0, ceiling=80_000, variant="brief", lost=20),
     together("compaction", 45.0, ceiling=167_000, variant="brief", lost=9),
-    together("provenance", 29.0, routed=4, lost=5),
+    together("graph", 29.0, routed=4, lost=5),
     together("cwl", 31.0, lost=8),
     together("pi-cwl", 90.0, unmet=190),
 ]
@@ -243,28 +243,28 @@ def test_goals_at_the_cut_are_counted_against_the_best_of_those_that_took_their_
 
 
 def test_a_policy_is_compared_at_the_very_share_that_another_took() -> None:
-    found = row(section("cuts", CUTS), "provenance at the shares that others took", "tool-prune")
-    assert (found["cuts"], found["other missed per cut"], found["provenance missed per cut"]) == ("4", "2.00", "0.50")
+    found = row(section("cuts", CUTS), "graph at the shares that others took", "tool-prune")
+    assert (found["cuts"], found["other missed per cut"], found["graph missed per cut"]) == ("4", "2.00", "0.50")
     assert (found["fewer at"], found["more at"], found["other nothing missed (95 %)"][:3]) == ("4", "0", "0 %")
 
 
 def test_matched_cuts_do_not_count_among_those_at_the_same_target() -> None:
-    found = row(section("cuts", CUTS), "45 % to be pruned", "provenance")
+    found = row(section("cuts", CUTS), "45 % to be pruned", "graph")
     assert (found["cuts"], found["routed"], found["lost"], found["missed per cut"]) == ("4", "1", "1", "0.50")
 
 
 def test_only_sessions_that_the_ceiling_touches_are_added_up() -> None:
     whole = section("whole", ALONE)
     assert whole.lead.startswith("1 of 2 sessions pass 80k tokens")
-    found = row(whole, "All sessions that pass it", "provenance")
+    found = row(whole, "All sessions that pass it", "graph")
     assert (found["bill"], found["against none"], found["routed"]) == ("$7.02", "−30 %", "2")
 
 
 def test_with_a_target_a_session_that_costs_more_is_seen_and_judged() -> None:
     whole = section("whole", ALONE)
     assert [is_met for _, _, is_met in whole.goals] == [True]
-    assert row(whole, "With a target and no ceiling: every session, short ones too", "provenance")["dearest session"] == "±0 %"
-    dear = section("whole", [*ALONE[:-1], alone("b.json", "provenance", 1.02, target=80_000)])
+    assert row(whole, "With a target and no ceiling: every session, short ones too", "graph")["dearest session"] == "±0 %"
+    dear = section("whole", [*ALONE[:-1], alone("b.json", "graph", 1.02, target=80_000)])
     assert [is_met for _, _, is_met in dear.goals] == [False]
 
 

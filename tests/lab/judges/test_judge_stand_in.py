@@ -84,7 +84,7 @@ def test_it_says_that_it_is_unsure_where_a_question_leaves_something_out() -> No
     assert judged(case(future=(*case().future, *long))).uncertain
 
 
-@pytest.mark.parametrize("name", ["tool-prune", "cwl", "provenance", "tiered"])
+@pytest.mark.parametrize("name", ["tool-prune", "cwl", "graph", "tiered"])
 def test_where_a_question_shows_all_it_says_what_the_detector_says(name: str, tmp_path: Path) -> None:
     policy = PEERS[name] if name in PEERS else POLICIES[name]
     path = recorded(tmp_path, wanted=2)

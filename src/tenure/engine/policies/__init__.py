@@ -5,13 +5,15 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from tenure.engine.policies.cwl import Cwl, CwlInferred, PiCwl
+from tenure.engine.policies.graph import GraphPolicy
 from tenure.engine.policies.peers import PEERS
 from tenure.engine.policies.policy import Policy, chain
-from tenure.engine.policies.graph import GraphPolicy
 from tenure.engine.policies.tiered import Tiered
 from tenure.errors import InputError
 
-POLICIES: Final[Mapping[str, Policy]] = MappingProxyType({policy.name: policy for policy in (Cwl(), CwlInferred(), Tiered(), GraphPolicy())})
+POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
+    {policy.name: policy for policy in (Cwl(), CwlInferred(), Tiered(), GraphPolicy())}
+)
 
 COMPAT: Final[Mapping[str, Policy]] = MappingProxyType(
     {"paper": Cwl.paper(), "pi-cwl": PiCwl()}

@@ -20,7 +20,7 @@ class WorkState(IntEnum):
     OPEN = 4
 
 
-class Work(Struct, frozen=True, kw_only=True):
+class PieceOfWork(Struct, frozen=True, kw_only=True):
     """One piece of work: an episode, and the index's episodes that it is made of: itself where it is declared, else steps."""
 
     episode: Episode  # its ordinal and those it depends on are positions in `WorkGraph.works`
@@ -41,7 +41,7 @@ class WorkGraph:
             else:
                 step = index.entries[episode.start[0]].step
                 inferred.setdefault(index.inferred.of_step(step), []).append(ordinal)
-        found = [(index.episodes[ordinal], (ordinal,)) for ordinal in declared]
+        found: list[tuple[Episode, tuple[int, ...]]] = [(index.episodes[ordinal], (ordinal,)) for ordinal in declared]
         for number, members in inferred.items():
             if number == NO_WORK:  # words before the first call
                 found += [(index.episodes[ordinal], (ordinal,)) for ordinal in members]
@@ -49,8 +49,8 @@ class WorkGraph:
                 found.append((index.inferred.episodes[number], tuple(members)))
         found.sort(key=lambda pair: index.episodes[pair[1][0]].start)
         places = {(episode.declared, episode.ordinal): place for place, (episode, _) in enumerate(found)}
-        self.works: Sequence[Work] = tuple(
-            Work(episode=_moved(episode, place, places), members=members) for place, (episode, members) in enumerate(found)
+        self.works: Sequence[PieceOfWork] = tuple(
+            PieceOfWork(episode=_moved(episode, place, places), members=members) for place, (episode, members) in enumerate(found)
         )
         self._states = self._found_states()
 

@@ -37,7 +37,9 @@ _BEFORE: Final = re.compile(r"(?:\s*(?:cd|export|source|\.)\s[^&;]{0,200}(?:&&|;
 _GATHERS: Final = re.compile(
     r"(?:cat|ls|grep|rg|find|fd|head|tail|nl|wc|tree|less|file|stat|jq|sed -n|awk|pwd|which|git (?:log|show|diff|status|blame|grep|branch|ls-files)|gh .{0,40}view)\b"
 )
-_CHANGES: Final = re.compile(r"(?:sed -i|perl -p?i|patch|git (?:apply|mv|rm|checkout|revert|stash)|mv|cp|rm|mkdir|touch|tee)\b|cat\s*(?:<<|>)")
+_CHANGES: Final = re.compile(
+    r"(?:sed -i|perl -p?i|patch|git (?:apply|mv|rm|checkout|revert|stash)|mv|cp|rm|mkdir|touch|tee)\b|cat\s*(?:<<|>)"
+)
 _FINISHES: Final = re.compile(r"git (?:commit|push|merge|tag)\b|gh pr create\b")
 _FILE: Final = re.compile(r"(?<![\w.-])[\w-][\w.-]{0,119}\.[A-Za-z]\w{0,5}\b")
 

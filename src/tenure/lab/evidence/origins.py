@@ -31,8 +31,9 @@ class SourceOrigin(Struct, frozen=True):
 KNOWN: Final[Mapping[str, SourceOrigin]] = MappingProxyType(
     {
         "cwl": SourceOrigin("ours", f"{CWL}, sections 4.2 to 4.4, with our settings"),
+        "cwl-inferred": SourceOrigin("ours", f"{CWL}, Algorithm 1, over inferred work"),
         "tiered": SourceOrigin("ours", "tiered context text"),
-        "provenance": SourceOrigin("ours", "this project"),
+        "graph": SourceOrigin("ours", "this project"),
         "cwl-paper": SourceOrigin("peer", f"{CWL}, Algorithm 1, to the letter"),
         "pi-cwl": SourceOrigin("peer", "Kiz8-Team/pi-cwl at cd2ea3f"),
         "oldest-turn": SourceOrigin("peer", SELF_GC),

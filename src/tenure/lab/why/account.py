@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tenure.engine.policies.provenance.why import Reason
+from tenure.engine.policies.graph.why import Reason
 from tenure.lab.events import Verdict
 
 State = Literal["whole", "restored", "shortened", "in part", "gone"]
@@ -89,7 +89,7 @@ class Protection(Struct, frozen=True, kw_only=True):
 
 
 class ExpectedNeed(Struct, frozen=True, kw_only=True):
-    """What `provenance` expects to be asked of an object, for each 1,000 tokens."""
+    """What `graph` expects to be asked of an object, for each 1,000 tokens."""
 
     need: float
     median: float  # of the view's results

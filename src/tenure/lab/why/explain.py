@@ -11,8 +11,8 @@ from typing import Final
 from tenure.engine.lifecycle.fit import Rehearsal
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
-from tenure.engine.policies.provenance.policy import Provenance
-from tenure.engine.policies.provenance.why import Judged, names_in, verdicts
+from tenure.engine.policies.graph.policy import GraphPolicy
+from tenure.engine.policies.graph.why import Judged, names_in, verdicts
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At
 from tenure.engine.record.index import NONE, Index
@@ -283,9 +283,9 @@ _LESS: Final = 0.75  # of a goal: what is supposed to ask what goes next
 
 
 def need_of(session: Session, places: Sequence[At]) -> ExpectedNeed | None:
-    """What `provenance` expects to be asked of it; None under another policy, and of what it may not shorten."""
+    """What `graph` expects to be asked of it; None under another policy, and of what it may not shorten."""
     policy = session.setup.policy
-    if not isinstance(policy, Provenance):
+    if not isinstance(policy, GraphPolicy):
         return None
     every = verdicts(session.situation(), frozenset(places), policy.weights)
     wanted = set(places)

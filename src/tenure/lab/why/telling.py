@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.meter.figures import first_line, money, plain, tokens
-from tenure.engine.policies.provenance.why import PER
+from tenure.engine.policies.graph.why import PER
 from tenure.lab.why.account import Appearance, ExpectedNeed, Later, Now, ObjectAccount, Order, Thing, Touch, Within
 from tenure.lab.why.explain import REASONS
 
@@ -60,7 +60,7 @@ def rows(why: ObjectAccount, width: int) -> Iterator[AccountRow]:
     yield from _held(why, room)
     if why.need is not None:
         yield from _need(why.need)
-    elif why.now.policy == "provenance" and why.order is not None and not _is_held(why):
+    elif why.now.policy == "graph" and why.order is not None and not _is_held(why):
         yield AccountRow("worth", "not weighed: there is too little of it to shorten, it only goes with its step")
     elif why.within is not None and why.order is not None and (why.within.is_declared or _by_episode(why)):
         yield AccountRow("episode", _place(why.within, by_level=_by_episode(why)))

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.policies.graph.forest import Chances, Forest
-from tenure.engine.policies.graph.sight import LONGEST, NOTE, Piece, PieceKind, Sight
+from tenure.engine.policies.graph.sight import LONGEST, NOTE, PieceKind, Sight, TextPiece
 from tenure.engine.record.index import NONE
 
 
@@ -55,7 +55,7 @@ class _Item(Struct, frozen=True, gc=False):
 class Keeping:
     """The worth of all lines and names of a view, found once, whatever the room."""
 
-    def __init__(self, sight: Sight, weights: ModelWeights, nearness: Callable[[Piece], float] = lambda _: 1.0) -> None:
+    def __init__(self, sight: Sight, weights: ModelWeights, nearness: Callable[[TextPiece], float] = lambda _: 1.0) -> None:
         """`nearness` multiplies what is expected of a piece."""
         self.sight = sight
         self._nearness = [nearness(piece) for piece in sight.pieces]
@@ -73,6 +73,10 @@ class Keeping:
         nothing = set[str]()
         self._values = [-self._value(item, nothing) for item in self._items]  # while nothing is kept
         self._best = sorted(range(len(self._items)), key=self._values.__getitem__)
+
+    def worth_of(self, name: str) -> float:
+        """What is expected to be asked of a name that stands only in what may go."""
+        return self._worth[name]
 
     def choose(self, room: float, pieces: Sequence[int]) -> dict[int, KeptParts]:
         """What stays of the pieces of those numbers within `room` tokens, placeholders apart. Those of which nothing stays are in it too."""
@@ -109,7 +113,7 @@ class Keeping:
         fresh = [self._worth.get(name, 0.0) for name in item.names if name not in said]
         return (item.verbatim + sum(fresh)) / item.tokens
 
-    def _lines(self, number: int, piece: Piece) -> list[_Item]:
+    def _lines(self, number: int, piece: TextPiece) -> list[_Item]:
         near = self._nearness[number]
         chances = [self._lines_chances[features] * near for features in self.sight.line_features(piece)]
         means = _means(chances)
@@ -131,7 +135,7 @@ class Keeping:
             )
         return items
 
-    def _names(self, number: int, piece: Piece) -> list[_Item]:
+    def _names(self, number: int, piece: TextPiece) -> list[_Item]:
         if piece.is_call:
             return []
         return [
@@ -141,7 +145,7 @@ class Keeping:
         ]
 
 
-def _named(piece: Piece) -> list[str]:
+def _named(piece: TextPiece) -> list[str]:
     return list(dict.fromkeys([*piece.names, *(name for said in piece.said for name in said)]))
 
 
@@ -157,7 +161,7 @@ def _means(values: Sequence[float]) -> list[float]:
     return means
 
 
-def _chunks(piece: Piece) -> Iterator[tuple[int, int]]:
+def _chunks(piece: TextPiece) -> Iterator[tuple[int, int]]:
     """Runs of lines that stay or go together: in a source or a prose up to a blank line or _CHUNK lines; else each line alone."""
     count = len(piece.lines)
     if piece.kind in _LOOSE:

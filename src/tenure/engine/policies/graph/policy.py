@@ -3,7 +3,7 @@
 It needs no marks and no model, and uses marks where there are some. The graph is policies/work.py, the chances are keeping.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.cwl import CwlInferred
-from tenure.engine.policies.placeholder import hint
-from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.graph.keeping import WHOLE, Keeping, KeptParts, ModelWeights
 from tenure.engine.policies.graph.learned import LEARNED
-from tenure.engine.policies.graph.sight import NAMES, Piece, PieceKind, Sight, listed, with_fields, with_gaps
+from tenure.engine.policies.graph.sight import NAMES, PieceKind, Sight, TextPiece, listed, with_fields, with_gaps
+from tenure.engine.policies.placeholder import hint
+from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
 from tenure.engine.policies.work import WorkGraph, WorkState
 from tenure.engine.record.index import NONE
@@ -35,10 +35,6 @@ NEARNESS: Final = {
     WorkState.BASE: 2.5,
     WorkState.OPEN: 2.0,
 }
-MARKS: Final = (
-    "finished work leaves first: of results, and of long texts that you wrote, the lines least likely to be needed; then whole steps of finished "
-    "acts and of an expl that nothing builds on. What the open act builds on goes last, so name in dependencies what it needs."
-)
 
 
 class GraphPolicy(Struct, frozen=True, kw_only=True):
@@ -49,11 +45,6 @@ class GraphPolicy(Struct, frozen=True, kw_only=True):
     skeleton: float = SKELETON
     conduct: Conduct = Conduct(by_level=True)  # parts of texts go before any whole step
 
-    @property
-    def marks(self) -> str:
-        """What leaves of marked work, and in which order."""
-        return MARKS
-
     def __call__(self, situation: Situation, /) -> Iterator[Action]:
         """Old reasoning, then parts of texts, those least likely to be asked for; whole steps of closed work where they outweigh the rest; then as `cwl`.
 
@@ -62,7 +53,7 @@ class GraphPolicy(Struct, frozen=True, kw_only=True):
         episodes = sorted(situation.free)
         for ordinal in episodes:
             yield Strip(episode=ordinal, level=Level.REASONING)
-        work = _Pass(situation, self.weights)
+        work = _GraphPass(situation, self.weights)
         goal = situation.goal
         gone: set[int] = set()
         if goal:
@@ -80,14 +71,24 @@ class GraphPolicy(Struct, frozen=True, kw_only=True):
         yield from CwlInferred()(situation)
 
 
-class _Pass:
+def nearness_of(graph: WorkGraph, situation: Situation) -> Callable[[TextPiece], float]:
+    """By how much the declared work that a text is of makes it more likely to be asked for."""
+
+    def nearness(piece: TextPiece) -> float:
+        is_declared = piece.episode != NONE and situation.index.episodes[piece.episode].declared
+        return NEARNESS[graph.state(piece.episode)] if is_declared else 1.0
+
+    return nearness
+
+
+class _GraphPass:
     """One run over a view."""
 
     def __init__(self, situation: Situation, weights: ModelWeights) -> None:
         self._situation = situation
         self._graph = WorkGraph(situation)
         self._sight = Sight(situation)
-        self._keeping = Keeping(self._sight, weights, self._nearness)
+        self._keeping = Keeping(self._sight, weights, nearness_of(self._graph, situation))
         self._counts: dict[str, int] = {}
         self._places = {piece.at: piece.least for piece in self._sight.pieces}
 
@@ -124,12 +125,6 @@ class _Pass:
         if not index.episodes[ordinal].closed:
             return []
         return [span for at in self._situation.free[ordinal] if (span := index.block(at).span) != NONE]
-
-    def _nearness(self, piece: Piece) -> float:
-        """By how much the work that a text is of makes it more likely to be asked for."""
-        if piece.episode == NONE or not self._situation.index.episodes[piece.episode].declared:
-            return 1.0
-        return NEARNESS[self._graph.state(piece.episode)]
 
     def meeting(self, goal: int, gone: set[int]) -> Iterator[Shorten]:
         """Results shortened so that the view weighs about `goal` in all: what is kept is counted, and the room set right."""
@@ -194,7 +189,7 @@ class _Pass:
         """What is shown of each piece that does not stay as it is."""
         return {number: text for number, each in kept.items() if (text := self._text(self._sight.pieces[number], each))}
 
-    def _text(self, piece: Piece, kept: KeptParts) -> str:
+    def _text(self, piece: TextPiece, kept: KeptParts) -> str:
         stays = sorted(kept.lines)
         shown = [piece.lines[number] for number in stays]
         if sum(map(len, shown)) + len(shown) >= WHOLE * (sum(map(len, piece.lines)) + len(piece.lines)):
@@ -205,7 +200,7 @@ class _Pass:
         names = listed(name for name in kept.names if name not in said)
         return "\n".join([piece.note or self._note(piece), *([f"{NAMES}{names}]"] if names else []), *with_gaps(piece, stays)])
 
-    def _arguments(self, piece: Piece, stays: list[int]) -> str:
+    def _arguments(self, piece: TextPiece, stays: list[int]) -> str:
         """A call's arguments with what stays of the long ones."""
         fields: dict[str, str] = {}
         start = 0
@@ -225,11 +220,9 @@ class _Pass:
         for number in sorted(texts, key=lambda number: (self._keeping.losses[number], number)):
             piece = self._sight.pieces[number]
             part = "arguments" if piece.is_call else "result"
-            yield Shorten(
-                span=piece.span, at=piece.at, how="clear", text=texts[number], routes=(self._handle(piece),), part=part
-            )
+            yield Shorten(span=piece.span, at=piece.at, how="clear", text=texts[number], routes=(self._handle(piece),), part=part)
 
-    def _note(self, piece: Piece) -> str:
+    def _note(self, piece: TextPiece) -> str:
         index = self._situation.index
         tokens = index.block(piece.at).tokens
         span = index.spans[piece.span] if piece.span != NONE else None
@@ -243,7 +236,7 @@ class _Pass:
             " Below: lines of it, gaps by number.]"
         )
 
-    def _handle(self, piece: Piece) -> str:
+    def _handle(self, piece: TextPiece) -> str:
         index = self._situation.index
         if piece.span == NONE:
             return index.handle(f"entry:{piece.at[0]}/{piece.at[1]}", piece.at[0])

@@ -109,11 +109,11 @@ _FAILS: Final = re.compile(r"error|fail|panic|exception|traceback|warning|✗|FA
 _REMARKS: Final = re.compile(r"\s*(?:\d+[\t→|: ]+)?\s*(?:#|//|/?\*|--|<!--|\"\"\")")
 _NUMBERED: Final = re.compile(r"\s*\d+(?:→|\t|\| ?|: ?)")
 _START: Final = 160  # characters of a line in which it says that it defines something
-_NEAR: Final = 4  # lines
+NEAR_LINES: Final = 4  # lines
 _TELLING_LINE: Final = 15  # characters of a line that is no other's by accident
 _OF_CALL: Final = 300  # characters of a call's arguments in which the file stands that it changes
 _NEWEST: Final = 8  # calls
-_NEVER: Final = 12  # the bucket of what never happened
+NEVER: Final = 12  # the bucket of what never happened
 
 
 class PieceKind(IntEnum):
@@ -154,7 +154,7 @@ def _kind(facts: BlockFacts, span: Span | None) -> PieceKind:
     return _OF_RESULT.get(act, PieceKind.OTHER) if act else PieceKind.OTHER
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class TextPiece(Struct, frozen=True, kw_only=True):
     """A text of which a part may stay."""
 
     at: At
@@ -240,7 +240,7 @@ class Sight:
 
     def __init__(self, situation: Situation) -> None:
         self.situation = situation
-        self.pieces: list[Piece] = []
+        self.pieces: list[TextPiece] = []
         self.mentions: dict[str, Mention] = {}
         self._shown: set[str] = set()  # anchors of what stays
         self._used: dict[str, int] = {}  # the newest step that named an anchor
@@ -290,20 +290,20 @@ class Sight:
                     min(len(name) // 4, 12),
                     _form(name),
                     min(name.count("/"), 6),
-                    (self._now - near[name]).bit_length() if name in near else _NEVER,
+                    (self._now - near[name]).bit_length() if name in near else NEVER,
                     turns,
                     name in defined,
                 ),
             )
 
-    def line_features(self, piece: Piece) -> Iterator[tuple[int, ...]]:
+    def line_features(self, piece: TextPiece) -> Iterator[tuple[int, ...]]:
         """Of each line, as LINE_FEATURES has them."""
         head = self._head(piece)
         bares = [line.strip() for line in piece.lines]
         near = _distances([bare in self._written for bare in bares])
         step, now, used, count = piece.step, self._now, self._used.get, len(bares)
         uses = [max([used(name, -1) for name in said], default=-1) for said in piece.said]
-        recent = [(now - newest).bit_length() if newest > step else _NEVER for newest in uses]
+        recent = [(now - newest).bit_length() if newest > step else NEVER for newest in uses]
         for number, (line, bare, said) in enumerate(zip(piece.lines, bares, piece.said, strict=True)):
             start = max(0, number - 3)
             yield (
@@ -319,7 +319,7 @@ class Sight:
                 min(number.bit_length(), (count - number).bit_length() + 4, 10),
             )
 
-    def _head(self, piece: Piece) -> tuple[int, ...]:
+    def _head(self, piece: TextPiece) -> tuple[int, ...]:
         """What the lines of a piece have in common."""
         now, step, file = self._now, piece.step, piece.file
         spoken, edits, reads = (each.get(file, ()) if file else () for each in (self._spoken, self._edits, self._reads))
@@ -329,7 +329,7 @@ class Sight:
             (now - step).bit_length(),
             (now - max(last, step)).bit_length(),
             min(len(edits), 7).bit_length(),
-            (now - edits[-1]).bit_length() if edits else _NEVER,
+            (now - edits[-1]).bit_length() if edits else NEVER,
             min(len(reads) - bisect_right(reads, step), 3),
             min(turns - self.situation.index.block(piece.at).turn, 7).bit_length(),
             len(piece.lines).bit_length(),
@@ -408,12 +408,12 @@ class Sight:
         elif waiting.is_replaced:
             note, names, text = _parted(text)
         lines, numbers = _numbered(text) if note else (tuple(text.split("\n")), range(1, text.count("\n") + 2))
-        said = self._anchors.by_line("\n".join(lines))
+        said = self._anchors.by_line("\n".join(lines)) if lines else []
         weight = self.situation.view.weight(*waiting.at)
         rest = weight * (1 - len(text) / max(1, len(waiting.text))) if fields else 0
         number = len(self.pieces)
         self.pieces.append(
-            Piece(
+            TextPiece(
                 at=waiting.at,
                 episode=facts.episode,
                 span=facts.span,
@@ -516,7 +516,7 @@ def _numbered(text: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(lines), tuple(numbers)
 
 
-def with_gaps(piece: Piece, stays: Sequence[int]) -> Iterator[str]:
+def with_gaps(piece: TextPiece, stays: Sequence[int]) -> Iterator[str]:
     """Lines of a text, each run of those that do not stay as a mark with their numbers."""
     due = 1
     for place in stays:
@@ -534,16 +534,16 @@ def _gap(first: int, last: int) -> str:
 
 
 def _distances(marks: Sequence[bool]) -> list[int]:
-    """Lines up to the next mark, at most _NEAR. Linear."""
-    far = [_NEAR] * len(marks)
+    """Lines up to the next mark, at most NEAR_LINES. Linear."""
+    far = [NEAR_LINES] * len(marks)
     if True not in marks:
         return far
-    reach = _NEAR
+    reach = NEAR_LINES
     for number, mark in enumerate(marks):
-        reach = 0 if mark else min(_NEAR, reach + 1)
+        reach = 0 if mark else min(NEAR_LINES, reach + 1)
         far[number] = reach
-    reach = _NEAR
+    reach = NEAR_LINES
     for number in range(len(marks) - 1, -1, -1):
-        reach = 0 if marks[number] else min(_NEAR, reach + 1)
+        reach = 0 if marks[number] else min(NEAR_LINES, reach + 1)
         far[number] = min(far[number], reach)
     return far

@@ -1,7 +1,7 @@
 """Why the policy ranks a result as it does, in words.
 
-The figures are the policy's own: the need it expects of each result is `Keeping.losses`. A reason's weight is how far it moves the natural
-logarithm of that need from what it is for an average line of the view, so the reasons of a result can be compared and added.
+The figures are the policy's own: the need it expects of each result is `Keeping.losses`. A reason's weight is how far the natural logarithm of the
+need of its lines falls when what the reason is about is as for the middle line of the view, beside how far it falls for all lines of the view.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,18 +11,21 @@ from typing import Final
 
 from msgspec import Struct
 
-from tenure.engine.policies.graph.keeping import LEARNED, LINE_FEATURES, Keeping, ModelWeights, chance
-from tenure.engine.policies.graph.sight import NAMES, PartialResult, ResultSource, Sight, unlisted
+from tenure.engine.policies.graph.forest import Chances
+from tenure.engine.policies.graph.keeping import Keeping, ModelWeights
+from tenure.engine.policies.graph.learned import LEARNED
+from tenure.engine.policies.graph.policy import nearness_of
+from tenure.engine.policies.graph.sight import LINE_FEATURES, NAMES, NEAR_LINES, NEVER, PieceKind, Sight, TextPiece, unlisted
 from tenure.engine.policies.situation import Situation
+from tenure.engine.policies.work import WorkGraph
 from tenure.engine.record.entry import At
 
 PER: Final = 1_000  # tokens for which a need is told
 _LEAST: Final = 1e-9  # of a need, where its logarithm is taken
-_SPACES: Final = 24  # of indentation, beyond which the policy sees no more
 
 
 _Columns = Mapping[str, Sequence[float]]  # of each feature its value in every line
-_Words = Callable[[PartialResult, _Columns, bool], str]  # whether the value is above the average line's
+_Words = Callable[[TextPiece, _Columns, bool], str]  # whether the value is above the middle line's
 
 
 class Reason(Struct, frozen=True, kw_only=True, gc=False):
@@ -54,16 +57,16 @@ class Verdicts(Struct, frozen=True, kw_only=True):
 
 
 def verdicts(situation: Situation, asked: frozenset[At], weights: ModelWeights = LEARNED) -> Verdicts:
-    """What the policy expects of every result; with reasons of those that are `asked` for. n log n in the lines of the view."""
+    """What the policy expects of every text; with reasons of those that are `asked` for. n log n in the lines of the view."""
     sight = Sight(situation)
-    keeping = Keeping(sight, weights)
-    average = _Average(sight, keeping, weights) if any(piece.at in asked for piece in sight.pieces) else None
+    keeping = Keeping(sight, weights, nearness_of(WorkGraph(situation), situation))
+    middle = _Middle(sight, keeping, weights) if any(piece.at in asked for piece in sight.pieces) else None
     judged = [
         Judged(
             at=piece.at,
             need=keeping.losses[number] * PER,
             tokens=piece.weight,
-            reasons=average.reasons(number) if average is not None and piece.at in asked else (),
+            reasons=middle.reasons(number) if middle is not None and piece.at in asked else (),
         )
         for number, piece in enumerate(sight.pieces)
     ]
@@ -77,40 +80,38 @@ def names_in(text: str) -> tuple[str, ...]:
     return tuple(unlisted(head[0][len(NAMES) : -1])) if head and head[0].startswith(NAMES) and head[0].endswith("]") else ()
 
 
-class _Average:
-    """What an average line of the view is like, and what sets a result apart from it."""
+class _Middle:
+    """What the middle line of the view is like, and what sets a text apart from it."""
 
     def __init__(self, sight: Sight, keeping: Keeping, weights: ModelWeights) -> None:
-        self._sight, self._keeping, self._weights = sight, keeping, weights
-        sums = [0.0] * len(LINE_FEATURES)
-        lines, worth, named = 0, 0.0, 0.0
-        for number, piece in enumerate(sight.pieces):
-            for features in sight.line_features(piece):
-                sums = [total + feature for total, feature in zip(sums, features, strict=True)]
-            lines += len(piece.lines)
-            worth += keeping.losses[number] * max(1, piece.weight)
-            named += self._named(piece)[1]
-        self._features = [total / max(1, lines) for total in sums]
-        self._by_names = _factor(worth, named)
+        self._sight, self._keeping = sight, keeping
+        self._chances = Chances(weights.line)
+        self._rows = [features for piece in sight.pieces for features in sight.line_features(piece)]
+        self._features = [sorted(column)[len(column) // 2] for column in zip(*self._rows, strict=True)]
+        self._usual = {name: self._weight(self._rows, features) for name, (features, _) in _REASONS.items()}
+        worth = sum(loss * max(1, piece.weight) for loss, piece in zip(keeping.losses, sight.pieces, strict=True))
+        self._by_names = _factor(worth, sum(self._named(piece)[1] for piece in sight.pieces))
 
     def reasons(self, number: int) -> tuple[Reason, ...]:
-        """Of one result, the weightiest first."""
+        """Of one text, the weightiest first."""
         piece = self._sight.pieces[number]
         rows = list(self._sight.line_features(piece))
         if not rows:
             return ()
         columns: _Columns = dict(zip(LINE_FEATURES, zip(*rows, strict=True), strict=True))
-        usual = zip(LINE_FEATURES, self._features, self._weights.line, strict=True)
-        above = {name: (sum(columns[name]) / len(rows) - mean, weight) for name, mean, weight in usual}  # the average line
-        reasons = [
-            Reason(
-                name=name,
-                text=text(piece, columns, above[features[0]][0] > 0),
-                weight=sum(above[each][1] * above[each][0] for each in features),
-            )
-            for name, (features, text) in _REASONS.items()
-        ]
+        reasons: list[Reason] = []
+        for name, (features, text) in _REASONS.items():
+            weight = self._weight(rows, features) - self._usual[name]
+            middle = self._features[LINE_FEATURES.index(features[0])]
+            mean = sum(columns[features[0]]) / len(rows)
+            reasons.append(Reason(name=name, text=text(piece, columns, mean > middle), weight=weight))
         return tuple(sorted([self._by_name(number), *reasons], key=lambda reason: (-abs(reason.weight), reason.name)))
+
+    def _weight(self, rows: Sequence[tuple[int, ...]], features: Sequence[str]) -> float:
+        """How far the logarithm of the need of lines falls when these features are the middle line's."""
+        places = {LINE_FEATURES.index(each) for each in features}
+        alike = (tuple(self._features[n] if n in places else value for n, value in enumerate(row)) for row in rows)
+        return _log(sum(self._chances[row] for row in rows)) - _log(sum(self._chances[row] for row in alike))
 
     def _by_name(self, number: int) -> Reason:
         """What its names add to its need, beside what names add elsewhere."""
@@ -118,84 +119,108 @@ class _Average:
         count, named = self._named(piece)
         weight = _factor(self._keeping.losses[number] * max(1, piece.weight), named) - self._by_names
         beside = f", a {'larger' if weight > 0 else 'smaller'} part of its worth than elsewhere" if count else ""
-        return Reason(name="names", text=f"{_count(count, 'name')} that nothing else shows{beside}", weight=weight)
+        return Reason(name="sole names", text=f"{_count(count, 'name')} that nothing else shows{beside}", weight=weight)
 
-    def _named(self, piece: PartialResult) -> tuple[int, float]:
+    def _named(self, piece: TextPiece) -> tuple[int, float]:
         """How many names stand only in what may be shortened, and the need that is expected of them."""
         names = {*piece.names, *(name for said in piece.said for name in said)} & self._sight.mentions.keys()
-        weights, sight = self._weights, self._sight
-        return len(names), sum(chance(weights.anchor, weights.anchor_bias, sight.anchor_features(name)) for name in sorted(names))
+        return len(names), sum(self._keeping.worth_of(name) for name in sorted(names))
 
 
 def _factor(worth: float, named: float) -> float:
     """How much names add to a need, as a logarithm: of all of it over what its lines alone are worth."""
-    return log(max(_LEAST, worth)) - log(max(_LEAST, worth - named))
+    return _log(worth) - _log(worth - named)
+
+
+def _log(need: float) -> float:
+    return log(max(_LEAST, need))
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}" if number else f"no {noun}"
 
 
-def _steps(number: int) -> str:
-    return f"{number:,} step{'' if number == 1 else 's'}"
+def _age(piece: TextPiece, columns: _Columns, more: bool) -> str:
+    return f"{_SOURCES[piece.kind][0]} {_ago(columns['age'][0])}, {'longer ago' if more else 'later'} than most"
 
 
-def _lines(feature: str, some: str, none: str, above: float = 0.0) -> _Words:
-    """How many lines have a feature: `some`, with the number in its place, or `none`."""
-
-    def words(piece: PartialResult, columns: _Columns, more: bool) -> str:
-        number = sum(value > above for value in columns[feature])
-        of = f"{number:,} of its {_count(len(piece.lines), 'line')}"
-        return f"{some.format(of)}, {'more' if more else 'fewer'} than elsewhere" if number else none
-
-    return words
-
-
-def _age(piece: PartialResult, _: _Columns, more: bool) -> str:
-    return f"{_SOURCES[piece.source][0]} {_steps(piece.age)} ago, {'longer ago' if more else 'later'} than most"
-
-
-def _quiet(piece: PartialResult, _: _Columns, more: bool) -> str:
-    if piece.quiet >= piece.age:
+def _quiet(_: TextPiece, columns: _Columns, more: bool) -> str:
+    if columns["quiet"][0] >= columns["age"][0]:
         return "no step since spoke of its file"
-    return f"its file was last spoken of {_steps(piece.quiet)} ago, {'longer ago' if more else 'later'} than most"
+    return f"its file was last spoken of {_ago(columns['quiet'][0])}, {'longer ago' if more else 'later'} than most"
 
 
-def _edits(piece: PartialResult, _: _Columns, more: bool) -> str:
-    if not piece.edits:
+def _edits(_: TextPiece, columns: _Columns, more: bool) -> str:
+    if not columns["edits"][0]:
         return "its file was not edited"
+    return f"its file was edited {'more' if more else 'less'} often or later than most, last {_ago(columns['edited'][0])}"
+
+
+def _newer(_: TextPiece, columns: _Columns, __: bool) -> str:
+    return f"{_count(int(columns['newer'][0]), 'newer read')} of its file"
+
+
+def _stack(_: TextPiece, __: _Columns, more: bool) -> str:
+    return f"{'more' if more else 'fewer'} files were spoken of since than is usual"
+
+
+def _turns(_: TextPiece, columns: _Columns, more: bool) -> str:
     return (
-        f"its file was edited {piece.edits:,} time{'' if piece.edits == 1 else 's'}, {'more' if more else 'less'} often than most"
+        "it is of the newest turn" if not columns["turns"][0] else f"it is of {'an older' if more else 'a newer'} turn than most"
     )
 
 
-def _length(piece: PartialResult, _: _Columns, more: bool) -> str:
+def _phase(_: TextPiece, __: _Columns, more: bool) -> str:
+    return "the newest calls change files" if more else "the newest calls change little"
+
+
+def _length(piece: TextPiece, _: _Columns, more: bool) -> str:
     average = round(sum(len(line.strip()) for line in piece.lines) / max(1, len(piece.lines)))
     return f"its lines have {average:,} characters on average, {'longer' if more else 'shorter'} than elsewhere"
 
 
-def _indent(_: PartialResult, columns: _Columns, more: bool) -> str:
-    spaces = round(_SPACES * sum(columns["indent"]) / max(1, len(columns["indent"])))
+def _indent(piece: TextPiece, _: _Columns, more: bool) -> str:
+    spaces = round(sum(len(line) - len(line.lstrip()) for line in piece.lines) / max(1, len(piece.lines)))
     if not spaces:
         return "its lines are not indented"
     return f"its lines are indented by {spaces} on average, {'more' if more else 'less'} than elsewhere"
 
 
-def _size(piece: PartialResult, _: _Columns, more: bool) -> str:
+def _size(piece: TextPiece, _: _Columns, more: bool) -> str:
     return f"it has {_count(len(piece.lines), 'line')}, {'longer' if more else 'shorter'} than most"
 
 
-def _kind(piece: PartialResult, _: _Columns, __: bool) -> str:
-    return f"it is {_SOURCES[piece.source][1]}"
+def _kind(piece: TextPiece, _: _Columns, __: bool) -> str:
+    return f"it is {_SOURCES[piece.kind][1]}"
 
 
-_SOURCES: Final[Mapping[ResultSource, tuple[str, str]]] = MappingProxyType(
+def _ago(bits: float) -> str:
+    """An age that is known by its bit length."""
+    steps = 1 << max(0, int(bits) - 1) if bits else 0
+    return f"{steps:,} step{'' if steps == 1 else 's'} ago" if bits <= 1 else f"{steps:,} to {2 * steps - 1:,} steps ago"
+
+
+def _lines(feature: str, some: str, none: str, holds: Callable[[float], bool]) -> _Words:
+    """How many lines have a feature: `some`, with the number in its place, or `none`."""
+
+    def words(piece: TextPiece, columns: _Columns, _: bool) -> str:
+        number = sum(map(holds, columns[feature]))
+        return some.format(f"{number:,} of its {_count(len(piece.lines), 'line')}") if number else none
+
+    return words
+
+
+_SOURCES: Final[Mapping[PieceKind, tuple[str, str]]] = MappingProxyType(
     {
-        ResultSource.READ: ("read", "a file that was read"),
-        ResultSource.COMMAND: ("run", "what a command printed"),
-        ResultSource.SEARCH: ("searched", "hits of a search"),
-        ResultSource.LISTING: ("listed", "a listing"),
-        ResultSource.OTHER: ("fetched", "neither a file, a command's output nor a search"),
+        PieceKind.READ: ("read", "a file that was read"),
+        PieceKind.COMMAND: ("run", "what a command printed"),
+        PieceKind.SEARCH: ("searched", "hits of a search"),
+        PieceKind.LISTING: ("listed", "a listing"),
+        PieceKind.OTHER: ("fetched", "neither a file, a command's output nor a search"),
+        PieceKind.WORDS: ("said", "what the agent said"),
+        PieceKind.WRITTEN: ("written", "what the agent wrote to a file"),
+        PieceKind.CHANGED: ("changed", "what the agent changed in a file"),
+        PieceKind.SCRIPT: ("called", "what the agent called with"),
     }
 )
 
@@ -204,17 +229,33 @@ _REASONS: Final[Mapping[str, tuple[tuple[str, ...], _Words]]] = MappingProxyType
     {
         "length": (("length",), _length),
         "age": (("age",), _age),
-        "near": (("near",), _lines("near", "{} lie near what the agent wrote", "no line lies near what the agent wrote")),
-        "source": (("command", "listing", "search", "read"), _kind),
+        "near": (
+            ("near",),
+            _lines(
+                "near", "{} lie near what the agent wrote", "no line lies near what the agent wrote", lambda far: far < NEAR_LINES
+            ),
+        ),
+        "source": (("kind",), _kind),
         "quiet": (("quiet",), _quiet),
+        "stack": (("stack",), _stack),
+        "turns": (("turns",), _turns),
+        "newer": (("newer",), _newer),
+        "phase": (("phase",), _phase),
         "indent": (("indent",), _indent),
-        "size": (("size",), _size),
+        "size": (("size", "place"), _size),
         "copies": (
             ("copies",),
-            _lines("copies", "{} stand more than once", "each of its lines stands only once", log(2) + 1e-9),
+            _lines("copies", "{} stand more than once", "each of its lines stands only once", lambda n: n > 1),
         ),
-        "used": (("used", "since"), _lines("used", "later steps named what {} name", "no later step named anything in it")),
-        "defines": (("defines",), _lines("defines", "{} define or import something", "no line defines anything")),
-        "edits": (("edits",), _edits),
+        "used": (
+            ("used", "around"),
+            _lines("used", "later steps named what {} name", "no later step named anything in it", lambda n: n < NEVER),
+        ),
+        "names": (("names",), _lines("names", "{} name something", "its lines name nothing", bool)),
+        "shape": (
+            ("shape",),
+            _lines("shape", "{} define or import something", "no line defines anything", lambda n: n in (2, 3)),
+        ),
+        "edits": (("edits", "edited"), _edits),
     }
 )

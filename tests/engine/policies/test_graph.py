@@ -10,8 +10,8 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k, weigh
-from tenure.engine.policies.provenance import Provenance
-from tenure.engine.policies.provenance.sight import anchors, listed, unlisted
+from tenure.engine.policies.graph import GraphPolicy
+from tenure.engine.policies.graph.sight import anchors, listed, unlisted
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
@@ -25,7 +25,7 @@ FILLER = " ".join(["plain"] * 300)
 def worked(*drafts: Draft, ceiling: int) -> tuple[Session, str]:
     """A session that was decided once, and the texts it then shows in place of results."""
     read: dict[int, Entry] = {}
-    setup = Setup(budget=Budget(ceiling=ceiling, floor=ceiling), rules=RULES, policy=Provenance())
+    setup = Setup(budget=Budget(ceiling=ceiling, floor=ceiling), rules=RULES, policy=GraphPolicy())
     session = Session(setup, weigh=partial(weigh, tokenizer=o200k(), media=RULES.media), count=o200k(), read=read.__getitem__)
     for draft in drafts:
         read |= {entry.n: entry for entry in session.append(draft).entries}
@@ -54,7 +54,7 @@ def test_what_is_kept_of_a_result_are_lines_of_it_in_their_order_below_a_note_th
     note, *lines = shown.split("\n")
     assert note.startswith("[result of src/used.py shortened, ")
     assert "recall read:1@" in note
-    kept = [line for line in lines if not line.startswith("[names in it: ")]
+    kept = [line for line in lines if not line.startswith(("[names in it: ", "[… "))]
     assert kept
     places = [text.split("\n").index(line) for line in kept]
     assert places == sorted(places)
@@ -98,8 +98,8 @@ def test_what_was_shortened_can_be_shortened_further_and_nothing_comes_back_of_i
     second = "\n".join(shown.text for row in session.view.rows() for _, shown in row.replaced)
     assert second.split("\n")[0] == first.split("\n")[0]
     assert len(second) < len(first)
-    of_first = [line for line in first.split("\n") if not line.startswith("[names")]
-    assert all(line in of_first for line in second.split("\n") if not line.startswith("[names"))
+    of_first = [line for line in first.split("\n") if not line.startswith(("[names", "[… "))]
+    assert all(line in of_first for line in second.split("\n") if not line.startswith(("[names", "[… ")))
 
 
 def test_a_tools_words_without_a_call_are_shortened_too_and_their_handle_brings_them_back() -> None:
