@@ -2,6 +2,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
@@ -150,9 +152,97 @@ def test_a_gigantic_text_is_cut_in_the_middle() -> None:
     assert "999,000 characters" in shown
 
 
-def test_prose_shows_every_character_and_obeys_none() -> None:
-    text = "# head\n[bold]x[/bold] `code` **strong**\n```\n[red]\n```"
+MARKDOWN = """# Head with `code`
+Some **bold**, *slanted* and [words](https://a.example/b).
+Its second line, <b>as written</b>, snake_case_name and 2 * 3 * 4.
+
+- one
+- two
+  1. first
+  2. second
+
+> quoted
+> further
+
+```python
+def f(x):
+    return "a"  # why
+```
+
+| name | size |
+|---|---|
+| a | 12 |
+| **bc** | 3 |
+"""
+SHOWN = """Head with code
+Some bold, slanted and words (https://a.example/b).
+Its second line, <b>as written</b>, snake_case_name and 2 * 3 * 4.
+
+• one
+• two
+  1. first
+  2. second
+
+▌ quoted
+▌ further
+
+  def f(x):
+      return "a"  # why
+
+name  size
+────  ────
+a     12
+bc    3"""
+
+
+def test_markdown_is_laid_out_and_nothing_is_obeyed() -> None:
+    shown = prose(MARKDOWN)
+    assert [line.rstrip() for line in shown.plain.split("\n")] == SHOWN.split("\n")
+    assert prose("[bold]x[/bold] \x1b[31mred").plain == "[bold]x[/bold] red"
+    assert {str(span.style) for span in shown.spans} >= {
+        "bold",
+        "italic",
+        "underline",
+        "$text-primary",
+        "$text-success",
+        "$text-accent",
+    }
+
+
+def test_while_a_text_streams_every_beginning_of_it_is_shown() -> None:
+    for end in range(0, len(MARKDOWN), 3):
+        shown = prose(MARKDOWN[:end]).plain
+        assert all(word in shown for word in MARKDOWN[:end].split()[:-1] if word.isalpha()), end
+
+
+@given(
+    st.lists(
+        st.sampled_from([*"aé \n#>-+*_`~|<&.1)(![]:\\\t", "```", "**", "__init__", "\n\n", "---", "|a|\n|-|\n|a|a|", "2*3*4"]),
+        max_size=40,
+    )
+)
+def test_no_text_breaks_the_layout_or_loses_a_letter(parts: list[str]) -> None:
+    text = "".join(parts)
+    shown = prose(text).plain
+    assert sum(map(str.isalpha, shown)) >= sum(map(str.isalpha, text)) or "```" in text  # the language of a fence goes
+
+
+def test_signs_that_are_a_part_of_a_name_or_a_sum_stay() -> None:
+    text = "__init__.py, 2*3*4, a*b*c, *.py and *.js, _x_, [a]: https://a.example &lt;"
     assert prose(text).plain == text
+
+
+@pytest.mark.parametrize(
+    "text", ["> " * 5_000 + "x", "- " * 5_000 + "x", "[" * 5_000, "*a " * 5_000, "`" * 5_001, "|a" * 3_000 + "\n" + "|-" * 3_000]
+)
+def test_a_hostile_text_is_laid_out_all_the_same(text: str) -> None:
+    assert prose(text[:12_000]).plain
+
+
+def test_code_of_an_unknown_language_and_a_diff_are_shown_whole() -> None:
+    assert prose("```nolang\nx = 1\n\ny\n```").plain == "  x = 1\n  \n  y"
+    diff = prose("```diff\n-a\n+b\n```")
+    assert {str(span.style) for span in diff.spans} >= {"$text-error", "$text-success"}
 
 
 def test_a_cell_is_exactly_as_wide_as_its_column() -> None:
