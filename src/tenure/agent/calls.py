@@ -81,6 +81,14 @@ class CallRunner:
                 self._say(event)
         return breaker
 
+    async def by_hand(self, made: ReplyCall) -> None:
+        """Carry out a call that the person makes, and record what came of it."""
+        self._begin(made)
+        await self._keep(made, self._here(made.call_id))
+        for event in self._recorder.results([await self._done(made, CommandReach.ANYWHERE)]):
+            self._say(event)
+        self.changed = True
+
     def _wave(self, made: Sequence[ReplyCall], at: int) -> Sequence[ReplyCall]:
         """The calls from one on that may run together; none when the first changes something."""
         end = at

@@ -85,6 +85,17 @@ class Loop:
             )
         )
 
+    async def command(self, command: str) -> None:
+        """A shell command of the person's own, recorded as a call of `bash` behind their words."""
+        try:
+            self._recorder.unresolved(self._recorder.unanswered, INTERRUPTED)
+            entry = self._recorder.human(f"! {command}")
+            self._say(TurnStarted(text=f"! {command}", entry=entry))
+            await self._calls.by_hand(self._recorder.call_by_hand("bash", {"command": command}))
+            self._recorder.close_loop("run by the user")
+        except (TenureError, OSError) as error:
+            self._say(TurnFailed(text=ELSEWHERE if isinstance(error, Conflict) else str(error)))
+
     async def _play(self) -> tuple[Reason, str]:
         """Why the turn is over, and more about that for people."""
         breaker, pauses = Breaker(), 0

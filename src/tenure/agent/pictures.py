@@ -1,6 +1,7 @@
 """Images that a person shows (an edge: files are read)."""
 
 import base64
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,15 @@ _KINDS: Final = (
     (b"GIF89a", "image/gif"),
     (b"%PDF-", "application/pdf"),
 )
+
+
+_MENTIONED: Final = re.compile(r"(?<!\S)@(\S+\.(?:png|jpe?g|gif|webp|pdf))(?!\S)", re.IGNORECASE)
+
+
+def pictures_in(text: str, folder: Path) -> tuple[Path, ...]:
+    """The files that a text mentions as `@shot.png` and that are there."""
+    named = dict.fromkeys(folder / Path(name).expanduser() for name in _MENTIONED.findall(text))
+    return tuple(path for path in named if path.is_file())
 
 
 def read_pictures(paths: Iterable[Path]) -> tuple[MediaSource, ...]:

@@ -181,7 +181,7 @@ class Recorder:
         told = self.context.call({"id": call_id})
         if told is not None:
             self.context.extend(self._api.results([told]))
-        self._close(why)
+        self.close_loop(why)
         yield from (
             replace(event, aborted=True) if isinstance(event, events.EpisodeEnded) else event for event in self._episodes(n)
         )
@@ -189,12 +189,16 @@ class Recorder:
 
     def bring_back(self, query: Query) -> Iterator[Event]:
         """A recall on the person's word, at the record's end: the call as the model would have made it, its answer, and by whom it was wanted."""
-        given = {name: value for name, value in msgspec.structs.asdict(query).items() if value}
-        made = ReplyCall(call_id=f"recalled_{self.length}", tool=RECALL, arguments=dump(given))
-        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(_call(made),))])
+        made = self.call_by_hand(RECALL, {name: value for name, value in msgspec.structs.asdict(query).items() if value})
         yield events.CallStarted(call=made.call_id, tool=RECALL, summary=f"{RECALL} {query.handle}", arguments=made.arguments)
         yield from self.results([self.virtual(made)])
-        self._close("recalled on the user's word")
+        self.close_loop("recalled on the user's word")
+
+    def call_by_hand(self, tool: str, arguments: Mapping[str, Any]) -> ReplyCall:
+        """A call that the person makes, recorded as if the model had made it."""
+        made = ReplyCall(call_id=f"by_hand_{self.length}", tool=tool, arguments=dump(arguments))
+        self.context.extend([Draft(role=Role.ASSISTANT, blocks=(_call(made),))])
+        return made
 
     # --- What goes out
 
@@ -304,7 +308,7 @@ class Recorder:
         assert isinstance(block, ToolCall)
         return ReplyCall(call_id=block.call_id, tool=block.name, arguments=block.arguments)
 
-    def _close(self, why: str) -> None:
+    def close_loop(self, why: str) -> None:
         """End a loop of calls: no provider takes a person's words behind a call that the model did not think about, unless it is ended."""
         words = Text(text=f"({why[:1].upper()}{why[1:]}.)", origin=Origin.MODEL)
         self.context.extend([Draft(role=Role.ASSISTANT, blocks=(words,))])

@@ -10,7 +10,8 @@ leaves a valid record, from which `Agent.open` goes on.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Any, Final
@@ -31,7 +32,9 @@ from tenure.agent.settings import Settings, World
 from tenure.agent.snapshots import Rewound, Snapshot
 from tenure.agent.spending import SessionSpend, Spending
 from tenure.agent.tail_notes import TailNotes
+from tenure.agent.tools.glob import listed_files
 from tenure.agent.tools.tool import Here, Tool, ToolLimits
+from tenure.apis.media import MediaSource
 from tenure.context import Context
 from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger
@@ -88,30 +91,56 @@ class Agent:
         made.append(cls(parts, is_part=delegation is not None))
         return made[0]
 
-    async def run(self, text: str = "", *, images: Sequence[Path] = ()) -> AsyncGenerator[Event, None]:
+    def run(self, text: str = "", *, images: Sequence[Path] = ()) -> AsyncGenerator[Event, None]:
         """One turn: what the person says, and all that comes of it. Without a text the session goes on where it was interrupted.
 
         Closing the iterator cancels the turn. Raises InputError for an image that cannot be read, when a turn runs already, and when there is
         nothing to go on with.
         """
+        return self._held(images, partial(self._turn_of, text))
+
+    def run_command(self, command: str) -> AsyncGenerator[Event, None]:
+        """A shell command of the person's own, whatever the mode; the model sees it and its output from its next call on, and it can leave like any.
+
+        Closing the iterator stops it. Raises InputError when a turn runs already.
+        """
+        if not command.strip():
+            raise InputError("command", "nothing", "a shell command behind the !")
+        return self._held((), lambda _: self._loop.command(command))
+
+    def _turn_of(self, text: str, pictures: Sequence[MediaSource]) -> Coroutine[Any, Any, None]:
+        if not text.strip() and not pictures and not self._can_go_on():
+            raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
+        self._calls.message = text or self._calls.message
+        return self._loop.turn(text, pictures)
+
+    async def _held(
+        self, images: Sequence[Path], work: Callable[[Sequence[MediaSource]], Coroutine[Any, Any, None]]
+    ) -> AsyncGenerator[Event, None]:
+        """The events of one piece of work, from the session's own opening on."""
         self._require_idle()
         self._stop.clear()
         self._is_beginning = True
         try:
             pictures = await asyncio.to_thread(read_pictures, images)
-            if not text.strip() and not pictures and not self._can_go_on():
-                raise InputError("task", "nothing to do", "some words, or a session that was interrupted")
-            self._warming = asyncio.create_task(self.parts.speaker.warm())  # an SDK takes seconds to load: beside what follows
-            for event in self._opening():
-                yield event
-            if not self._recorder.length:
-                await asyncio.to_thread(self._weigh)  # which loads the vocabulary
-                self._recorder.system(self.parts.admitted.system)
+            playing = work(pictures)
+            try:
+                self._warming = asyncio.create_task(
+                    self.parts.speaker.warm()
+                )  # an SDK takes seconds to load: beside what follows
+                for event in self._opening():
+                    yield event
+                if not self._recorder.length:
+                    await asyncio.to_thread(self._weigh)  # which loads the vocabulary
+                    self._recorder.system(self.parts.admitted.system)
+                self._is_beginning = False
+                self._require_idle()  # it may have been closed meanwhile
+            except BaseException:
+                playing.close()
+                raise
         finally:
             self._is_beginning = False
-        self._require_idle()  # it may have been closed meanwhile
-        self._calls.message = text or self._calls.message
-        turn = self._turn = asyncio.create_task(self._loop.turn(text, pictures))
+        turn = self._turn = asyncio.create_task(playing)
         turn.add_done_callback(lambda _: self._events.put_nowait(None))
         try:
             while (event := await self._events.get()) is not None:
@@ -166,6 +195,10 @@ class Agent:
         async with self.helping:
             pass
         await opening.close(self.parts, is_part=self._is_part)
+
+    async def files(self) -> tuple[str, ...]:
+        """The files of the folder that a person may mean, by their paths below it; without those that git ignores, and not all of a great many."""
+        return await listed_files(self._here(""))
 
     def rest(self) -> tuple[Event, ...]:
         """Nobody has spoken for a while: do what is cheap while the provider's cache is cold; what is to be told of that. Nothing during a turn."""

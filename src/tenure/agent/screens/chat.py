@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, Delegated, Event, Gauged, TurnDone
+from tenure.agent.pictures import pictures_in
 from tenure.agent.screens import clean
 from tenure.agent.screens.approval import ApprovalPrompt
 from tenure.agent.screens.commands import is_command, parsed
@@ -121,7 +122,22 @@ class Chat(Screen[None]):
         elif self.agent is None or self.is_busy:
             self._set_waiting([*self._waiting, event.text])
         else:
-            self._turn(event.text)
+            self._start(event.text)
+
+    def _start(self, text: str) -> None:
+        """What the person sent: words for the model, or behind a ! a command of their own."""
+        agent = self.agent
+        assert agent is not None
+        if text.startswith("!") and text[1:].strip():
+            self._play(agent.run_command(text[1:].strip()))
+        else:
+            self._play(agent.run(text, images=pictures_in(text, agent.folder)))
+
+    @on(Prompt.PathsWanted)
+    @work(exclusive=True, group="paths")
+    async def _list_paths(self) -> None:
+        if self.agent is not None:
+            self.query_one(Prompt).offer(await self.agent.files())
 
     async def _command(self, text: str) -> None:
         try:
@@ -133,12 +149,13 @@ class Chat(Screen[None]):
             self.tell(str(error), "warning")
 
     @work(exclusive=True, group="turn")
-    async def _turn(self, text: str) -> None:
+    async def _play(self, events: AsyncGenerator[Event]) -> None:
         agent = self.agent
         assert agent is not None
+        self._is_done = False
         async with self._busy():
             since = monotonic()
-            async for event in agent.run(text):
+            async for event in events:
                 self.take(event)
                 if monotonic() - since > BREATH_S:
                     await asyncio.sleep(0)
@@ -198,9 +215,10 @@ class Chat(Screen[None]):
     def _send_waiting(self, agent: "Agent") -> None:
         """Send queued prompts."""
         if self._waiting and self.agent is agent:
-            following = "\n\n".join(self._waiting)
-            self._set_waiting([])
-            self.call_later(self._turn, following)
+            end = next((n for n, text in enumerate(self._waiting) if text.startswith("!")), len(self._waiting)) or 1
+            following = "\n\n".join(self._waiting[:end])
+            self._set_waiting(self._waiting[end:])
+            self.call_later(self._start, following)
 
     def _set_waiting(self, texts: list[str]) -> None:
         self._waiting = texts

@@ -79,6 +79,7 @@ def is_command(text: str) -> bool:
 _CHANGES: Final = 12  # that are listed
 _KEYS: Final = (
     ("Enter", "send; Shift+Enter, Ctrl+J or a final \\ for a new line"),
+    ("@ and !", "@name finds a file, and shows an image; !command runs it in the shell"),
     ("Up, Down", "what was typed before; or the commands, while one is being typed"),
     ("Esc", "stop the turn"),
     ("PageUp, PageDown", "scroll the transcript; Ctrl+End follows it again"),

@@ -1,6 +1,7 @@
 """Where a person types: several lines, a history, slash commands completed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from heapq import nsmallest
 from typing import Final
 
 from textual import events, on
@@ -11,9 +12,11 @@ from textual.message import Message
 from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
-from tenure.agent.screens.commands import matching
+from tenure.agent.screens import clean
+from tenure.agent.screens.commands import SlashCommand, matching
 
 KEPT: Final = 200  # entries of the history
+OFFERED: Final = 50  # files
 _KEYS: Final[Mapping[str, str]] = {
     "enter": "submit",
     "shift+enter": "newline",
@@ -43,7 +46,11 @@ class DraftInput(TextArea):
 
     def __init__(self) -> None:
         super().__init__(
-            id="draft", soft_wrap=True, compact=True, highlight_cursor_line=False, placeholder="a task, or / for commands"
+            id="draft",
+            soft_wrap=True,
+            compact=True,
+            highlight_cursor_line=False,
+            placeholder="a task, / for commands, @ for files, ! for a shell command",
         )
         self.cursor_blink = False  # nothing is drawn while nothing happens
         self._history: list[str] = []
@@ -121,7 +128,10 @@ class DraftInput(TextArea):
 
 
 class Prompt(Vertical):
-    """The draft, and above it the commands that a beginning may become."""
+    """The draft, and above it what a beginning may become: commands behind a /, files behind an @."""
+
+    class PathsWanted(Message):
+        """The files of the folder are wanted: `offer` takes them."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -134,6 +144,10 @@ class Prompt(Vertical):
         #draft:focus { border: none; }
     }
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._paths: Sequence[str] | None = None  # None: not asked for since a mention was begun
 
     def compose(self) -> ComposeResult:
         completions = OptionList(id="completions", compact=True, markup=False)
@@ -150,18 +164,35 @@ class Prompt(Vertical):
     def _completions(self) -> OptionList:
         return self.query_one("#completions", OptionList)
 
+    def offer(self, paths: Sequence[str]) -> None:
+        """The files that may be mentioned."""
+        self._paths = paths
+        self._complete()
+
     @on(TextArea.Changed)
-    def _changed(self) -> None:
-        found, completions = matching(self.draft.text), self._completions
+    def _complete(self) -> None:
+        mention = self._mention()
+        if mention is None:
+            self._paths = None
+        elif self._paths is None:
+            self._paths = ()
+            self.post_message(self.PathsWanted())
+        options = list(map(_command_option, matching(self.draft.text)))
+        if mention is not None:
+            options = [Option(clean.line(path), id=path) for path in nearest(mention, self._paths or ())]
+        completions = self._completions
         completions.clear_options()
-        for each in found:
-            arguments = f" {each.arguments}" if each.arguments else ""
-            text = Content.assemble((f"/{each.name}", "bold $text-accent"), arguments, (f"  {each.about}", "$quiet"))
-            completions.add_option(Option(text, id=each.name))
-        if found:
+        completions.add_options(options)
+        if options:
             completions.highlighted = 0
-        completions.set_class(bool(found), "-open")
-        self.draft.completing = bool(found)
+        completions.set_class(bool(options), "-open")
+        self.draft.completing = bool(options)
+
+    def _mention(self) -> str | None:
+        """What stands behind the @ of the word before the cursor; None where there is none."""
+        row, column = self.draft.cursor_location
+        word = self.draft.document.get_line(row)[:column].rpartition(" ")[2]
+        return word[1:] if word.startswith("@") else None
 
     @on(DraftInput.Wanted)
     def _wanted(self, event: DraftInput.Wanted) -> None:
@@ -178,9 +209,44 @@ class Prompt(Vertical):
     def on_key(self, event: events.Key) -> None:
         """Escape closes the completions before anything else."""
         if event.key == "escape" and self.draft.completing:
-            self.draft.text = ""
+            if self._mention() is None:
+                self.draft.text = ""
+            else:
+                self._completions.remove_class("-open")
+                self.draft.completing = False
             event.stop()
 
     def _take(self) -> None:
-        if (place := self._completions.highlighted) is not None:
-            self.draft.put(f"/{self._completions.get_option_at_index(place).id} ")
+        place = self._completions.highlighted
+        if place is None:
+            return
+        wanted, mention, draft = self._completions.get_option_at_index(place).id, self._mention(), self.draft
+        if mention is None:
+            draft.put(f"/{wanted} ")
+            return
+        row, column = draft.cursor_location
+        draft.replace(f"@{wanted} ", (row, column - len(mention) - 1), (row, column))
+
+
+def _command_option(command: SlashCommand) -> Option:
+    arguments = f" {command.arguments}" if command.arguments else ""
+    text = Content.assemble((f"/{command.name}", "bold $text-accent"), arguments, (f"  {command.about}", "$quiet"))
+    return Option(text, id=command.name)
+
+
+def nearest(wanted: str, paths: Sequence[str], most: int = OFFERED) -> list[str]:
+    """The paths that hold the letters of `wanted` in their order, those first whose name begins with or has it, then the shortest."""
+    wanted = wanted.lower()
+
+    def rank(path: str) -> tuple[int, int, str]:
+        whole = path.lower()
+        name = whole.rpartition("/")[2]
+        places = (name.startswith(wanted), wanted in name, wanted in whole)
+        return (places.index(True) if True in places else 3, len(path), path)
+
+    return nsmallest(most, (path for path in paths if _has_letters(path.lower(), wanted)), key=rank)
+
+
+def _has_letters(path: str, wanted: str) -> bool:
+    letters = iter(path)
+    return all(letter in letters for letter in wanted)

@@ -81,6 +81,16 @@ class Glob(ArgumentTool[GlobArguments]):
         return ToolOutcome(text="\n".join([*lines, *(f"[{note}]" for note in notes)]), error=not lines)
 
 
+async def listed_files(here: Here) -> tuple[str, ...]:
+    """The files below the workspace that are not ignored, sorted; no more than are ever looked at. None where ripgrep cannot run."""
+    paths = _Paths(globs("*"), hidden=False)
+    try:
+        await run_ripgrep(["--files", "--null"], here.workspace.root, here, paths.take, hidden=False)
+    except (InputError, NotInstalled, OSError):
+        return ()
+    return tuple(sorted(paths.wanted))
+
+
 class _Paths:
     """Takes paths that end in NULs, and keeps those that a pattern holds for. Mutable."""
 
