@@ -27,7 +27,7 @@ def prose(text: str) -> Content:
     """Markdown, laid out for a terminal; a text that breaks off is shown as far as it goes."""
     text = clean.text(text)
     tokens = _parser().parse(text)
-    shown = Content("\n").join(_Layout(tokens, text.split("\n")).lines())
+    shown = Content("\n").join(_MarkdownLines(tokens, text.split("\n")).lines())
     is_whole = _letters(shown.plain) + sum(_letters(token.info) for token in tokens) >= _letters(text)
     return shown if is_whole else Content(text.strip("\n"))
 
@@ -40,7 +40,7 @@ def _parser() -> "MarkdownIt":
     return MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"]).disable(["reference", "entity"])
 
 
-class _Layout:
+class _MarkdownLines:
     """Lays out the tokens of one text, a line at a time. Mutable: it knows in which lists and quotes it is."""
 
     def __init__(self, tokens: "Sequence[Token]", source: Sequence[str]) -> None:
