@@ -118,6 +118,14 @@ def test_a_text_of_reasoning_is_not_pinned_where_another_block_shows_it() -> Non
         context.pin(text="Perhaps part 0.")
 
 
+def test_a_text_of_a_result_that_answers_no_call_is_not_pinned_in_place_of_one_that_is_sent() -> None:
+    context = worked(MemoryStore())
+    context.extend([{"role": "tool", "tool_call_id": "nobody", "content": "Now part 2."}])
+    assert context.pin(text="Now part 2.") == "entry:5/0"
+    with pytest.raises(InputError, match="a text that one message or result of the view shows"):
+        worked(context.store).pin(text="nobody's words")  # type: ignore[arg-type]
+
+
 def test_letting_go_of_an_approval_leaves_the_pin_of_the_same_object() -> None:
     context = worked(MemoryStore())
     context.pin("bash:1")

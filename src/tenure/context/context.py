@@ -409,7 +409,7 @@ class Context:
         With `text`, the newest block of the view that shows it; it stays as it is shown. Raises InputError for what is not there, and for what
         stands only in reasoning or in words that were put in place of something.
         """
-        wanted = object_ or object_showing(text, self.session.freeze(), self._durable.entry)
+        wanted = object_ or object_showing(text, self.session.freeze(), self.session.index, self._durable.entry)
         self.hold(wanted)
         return wanted
 

@@ -1,12 +1,13 @@
 """Finding what shows a text."""
 
-from tenure.engine.record.entry import Read, Thinking
+from tenure.engine.record.entry import Read, Thinking, ToolResult
+from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Insert
 from tenure.engine.view.project import View
 from tenure.errors import InputError
 
 
-def object_showing(text: str, view: View, read: Read) -> str:
+def object_showing(text: str, view: View, index: Index, read: Read) -> str:
     """The newest block of a view that shows a text, as an object. Raises InputError when none does."""
     insert: Insert | None = None
     for line in reversed(view.lines if text else ()):
@@ -17,7 +18,11 @@ def object_showing(text: str, view: View, read: Read) -> str:
         for number in reversed(line.blocks):
             block = blocks[number]
             shown = instead[number].text if number in instead else block.text
-            if text in shown and not isinstance(block, Thinking):  # reasoning goes when what it led to does
+            if text not in shown or isinstance(block, Thinking):  # reasoning goes when what it led to does
+                continue
+            if (
+                not isinstance(block, ToolResult) or index.block((line.entry, number)).span != NONE
+            ):  # one that answers no call is sent to nobody
                 return f"entry:{line.entry}/{number}"
     if insert is not None:
         names = " or ".join(insert.routes) or "what it is about"
