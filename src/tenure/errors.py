@@ -65,6 +65,7 @@ class Failure(StrEnum):
     CANCELLED = "cancelled"  # by the caller
     BAD_REPLY = "bad reply"  # complete, and of no use: empty, a tool call, no JSON where JSON was asked for
     NO_SERVER = "no server"  # this machine refuses the connection: nothing runs at that port until somebody starts it
+    WAITING = "waiting"  # the question stands in a batch whose answers have not come yet
     NOT_ACCEPTED = "not accepted"  # the key, the model's name, a setting, the bill: will fail again until somebody changes it
 
 

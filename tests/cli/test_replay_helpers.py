@@ -11,6 +11,7 @@ from tenure.cli.main import main
 from tenure.cli.replay import HelperTotals, briefs, helpers_bill, plans, play, report
 from tenure.engine.lifecycle.automatic import Absolute
 from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import POLICIES
 from tenure.lab.events import Outcome, PlanLine
 from tenure.lab.loading import source
@@ -33,7 +34,7 @@ def session_file(path: Path, tasks: int = 10, reads: int = 4) -> Path:
     return chat_file(path, messages)
 
 
-STAND_INS = ["--planner", "stand-in", "--summariser", "stand-in", "--handoff-at", "9k"]
+STAND_INS = ["--planner", "stand-in", "--ask-always", "--summariser", "stand-in", "--handoff-at", "9k"]
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -43,6 +44,7 @@ def test_the_report_of_a_replay_with_stand_ins_reads_well(width: int, tmp_path: 
         policy=POLICIES["tiered"],
         model="gpt-5",
         planner=PLANNER,
+        selfgc=SelfGc(bounded=False),
         summariser=SUMMARISER,
         handoff_at=Absolute(tokens=9_000),
     )
@@ -82,7 +84,7 @@ def test_the_bill_of_several_sessions_has_what_asking_cost(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--planner", "gpt-5"], "--planner: 'gpt-5', expected stand-in, openai:NAME or anthropic:NAME"),
+        (["--planner", "gpt-5"], "--planner: 'gpt-5', expected stand-in, openai:NAME, anthropic:NAME or batch:[MODEL@]FILE"),
         (["--summariser", "standin"], "--summariser: 'standin', expected stand-in"),
         (["--planner", "hope:gpt-5"], "openai:NAME"),
         (["--handoff-at", "often"], "handoff"),
@@ -97,7 +99,12 @@ def test_a_model_that_cannot_be_asked_is_a_sentence(
 
 def test_a_failing_model_is_said_with_its_first_reason(tmp_path: Path) -> None:
     path = str(session_file(tmp_path / "s.json"))
-    options = Options(budget=Budget(ceiling=12_000), policy=POLICIES["cwl"], planner=ScriptedModel(then="down", name="mini"))
+    options = Options(
+        budget=Budget(ceiling=12_000),
+        policy=POLICIES["cwl"],
+        planner=ScriptedModel(then="down", name="mini"),
+        selfgc=SelfGc(bounded=False),
+    )
     run = play([source(path)], ("s.json",), options, quiet_console())
     told = plans(run.plans)
     assert told.startswith(f"{run.plans.asked} asked for: {run.plans.asked} dropped (the planner failed: mini:")

@@ -12,6 +12,7 @@ from tenure import Budget, Context, Propose, Stay
 from tenure.engine.lifecycle.decision import Decision
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.planners.handoff.transcript import OPENING
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.record.entry import Usage
 from tenure.errors import InputError, StoreError
 from tenure.models.question import Answer, Question
@@ -46,7 +47,8 @@ class Run:
     def __init__(self, *, reads: bool = True, **settings: Any) -> None:
         self.decisions: list[Decision] = []
         self.clock = Clock()
-        settings = {"policy": None, "budget": Budget(window=50_000), "clip": 0} | settings
+        usual = {"policy": None, "budget": Budget(window=50_000), "clip": 0, "selfgc": SelfGc(bounded=False, by_part=False)}
+        settings = usual | settings
         self.context = Context(
             dialect="openai-chat", store=MemoryStore(), on_decision=self.decisions.append, clock=self.clock, **settings
         )
@@ -213,7 +215,13 @@ def test_a_planner_is_never_asked_blindly_after_a_restart() -> None:
     run = Run(policy="cwl", budget=Budget(window=20_000))
     for _ in range(12):
         run.step()
-    again = Context(dialect="openai-chat", store=run.context.store, conversation=run.context.conversation, planner=model)
+    again = Context(
+        dialect="openai-chat",
+        store=run.context.store,
+        conversation=run.context.conversation,
+        planner=model,
+        selfgc=SelfGc(bounded=False),
+    )
     again.request(model="gpt-5")
     assert not model.questions
     again.request(model="gpt-5")
@@ -315,6 +323,7 @@ def test_options_of_the_sdks_call_are_no_part_of_the_request_that_a_planner_is_a
         planner=lambda question, **_: asked.append(question) or Answer(text="<gc_plan></gc_plan>"),
         budget=Budget(ceiling=4_000),
         store=MemoryStore(),
+        selfgc=SelfGc(bounded=False),
     )
     context.extend([{"role": "user", "content": "Go."}])
     more = {"thinking": {"type": "enabled", "budget_tokens": 1_024}, "stop_sequences": ["a"]}

@@ -13,6 +13,7 @@ from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.handoff.sections import SECTIONS
 from tenure.engine.planners.handoff.transcript import OPENING
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Usage
@@ -53,7 +54,8 @@ def worked(steps: int = 24, *, turns: int = 1, minutes: int = 0, lines: int = 60
 def run(events: Iterable[Event], **options: object) -> list[Line]:
     """The lines of a replay, which an independent reader finds nothing wrong with."""
     held = list(events)
-    settings = {"budget": Budget(window=VAST), "policy": None, "model": "claude-sonnet-4-5"} | options
+    usual = {"budget": Budget(window=VAST), "policy": None, "model": "claude-sonnet-4-5", "selfgc": ALWAYS}
+    settings = usual | options
     source = SessionSource("made", lambda: ("test", iter(held)))
     lines = list(replay([source], Options(**settings), o200k()))  # type: ignore[arg-type]
     assert list(problems(msgspec.json.encode(line).decode() for line in lines)) == []
@@ -82,6 +84,7 @@ def plan(**actions: str) -> str:
     return "<gc_plan>" + "".join(f"<{action}>{targets}</{action}>" for action, targets in actions.items()) + "</gc_plan>"
 
 
+ALWAYS = SelfGc(bounded=False, by_part=False)  # asks whenever it is due, and carries out all of a plan or nothing
 LONG = Budget(window=8_000)  # a planner is asked from 2,400 tokens on
 
 
@@ -189,12 +192,23 @@ def test_every_plan_that_waits_has_one_end_at_most() -> None:
     assert {line.outcome for line in plans(lines)} == {"committed", "pending", "dropped"}
 
 
-def test_by_the_papers_rule_a_planner_is_asked_by_the_window_and_small_plans_wait_for_the_turn() -> None:
+def test_by_the_papers_rule_a_planner_is_asked_by_the_window_and_the_last_turn_is_out_of_its_reach() -> None:
     planner = ScriptedModel(Said(text=plan(prune="bash:1")), then=Said(text=plan()))
     lines = run(worked(30, turns=2), budget=Budget(target=3_000, window=30_000), planner=planner, gate=Rule.SELFGC_PAPER)
     told = plans(lines)
-    assert (told[0].outcome, told[0].before_call > 9) == ("pending", True)
-    assert ("committed", False) in {(line.outcome, line.asked) for line in told}
+    assert told[0].before_call >= 15  # before, all that could be named was of the newest turn
+    assert told[0].outcome == "pending"  # a small plan
+    assert "the newest turn with all that was done for it" in str(planner.questions[0].messages[1])
+
+
+def test_a_planner_is_not_asked_where_nothing_that_it_may_name_could_pay_for_asking() -> None:
+    always, bounded = ScriptedModel(then=Said(text=plan())), ScriptedModel(then=Said(text=plan()))
+    run(worked(40), budget=LONG, planner=always)
+    run(worked(40), budget=LONG, planner=bounded, selfgc=SelfGc())
+    assert len(bounded.questions) < len(always.questions)
+    long = ScriptedModel(then=Said(text=plan()))
+    run(worked(120, lines=200), budget=Budget(window=60_000), planner=long, selfgc=SelfGc())
+    assert long.questions  # a session that lasts is asked about
 
 
 # --- what helpers cost

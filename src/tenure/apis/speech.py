@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tenure.apis.batch import Batch
 from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.reply import ReplyStream, UsageParser
 from tenure.errors import Failure
@@ -36,3 +37,4 @@ class Speech(Struct, frozen=True, kw_only=True):
     ]  # of a request, which hold for its answer and not for a question's behind it: "stop", "text.format"
     choices: tuple[str, ...]  # settings that may force the model to call tools
     errors: Errors
+    batch: Batch

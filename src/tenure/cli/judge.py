@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 import typer
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenure.cli import words
 from tenure.cli.judge_screen import JudgeScope, forecast, report
+from tenure.cli.named_models import BATCH, KINDS, STAND_IN, answering, model_for
 from tenure.cli.options import SESSION_HELP, STDOUT, Quiet, output
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.meter.tokens import o200k
@@ -27,14 +28,11 @@ from tenure.lab.judges.running import Book, Judge, Outcome, foreseen, run
 from tenure.lab.judges.stand_in import NAME as STAND_IN_NAME
 from tenure.lab.judges.stand_in import DetectorJudge
 from tenure.lab.loading import source
+from tenure.lab.planner import SELFGC, PlannerPolicy
+from tenure.models.batch import BatchModel
 
-if TYPE_CHECKING:  # wanted only by those who name one
-    from tenure.models.question import Model
-
-STAND_IN: Final = "stand-in"
 PAIRS: Final = 1  # of controls, in each session
 VERSION: Final = 1  # of the lines that --json writes
-_MODELS: Final = f"openai:NAME, anthropic:NAME or {STAND_IN}"
 _DECIDES: Final = f"The policy to judge: {', '.join(POLICIES)}; for comparison {', '.join(PEERS)}."
 
 
@@ -54,7 +52,7 @@ class JudgeLine(Struct, frozen=True, kw_only=True, tag="judge", tag_field="type"
 
 def judge(
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help=SESSION_HELP)],
-    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"The judge: {_MODELS} (a rule, no model).")],
+    model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help=f"The judge: {KINDS}.")],
     policy: Annotated[str, typer.Option(metavar="NAME", help=_DECIDES)] = DEFAULT,
     against: Annotated[
         str, typer.Option(metavar="NAME", help="A second policy; where verdicts differ, both are compared (A/B).")
@@ -63,6 +61,9 @@ def judge(
         int, typer.Option(min=1, max=100, metavar="N", help="Cuts of each session, evenly spread over its calls.")
     ] = POINTS,
     prune: Annotated[str, typer.Option(metavar="SHARE", help="The share of the view that leaves at each cut.")] = str(PRUNE),
+    planner: Annotated[
+        str, typer.Option(metavar="MODEL", help=f"Judge plans of this model (Self-GC) as the policy {SELFGC}: {KINDS}.")
+    ] = "",
     controls: Annotated[
         int,
         typer.Option(min=0, max=100, metavar="N", help="Pairs of controls in each session, which measure the judge; 0: none."),
@@ -81,14 +82,20 @@ def judge(
 
     Exit codes: 0 done, 1 some case has no verdict or a file could not be written, 2 bad input.
     """
-    policies = _policies(policy, against)
+    plans = _planner(planner)
+    policies = _policies(policy, against, plans)
     size = parse_tokens("--room", room, of=None)
     if size < LEAST_ROOM:
         raise InputError("--room", repr(room), f"at least {LEAST_ROOM:,} tokens")
     share = _share(prune)
     sources = [source(name) for name in sessions]
-    chosen = _model(model, dry_run=dry_run)
-    name = STAND_IN_NAME if model == STAND_IN else model
+    # Of a dry run nobody is asked, so no key is wanted.
+    chosen = (
+        DetectorJudge()
+        if dry_run and ":" in model and not model.startswith(BATCH)
+        else model_for("--model", model, DetectorJudge())
+    )
+    name = STAND_IN_NAME if model == STAND_IN else chosen.name if isinstance(chosen, BatchModel) else model
     console = words.screen(stderr=json == STDOUT, quiet=quiet)
     count = o200k()
     asked = JudgeScope(model=name, sessions=tuple(map(spelled, sessions)), cuts=cuts, prune=share, room=size)
@@ -103,7 +110,11 @@ def judge(
             except InputError as error:
                 unread.append(spelled(str(error)))
 
-    with Book(verdicts) as book, output(json) as out:
+    with (
+        answering(console, chosen, plans.model if plans is not None else None),
+        Book(verdicts) as book,
+        output(json) as out,
+    ):
         judging = Judge(model=chosen, name=name, count=count, room=size)
         if dry_run:
             console.print(forecast(asked, foreseen(every_case(), judging, book), unread))
@@ -149,13 +160,19 @@ def judge(
         raise typer.Exit(1)
 
 
-def _policies(first: str, second: str) -> dict[str, Policy]:
+def _planner(name: str) -> PlannerPolicy | None:
+    from tenure.lab.stand_ins import PLANNER
+
+    return PlannerPolicy(model=model_for("--planner", name, PLANNER)) if name else None
+
+
+def _policies(first: str, second: str, planner: PlannerPolicy | None) -> dict[str, Policy]:
     """The policies by name. Raises InputError for one that takes nothing, or twice the same."""
     found: dict[str, Policy] = {}
     for option, name in (("--policy", first), ("--against", second)):
         if not name and option == "--against":
             continue
-        policy = policy_named(name)
+        policy = planner if planner is not None and name == SELFGC else policy_named(name)
         if policy is None:
             raise InputError(option, repr(name), "a policy that takes something")
         if name in found:
@@ -174,16 +191,3 @@ def _share(text: str) -> float:
     if not 0 < share < 1:
         raise InputError("--prune", repr(text), "a share above 0 and below 1, such as 0.45 or 45%")
     return share
-
-
-def _model(name: str, *, dry_run: bool) -> "Model":
-    """The model of that name, or the rule that stands in for one. Raises InputError for another name, ModelError when there is no key."""
-    if name == STAND_IN:
-        return DetectorJudge()
-    if ":" not in name:
-        raise InputError("--model", repr(name), _MODELS)
-    if dry_run:
-        return DetectorJudge()  # nobody is asked, so no key is wanted
-    from tenure.models.model import model_named
-
-    return model_named(name)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Final
+from typing import IO, Annotated, Final
 
 import msgspec
 import typer
@@ -15,12 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tenure.cli import words
+from tenure.cli.named_models import KINDS, answering, model_for
 from tenure.cli.options import SESSION_HELP, STDOUT, HeadTokens, LimitOptions, MarkFiles, PricedAs, Quiet, head_of, output
 from tenure.engine.clip.setting import Clip
 from tenure.engine.lifecycle.automatic import threshold_of
 from tenure.engine.lifecycle.budget import parse_tokens
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.meter.tokens import o200k
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import COMPAT, DEFAULT, PEERS, POLICIES, UNBOUNDED, faithful_named, policy_named
 from tenure.engine.view.edit import Insert
 from tenure.errors import InputError
@@ -31,15 +33,11 @@ from tenure.lab.loading import source
 from tenure.lab.marks import marks_in
 from tenure.lab.replay import Options, SessionSource
 
-if TYPE_CHECKING:  # wanted only by those who name a model
-    from tenure.models.question import Model
-
 COMMITS_SHOWN: Final = 12
 WHY_CHARS: Final = 120
-STAND_IN: Final = "stand-in"  # for a planner or a summariser, where no model is at hand
 _WHY: Final = {"recorded": "", "admission": "clipped", "handoff": "brief"}  # of commits that no limit forced
+_NOT_ASKED: Final = "none asked for: nothing that a planner may name could have paid for asking"
 _WHOLE: Final = ("fold", "prune")  # kinds of actions that take all of an object
-_MODELS: Final = f"{STAND_IN}, openai:NAME or anthropic:NAME"
 _DECIDES: Final = f"The policy: {', '.join([*POLICIES, UNBOUNDED])}; for comparison {', '.join(PEERS)}."
 
 
@@ -152,8 +150,11 @@ def replay(
         bool, typer.Option("--faithful", help="Follow another tool's rule without Tenure's protection laws.")
     ] = False,
     gate: Annotated[Rule, typer.Option(help="When --target evicts: when it pays, or by the Self-GC paper's rule.")] = Rule.PRICED,
-    planner: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that plans what leaves (Self-GC): {_MODELS}.")] = "",
-    summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that writes handoff briefs: {_MODELS}.")] = "",
+    planner: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that plans what leaves (Self-GC): {KINDS}.")] = "",
+    ask_always: Annotated[
+        bool, typer.Option("--ask-always", help="Ask the planner also where nothing that it may name could pay for asking.")
+    ] = False,
+    summariser: Annotated[str, typer.Option(metavar="MODEL", help=f"The model that writes handoff briefs: {KINDS}.")] = "",
     handoff_at: Annotated[
         str, typer.Option(metavar="LIMIT", help="Hand off above this: a share of the window, or tokens.")
     ] = "85%",
@@ -174,6 +175,8 @@ def replay(
     Shows what stayed, what left, when and why. Several sessions run one after another in one conversation, as for an agent that never
     restarts. Exit codes: 0 done, 1 a law was broken or a file could not be written, 2 bad input.
     """
+    from tenure.lab.stand_ins import PLANNER, SUMMARISER
+
     options = Options(
         budget=limits.budget(bounded=policy != UNBOUNDED or bool(compat)),
         policy=faithful_named(policy, compat) if faithful else policy_named(policy, compat),
@@ -185,8 +188,9 @@ def replay(
         faithful=faithful,
         gate=gate,
         cache_life=cache_life,
-        planner=_model("--planner", planner),
-        summariser=_model("--summariser", summariser),
+        planner=model_for("--planner", planner, PLANNER) if planner else None,
+        summariser=model_for("--summariser", summariser, SUMMARISER) if summariser else None,
+        selfgc=SelfGc(bounded=not ask_always),
         handoff_at=threshold_of(handoff_at),
     )
     console = words.screen(stderr=json == STDOUT, quiet=quiet)
@@ -194,11 +198,12 @@ def replay(
     if each and json and len(groups) > 1:
         raise InputError("--json", "one file for several replays", "--json without --each, or one session at a time")
     done: list[ReplaySummary] = []
-    for group in groups:
-        sources = [source(name) for name in group]
-        sources = sources if not marks else marks_in(marks).on(sources, o200k())
-        with output(json) as out:
-            done.append(play(sources, tuple(group), options, console, out, harm=harm))
+    with answering(console, options.planner, options.summariser):
+        for group in groups:
+            sources = [source(name) for name in group]
+            sources = sources if not marks else marks_in(marks).on(sources, o200k())
+            with output(json) as out:
+                done.append(play(sources, tuple(group), options, console, out, harm=harm))
     if len(done) == 1:
         console.print(report(done[0]))
     else:
@@ -211,21 +216,6 @@ def replay(
             console.print(warning, style="yellow")
     if any(run.end.violations for run in done):
         raise typer.Exit(1)
-
-
-def _model(option: str, name: str) -> "Model | None":
-    """The model of that name, or what stands in for one. Raises InputError for another name, ModelError when there is no key."""
-    if not name:
-        return None
-    if name == STAND_IN:
-        from tenure.lab.stand_ins import PLANNER, SUMMARISER
-
-        return PLANNER if option == "--planner" else SUMMARISER
-    from tenure.models.model import model_named
-
-    if ":" not in name:
-        raise InputError(option, repr(name), _MODELS)
-    return model_named(name)
 
 
 def _clip(above: str) -> Clip | None:
@@ -358,7 +348,7 @@ def _facts(run: ReplaySummary) -> Iterator[tuple[str, str]]:
     yield "left", f"{words.tokens(end.evicted_tokens)} tokens: {words.kinds(end.evicted_by_kind)}"
     yield "recoverable", f"{words.share(end.recoverable_share)} of what left, read again and hash-equal"
     yield "stayed", words.kinds(end.stayed_by_kind)
-    if text := plans(run.plans):
+    if text := plans(run.plans) or (_NOT_ASKED if header.settings.get("planner") else ""):
         yield "plans", text
     if text := briefs(run.briefs):
         yield "briefs", text

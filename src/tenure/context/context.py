@@ -36,6 +36,7 @@ from tenure.engine.meter.gauge import Gauge
 from tenure.engine.meter.ledger import Ledger, Spent
 from tenure.engine.meter.tokens import Tokenizer, checked, o200k, weigh
 from tenure.engine.meter.warmth import Collapse
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies import PolicyName
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import ToolCall
@@ -84,6 +85,7 @@ class Context:
         gate: Literal["", "priced", "selfgc-paper"] = "",
         cache_life: str = "",
         planner: "Model | None" = None,
+        selfgc: SelfGc | None = None,
         summariser: "Model | None" = None,
         handoff_at: str | int = "85%",
         clock: Now = utc_now,
@@ -117,7 +119,7 @@ class Context:
         `gate` "selfgc-paper" commits by that paper's operating rule instead of by price. `cache_life` is how long your requests ask the provider
         to keep a prefix ("1h"), where that is not its default.
 
-        With a `planner` Self-GC is done without asking, from 30 % of the limit on; with a `summariser` history is handed off at `handoff_at`, a
+        With a `planner` Self-GC is done without asking, from 30 % of the limit on, where it can pay; `selfgc` says how. With a `summariser` history is handed off at `handoff_at`, a
         share of the window or tokens, 0 for never, as soon as a provider reports that much, and never while `queued` is set. What comes of it is
         told to `on_decision`; a model that fails changes nothing. What `on_decision` raises comes out of `request`; what was decided stands by then. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
@@ -143,6 +145,7 @@ class Context:
             notes=notes,
             markers=markers,
             base_url=base_url,
+            selfgc=selfgc,
         )
         count = o200k() if tokenizer is None else checked(tokenizer)
         self.store = _opened(store)
@@ -295,8 +298,8 @@ class Context:
     def collect(self, model: "Model", *, aim: int = 0) -> "Answered | None":
         """Ask a model what may leave (Self-GC), and do what of its answer is allowed and pays; None when nothing may be named.
 
-        It is asked behind the request that was sent last, so that the provider's cache is read. What it asked for and did not get is in
-        `refused`. Raises ModelError when the model fails; nothing has changed then.
+        The agent's own model is asked behind the request that was sent last, so that the provider's cache is read; another one is told the window
+        in words. What it asked for and did not get is in `refused`. Raises ModelError when the model fails; nothing has changed then.
         """
         return self._carried_out(self._helpers.collect(model, self._requests.prefix(), aim=aim))
 

@@ -14,6 +14,7 @@ from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.lifecycle.session import Setup
 from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.price import prices_for
+from tenure.engine.planners.selfgc.setting import OURS, SelfGc
 from tenure.engine.policies.policy import Policy
 from tenure.models.hosts import public_url
 from tenure.store.records import Conversation, Records
@@ -36,6 +37,7 @@ class ContextOptions(Struct, frozen=True, kw_only=True):
     notes: bool | None = None
     markers: bool | None = None
     base_url: str = ""
+    selfgc: SelfGc | None = None  # handed in each time
 
     def amend(self, terms: Terms, sheet: Conversation) -> Terms:
         """The terms of a conversation with what is asked for. Raises InputError for unknown names."""
@@ -74,6 +76,7 @@ def setup_of(store: Records, sheet: Conversation, terms: Terms, options: Context
         rules=rules_for(terms.provider, sheet.model, sheet.dialect or USUAL),
         prices=prices_for(sheet.model, terms.provider, life=terms.cache_life),
         gate=Rule(terms.gate),
+        selfgc=options.selfgc or OURS,
         calls_seen=store.call_counts(sheet.tenant),
         policy=terms.policy_object(options.policy),
         clip=Clip(above=terms.clip, room=terms.clip) if terms.clip else None,

@@ -19,6 +19,7 @@ from tenure.engine.meter.tokens import Tokenizer, weigh
 from tenure.engine.policies.policy import Policy
 from tenure.engine.record.entry import Entry, Role
 from tenure.engine.view.edit import Edit
+from tenure.errors import ModelError
 from tenure.lab.events import CutLine, EntryLine, spelled
 from tenure.lab.harm.passage import of_line
 from tenure.lab.harm.watch import Uses, after_cut, edits_after_cut, uses_of
@@ -82,7 +83,10 @@ def cuts(
     """
     for ground in grounds(one, tokenizer, points=points):
         for name, policy in policies.items():
-            line = _cut(ground, policy, name, prune)
+            try:
+                line = _cut(ground, policy, name, prune)
+            except ModelError:  # a planner without an answer: no plan is not an empty one
+                continue
             yield line
             for ours, other in beside.items():
                 if ours != name and line.pruned > 0:

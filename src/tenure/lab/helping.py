@@ -4,29 +4,26 @@ They are asked when a live conversation would ask them, and what they answer is 
 There is no request of the recorded agent's to stand behind, so a planner is told the window in words, the calls under the names of its index.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
-from tenure.engine.lifecycle.automatic import Automatic, OfWindow, Threshold, planning_limit
+from tenure.engine.lifecycle.automatic import Automatic, OfWindow, Role, Threshold, planning_limit
 from tenure.engine.lifecycle.decision import Decision, Stay
-from tenure.engine.lifecycle.planning import Answered, Ask, answer_handoff, answer_selfgc, ask_handoff, ask_selfgc
+from tenure.engine.lifecycle.planning import Answered, Ask, PlannerReach, answer_handoff, answer_selfgc, ask_handoff, ask_selfgc
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.meter.price import prices_for
 from tenure.engine.meter.tokens import Tokenizer
-from tenure.engine.planners.handoff.transcript import MARK
 from tenure.engine.planners.selfgc.plan import RefusedTarget
 from tenure.engine.record.entry import Read, Usage
-from tenure.engine.record.index import NONE, Index
-from tenure.engine.view.edit import Insert
-from tenure.engine.view.project import View
-from tenure.errors import ModelError, TenureError
+from tenure.errors import Failure, ModelError, TenureError
 
 if TYPE_CHECKING:  # wanted only by those who hand in a model
     from tenure.models.question import Model, Question
 
 Who = Literal["selfgc", "handoff"]
+_ROLES: Final[Mapping[Who, Role]] = {"selfgc": "planner", "handoff": "summariser"}
 _SPEAKERS: Final = {"selfgc": "the planner", "handoff": "the summariser"}
 
 
@@ -79,20 +76,18 @@ class Helping:
             yield from self._collected(self._planner, at)
 
     def _collected(self, planner: "Model", at: str) -> Iterator[Helped]:
-        from tenure.models.question import Question
+        from tenure.models.question import Question, form_of
 
-        asked = ask_selfgc(self._session)
+        reader = PlannerReach(in_words=True, form=form_of(planner), is_replayed=True)
+        asked = ask_selfgc(self._session, reader=reader, at=at, only_if_worth=True)
         if asked is None:
             return
-        view = self._session.freeze()
-        question = Question(
-            messages=(in_words(view, self._session.index, self._read), asked.text), max_output=asked.output_tokens
-        )
+        question = Question(messages=asked.messages, max_output=asked.output_tokens, schema=asked.schema)
 
         def answer(reply: str, usd: float) -> Answered:
             return answer_selfgc(self._session, asked, reply, moment="before-call", at=at, planning_usd=usd)
 
-        yield self._answered("selfgc", planner, asked, question, view.tokens, answer)
+        yield self._answered("selfgc", planner, asked, question, self._session.view.tokens, answer)
 
     def _handed_off(self, summariser: "Model", at: str) -> Iterator[Helped]:
         from tenure.models.question import Question
@@ -113,6 +108,8 @@ class Helping:
         try:
             said = model(question)
         except (TenureError, OSError) as failed:  # OSError: a broken connection of a callable that is no model of ours
+            waits = isinstance(failed, ModelError) and failed.kind is Failure.WAITING  # in a batch: no failure of the model
+            self._automatic = self._automatic if waits else self._automatic.after_answer(_ROLES[who], failed=True)
             usd, assumed = self._spent(failed)
             reason = f"{_SPEAKERS[who]} failed: {failed}"
             return Helped(who=who, decision=Stay(reason=reason), usd=usd, assumed=assumed)
@@ -123,6 +120,7 @@ class Helping:
         else:
             usd, assumed = self._simulated(asked, behind, said.text), not self._session.setup.prices.known
         told = answer(said.text, usd)
+        self._automatic = self._automatic.after_answer(_ROLES[who], failed=not told.is_usable)
         return Helped(who=who, decision=told.decision, refused=told.refused, usd=usd, assumed=assumed)
 
     def _simulated(self, asked: Ask, behind: int, reply: str) -> float:
@@ -150,28 +148,3 @@ class Helping:
         if failed.cost_usd is not None:
             return failed.cost_usd, False
         return self._priced("", failed.usage) if failed.usage is not None else (0.0, False)
-
-
-def in_words(view: View, index: Index, read: Read) -> str:
-    """A view as one text, whole, for a model that was not there: labelled lines, in which calls and results have the names of their objects.
-
-    Labels start with `MARK`, and no line of content does.
-    """
-    return "\n".join(f"{MARK} {label}\n{_plain(text)}" for label, text in _told(view, index, read))
-
-
-def _told(view: View, index: Index, read: Read) -> Iterator[tuple[str, str]]:
-    for line in view.lines:
-        if isinstance(line, Insert):
-            yield "note of the program", line.text
-            continue
-        entry, instead = read(line.entry), {block: shown.text for block, shown in line.replaced}
-        for number in line.blocks:
-            facts = index.block((line.entry, number))
-            name = index.spans[facts.span].object if facts.span != NONE else ""
-            label = f"{facts.kind.replace('_', ' ')} {name}" if name else f"{entry.role}, {facts.kind}"
-            yield label, instead.get(number, entry.blocks[number].text)
-
-
-def _plain(text: str) -> str:
-    return f"\n{text}".replace(f"\n{MARK}", f"\n {MARK}")[1:]

@@ -28,6 +28,7 @@ from tenure.engine.meter.media import media_tokens
 from tenure.engine.meter.price import Prices, prices_for
 from tenure.engine.meter.tokens import FRAMING, Tokenizer, weigh
 from tenure.engine.planners.selfgc.plan import RefusedTarget
+from tenure.engine.planners.selfgc.setting import OURS, SelfGc
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.offer import delimiter_offer
 from tenure.engine.policies.peers import Peer
@@ -83,6 +84,7 @@ class Options(Struct, frozen=True, kw_only=True):
     like_pi: bool = False  # weigh messages as pi-cwl does: UTF-16 units / 4, rounded up; nothing is learned then
     planner: "Model | None" = None
     summariser: "Model | None" = None
+    selfgc: SelfGc = OURS  # how its plans are asked for and carried out
     handoff_at: Threshold | None = None  # when history is handed off; None: as live, at 85 % of the window
     settings: dict[str, str | int | float | bool | None] = {}
     faithful: bool = False  # the policy is a peer's, and protection is waived for it; what it touched of it is counted apart
@@ -187,6 +189,7 @@ class _ReplayRun:
             prices=self.prices,
             policy=options.policy,
             gate=options.gate,
+            selfgc=options.selfgc,
             clip=options.clip,
             tenant=tenant,
             faithful=options.faithful,

@@ -26,10 +26,12 @@ QUOTED: Final = 160  # characters of a line that a brief quotes
 NAMED: Final = 12  # objects that a brief names
 
 _OBJECT: Final = re.compile(
-    r"^ *(?P<id>[^\s·][^·\n]*) · (?P<size>[\d.]+)(?P<unit>[kM]?) · (?P<age>\d+) ago(?: · (?P<cue>[^\n]*))?$", re.MULTILINE
+    r"^ *(?P<id>[^\s·][^·\n]*) · (?P<size>[\d.]+)(?P<unit>[kM]?) · (?P<age>\d+) ago · [\d.]+[kM]? behind(?: · (?P<cue>[^\n]*))?$",
+    re.MULTILINE,
 )
 _INDEX: Final = "\n\nIndex of what may be named"
 _BARRED: Final = "\nNot to be named:"
+_END: Final = "\n\nThe window weighs "
 _UNITS: Final = {"": 1, "k": 1_000, "M": 1_000_000}
 _NO_CALLS: Final = ("user", "skill")  # kinds of objects that are more than one call
 
@@ -49,7 +51,7 @@ class RuleModel(Struct, frozen=True, kw_only=True):
 
 def planned(question: str) -> str:
     """A plan out of a Self-GC question's index: the older half of all calls that are large and old is folded, masked and pruned in turn."""
-    index = question.rpartition(_INDEX)[2].partition(_BARRED)[0]
+    index = question.rpartition(_INDEX)[2].partition(_BARRED)[0].partition(_END)[0]
     found = [each for each in _OBJECT.finditer(index) if each["id"].partition(":")[0] not in _NO_CALLS]
     large = [each for each in found if _size(each) >= LARGE and int(each["age"]) >= OLD]
     lists: dict[PlanAction, list[str]] = {action: [] for action in TURN}

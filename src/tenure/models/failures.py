@@ -25,6 +25,7 @@ SENTENCES: Final[Mapping[Failure, str]] = {
     Failure.CANCELLED: "cancelled before the answer was complete",
     Failure.BAD_REPLY: "the answer is of no use",
     Failure.NO_SERVER: "no server runs there: the connection is refused",
+    Failure.WAITING: "the answer has not come yet",
     Failure.NOT_ACCEPTED: "the provider does not accept the request",
 }
 

@@ -17,7 +17,7 @@ from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Count, Read, Usage
 from tenure.engine.view.edit import Moment
 from tenure.errors import Failure, InputError, ModelError
-from tenure.models.question import Answer, Model, Question
+from tenure.models.question import Answer, Model, Question, continues, form_of, room_of
 from tenure.models.request import forked
 
 if TYPE_CHECKING:  # loaded when a model is asked: their patterns take longer than all the rest
@@ -75,18 +75,29 @@ class HelperModels:
         limit = planning_limit(session.setup.budget, session.setup.gate)
         if helpers.planner is not None and prefix is not None and self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.after_plan(record)
-            yield from self._tried(partial(self.collect, helpers.planner, prefix(), moment="before-call"), "planner")
+            collect = partial(self.collect, helpers.planner, prefix(), moment="before-call", only_if_worth=True)
+            yield from self._tried(collect, "planner")
 
-    def collect(self, model: Model, prefix: bytes, *, aim: int = 0, moment: Moment = "manual") -> "Answered | None":
-        """A Self-GC plan, asked for behind a request. Raises ModelError when the model fails."""
-        from tenure.engine.lifecycle.planning import answer_selfgc, ask_selfgc
+    def collect(
+        self, model: Model, prefix: bytes | None, *, aim: int = 0, moment: Moment = "manual", only_if_worth: bool = False
+    ) -> "Answered | None":
+        """A Self-GC plan. Raises ModelError when the model fails.
 
-        request = ask_selfgc(self._session, aim=aim)
+        It is asked for behind the request that was sent last (`prefix`), where the model can go on from it; another model is told the window in words.
+        """
+        from tenure.engine.lifecycle.planning import BEHIND, PlannerReach, answer_selfgc, ask_selfgc
+
+        behind = forked(prefix) if prefix is not None and continues(model, prefix) else b""
+        reader = (
+            BEHIND if behind else PlannerReach(in_words=True, room=int(room_of(model) / self._session.ratio), form=form_of(model))
+        )
+        at = self._clock()
+        request = ask_selfgc(self._session, aim=aim, reader=reader, at=at, only_if_worth=only_if_worth)
         if request is None:
             return None
-        question = Question(messages=(request.text,), max_output=request.output_tokens, prefix=forked(prefix))
+        question = Question(messages=request.messages, max_output=request.output_tokens, prefix=behind, schema=request.schema)
         answer = paid_answer("planner", model, question, self._note)
-        usd, is_assumed = self._cost(model, answer, request, behind=self._session.view.tokens)
+        usd, is_assumed = self._cost(model, answer, request, behind=self._session.view.tokens if behind else 0)
         return answer_selfgc(
             self._session, request, answer.text, moment=moment, at=self._clock(), planning_usd=usd, is_assumed=is_assumed
         )
@@ -163,7 +174,7 @@ class HelperModels:
         if answer.cost_usd is not None:
             return answer.cost_usd, False
         usage = answer.usage or Usage(
-            uncached=self._provider(self._count(request.text) + self._count(request.system)),
+            uncached=self._provider(sum(map(self._count, (*request.messages, request.system)))),
             cache_read=self._provider(behind),
             output=self._provider(self._count(answer.text)),
         )

@@ -18,7 +18,7 @@ from tenure.models.blocking import Stopped, run
 from tenure.models.failures import Trouble, redacted, sentence
 from tenure.models.hosts import ANTHROPIC, GOOGLE, MAKERS, NAMED, OPENAI, PROVIDERS, Service, host_of
 from tenure.models.question import Answer, Cancel, Model, Question, answer_in, is_cancelled
-from tenure.models.request import apis_of, in_words, question_body
+from tenure.models.request import apis_of, in_words, is_of, question_body
 from tenure.models.speaker import SdkSpeaker, Silence, Speaker
 
 MOST_RETRIES: Final = 10
@@ -55,6 +55,10 @@ class SpeakerModel:
         body = question_body(question, self.name, self._speaker.dialect, structured=False)
         return _answer(self._speaker, body, question, cancel)
 
+    def continues(self, prefix: bytes) -> bool:
+        """Whether a question can go behind this request: one of this model, in this API."""
+        return is_of(prefix, self.name, (self._speaker.dialect,))
+
     def __repr__(self) -> str:
         return f"SpeakerModel({self.name})"
 
@@ -75,12 +79,14 @@ class SdkModel:
         prices: Prices | None = None,
         limit: str = "",
         structured: bool | None = None,
+        window: int = 0,
     ) -> None:
         """Get ready; nothing is sent. `home` is the provider whose API it is, `apis` those that may be spoken, the first for questions without a prefix.
 
         Raises InputError without the SDK, ModelError without a key or for credentials that cannot be read.
         """
         patience = patience or Patience()
+        self.window = window  # provider tokens that it holds; 0: not known
         self.name, self._apis, self._patience, self._prices, self._limit = name, apis or home.apis, patience, prices, limit
         self._connect: Callable[[str], SdkSpeaker] = lambda api: SdkSpeaker(
             name,
@@ -110,6 +116,15 @@ class SdkModel:
         )
         return _answer(self._connect(api), body, question, cancel, total_s=self._patience.total_s, cost_usd=self._cost_usd)
 
+    @property
+    def structured(self) -> bool:
+        """Whether a question's schema is given to the API as a setting."""
+        return self._structured
+
+    def continues(self, prefix: bytes) -> bool:
+        """Whether a question can go behind this request: one of this model, in an API that it speaks."""
+        return is_of(prefix, self.name, self._apis)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name} at {self._host})"
 
@@ -131,6 +146,7 @@ class SdkSettings(TypedDict, total=False):
     prices: Prices | None
     limit: str
     structured: bool | None
+    window: int
 
 
 class OpenAIModel(SdkModel):
@@ -166,10 +182,13 @@ class AnthropicModel(SdkModel):
 
 
 class TextModel:
-    """Asks `function` in one text and takes its text as the answer. It cannot be cancelled while it runs, only before and after."""
+    """Asks `function` in one text and takes its text as the answer. It cannot be cancelled while it runs, only before and after.
 
-    def __init__(self, function: Callable[[str], str], name: str = "function") -> None:
-        self.name = name
+    `window`: the tokens that it holds; 0: not known.
+    """
+
+    def __init__(self, function: Callable[[str], str], name: str = "function", *, window: int = 0) -> None:
+        self.name, self.window = name, window
         self._function = function
 
     def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:
@@ -188,6 +207,10 @@ class TextModel:
         if not wanted:
             raise failed(self.name, Failure.BAD_REPLY, NO_JSON if wanted is None else EMPTY, said=text)
         return Answer(text=wanted, model=self.name, stop="stop")
+
+    def continues(self, prefix: bytes) -> bool:  # noqa: ARG002 - none
+        """Never: it takes text."""
+        return False
 
     def __repr__(self) -> str:
         return f"TextModel({self.name})"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
@@ -10,6 +10,8 @@ from tenure.apis.json_text import load
 from tenure.engine.record.entry import Draft, Usage
 from tenure.errors import InputError
 
+_BESIDE: Final = 13_000  # provider tokens of a question that are no conversation: rules, index, reply
+_LEAST_ROOM: Final = 4_000
 Cancel = Event | Callable[[], bool]  # set, or true: stop now. Looked at in the thread that asks, every 50 ms
 
 
@@ -58,6 +60,23 @@ class Model(Protocol):
     def __call__(self, question: Question, *, cancel: Cancel | None = None) -> Answer:
         """The whole answer. Raises ModelError for everything that a provider, a connection or a model can do wrong."""
         ...
+
+
+def form_of(model: Model) -> Literal["tags", "json"]:
+    """How a model answers best a question that has no prefix: in the JSON of a schema, where its API takes one as a setting, else in its own way."""
+    return "json" if getattr(model, "structured", False) is True else "tags"
+
+
+def continues(model: Model, prefix: bytes) -> bool:
+    """Whether a question can go behind this request. A callable that does not say is taken to know what it does with one."""
+    own = getattr(model, "continues", None)
+    return bool(own(prefix)) if callable(own) else True
+
+
+def room_of(model: Model) -> int:
+    """Tokens of a conversation that fit into a question to this model, beside what is asked; 0: all of any, as far as is known."""
+    window: object = getattr(model, "window", 0)
+    return max(_LEAST_ROOM, window - _BESIDE) if isinstance(window, int) and window > 0 else 0
 
 
 def is_cancelled(cancel: Cancel | None) -> bool:

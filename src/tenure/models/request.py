@@ -58,6 +58,14 @@ def apis_of(prefix: bytes) -> tuple[str, ...]:
     return tuple(name for name, api in APIS.items() if api.speech.is_request(begins))
 
 
+def is_of(prefix: bytes, model: str, apis: Sequence[str]) -> bool:
+    """Whether a request was rendered for this model, and can be one of these APIs, so that its cache is read by a question behind it."""
+    if not set(apis_of(prefix)) & set(apis):
+        return False
+    fields = opening(prefix).fields
+    return "model" not in fields or load(fields["model"], "prefix") == model
+
+
 def forked(prefix: bytes) -> bytes:
     """The request without what would bend or cut the answer to another question: stops, formats, forced calls, sampling that bans words.
 

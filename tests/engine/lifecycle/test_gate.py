@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +10,9 @@ from tenure.engine.lifecycle.gate import (
     CALLS_MOST,
     MISS_RATE,
     Outlook,
+    Removal,
     Rule,
+    best_start,
     expected_calls,
     miss_rate,
     pays,
@@ -101,3 +106,22 @@ def test_the_papers_rule_goes_by_the_share_that_leaves_whatever_the_price(
 ) -> None:
     plan = price(Outlook(calls=4, warm=1, write=1, read=0.1), removed=removed, suffix=10**6)
     assert pays(Rule.SELFGC_PAPER, plan, tokens, **occasion) is paid
+
+
+removals = st.lists(st.builds(Removal, tokens=st.integers(0, 5_000), behind=st.integers(1, 60_000)), max_size=6)
+
+
+@given(each=removals, calls=st.floats(1, 200), warm=st.sampled_from([0.0, 0.4, 1.0]))
+def test_the_best_part_of_a_plan_is_the_best_of_all_its_parts(each: list[Removal], calls: float, warm: float) -> None:
+    outlook = Outlook(calls=calls, warm=warm, write=3.75e-6, read=3e-7, recall=0.01)
+
+    def gain(part: Sequence[Removal]) -> float:
+        spared = sum(
+            one.tokens * (outlook.write + outlook.read * (calls - 1)) - 0.02 * (0.01 + one.tokens * outlook.write) for one in part
+        )
+        return spared - warm * (outlook.write - outlook.read) * max(one.behind for one in part)
+
+    parts = [part for size in range(1, len(each) + 1) for part in combinations(each, size)]
+    best, behind = best_start(outlook, each, miss=0.02)
+    assert best == pytest.approx(max([0.0, *map(gain, parts)]), abs=1e-9)
+    assert (behind == 0) == (best == 0.0)

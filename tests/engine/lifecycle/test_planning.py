@@ -90,7 +90,7 @@ def carried_out(session: Session, proposal: object) -> None:
     assert not list(structural(after, session.index, RULES))
 
 
-def test_a_plan_is_carried_out_with_pointers_beside_the_humans_words_and_never_in_them() -> None:
+def test_a_plan_is_carried_out_with_pointers_in_place_of_their_objects_and_never_in_the_humans_words() -> None:
     session = worked()
     answered = answer_selfgc(
         session,
@@ -108,7 +108,7 @@ def test_a_plan_is_carried_out_with_pointers_beside_the_humans_words_and_never_i
         ("mask", "bash:4"),
     }
     (pointer,) = session.view.inserts
-    assert pointer.before_entry == 2
+    assert pointer.before_entry == session.index.spans[1].call[0]
     assert session.index.handle("bash:2", session.index.spans[1].call[0]) in pointer.text
     assert "how part 2 was made" in pointer.text
     assert session.view.shows(1, 0)

@@ -71,9 +71,10 @@ def test_an_object_knows_what_it_weighs_what_it_was_about_and_how_old_it_is() ->
 
 
 def test_a_turn_has_the_persons_words_for_a_cue_when_the_record_can_be_read() -> None:
-    opened = at_rest(used("read", path="a.py"))
+    drafts = (human("do\n it \x1b[1m" + "x" * 200), *used("read", path="a.py"), reply("done"), human("go on"))
+    opened = session(SETUP, *drafts)
     assert by_id(opened)["user:1"].cue == ""
-    assert by_id(opened, read=reader(human("do\n it \x1b[1m" + "x" * 200)))["user:1"].cue.startswith("do it \ufffd[1mxxx")
+    assert by_id(opened, read=reader(*drafts))["user:1"].cue.startswith("do it \ufffd[1mxxx")
 
 
 def test_the_newest_human_turn_and_its_calls_are_out_of_reach() -> None:

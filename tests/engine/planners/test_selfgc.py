@@ -9,8 +9,9 @@ from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k
 from tenure.engine.planners.selfgc.objects import ContextObject, WhyBarred, objects_in
 from tenure.engine.planners.selfgc.plan import Screened, actions_of, ask, pointer_to, screened
-from tenure.engine.planners.selfgc.prompt import prompt
+from tenure.engine.planners.selfgc.prompt import SCHEMA, PromptSpec, Stakes, prompt
 from tenure.engine.planners.selfgc.reply import read
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.record.entry import Draft
 from tenure.engine.view.action import Take
@@ -73,12 +74,15 @@ def shown(done: Screened) -> list[tuple[str, str]]:
 
 
 def test_the_whole_request_for_a_small_session(golden: Callable[[str, str], None]) -> None:
-    asked = ask(small().situation(), read=placed(*SMALL).__getitem__, aim=1_500)
+    stakes = Stakes(aim=1_500, calls=12, rewrite=11.5)
+    asked = ask(small().situation(), read=placed(*SMALL).__getitem__, stakes=stakes)
     golden("selfgc-request.txt", asked + "\n")
 
 
 def test_the_requests_fixed_part_is_small() -> None:
-    assert o200k()(prompt((), tokens=0, limit=6_000, aim=0, count=o200k())) < 1_500
+    for form in ("tags", "json"):
+        for in_words in (False, True):
+            assert o200k()(prompt((), PromptSpec(tokens=0, limit=6_000, form=form, in_words=in_words), o200k())) < 2_200
 
 
 def test_no_planner_is_asked_when_nothing_may_be_named() -> None:
@@ -112,14 +116,14 @@ def many(count: int, tools: int = 7) -> tuple[ContextObject, ...]:
 
 @pytest.mark.parametrize("count", [0, 1, 500, 20_000])
 def test_a_request_stays_within_its_limit_whatever_the_number_of_objects(count: int) -> None:
-    text = prompt(many(count), tokens=10**6, limit=6_000, aim=10**5, count=o200k())
+    text = prompt(many(count), PromptSpec(tokens=10**6, limit=6_000, stakes=Stakes(aim=10**5)), o200k())
     assert o200k()(text) <= 6_000
     assert "</gc_plan>" in text
 
 
 def test_of_500_objects_every_eligible_one_can_be_found_in_the_request() -> None:
     found = many(500)
-    text = prompt(found, tokens=10**6, limit=6_000, aim=0, count=o200k())
+    text = prompt(found, PromptSpec(tokens=10**6, limit=6_000), o200k())
     listed = text.partition("Index of what may be named")[2].partition("Not to be named")[0]
     lines = [line for line in listed.splitlines() if line.startswith("  tool_")]
     assert len(lines) > 80
@@ -131,11 +135,11 @@ def test_of_500_objects_every_eligible_one_can_be_found_in_the_request() -> None
     assert len({target.name for target in names} & eligible) > 0.8 * len(eligible)
 
 
-@given(drafts=transcripts(longest=14), limit=st.integers(900, 2_500))
+@given(drafts=transcripts(longest=14), limit=st.integers(2_300, 4_000))
 @settings(max_examples=40)
 def test_any_sessions_request_is_within_its_limit(drafts: tuple[Draft, ...], limit: int) -> None:
     situation = session(SETUP, *drafts).situation()
-    assert situation.count(ask(situation, read=placed(*drafts).__getitem__, limit=limit, within_cut=True)) <= limit
+    assert situation.count(ask(situation, read=placed(*drafts).__getitem__, limit=limit, setting=SelfGc())) <= limit
 
 
 def test_eligible_objects_come_through_in_record_order_with_their_action() -> None:
@@ -220,7 +224,8 @@ def test_a_plan_is_held_against_the_objects_as_they_are_when_it_comes() -> None:
 
 
 def test_a_folds_pointer_says_what_it_is_when_it_is_wanted_and_how_it_comes_back() -> None:
-    done = screened(read(plan(fold="read:2 | the job before [the] repair; recall to compare")), objects())
+    text = plan(fold="read:2 | the job before [the] repair; recall to compare").replace("<fold>", '<fold reason="superseded">')
+    done = screened(read(text), objects())
     handle = done.choices[0].object.handle
     ((fold,), refused) = actions_of(small().situation(), done.choices)
     assert fold == Take(
@@ -230,19 +235,109 @@ def test_a_folds_pointer_says_what_it_is_when_it_is_wanted_and_how_it_comes_back
         pointer=(
             f'[folded: {handle} import/job.py, 911 tokens: a planner\'s words: "the job before (the) repair; recall to compare" · recall brings it back]'
         ),
-        before_entry=1,
+        before_entry=3,
         routes=(handle,),
+        reason="superseded",
     )
     assert not refused
+    ((paper,), _) = actions_of(small().situation(), done.choices, in_place=False)
+    assert paper.before_entry == 1  # right after the person's words
 
 
 def test_a_pointer_is_bounded_and_has_words_of_its_own_when_the_plan_gives_none() -> None:
     turn, call_ = objects()[0], objects()[2]
-    assert "4 calls" not in pointer_to(turn, "")
-    assert ": 3 calls · recall" in pointer_to(turn, "")
+    assert ": done there: 2 bash, 1 read · recall" in pointer_to(turn, "")
     assert ": its output · recall" in pointer_to(call_, "")
     assert len(pointer_to(call_, "word ] \n" * 4_000)) < 240 + 72 + 80
     assert pointer_to(call_, "word ]]]\n").count("]") == 1
+
+
+def known(opened: Session, *drafts: Draft) -> dict[str, ContextObject]:
+    found = objects_in(opened.situation(), read=placed(*drafts).__getitem__, within_cut=True)
+    return {each.id: each for each in found}
+
+
+def test_the_index_says_what_later_replies_used_what_stands_nowhere_else_and_what_can_be_had_again() -> None:
+    drafts = (
+        human("Why does it fail?"),
+        *used("read", path="src/job.py", text="def run_weekly(): ..." + LONG),
+        *used("read", path="src/rows.py", text="rows" + LONG),
+        *used("bash", command="start", text="queued as https://ci.test/run/88213, log /var/tmp/88213.log " + LONG),
+        *used("grep", pattern="weekly", text="src/job.py" + LONG),
+        *used("edit", path="src/rows.py"),
+        reply("run_weekly is the culprit.", call("bash", command="python -c 'run_weekly()'")),
+        result("ok"),
+        reply("so"),
+        human("and?"),
+    )
+    found = known(session(SETUP, *drafts), *drafts)
+    assert (found["read:1"].known.uses, found["read:1"].known.again) == (1, "its file is unchanged since")
+    assert (found["read:2"].known.edited, found["read:2"].known.again) == ("edit:1", "")
+    assert found["bash:1"].known.sole == ("https://ci.test/run/88213", "/var/tmp/88213.log")
+    assert found["grep:1"].known.again == "can be run again"
+    text = ask(session(SETUP, *drafts).situation(), read=placed(*drafts).__getitem__)
+    assert "used by a later reply, last 1 ago" in text
+    assert "alone holds https://ci.test/run/88213, /var/tmp/88213.log" in text
+    assert "edited since by edit:1" in text
+    behind = [each.behind for each in found.values() if each.kind == "call"]
+    assert behind == sorted(behind, reverse=True)
+
+
+def test_a_prune_of_what_alone_holds_something_exact_becomes_a_fold_and_is_refused_where_it_is_too_small_for_one() -> None:
+    drafts = (
+        human("Run it."),
+        *used("bash", command="start", text="log /var/tmp/88213.log " + LONG),
+        *used("bash", command="start again", text="job 7741902"),
+        *used("bash", command="poll", text="waiting " + LONG),
+        reply("so"),
+        human("and?"),
+    )
+    found = tuple(known(session(SETUP, *drafts), *drafts).values())
+    taken, refused = outcome(plan(prune="bash:1-3"), found)
+    assert taken == [("fold", "bash:1"), ("prune", "bash:3")]
+    assert refused["bash:1"] == "folded instead: it alone holds something exact"
+    assert refused["bash:2"] == "alone holds 7741902, and is hardly larger than a pointer to it"
+    pointer = pointer_to(screened(read(plan(prune="bash:1")), found).choices[0].object, "")
+    assert "it alone holds /var/tmp/88213.log" in pointer
+
+
+def test_a_turns_pointer_says_what_was_done_there_and_whose_words_are_a_models() -> None:
+    found = objects_in(small().situation(), read=placed(*SMALL).__getitem__)
+    turn = next(each for each in found if each.id == "user:1")
+    text = pointer_to(turn, "how the import failed")
+    assert (
+        'a planner\'s words: "how the import failed"; done there: 2 bash, 1 read; ended: "The sheet has a second header row."'
+        in text
+    )
+
+
+def test_the_last_turn_is_out_of_reach_or_not_as_the_setting_says_and_the_rules_say_the_same() -> None:
+    one = (human("Mend it."), *used("bash", command="make a"), *used("bash", command="make b"), reply("so"))
+    situation, texts = session(SETUP, *one).situation(), placed(*one).__getitem__
+    assert ask(situation, read=texts) == ""  # the paper's rule
+    text = ask(situation, read=texts, setting=SelfGc())
+    assert "bash:1 · " in text
+    assert "its older calls may be named where they are spent" in text
+    assert "the newest turn with all that was done for it" in prompt((), PromptSpec(tokens=0, limit=6_000), o200k())
+
+
+def test_a_reply_in_the_json_of_the_schema_is_a_plan_with_reasons() -> None:
+    text = (
+        '{"above_conversation_summary": "Imports.", "gc_plan": {"fold": [{"id": "read:2", "pointer": "the job", "reason": "stable"}],'
+        ' "mask": [{"id": "bash:3", "reason": "repeats"}], "prune": []}}'
+    )
+    proposed = read(text)
+    assert [(each.action, each.name, each.words, each.reason) for each in proposed.targets] == [
+        ("fold", "read:2", "the job", "stable"),
+        ("mask", "bash:3", "repeats", "repeats"),
+    ]
+    assert proposed.summary == "Imports."
+    assert set(SCHEMA["required"]) == {"above_conversation_summary", "gc_plan"}
+
+
+def test_the_prompts_own_examples_are_no_plan_of_a_reply() -> None:
+    text = prompt((), PromptSpec(tokens=0, limit=6_000), o200k())
+    assert not read(text).targets
 
 
 def test_a_mask_names_the_block_it_shortens() -> None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tenure.apis.anthropic.errors import ERRORS
 from tenure.apis.anthropic.stream import AnthropicStream
+from tenure.apis.batch import Batch
 from tenure.apis.json_text import load, number_of
 from tenure.apis.prefix import Opening, QuestionSettings
 from tenure.apis.speech import Speech
@@ -41,4 +42,5 @@ SPEECH: Final = Speech(
     answer_settings=("output_format", "output_config.format", "stop_sequences"),
     choices=("tool_choice",),
     errors=ERRORS,
+    batch=Batch(key="custom_id", body="params", under="requests", reply=("result", "message"), stop=("stop_reason",)),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tenure.apis.batch import Batch
 from tenure.apis.gemini.errors import ERRORS
 from tenure.apis.gemini.stream import GeminiStream
 from tenure.apis.json_text import load
@@ -40,4 +41,5 @@ SPEECH: Final = Speech(
     ),
     choices=("toolConfig",),
     errors=ERRORS,
+    batch=Batch(key="key", body="request", without=("model",), reply=("response",), stop=("candidates", 0, "finishReason")),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tenure.apis.batch import Batch
 from tenure.apis.json_text import Json, dump, load
 from tenure.apis.openai_chat.errors import ERRORS
 from tenure.apis.openai_chat.stream import ChatStream
@@ -67,4 +68,11 @@ SPEECH: Final = Speech(
     answer_settings=("response_format", "stop", "n", "logit_bias", "prediction", "modalities", "audio"),
     choices=("tool_choice", "function_call"),
     errors=ERRORS,
+    batch=Batch(
+        key="custom_id",
+        body="body",
+        beside={"method": "POST", "url": "/v1/chat/completions"},
+        reply=("response", "body"),
+        stop=("choices", 0, "finish_reason"),
+    ),
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from tenure.apis.batch import Batch
 from tenure.apis.json_text import load
 from tenure.apis.openai_chat.speech import json_schema
 from tenure.apis.openai_responses.errors import ERRORS
@@ -56,4 +57,11 @@ SPEECH: Final = Speech(
     answer_settings=("text.format",),
     choices=("tool_choice",),
     errors=ERRORS,
+    batch=Batch(
+        key="custom_id",
+        body="body",
+        beside={"method": "POST", "url": "/v1/responses"},
+        reply=("response", "body"),
+        stop=("incomplete_details", "reason"),
+    ),
 )

@@ -10,15 +10,27 @@ from msgspec.structs import replace
 from tenure.engine.lifecycle.decision import DIGITS, Decision, Propose, Stay, Unmet
 from tenure.engine.lifecycle.exhaustion import Exhaustion
 from tenure.engine.lifecycle.fit import Rehearsal, rehearse
-from tenure.engine.lifecycle.gate import first_look, pays_now, priced
+from tenure.engine.lifecycle.gate import (
+    Removal,
+    Rule,
+    best_start,
+    first_look,
+    is_worth_it,
+    miss_rate,
+    outlook_of,
+    pays_now,
+    priced,
+)
 from tenure.engine.lifecycle.held import Holders, free_of, parts
 from tenure.engine.lifecycle.occasion import Occasion
 from tenure.engine.lifecycle.state import SessionState
 from tenure.engine.meter import figures
+from tenure.engine.meter.tokens import FRAMING
 from tenure.engine.policies.policy import Planned, Policy, chain
+from tenure.engine.record.index import NONE
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
-from tenure.engine.view.action import Action
+from tenure.engine.view.action import Action, Shorten, Take
 from tenure.engine.view.edit import Commit, Moment, Price
 from tenure.engine.view.laws import may_go
 from tenure.engine.view.project import Projection
@@ -50,6 +62,7 @@ class Decisions:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self._waiting: _WaitingPlan | None = None
+        self._rest: Planned | None = None  # of the plan whose best part is the newest proposal
         self._offer: _Offer | None = None
         self._holders = Holders(state)
         self._exhaustion = Exhaustion(state, self._holders)
@@ -84,6 +97,14 @@ class Decisions:
         """What becomes of actions that were planned elsewhere: proposed when they pay, or when `forced`; nothing changes yet."""
         state = self._state
         policy = Planned(name=name, actions=tuple(actions))
+        may_part = state.setup.gate is Rule.PRICED and state.setup.selfgc.by_part and not forced
+        part = self._best_part(policy, at) if may_part else None
+        if part is not None:
+            rehearsal, view = rehearse(state, part, 0, None)
+            price = priced(state, rehearsal, at, planning_usd)
+            if rehearsal.saved > 0 and price.gain_usd > 0 and not _touched(state, view):
+                self._rest = replace(policy, actions=tuple(each for each in policy.actions if each not in part.actions))
+                return self._offered(rehearsal, view, price, name, moment, reason, forced=False)
         rehearsal, view = rehearse(state, policy, 0, None)
         if not rehearsal.edits or rehearsal.saved <= 0:
             return Stay(reason="nothing of the plan may leave now")
@@ -105,6 +126,9 @@ class Decisions:
         """Note that the session took a commit in; `proposed` for the view of the newest offer."""
         if self._waiting is not None and self._waiting.policy.name in commit.policy.split("+"):
             self._waiting = None
+        if proposed and self._rest is not None and self._rest.name == commit.policy and commit.price is not None:
+            self._waiting = self._left_over(self._rest, commit)
+        self._rest = None
         self._exhaustion.committed(missed=self._offer.missed if proposed and self._offer is not None else None)
         self._offer = None
 
@@ -113,6 +137,48 @@ class Decisions:
         self._holders.look_again(entries)
         rows = [row for row in map(self._state.view.row, entries) if row is not None]
         self._exhaustion.keep(sum(row.tokens for row in rows))
+
+    def _best_part(self, plan: Planned, at: str) -> Planned | None:
+        """The part of a plan that gains most by itself; None where that is all of it, or nothing."""
+        state = self._state
+        outlook, miss = outlook_of(state, at), miss_rate(len(state.index.recalls), state.removed)
+        removals = [self._removal(action) for action in plan.actions]
+        gain, behind = best_start(outlook, [each for each in removals if each is not None], miss=miss)
+        if gain <= 0:
+            return None
+        chosen = tuple(
+            action
+            for action, each in zip(plan.actions, removals, strict=True)
+            if each is not None and each.behind <= behind and is_worth_it(outlook, each, miss=miss)
+        )
+        return replace(plan, actions=chosen) if len(chosen) < len(plan.actions) else None
+
+    def _left_over(self, plan: Planned, commit: Commit) -> _WaitingPlan | None:
+        """What a plan still holds when its best part was carried out: it waits, its asking paid for."""
+        assert commit.price is not None
+        removals = [each for each in map(self._removal, plan.actions) if each is not None and each.tokens > 0]
+        if not removals:
+            return None
+        index, tokens = self._state.index, sum(each.tokens for each in removals)
+        price = replace(commit.price, gain_usd=0.0, d=tokens, s=max(each.behind for each in removals) - tokens, g=0.0)
+        return _WaitingPlan(policy=plan, reason=commit.reason, price=price, tokens=index.tokens, turns=len(index.turns))
+
+    def _removal(self, action: Action) -> Removal | None:
+        """What an action takes out of the view, as far as that is known without a rehearsal. O(what it names)."""
+        state, view, index = self._state, self._state.view, self._state.index
+        match action:
+            case Take(places=places, pointer=pointer, before_entry=before):
+                shown = [at for at in places if view.shows(*at)]
+                first = min([at[0] for at in shown] + [before] * bool(pointer), default=0)
+                tokens = sum(view.weight(*at) for at in shown) - (state.count(pointer) + FRAMING if pointer else 0)
+            case Shorten(span=span, at=at, text=text, part=part) if span != NONE or at is not None:
+                place = at or (index.spans[span].call if part == "arguments" else index.spans[span].result)
+                if place is None or not view.shows(*place):
+                    return None
+                first, tokens = place[0], view.weight(*place) - state.count(text)
+            case _:
+                return None
+        return Removal(tokens=state.provider(tokens), behind=state.provider(view.tokens - view.tokens_before(first)))
 
     def _due(self, call: Occasion) -> Decision | None:
         """A plan that waited and whose time has come; a first look at its price is O(1)."""

@@ -7,7 +7,7 @@ until it is committed. Calls leave with their results, reasoning is not torn; an
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from tenure.engine.lifecycle.residues import CUE_SHARE, LINE_RESERVE, Layout, Residues, inserted, key_of, weights
 from tenure.engine.lifecycle.state import SessionState
@@ -148,10 +148,12 @@ class _DraftView:
                 self._set_free(ordinal)
             case Shorten(how=how):
                 edits = _shorten_edits(situation, view, action)
-                self._carry_out(edits, LoggedAction(kind=how, object=shortens(situation.index, action)))
+                self._carry_out(
+                    edits, LoggedAction(kind=how, object=shortens(situation.index, action), reason=action.reason or UNSET)
+                )
             case Take(how=how, object=object_):
                 edits = _take_edits(situation, view, action, f"{self._number}{len(self._actions)}")
-                self._carry_out(edits, LoggedAction(kind=how, object=object_))
+                self._carry_out(edits, LoggedAction(kind=how, object=object_, reason=action.reason or UNSET))
             case _:
                 assert_never(action)
 

@@ -5,7 +5,7 @@ between writing and reading the suffix once, where the cache was warm; and some 
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -65,6 +65,39 @@ def price(outlook: Outlook, *, removed: int, suffix: int, misses: float = 0.0, p
     )
 
 
+class Removal(Struct, frozen=True, kw_only=True, gc=False):
+    """Something that could leave, in provider tokens."""
+
+    tokens: int  # net of what is left in its place
+    behind: int  # from its first block on, itself included: what is sent anew when it is the first to leave
+
+
+def best_start(outlook: Outlook, removals: Iterable[Removal], *, miss: float = MISS_RATE) -> tuple[float, int]:
+    """The most that may be gained by a part of a plan, and what the first of that part has behind it; nothing gains where that is 0.
+
+    A commit costs what stands behind its first change, whatever else leaves there: so the best part is what is worth its own recalls from some place
+    on. O(n log n).
+    """
+    o = outlook
+    spared = sorted(((each.behind, worth) for each in removals if (worth := _worth(o, each, miss)) > 0), reverse=False)
+    total, best = 0.0, (0.0, 0)
+    for place, (behind, worth) in enumerate(spared):
+        total += worth
+        if place + 1 < len(spared) and spared[place + 1][0] == behind:
+            continue
+        best = max(best, (total - o.warm * (o.write - o.read) * behind, behind))
+    return best
+
+
+def is_worth_it(outlook: Outlook, removal: Removal, *, miss: float = MISS_RATE) -> bool:
+    """Whether it gains anything by leaving beside others, be it only for its recalls."""
+    return _worth(outlook, removal, miss) > 0
+
+
+def _worth(o: Outlook, removal: Removal, miss: float) -> float:
+    return removal.tokens * (o.write + o.read * (o.calls - 1)) - miss * (o.recall + removal.tokens * o.write)
+
+
 def pays(rule: Rule, plan: Price, tokens: int, *, is_cold: bool = False, at_boundary: bool = False) -> bool:
     """Whether a plan is committed now, for a view of so many tokens. A plan that removes nothing never is.
 
@@ -98,10 +131,9 @@ def miss_rate(recalls: int, removed: int) -> float:
 def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_usd: float = 0.0) -> Price:
     """The price of a rehearsed plan."""
     objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
-    outlook = _outlook(session, at)
-    asking = session.provider(session.view.tokens) * outlook.read + RECALL_OUTPUT * session.setup.prices.output
+    outlook = outlook_of(session, at)
     return price(
-        replace(outlook, recall=asking + removed / max(1, objects) * outlook.write),
+        replace(outlook, recall=outlook.recall + removed / max(1, objects) * outlook.write),
         removed=removed,
         suffix=max(0, session.provider(rehearsal.tokens_after - session.view.tokens_before(rehearsal.changed_from))),
         misses=objects * miss_rate(len(session.index.recalls), session.removed),
@@ -111,7 +143,7 @@ def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_us
 
 def first_look(session: "SessionState", old: Price, tokens: int, at: str) -> Price:
     """A price brought up to date without a rehearsal, O(1); `tokens` are the record's when it was made."""
-    outlook = replace(_outlook(session, at), recall=old.recall)
+    outlook = replace(outlook_of(session, at), recall=old.recall)
     suffix = old.s + session.provider(session.index.tokens - tokens)
     return price(outlook, removed=old.d, suffix=suffix, misses=old.misses, planning=old.g)
 
@@ -120,12 +152,18 @@ def pays_now(session: "SessionState", plan: Price, total: int, moment: Moment, a
     """Whether a plan is committed now, for a view of `total` provider tokens."""
     turns, steps = session.index.turns, session.index.steps
     is_new_turn = bool(turns) and (not steps or turns[-1].start[0] > steps[-1].entry)  # a person spoke since the newest reply
-    is_cold = _outlook(session, at).warm <= 0
+    is_cold = outlook_of(session, at).warm <= 0
     return pays(session.setup.gate, plan, total, is_cold=is_cold, at_boundary=moment == "task-boundary" or is_new_turn)
 
 
-def _outlook(session: "SessionState", at: str) -> Outlook:
+def outlook_of(session: "SessionState", at: str) -> Outlook:
+    """What is expected of the time after a commit that is made now; `recall` without what it brings back."""
     prices, warmth = session.setup.prices, session.calls.warmth
     write, read = warmth.rates(prices)
-    calls = expected_calls(len(session.index.steps), session.setup.calls_seen)
-    return Outlook(calls=calls, warm=warmth.chance(session.calls.idle_s(at), prices), write=write, read=read)
+    return Outlook(
+        calls=expected_calls(len(session.index.steps), session.setup.calls_seen),
+        warm=warmth.chance(session.calls.idle_s(at), prices),
+        write=write,
+        read=read,
+        recall=session.provider(session.view.tokens) * read + RECALL_OUTPUT * prices.output,
+    )

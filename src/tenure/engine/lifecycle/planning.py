@@ -4,12 +4,13 @@ Sans I/O: `ask_…` makes what an edge sends to a model, `answer_…` takes the 
 is held against the session as it is now, and rehearsed and priced like any policy's plan. A reply that says nothing useful changes nothing.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from tenure.engine.lifecycle.decision import Decision, Stay
+from tenure.engine.lifecycle.gate import AT_ONCE_SHARE, Outlook, Removal, Rule, best_start, outlook_of
 from tenure.engine.lifecycle.session import Session
 from tenure.engine.planners.handoff import request as handoff
 from tenure.engine.planners.handoff.brief import brief, parsed
@@ -19,13 +20,18 @@ from tenure.engine.planners.handoff.sections import read as read_brief
 from tenure.engine.planners.handoff.transcript import OPENING
 from tenure.engine.planners.selfgc.objects import objects_in
 from tenure.engine.planners.selfgc.plan import RefusedTarget, actions_of, ask, screened
+from tenure.engine.planners.selfgc.prompt import SCHEMA, Form, Stakes
 from tenure.engine.planners.selfgc.reply import read
+from tenure.engine.planners.selfgc.setting import PAPER, SelfGc
+from tenure.engine.planners.selfgc.window import in_words
 from tenure.engine.policies.situation import Situation
-from tenure.engine.record.entry import Entry
+from tenure.engine.record.entry import Entry, Usage
 from tenure.engine.view.action import Take
 from tenure.engine.view.edit import Moment
 
 OUTPUT_TOKENS: Final = 4_096  # what an answer may weigh
+REPLY_TOKENS: Final = 400  # what it usually weighs
+YIELD: Final = 0.5  # of what may be named, what a plan usually takes
 _ASSUMED: Final = " whose price is assumed"
 
 
@@ -36,10 +42,29 @@ class Ask(Struct, frozen=True, kw_only=True):
     length: int  # of the record, and how often its view had been rewritten, when it was asked
     rewrites: int
     text: str
+    window: str = ""  # the view in words, to go before the text; empty: the text goes behind the conversation itself
     system: str = ""
+    schema: Mapping[str, Any] | None = None  # of the reply
     output_tokens: int = OUTPUT_TOKENS
     cut: int = 0  # of a handoff: the entry before which everything is handed off
     transcript: str = ""  # of a handoff: what the reply is held against
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What is said to the model, in order."""
+        return (self.window, self.text) if self.window else (self.text,)
+
+
+class PlannerReach(Struct, frozen=True, kw_only=True):
+    """What the planner that is asked is like."""
+
+    in_words: bool = False  # it cannot be asked behind the conversation's own request, and is told the window in words
+    room: int = 0  # o200k tokens for these words; 0: as many as it takes
+    form: Form = "tags"  # in which it answers
+    is_replayed: bool = False  # the words stand for a request that live would have been read from the cache
+
+
+BEHIND: Final = PlannerReach()
 
 
 class Answered(Struct, frozen=True, kw_only=True):
@@ -51,11 +76,68 @@ class Answered(Struct, frozen=True, kw_only=True):
     is_usable: bool = True  # the reply was a plan or a brief, whatever became of it
 
 
-def ask_selfgc(session: Session, *, aim: int = 0) -> Ask | None:
-    """The question to a Self-GC planner; None when nothing may be named."""
-    situation = session.situation()
-    text = ask(situation, read=situation.read, aim=aim, within_cut=True)
-    return Ask(planner="selfgc", length=session.length, rewrites=session.rewrites, text=text) if text else None
+def ask_selfgc(
+    session: Session, *, aim: int = 0, reader: PlannerReach = BEHIND, at: str = "", only_if_worth: bool = False
+) -> Ask | None:
+    """The question to a Self-GC planner; None when nothing may be named.
+
+    `aim`: o200k tokens worth freeing; 0: down to the floor, or a share that is worth a commit. `only_if_worth`: None as well where nothing that a
+    planner could usually name would pay for asking, by the prices of the agent's own model.
+    """
+    situation, setting = session.situation(), _setting(session)
+    outlook = outlook_of(session, at)
+    stakes = Stakes(
+        aim=aim or _aim(session),
+        calls=outlook.calls,
+        rewrite=outlook.warm * (outlook.write - outlook.read) / max(outlook.read, 1e-12),
+    )
+    text = ask(situation, read=situation.read, stakes=stakes, setting=setting, form=reader.form, in_words=reader.in_words)
+    if not text:
+        return None
+    view = session.freeze() if reader.in_words else None
+    window = "" if view is None else in_words(view, session.index, situation.read, session.count, room=reader.room)
+    asked = Ask(
+        planner="selfgc",
+        length=session.length,
+        rewrites=session.rewrites,
+        text=text,
+        window=window,
+        schema=SCHEMA if reader.form == "json" else None,
+    )
+    if (
+        only_if_worth
+        and setting.bounded
+        and not _is_worth_asking(session, situation, asked, outlook, is_cached=not window or reader.is_replayed)
+    ):
+        return None
+    return asked
+
+
+def _setting(session: Session) -> SelfGc:
+    return PAPER if session.setup.gate is Rule.SELFGC_PAPER else session.setup.selfgc
+
+
+def _aim(session: Session) -> int:
+    """O200k tokens that are worth freeing: down to the floor, and at least a share that pays at once."""
+    budget, tokens = session.setup.budget, session.view.tokens
+    return max(int(AT_ONCE_SHARE * tokens), tokens - int(budget.floor_of(budget.limit) / session.ratio))
+
+
+def _is_worth_asking(session: Session, situation: Situation, asked: Ask, outlook: Outlook, *, is_cached: bool) -> bool:
+    """Whether what a planner may name could pay for asking, if it took the usual share of it."""
+    objects = objects_in(situation, within_cut=not _setting(session).keep_last_turn)
+    removals = [
+        Removal(tokens=session.provider(int(each.tokens * YIELD)), behind=session.provider(each.behind))
+        for each in objects
+        if each.why is None and each.kind != "turn"
+    ]
+    prices, words = session.setup.prices, session.count(asked.text)
+    usage = Usage(
+        uncached=session.provider(words + (0 if is_cached else session.count(asked.window))),
+        cache_read=session.provider(session.view.tokens) if is_cached else 0,
+        output=session.provider(REPLY_TOKENS),
+    )
+    return best_start(outlook, removals)[0] > prices.cost_usd(usage)
 
 
 def answer_selfgc(
@@ -76,8 +158,9 @@ def answer_selfgc(
         return Answered(decision=Stay(reason=stale))
     situation = session.situation()
     proposed = read(reply)
-    plan = screened(proposed, objects_in(situation, read=situation.read, within_cut=True))
-    actions, exact = actions_of(situation, plan.choices)
+    setting = _setting(session)
+    plan = screened(proposed, objects_in(situation, read=situation.read, within_cut=not setting.keep_last_turn))
+    actions, exact = actions_of(situation, plan.choices, in_place=setting.in_place)
     if not proposed.targets:
         decision: Decision = Stay(reason="the planner names nothing" if proposed.has_plan else "the reply holds no plan")
     else:

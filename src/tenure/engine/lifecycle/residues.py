@@ -159,12 +159,13 @@ class Layout:
         groups: dict[int, list[Insert]] = {}
         for insert in pointers:
             if not is_stretch(insert):
-                groups.setdefault(insert.before_entry, []).append(insert)
-        for place, group in groups.items():
+                turn = self._index.entries[start_of(self._index, insert.routes[0])[0]].turn
+                groups.setdefault(turn, []).append(insert)
+        for group in groups.values():
             if self._weight <= goal:
                 return
             if len(group) > 1 or group[0].stands_for != "turn":
-                self._merge_pointers("turn", place, group, turn_line)
+                self._merge_pointers("turn", max(insert.before_entry for insert in group), group, turn_line)
 
     def _merge_stretch(self, pointers: Iterable[Insert], goal: int) -> None:
         """One line for the oldest pointers and lines, as many as it takes for all residues together to weigh `goal`."""

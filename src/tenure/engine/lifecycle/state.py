@@ -10,6 +10,7 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.meter.price import DEFAULT, Prices
 from tenure.engine.meter.warmth import SentCalls
+from tenure.engine.planners.selfgc.setting import OURS, SelfGc
 from tenure.engine.policies.cwl import Cwl
 from tenure.engine.policies.policy import Conduct, Policy
 from tenure.engine.policies.situation import Situation, no_texts, survey
@@ -30,6 +31,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     prices: Prices = DEFAULT
     policy: Policy | None = Cwl()  # None: nothing is ever evicted
     gate: Rule = Rule.PRICED
+    selfgc: SelfGc = OURS  # how a Self-GC planner's plans are asked for and carried out; by the paper's rule it is `PAPER`
     calls_seen: tuple[int, ...] = ()  # by finished sessions, ascending: how long this one may last
     clip: Clip | None = None  # how large results are clipped when they are appended; None: not at all
     tenant: str = ""

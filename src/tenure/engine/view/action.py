@@ -56,6 +56,7 @@ class Shorten(Struct, frozen=True, kw_only=True, tag="shorten", tag_field="kind"
     part: Literal["result", "arguments"] = "result"
     above: int = 0  # done only while the view weighs more than this many o200k tokens
     reluctant: bool = False  # as for Strip
+    reason: str = ""  # of whoever planned it
 
 
 class Take(Struct, frozen=True, kw_only=True, tag="take", tag_field="kind"):
@@ -70,6 +71,7 @@ class Take(Struct, frozen=True, kw_only=True, tag="take", tag_field="kind"):
     above: int = 0  # as for Shorten
     reluctant: bool = False  # as for Strip
     inserted: bool = False  # inserted entries before `before_entry` go as well: residues, pointers, an older brief
+    reason: str = ""  # as for Shorten
 
 
 Action = Strip | Unstrip | Shorten | Take

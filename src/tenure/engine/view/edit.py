@@ -68,11 +68,12 @@ Moment = Literal["admission", "before-call", "turn-end", "task-boundary", "idle"
 
 
 class LoggedAction(Struct, frozen=True, kw_only=True, gc=False):
-    """An action as the log keeps it: what was done (`kind`, perhaps a `level`) to which object."""
+    """An action as the log keeps it: what was done (`kind`, perhaps a `level`) to which object, and why, where a planner said so."""
 
     kind: str
     object: str
     level: str = ""
+    reason: str | UnsetType = UNSET  # in a planner's words
 
 
 class Price(Struct, frozen=True, kw_only=True, gc=False):

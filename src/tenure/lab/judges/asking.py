@@ -73,7 +73,7 @@ def _reply(model: Model, question: Question) -> tuple[str | NoVerdict, JudgeCost
     except ModelError as failed:
         # A bad reply is complete, and perhaps readable all the same.
         reply = failed.said if failed.kind is Failure.BAD_REPLY else NoVerdict(kind=failed.kind, why=whole(str(failed)))
-        return reply, _spent(failed.usage, failed.cost_usd, "")
+        return reply, JudgeCost() if failed.kind is Failure.WAITING else _spent(failed.usage, failed.cost_usd, "")
     except TenureError:
         raise
     except OSError as failed:  # a broken connection of a callable that is no model of ours

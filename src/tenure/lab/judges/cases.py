@@ -30,6 +30,7 @@ from tenure.engine.record.entry import (
 from tenure.engine.record.index import NONE, Index
 from tenure.engine.view.edit import Drop, Edit, Insert, LoggedAction, Replace
 from tenure.engine.view.project import Projection, View
+from tenure.errors import ModelError
 from tenure.lab.cuts import POINTS, PRUNE, Ground, grounds, rehearsed
 from tenure.lab.events import Category, HarmLine, spelled
 from tenure.lab.events import Verdict as Stands
@@ -121,13 +122,17 @@ def cases(
 ) -> Iterator[Case]:
     """Every policy at every cut of a session, and at the first cuts that allow it up to `pairs` pairs of controls.
 
-    None for a session too short to be cut. Raises InputError when it cannot be read.
+    None for a session too short to be cut, and none of a planner that has no answer there. Raises InputError when it cannot be read.
     """
     for ground in grounds(one, tokenizer, points=points):
         whole = ground.whole
         future = tuple(of_future(whole.entries[ground.session.length :], whole.index))
         for name, policy in policies.items():
-            yield _case(ground, future, name, rehearsed(ground.session, policy, prune), tokenizer)
+            try:
+                plan = rehearsed(ground.session, policy, prune)
+            except ModelError:  # a planner without an answer has no plan to judge
+                continue
+            yield _case(ground, future, name, plan, tokenizer)
         if pairs:
             found = _pair(ground, prune)
             pairs -= bool(found)

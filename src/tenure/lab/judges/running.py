@@ -289,6 +289,8 @@ class _Asker:
             return Judgement(failure=NoVerdict(kind=Failure.CANCELLED, why=f"{NOT_ASKED}{self._over}"))
         judgement = ask(self._judge.model, request.question, read)
         verdict, failure, spent = judgement.verdict, judgement.failure, judgement.spent
+        if failure is not None and failure.kind is Failure.WAITING:  # asked in a batch, and listed there
+            return judgement
         self._failures = self._failures + 1 if failure is not None else 0
         if failure is None:
             self._book.add(line(**question, **facts, verdict=verdict, spent=spent, repaired=judgement.repaired))

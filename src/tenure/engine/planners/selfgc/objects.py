@@ -6,6 +6,7 @@ model is asked; what only judgement can see (exact evidence, the one locator) is
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Final, Literal
@@ -14,10 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.meter.figures import first_line
+from tenure.engine.planners.selfgc.known import NOTHING, Known, known_of
 from tenure.engine.policies.situation import Situation
 from tenure.engine.record.entry import At, Origin, Read, Role, Text
 from tenure.engine.record.index import NONE, Index, Span
 from tenure.engine.record.objects import tool_key
+from tenure.engine.record.quotation import cited, in_quotes
 from tenure.engine.record.skills import READ_TOOLS
 from tenure.engine.record.tools import ToolKind, is_delimiter, is_recall
 from tenure.engine.view.residue import place_of
@@ -65,6 +68,7 @@ _CONTRACT: Final = re.compile(
     r"\.(?:mdx?|mdc|txt|rst|json|ya?ml|toml|sql|proto|graphql|xsd)",
     re.IGNORECASE,
 )
+_TOOLS: Final = 4  # of a turn that are named
 _WHOLE_CUE_CHARS: Final = 400  # of a call whose cue was shortened
 
 
@@ -80,13 +84,18 @@ class ContextObject(Struct, frozen=True, kw_only=True):
     start: At
     turn: int  # 0 before the first human words
     attach: int  # record entry before which a pointer to it may stand: right after the human words of its turn
+    place: int = 0  # the same, where it breaks no more of a cached prefix than the object itself does when it leaves
+    behind: int = 0  # o200k tokens of the view that come after its first block
     cue: str = ""  # one line, at most CUE_CHARS
     places: tuple[At, ...] = ()  # the shown blocks that would leave, in order: never human words, never what is barred
     result: At | None = None  # of a call: the block that a mask would shorten
     later: str = ""  # of a call: the newest later call of the same tool about the same; of a skill: its newest load
     error: bool = False  # the call failed
     shortened: bool = False  # something stands in place of its result already
+    known: Known = NOTHING  # of a call, where its texts can be read
+    is_newest: bool = False  # of a call: older calls of the same tool about the same are shown too
     calls: int = 0  # of a turn: how many of its calls would leave
+    done: str = ""  # of a turn: what its calls did, and how it ended, in a line
     spared: tuple[str, ...] = ()  # objects inside it that stay when it leaves
     loads: tuple[str, ...] = ()  # of a skill: its calls, oldest first
     why: WhyBarred | None = None
@@ -95,8 +104,8 @@ class ContextObject(Struct, frozen=True, kw_only=True):
 def objects_in(situation: Situation, /, *, read: Read | None = None, within_cut: bool = False) -> tuple[ContextObject, ...]:
     """The objects of which something is shown, in record order, a turn before its calls.
 
-    O(view), plus one `read` a turn and one a call with a shortened cue. With `read` turns have a cue, and a file whose long path was
-    shortened is known for what it is. `within_cut` departs from the paper: calls of the newest human turn that are older than the tail may be
+    O(view), with `read` O(texts of the view): turns have a cue then, a file whose long path was shortened is known for what it is, and calls
+    say what is known of them. `within_cut` departs from the paper: calls of the newest human turn that are older than the tail may be
     named too. A session of one human turn has nothing else to offer.
     """
     return tuple(sorted(_Census(situation, read, within_cut=within_cut).objects(), key=lambda each: each.start))
@@ -109,6 +118,7 @@ class _Census:
         self._index, self._guard, self._read = situation.index, situation.guard, read
         self._within_cut = within_cut
         self._weights: dict[At, int] = {}
+        self._behind: dict[int, int] = {}  # tokens from an entry on
         self._replaced: set[At] = set()
         self._shown: dict[int, list[At]] = {}  # blocks by span
         self._loose: dict[int, list[At]] = {}  # blocks of no span by turn
@@ -117,8 +127,9 @@ class _Census:
         self._spans = [self._index.spans[ordinal] for ordinal in sorted(self._shown)]
         self._cues = {span.ordinal: self._whole_cue(span) for span in self._spans}
         self._skills: dict[str, list[Span]] = {}  # shown loads by the skill's name in lower case, oldest first
-        self._newest: dict[tuple[str, str], Span] = {}  # call about the same
+        self._same: dict[tuple[str, str], list[Span]] = {}  # calls about the same, oldest first
         self._in_force = self._survey()
+        self._known = known_of(situation, read, self._spans, self._cues) if read is not None else {}
         self._attach: dict[int, int] = {}
         self._whys = {span.ordinal: self._why(span) for span in self._spans}
         for loads in self._skills.values():
@@ -137,7 +148,10 @@ class _Census:
                 yield self._turn(turn, self._loose.get(turn, []), by_turn.get(turn, []))
 
     def _walk(self, situation: Situation) -> None:
+        behind = situation.view.tokens
         for row in situation.view.rows():
+            self._behind[row.entry] = behind
+            behind -= row.tokens
             facts = self._index.entries[row.entry].blocks
             texts = dict(row.replaced)
             spoken = any(facts[number].origin is Origin.HUMAN for number in row.blocks)
@@ -166,7 +180,7 @@ class _Census:
             if tool in STATE_TOOLS:
                 latest[f"state {tool}"] = span.ordinal
             if cue and not cue.endswith("…"):  # of a shortened one nobody knows whether the rest is the same
-                self._newest[tool, cue] = span
+                self._same.setdefault((tool, cue), []).append(span)
             if span.kind is ToolKind.DURABLE:
                 continue
             if (load := self._index.skills.of(span.ordinal)) is not None:
@@ -213,17 +227,21 @@ class _Census:
             start=start,
             turn=turn,
             attach=self._attach_of(turn, start[0]),
+            place=place_of(index, shown[0][0]) if shown else start[0],
+            behind=self._behind[shown[0][0]] if shown else 0,
             places=shown,
         )
 
     def _call(self, span: Span) -> ContextObject:
         shown, cue = self._shown[span.ordinal], self._cues[span.ordinal]
-        last = self._newest.get((_plain(span.tool), cue))
+        same = self._same.get((_plain(span.tool), cue), [span])
         return replace(
             self._object(span.object, "call", span.object, span.call, shown, shown[-1]),
             cue=_path_or_line(cue),
             result=span.result if span.result in shown else None,
-            later=last.object if last is not None and last.ordinal > span.ordinal else "",
+            later=same[-1].object if same[-1].ordinal > span.ordinal else "",
+            is_newest=len(same) > 1 and same[-1] is span,
+            known=self._known.get(span.ordinal, NOTHING),
             error=span.error,
             shortened=any(at in self._replaced for at in shown),
             why=self._whys[span.ordinal],
@@ -257,9 +275,19 @@ class _Census:
             self._object(f"user:{number}", "turn", f"user:{number}", start, sorted(places), newest),
             cue=self._words(start),
             calls=len(gone),
+            done=self._done(gone, loose),
             spared=tuple(span.object for span in spared),
             why=WhyBarred.CUT if number == len(self._index.turns) else _why_turn([*filter(None, barred)], is_empty=not places),
         )
+
+    def _done(self, calls: Iterable[Span], loose: Iterable[At]) -> str:
+        """What calls did, and the last words that would leave with them."""
+        tools = Counter(_plain(span.tool) for span in calls)
+        parts = [", ".join(f"{count} {cited(tool)}" for tool, count in tools.most_common(_TOOLS))] if tools else []
+        words = [at for at in loose if self._index.block(at).kind == "text" and self._index.block(at).origin is Origin.MODEL]
+        if words and self._read is not None:
+            parts.append(f"ended: {in_quotes(first_line(self._read(words[-1][0]).blocks[words[-1][1]].text, CUE_CHARS))}")
+        return "; ".join(parts)
 
     def _parted(self, spans: Iterable[Span]) -> tuple[list[Span], list[Span]]:
         """The calls that may leave, and those that may not."""

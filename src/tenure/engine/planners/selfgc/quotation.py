@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from tenure.engine.planners.selfgc.prompt import EXAMPLES, REPLY
+from tenure.engine.planners.selfgc.prompt import EXAMPLES, PAIR, REPLY
 
 _TAG: Final = r"<\s*+(?P<close>/?)\s*+gc[_\- ]?plan\b(?P<rest>[^<>]*+)>"
 _EVENT: Final = re.compile(
@@ -26,7 +26,9 @@ def _literally(text: str) -> str:
     return r"\s+".join(map(re.escape, text.split()))
 
 
-_TEMPLATE: Final = re.compile(_literally(REPLY[REPLY.index("<gc_plan>") :]))
+_TEMPLATE: Final = re.compile(
+    "|".join(_literally(text[text.index("<gc_plan>") :]) for text in (REPLY, REPLY.replace(' reason="WHY"', ""), PAIR))
+)
 _EXAMPLE: Final = re.compile(
     "|".join(map(_literally, re.findall(r"<(?:fold|mask|prune)>.*?</(?:fold|mask|prune)>", EXAMPLES, re.DOTALL)))
 )

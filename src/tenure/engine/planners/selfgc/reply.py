@@ -37,6 +37,7 @@ class Target(Struct, frozen=True, kw_only=True, gc=False):
     name: str
     hash: str = ""  # of a handle: read:12@3fa9
     words: str = ""
+    reason: str = ""  # why, where the reply says so apart from the words
 
 
 class UnreadTarget(Struct, frozen=True, kw_only=True, gc=False):
@@ -105,7 +106,8 @@ _NOTHING: Final = frozenset({"", "none", "nothing", "null", "n/a", "na", "empty"
 
 _PLAN_KEYS: Final = frozenset({"gcplan", "plan", "actions", "operations", "edits", "decisions"})
 _TARGET_KEYS: Final = ("id", "target", "targets", "object", "objects", "objectid", "targetid", "name", "handle", "ids", "ref")
-_WORD_KEYS: Final = ("pointer", "words", "holds", "hint", "recallwhen", "summary", "description", "note", "reason", "why")
+_WORD_KEYS: Final = ("pointer", "words", "holds", "hint", "recallwhen", "summary", "description", "note")
+_REASON_KEYS: Final = ("reason", "why")
 _ACTION_KEYS: Final = ("action", "op", "operation", "type", "kind", "do", "verdict")
 _VERBS: Final[Mapping[str, PlanAction]] = {
     f"{before}{action}{after}": action
@@ -124,6 +126,7 @@ class _Plan:
     is_there: bool = False
     whole: bool = False  # it was not cut off
     named: int = 0  # names taken in, repeated ones too: a range is quickly repeated and slowly spelled out
+    reason: str = ""  # of what is read now
 
     def add(self, action: PlanAction, name: str, words: str, kind: str = "") -> None:
         if self.is_full():
@@ -137,7 +140,8 @@ class _Plan:
         short = handle.object
         if kind == "function" and handle.kind == "user":  # a tool of that name, and no turn
             short = f"function:{short}"
-        self.targets.setdefault((action, short), Target(action=action, name=short, hash=handle.hash, words=_words(words)))
+        target = Target(action=action, name=short, hash=handle.hash, words=_words(words), reason=_words(self.reason))
+        self.targets.setdefault((action, short), target)
 
     def refuse(self, text: str, why: str) -> None:
         if not self.is_full() and text.strip().lower() not in _NOTHING:
@@ -245,8 +249,9 @@ def _read_tags(body: str, plan: _Plan, *, is_cut: bool) -> bool:
         attributes = _attributes(tag["rest"])
         action = _VERBS[tag["action"].lower()]
         kind, words = attributes.get("kind", "").lower(), _first_of(attributes, _WORD_KEYS)
+        plan.reason = _first_of(attributes, _REASON_KEYS)
         for name in (attributes[key] for key in _TARGET_KEYS if key in attributes):
-            _read_item(name, action, plan, words=words, kind=kind)
+            _read_item(name, action, plan, words=words or plan.reason, kind=kind)
         if tag["rest"].rstrip().endswith("/"):
             continue
         content = body[tag.end() : following.start() if following else len(body)]
@@ -274,7 +279,7 @@ def _read_content(content: str, action: PlanAction, plan: _Plan, *, kind: str, i
 def _as_line(tag: re.Match[str]) -> str:
     attributes = _attributes(tag["rest"])
     names = [attributes[key] for key in _TARGET_KEYS if key in attributes]
-    return f"\n{names[0]} | {_first_of(attributes, _WORD_KEYS)}\n" if names else "\n"
+    return f"\n{names[0]} | {_first_of(attributes, (*_WORD_KEYS, *_REASON_KEYS))}\n" if names else "\n"
 
 
 def _attributes(text: str) -> dict[str, str]:
@@ -333,7 +338,7 @@ def _collect(value: Value, action: PlanAction, plan: _Plan, *, kind: str = "") -
             _read_item(key, action, plan, words=item if isinstance(item, str) else "", kind=kind)
         elif isinstance(item, Node):
             _collect(item, action, plan, kind=key.lower())
-        elif _key(key) not in _WORD_KEYS:
+        elif _key(key) not in (*_WORD_KEYS, *_REASON_KEYS):
             plan.refuse(key, "no object's name")
 
 
@@ -341,14 +346,15 @@ def _read_entry(node: Node, action: PlanAction, plan: _Plan, *, kind: str = "") 
     """One object of a list: `{"id": "read:12", "pointer": "…"}`."""
     texts = {_key(key): value for key, value in node.items if isinstance(value, str)}
     kind = texts.get("kind", kind).lower()
-    words = _first_of(texts, _WORD_KEYS)
+    words, plan.reason = _first_of(texts, _WORD_KEYS), _first_of(texts, _REASON_KEYS)
     for key, value in node.items:
         if _key(key) not in _TARGET_KEYS:
             continue
         values: list[tuple[str, Value]] = [("", value)] if isinstance(value, str) else value.items
         for _, item in values:
             if isinstance(item, str):
-                _read_item(item, action, plan, words=words, kind=kind)
+                _read_item(item, action, plan, words=words or plan.reason, kind=kind)
+    plan.reason = ""
 
 
 def _read_lines(text: str, plan: _Plan, *, is_cut: bool) -> bool:
