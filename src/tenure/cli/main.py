@@ -27,7 +27,7 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 _PANELS: Final = {
     "The agent": ("run", "demo", "settings"),
     "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp"),
-    "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench"),
+    "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench", "report"),
 }
 COMMANDS: Final = {name: panel for panel, names in _PANELS.items() for name in names}
 

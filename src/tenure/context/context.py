@@ -28,6 +28,7 @@ from tenure.context.opening import ContextOptions, open_sheet, setup_of
 from tenure.context.refusals import Refusals
 from tenure.context.requests import Requests
 from tenure.context.run import CALLS, Hooks, RunOutcome, Steps, arun, named, run, steps
+from tenure.engine.lifecycle.arms import CONTROL, Arm
 from tenure.engine.lifecycle.automatic import Automatic, threshold_of
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Decision
@@ -95,6 +96,8 @@ class Context:
         instructions: Mapping[str, str] | None = None,
         markers: bool | None = None,
         base_url: str = "",
+        holdout: float = 0.0,
+        account: str = "",
     ) -> None:
         """Open a conversation, new unless `conversation` names one in the store. `policy` None evicts nothing.
 
@@ -127,6 +130,9 @@ class Context:
         With `markers` (Messages API), as usual, a request asks the provider to cache its tools and system prompt, and its messages up to the newest: cache
         markers of messages that you hand in are taken off, those in `system` and `tools` stay and count. False: yours go out as given, none is ours.
 
+        With a `holdout` above 0, a new conversation is held out with that probability, by a hash of `account`, else of its own id: nothing of it leaves or is
+        clipped, and no planner is asked, so that `tenure report` can hold both arms against each other. The arm is kept with the conversation.
+
         Raises InputError for an unknown dialect, policy or store, StoreError when the store cannot be opened, Damaged (a StoreError) when it
         does not hold the conversation as it was written.
         """
@@ -146,6 +152,8 @@ class Context:
             markers=markers,
             base_url=base_url,
             selfgc=selfgc,
+            holdout=holdout,
+            account=account,
         )
         count = o200k() if tokenizer is None else checked(tokenizer)
         self.store = _opened(store)
@@ -161,7 +169,9 @@ class Context:
         self.queued = False  # set while messages of a person wait: no surprises then
         self._helpers = HelperModels(
             durable.session,
-            Helpers(planner=planner, summariser=summariser, digest=digest, digest_above=digest_above),
+            Helpers(
+                planner=planner if terms.arm != CONTROL else None, summariser=summariser, digest=digest, digest_above=digest_above
+            ),
             Automatic(threshold=threshold_of(handoff_at)),
             rules=instructions,
             read=durable.entry,
@@ -177,6 +187,11 @@ class Context:
             durable, api, self._helpers, refusals, tools, model=sheet.model, on_decision=on_decision, clock=clock
         )
         self._answers = Answers(durable, api, cap=recall_cap)
+
+    @property
+    def arm(self) -> Arm:
+        """Whether it is held out of an experiment ("control") or not ("managed"); empty when it takes no part."""
+        return self._durable.terms.arm
 
     @property
     def session(self) -> Session:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tenure.apis import USUAL
 from tenure.apis.rules import rules_for
 from tenure.engine.clip.setting import Clip
+from tenure.engine.lifecycle.arms import CONTROL, arm_of
 from tenure.engine.lifecycle.budget import USUAL as USUAL_BUDGET
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.gate import Rule
@@ -16,6 +17,7 @@ from tenure.engine.lifecycle.terms import Terms
 from tenure.engine.meter.price import prices_for
 from tenure.engine.planners.selfgc.setting import OURS, SelfGc
 from tenure.engine.policies.policy import Policy
+from tenure.errors import InputError
 from tenure.models.hosts import public_url
 from tenure.store.records import Conversation, Records
 from tenure.store.soundness import encoded, held_to
@@ -38,6 +40,8 @@ class ContextOptions(Struct, frozen=True, kw_only=True):
     markers: bool | None = None
     base_url: str = ""
     selfgc: SelfGc | None = None  # handed in each time
+    holdout: float = 0.0
+    account: str = ""
 
     def amend(self, terms: Terms, sheet: Conversation) -> Terms:
         """The terms of a conversation with what is asked for. Raises InputError for unknown names."""
@@ -65,12 +69,17 @@ def open_sheet(store: Records, conversation: str, options: ContextOptions) -> tu
     if conversation:
         return held_to(store, conversation, options.budget, options.amend, dialect=options.dialect, model=options.model)
     sheet = Conversation(id=uuid4().hex, tenant=options.tenant, model=options.model, dialect=options.dialect or USUAL)
+    if not 0 <= options.holdout <= 1:
+        raise InputError("holdout", repr(options.holdout), "a share from 0 to 1")
     terms = options.amend(Terms(), sheet)
+    if options.holdout:
+        terms = replace(terms, arm=arm_of(options.account or sheet.id, options.holdout))
     return store.create(replace(sheet, budget=encoded(options.budget or USUAL_BUDGET), terms=encoded(terms))), terms
 
 
 def setup_of(store: Records, sheet: Conversation, terms: Terms, options: ContextOptions) -> Setup:
     """What the session of a conversation is held to. Raises InputError for a policy of which the store has only the name."""
+    is_managed = terms.arm != CONTROL
     return Setup(
         budget=options.budget or Budget.stored(sheet.budget),
         rules=rules_for(terms.provider, sheet.model, sheet.dialect or USUAL),
@@ -78,7 +87,7 @@ def setup_of(store: Records, sheet: Conversation, terms: Terms, options: Context
         gate=Rule(terms.gate),
         selfgc=options.selfgc or OURS,
         calls_seen=store.call_counts(sheet.tenant),
-        policy=terms.policy_object(options.policy),
-        clip=Clip(above=terms.clip, room=terms.clip) if terms.clip else None,
+        policy=terms.policy_object(options.policy) if is_managed else None,
+        clip=Clip(above=terms.clip, room=terms.clip) if terms.clip and is_managed else None,
         tenant=sheet.tenant,
     )

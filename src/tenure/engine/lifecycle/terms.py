@@ -5,6 +5,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenure.engine.clip.setting import FEWEST, Clip
+from tenure.engine.lifecycle.arms import Arm
 from tenure.engine.lifecycle.gate import Rule
 from tenure.engine.policies import DEFAULT, UNBOUNDED, policy_named
 from tenure.engine.policies.policy import Policy
@@ -25,6 +26,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     cache_life: str = ""
     notes: bool = False
     markers: bool = True
+    arm: Arm = ""  # of an experiment that holds some conversations out
 
     @classmethod
     def stored(cls, text: str) -> "Terms":
