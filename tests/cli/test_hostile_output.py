@@ -99,6 +99,8 @@ CALLS: dict[tuple[str, ...], Callable[[Stage], list[list[str]]]] = {
         for more in ([], ["--json"], ["--quiet"])
     ],
     ("demo",): lambda at: [["--replay"]],
+    ("wrap",): lambda at: [["--store", at.folder + "/wrapped", *more] for more in (["true"], [NAME], ["--policy", NAME, "true"])],
+    ("doctor",): lambda at: [["--store", at.folder], ["--store", at.folder + NAME, "--json"]],
     ("sessions",): lambda at: [[], ["--all"], ["--json"], [at.folder], [at.folder, "--json"]],
     ("show",): lambda at: [[at.chat], [at.log, "--all"], [at.store], [at.chat, at.log]],
     ("context",): lambda at: [[at.chat]],

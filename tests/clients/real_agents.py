@@ -103,6 +103,9 @@ class Desk:
         self.work.mkdir(parents=True)
         (self.work / "a.txt").write_text("alpha\n" * 20)
         subprocess.run(["git", "init", "-q"], cwd=self.work, check=True)
+        self.private = Path(
+            tempfile.mkdtemp(dir=CLIENTS, prefix="store-")
+        )  # Gemini CLI reads nothing from below a folder that others may write to
 
     def environment(self) -> dict[str, str]:
         """Nothing of the user's but where programs and certificates are."""

@@ -26,9 +26,11 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 # longer than the terminal interface may take to its first prompt.
 _PANELS: Final = {
     "The agent": ("run", "demo", "settings"),
+    "Your own agent": ("wrap", "doctor"),
     "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp"),
     "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench", "report"),
 }
+_STARTERS: Final = ("wrap",)  # what stands behind the name of the program that they start is the program's
 COMMANDS: Final = {name: panel for panel, names in _PANELS.items() for name in names}
 
 
@@ -48,7 +50,8 @@ def made(commands: Iterable[str] = COMMANDS) -> "typer.Typer":
                 each.help = _help(each.callback)
             app.add_typer(command, rich_help_panel=COMMANDS[name])
         else:
-            app.command(help=_help(command), rich_help_panel=COMMANDS[name])(flat(command))
+            its_own = {"allow_interspersed_args": name not in _STARTERS}
+            app.command(help=_help(command), rich_help_panel=COMMANDS[name], context_settings=its_own)(flat(command))
     return app
 
 

@@ -41,6 +41,7 @@ class Program(Struct, frozen=True, kw_only=True):
     files: Mapping[str, str] = NOTHING  # by name, in the private folder
     kept: tuple[str, ...] = ()  # variables that stay as they are where the user has set them
     package: str = ""  # that installs it
+    version: str = "--version"  # the argument with which it tells its version, in its first line
 
 
 class Launch(NamedTuple):
@@ -107,7 +108,7 @@ _PROGRAMS: Final = (
         kept=("GEMINI_CLI_SYSTEM_DEFAULTS_PATH",),
         package="npm i -g @google/gemini-cli",
     ),
-    Program(name="mini", title="mini-swe-agent", package="pip install mini-swe-agent"),
+    Program(name="mini", title="mini-swe-agent", package="pip install mini-swe-agent", version="--help"),
     Program(name="aider", title="aider", package="pip install aider-chat"),
 )
 PROGRAMS: Final[Mapping[str, Program]] = MappingProxyType({each.name: each for each in _PROGRAMS})

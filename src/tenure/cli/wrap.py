@@ -1,0 +1,140 @@
+"""`tenure wrap`: an agent of somebody else's behind a gateway of its own."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+from rich.console import Console
+
+from tenure.cli import words
+from tenure.cli.options import LimitOptions
+from tenure.engine.policies import DEFAULT, PolicyName, policy_named
+from tenure.errors import InputError
+
+if TYPE_CHECKING:
+    from tenure.gateway.settings import GatewayMode
+    from tenure.gateway.wrapping import Outcome, Wrapped
+
+
+def wrap(
+    command: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PROGRAM [ARGUMENTS]...", help="claude, codex, opencode, pi, gemini, mini, aider, or any command."
+        ),
+    ],
+    *,
+    on: Annotated[bool, typer.Option("--on", help="Let what is no longer needed leave. Without it nothing is changed.")] = False,
+    through: Annotated[bool, typer.Option("--pass", help="Relay only: record nothing either.")] = False,
+    limits: LimitOptions,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="What decides what leaves.")] = DEFAULT,
+    upstream: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=URL", help="Where a provider's requests go instead; may be repeated.")
+    ] = None,
+    store: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where conversations are kept.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing at the end.")] = False,
+) -> None:
+    """Start an agent behind a gateway on this machine, and say at the end what that did.
+
+    Only its environment and arguments point it there; nothing of its configuration is changed. By default it runs in shadow: not a byte of its
+    requests is changed, and the report says what would have left, when, at what price, and what of it was needed later. The exit code is the
+    agent's own.
+    """
+    from tenure.context.exchange import Management
+    from tenure.gateway.home import default_folder
+    from tenure.gateway.settings import GatewaySettings, upstreams_of
+    from tenure.gateway.wrapping import run_wrapped
+
+    policy_named(policy)  # which says so where there is none
+    if on and through:
+        raise InputError("--on", "together with --pass", "one of them")
+    mode: GatewayMode = "on" if on else "pass" if through else "shadow"
+    folder = store or default_folder(os.environ)
+    settings = GatewaySettings(
+        mode=mode,
+        management=Management(budget=limits.budget(), policy=cast(PolicyName, policy)),
+        upstreams=upstreams_of(upstream or ()),
+    )
+    done = run_wrapped(command, settings, folder, os.environ)
+    if not quiet:
+        console = words.screen(stderr=True)
+        _tell(done, mode, folder, limits, policy, console)
+    raise typer.Exit(done.code)
+
+
+def _tell(done: "Wrapped", mode: "GatewayMode", folder: Path, limits: LimitOptions, policy: str, console: Console) -> None:
+    """What the gateway did, in one line; in shadow also what it would have done."""
+    from tenure.gateway.home import STORE
+    from tenure.gateway.wrapping import outcome_of
+    from tenure.store.store import Store
+
+    requests, failed = done.counts.get("requests", 0), _passed(done)
+    if not requests:
+        console.print("tenure: the agent sent no request to the gateway; tenure doctor looks for the reason", style="yellow")
+        return
+    if mode == "pass" or not done.conversations:
+        console.print(f"tenure: {words.several(requests, 'request')} relayed, nothing recorded{failed}", style="dim")
+        return
+    path = folder / STORE
+    held = Store(f"sqlite:///{path}", read_only=True)
+    try:
+        found = outcome_of(held, done.conversations)
+    finally:
+        held.close()
+    used = found.account.usage
+    cached = f" ({words.share(used.cache_read / used.prompt)} from the cache)" if used.prompt else ""
+    bill = f"{words.several(found.account.calls, 'call')}, {words.short(used.prompt)} tokens in{cached}, {words.short(used.output)} out, {words.spent(found.account.usd, found.account.unpriced)}"
+    if mode == "shadow":
+        console.print(f"tenure: {bill}; in shadow, nothing was changed{failed}", soft_wrap=True, highlight=False)
+        _shadow(path, done.conversations, limits, policy, console)
+        return
+    console.print(f"tenure: {bill}; {_effect(found)}{failed}", soft_wrap=True, highlight=False)
+    console.print(f"tenure show {path}#{done.conversations[0][:8]} has more", style="dim", soft_wrap=True)
+
+
+def _effect(found: "Outcome") -> str:
+    """What eviction did: the bill as it was reported, beside a simulation in which nothing left."""
+    if not found.savings:
+        return "nothing left: the window never passed its limit"
+    assumed = any(not each.is_priced for each in found.savings)
+    without = words.money(found.without_usd, assumed=assumed)
+    text = f"{words.several(found.commits, 'commit')}, {words.short(abs(found.spared))} tokens {'fewer' if found.spared >= 0 else 'more'} in prompts"
+    text += f"; had nothing left, a simulated {without} against {words.money(found.sent_usd, assumed=assumed)}"
+    return text + (
+        f"; {words.several(found.recalls, 'recall')} brought back {words.short(found.recalled)} tokens"
+        if found.recalls
+        else "; nothing was recalled"
+    )
+
+
+def _shadow(path: Path, conversations: Sequence[str], limits: LimitOptions, policy: str, console: Console) -> None:
+    """What would have left each conversation that passed its limit: a replay of what was recorded."""
+    from tenure.cli.replay import play, report
+    from tenure.lab.loading import source
+    from tenure.lab.replay import Options
+
+    options = Options(budget=limits.budget(), policy=policy_named(policy), head=None)
+    silent = Console(quiet=True)
+    for conversation in conversations:
+        name = f"{path}#{conversation}"
+        run = play([source(name)], (f"conversation {conversation[:8]}",), options, silent)
+        if run.commits:
+            console.print(report(run))
+        else:
+            console.print(
+                f"conversation {conversation[:8]}: nothing would have left; its largest request has {words.short(max(run.windows, default=0))} tokens",
+                style="dim",
+            )
+    console.print("tenure wrap --on does it", style="dim")
+
+
+def _passed(done: "Wrapped") -> str:
+    """Requests that could not be managed, as far as there were any."""
+    counts = {
+        what: done.counts[what]
+        for what in ("took too long to find", "could not be managed", "could not be recorded", "upstream failures")
+        if done.counts.get(what)
+    }
+    return "".join(f"; {count:,} {what}" for what, count in counts.items())

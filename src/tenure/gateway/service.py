@@ -1,0 +1,83 @@
+"""A gateway with its page, its metrics and its health, over one store: what `tenure serve` and `tenure wrap` run."""
+
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from tenure.errors import TenureError
+from tenure.gateway.server import Gateway
+from tenure.gateway.settings import GatewaySettings
+from tenure.gateway.sheets import Sheets
+from tenure.gateway.ui import pages
+from tenure.store.records import Records
+
+_PROBE: Final = "readiness"  # of a conversation that there never is
+_TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"  # prometheus.io/docs/instrumenting/exposition_formats
+
+
+class GatewayService(Gateway):
+    """A gateway that people and machines can look into. Once `is_draining` it says that it is not ready, so that a balancer sends nothing more."""
+
+    def __init__(self, store: Records, settings: GatewaySettings | None = None) -> None:
+        self.is_draining = False
+        self._store = store
+        sheets = Sheets(store, changed=lambda conversation: self.histories.forget(conversation))
+        routes = [
+            *pages(sheets, self._viewer),
+            Route("/healthz", _alive),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+        super().__init__(store, settings, routes=routes)
+
+    def _viewer(self, request: Request) -> str | None:
+        """Whose conversations may be seen: everybody's where nobody has a token, else those of the tenant whose token is the password."""
+        if not self.settings.tokens:
+            return None
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        try:
+            token = b64decode(given).decode().partition(":")[2] if scheme.lower() == "basic" else ""
+        except (Error, UnicodeDecodeError):
+            token = ""
+        tenant = self.settings.tenant_of(token)
+        if tenant is None:
+            raise PermissionError("Give a client token as the password; any name will do.")
+        return tenant
+
+    async def _ready(self, _request: Request) -> Response:
+        """Whether requests should come here: nothing drains, and the store answers. Without a store requests would still pass through."""
+        if self.is_draining:
+            return JSONResponse({"ready": False, "why": "draining"}, 503)
+        try:
+            await run_in_threadpool(self._store.links, [_PROBE])
+        except TenureError:
+            return JSONResponse({"ready": False, "why": "the store does not answer"}, 503)
+        return JSONResponse({"ready": True})
+
+    async def _metrics(self, _request: Request) -> Response:
+        return PlainTextResponse("".join(self._lines()), media_type=_TEXT)
+
+    def _lines(self) -> Iterator[str]:
+        yield from _family("tenure_requests_active", "gauge", "Requests that are being answered.", {"": self.active})
+        yield from _family("tenure_conversations_live", "gauge", "Conversations in memory.", {"": self.histories.live})
+        yield from _family("tenure_events", "counter", "What became of requests.", dict(self.counts))
+
+
+async def _alive(_request: Request) -> Response:
+    return JSONResponse({"alive": True})
+
+
+def _family(name: str, kind: str, text: str, values: dict[str, int]) -> Iterator[str]:
+    """A metric and its values by label, as Prometheus reads them."""
+    yield f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
+    ending = "_total" if kind == "counter" else ""
+    for label, value in sorted(values.items()):
+        plain = label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        named = f'{{event="{plain}"}}' if label else ""
+        yield f"{name}{ending}{named} {value}\n"

@@ -1,0 +1,100 @@
+"""Programs behind a gateway of their own, by processes: what they find in their environment, and how they end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tenure.gateway.wrapping import is_subscribed
+from tenure.testing.provider import FakeProvider, serve
+from tenure.testing.script import Reply, Script
+
+ASK = """
+import os, sys, httpx
+body = {"model": "claude-opus-5", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "t", "input_schema": {"type": "object"}}]}
+answer = httpx.post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", json=body, headers={"x-api-key": "sk-secret-key"})
+print(answer.json()["content"][0]["text"])
+sys.exit(7)
+"""
+
+
+def wrap(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(folder), "XDG_STATE_HOME": str(folder)}
+    return subprocess.run([sys.executable, "-m", "tenure", "wrap", *arguments], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("mode", ["--on", "--pass", "shadow"])
+def test_a_program_finds_the_gateway_and_its_exit_code_is_ours(mode: str, tmp_path: Path) -> None:
+    provider = FakeProvider(Script(replies=(Reply(text="hello"),)))
+    with serve(provider.app) as url:
+        options = [] if mode == "shadow" else [mode]
+        done = wrap(tmp_path, *options, "--upstream", f"anthropic={url}", sys.executable, "-c", ASK)
+    assert (done.returncode, done.stdout) == (7, "hello\n"), done.stderr
+    assert provider.seen[0].headers["x-api-key"] == "sk-secret-key"
+    relayed = "1 request relayed, nothing recorded"
+    assert ("tenure: 1 call, " in done.stderr) is (mode != "--pass")
+    assert (relayed in done.stderr) is (mode == "--pass")
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"sk-secret-key" in path.read_bytes()]
+    assert kept == [], "a key is forwarded, and never stored"
+
+
+def test_a_program_that_sends_nothing_is_said_so(tmp_path: Path) -> None:
+    done = wrap(tmp_path, sys.executable, "-c", "print('alone')")
+    assert (done.returncode, done.stdout) == (0, "alone\n")
+    assert "sent no request" in done.stderr
+    assert wrap(tmp_path, "--quiet", sys.executable, "-c", "print('alone')").stderr == ""
+
+
+def test_what_stands_behind_the_program_is_the_programs(tmp_path: Path) -> None:
+    done = wrap(tmp_path, "-q", sys.executable, "-c", "import sys; print(sys.argv[1:])", "--on", "--help")
+    assert done.stdout == "['--on', '--help']\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["no-such-agent"], "'no-such-agent' is not on the PATH"),
+        (["--on", "--pass", "true"], "one of them"),
+        (["--policy", "nonsense", "true"], "nonsense"),
+        (["--upstream", "nonsense", "true"], "NAME=URL"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], why: str, tmp_path: Path) -> None:
+    done = wrap(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_request_to_end_reaches_the_program_and_the_report_is_still_printed(tmp_path: Path) -> None:
+    script = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(9)); print('ready', flush=True); time.sleep(60)"
+    command = [sys.executable, "-m", "tenure", "wrap", "--store", str(tmp_path / "s"), sys.executable, "-c", script]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 9
+    assert "sent no request" in said
+
+
+@pytest.mark.parametrize(
+    ("held", "is_so"),
+    [
+        ('{"OPENAI_API_KEY": null, "tokens": {"access_token": "x"}}', True),
+        ('{"OPENAI_API_KEY": "sk", "tokens": null}', False),
+        ('{"OPENAI_API_KEY": "sk"}', False),
+        ("[", False),
+    ],
+)
+def test_a_plan_is_told_from_a_key(held: str, is_so: bool, tmp_path: Path) -> None:
+    (tmp_path / "auth.json").write_text(held)
+    assert is_subscribed("/usr/bin/codex", {"CODEX_HOME": str(tmp_path)}) is is_so
+    assert not is_subscribed("codex", {"CODEX_HOME": str(tmp_path), "CODEX_API_KEY": "sk"})
+    assert not is_subscribed("claude", {"CODEX_HOME": str(tmp_path)})
