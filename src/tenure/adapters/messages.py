@@ -1,0 +1,175 @@
+"""What the adapters of frameworks share: a framework's messages as one of our APIs' JSON and back, through the code that the gateway runs (an edge).
+
+A framework's hook hands over a whole history of its own objects. They are written as JSON, the conversation is found by it, and what goes out is read back:
+a message that was not changed is the very object that came in. A failure of ours leaves the framework with its own messages, and is logged.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from logging import getLogger
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+from tenure.apis.api import Api
+from tenure.apis.bodies import read_body
+from tenure.apis.json_text import dump, encoded, load
+from tenure.context.client_context import ClientContext
+from tenure.context.exchange import Exchange, Management
+from tenure.context.histories import Histories
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.recall import RECALL_SCHEMA
+from tenure.errors import InputError, TenureError
+from tenure.store.records import Records
+
+LOG: Final = getLogger("tenure.adapters")
+RECALL_TOOL: Final = "tenure_recall"  # where a framework offers it itself, as a tool of its own
+RECALL_TEXT: Final = (
+    "Bring back what left this conversation or was shortened in it, exactly as it was. By handle, where you see one (read:12@3fa9, user:3); lines gives a "
+    "part. Or search everything there ever was by words, path or pattern: hits come with handles. Where this conversation says recall, this tool is meant."
+)
+M = TypeVar("M")
+
+
+class Codec(Protocol[M]):
+    """How one framework's messages are written and read."""
+
+    def encode(self, message: M, /) -> dict[str, Any]:
+        """A message as the API's JSON; the same for the same message, ever."""
+        ...
+
+    def decode(self, fields: Mapping[str, Any], original: M | None, /) -> M:
+        """A message of that JSON: a changed version of `original`, or a new one."""
+        ...
+
+
+def histories(
+    store: "str | Records", *, budget: Budget | None, shared: Histories | None = None, management: Management | None = None
+) -> Histories:
+    """The conversations that an adapter manages: those of a store, or ones that are shared with others."""
+    if shared is not None:
+        return shared
+    if isinstance(store, str):
+        from tenure.store.store import Store
+
+        store = Store(store)
+    return Histories(store, management or Management(budget=budget, inline_bytes=2**30))
+
+
+class FrameworkTurn(Generic[M]):
+    """One call of a model by a framework. Mutable: a reply may lead to another request, until `answer` gives one for the framework."""
+
+    def __init__(
+        self,
+        conversations: Histories,
+        api: Api,
+        codec: Codec[M],
+        messages: Sequence[M],
+        *,
+        model: str = "",
+        tools: Sequence[Mapping[str, Any]] = (),
+        hint: str = "",
+        tenant: str = "",
+    ) -> None:
+        """`tools` are the framework's, as the API declares them; where there are any, ours stand beside them and are answered here."""
+        self._api, self._codec, self._given = api, codec, list(messages)
+        self._known: dict[bytes, deque[M]] = {}
+        self._calls: dict[str, M] = {}
+        self._names = {dump(tool) for tool in tools}
+        self.exchange: Exchange | None = None
+        try:
+            spelled = [self._spelled(message) for message in messages]
+            head: dict[str, Any] = {"model": model} | ({"tools": list(tools)} if tools else {})
+            raw = dump(head).encode()[:-1] + b"," + encoded(dump(api.body_key)) + b":[" + b",".join(spelled) + b"]}"
+            self.exchange = conversations.exchange(api, raw, model=model, hint=hint, tenant=tenant)
+        except Exception:
+            LOG.exception("the framework's own messages go out")
+
+    @property
+    def messages(self) -> list[M]:
+        """What to send now."""
+        exchange = self.exchange
+        if exchange is None or not exchange.is_changed:
+            return self._given
+        waiting = {key: deque(held) for key, held in self._known.items()}
+        out: list[M] = []
+        for raw in read_body(exchange.body, self._api.body_key).messages:
+            if held := waiting.get(raw):
+                out.append(held.popleft())
+                continue
+            fields = dict(_fields(raw))
+            original = next((self._calls[id_] for id_ in _call_ids(fields) if id_ in self._calls), None)
+            out.append(self._codec.decode(fields, original))
+        return out
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """Our tools, to be offered beside the framework's."""
+        if self.exchange is None or not self.exchange.is_changed:
+            return []
+        declared: list[dict[str, Any]] = read_body(self.exchange.body, self._api.body_key).value("tools") or []
+        return [tool for tool in declared if dump(tool) not in self._names]
+
+    def answer(self, reply: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """What the framework gets for a model's reply; None: call the model again, with `messages` as they are now."""
+        if self.exchange is None:
+            return reply
+        raw = encoded(dump(dict(reply)))
+        try:
+            shown = self.exchange.whole(raw)
+        except Exception:
+            LOG.exception("a reply goes on unmanaged")
+            shown = self.exchange.give_up()
+        if shown is None:
+            return None
+        return reply if shown == raw else _fields(shown)
+
+    def hold(self, message: M) -> None:
+        """Remember a reply of the model, so that the same object goes out again where it is not changed."""
+        self._spelled(message)
+
+    def close(self) -> None:
+        """The call is over, whatever came of it."""
+        if self.exchange is not None:
+            self.exchange.close()
+
+    @property
+    def context(self) -> ClientContext | None:
+        """The conversation, for `recall`; None where it is not managed."""
+        return self.exchange.context if self.exchange is not None else None
+
+    def _spelled(self, message: M) -> bytes:
+        fields = self._codec.encode(message)
+        raw = encoded(dump(fields))
+        self._known.setdefault(raw, deque()).append(message)
+        for id_ in _call_ids(fields):
+            self._calls.setdefault(id_, message)
+        return raw
+
+
+def _call_ids(fields: Mapping[str, Any]) -> list[str]:
+    """By what a changed message is known: the ids of its calls, or of the call that it answers."""
+    role = fields.get("role") or fields.get("type")
+    ids = [str(call.get("id")) for call in fields.get("tool_calls") or () if call.get("id")]
+    ids += [str(fields[key]) for key in ("tool_call_id", "call_id") if fields.get(key)]
+    return [f"{role}:{id_}" for id_ in ids]
+
+
+def _fields(raw: bytes) -> Mapping[str, Any]:
+    value = load(raw.decode("utf-8", "surrogatepass"), "message")
+    if not isinstance(value, dict):
+        raise InputError("message", repr(value)[:40], "a JSON object")
+    return value
+
+
+def recall_text(context: "ClientContext | None", arguments: Mapping[str, Any], cap: int = 10_000) -> str:
+    """What `recall` answers as a framework's own tool; an error in words that the model can use."""
+    if context is None:
+        return "recall: nothing has left this conversation"
+    try:
+        given = msgspec.convert({key: arguments[key] or "" for key in RECALL_SCHEMA["properties"] if key in arguments}, dict[str, str])
+        return context.recall(cap=cap, **given)
+    except (TenureError, msgspec.ValidationError) as error:
+        return f"recall: {error}"
+
+
