@@ -1,0 +1,188 @@
+"""Pydantic AI: a capability that keeps an agent's window to a budget, with `recall` as a toolset (an edge).
+
+    agent = Agent("anthropic:claude-opus-4-5", tools=[read], capabilities=[TenureCapability(store="sqlite:///agent.db", budget=Budget(ceiling=80_000))])
+
+Only what a request shows is changed: the run's messages, and with them what `result.all_messages()` gives, stay whole.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.toolsets import FunctionToolset
+
+from tenure.adapters.messages import RECALL_TEXT, RECALL_TOOL, FrameworkTurn, histories, recall_text
+from tenure.apis import APIS, COMMON
+from tenure.context.client_context import ClientContext
+from tenure.context.histories import Histories
+from tenure.engine.lifecycle.budget import Budget
+
+if TYPE_CHECKING:
+    from tenure.store.records import Records
+
+API: Final = APIS[COMMON]
+MOST: Final = 1_000  # runs whose conversation is remembered for `recall`
+
+
+@dataclass(frozen=True)
+class RequestPart:
+    """A part of a request of Pydantic AI's, which is a message of the API's; or a whole response."""
+
+    part: Any
+    owner: ModelMessage | None  # None: put in by us
+
+
+class TenureCapability(AbstractCapability[Any]):
+    """Each request shows the managed history. One value serves any number of agents and runs, side by side."""
+
+    def __init__(
+        self, *, store: "str | Records" = "sqlite:///tenure.db", budget: Budget | None = None, shared: Histories | None = None
+    ) -> None:
+        """`shared` are conversations that other adapters manage too. Raises StoreError when the store cannot be opened."""
+        self.histories = histories(store, budget=budget, shared=shared)
+        self._contexts: OrderedDict[str, ClientContext | None] = OrderedDict()
+
+    async def before_model_request(self, ctx: RunContext[Any], request_context: ModelRequestContext) -> ModelRequestContext:
+        """Show the managed history; the store is written in a thread."""
+        messages = await asyncio.to_thread(self._managed, ctx, request_context.messages, request_context.model.model_name)
+        return replace(request_context, messages=messages)
+
+    def get_toolset(self) -> FunctionToolset[Any]:
+        """`recall`."""
+        toolset: FunctionToolset[Any] = FunctionToolset()
+
+        async def recall(
+            ctx: RunContext[Any], handle: str = "", lines: str = "", words: str = "", path: str = "", pattern: str = ""
+        ) -> str:
+            given = {"handle": handle, "lines": lines, "words": words, "path": path, "pattern": pattern}
+            return await asyncio.to_thread(recall_text, self._contexts.get(ctx.run_id or ""), given)
+
+        toolset.add_function(recall, name=RECALL_TOOL, description=RECALL_TEXT)
+        return toolset
+
+    def _managed(self, ctx: RunContext[Any], messages: Sequence[ModelMessage], model: str) -> list[ModelMessage]:
+        parts = [each for message in messages for each in _parts(message)]
+        turn = FrameworkTurn(self.histories, API, PartCodec(), parts, model=model, hint=ctx.conversation_id or "")
+        try:
+            self._contexts[ctx.run_id or ""] = turn.context
+            while len(self._contexts) > MOST:
+                self._contexts.popitem(last=False)
+            shown = turn.messages
+            return list(messages) if shown == parts else _joined(shown)
+        finally:
+            turn.close()
+
+
+def _parts(message: ModelMessage) -> list[RequestPart]:
+    return [RequestPart(message, message)] if isinstance(message, ModelResponse) else [RequestPart(part, message) for part in message.parts]
+
+
+def _joined(parts: Sequence[RequestPart]) -> list[ModelMessage]:
+    """Messages of these parts: neighbours of one request in a copy of it, which is the request itself where it has all of its parts."""
+    out: list[ModelMessage] = []
+    held: list[RequestPart] = []
+
+    def flush() -> None:
+        if not held:
+            return
+        owner = next((each.owner for each in reversed(held) if isinstance(each.owner, ModelRequest)), None)
+        own = [each.part for each in held]
+        same = owner is not None and len(own) == len(owner.parts) and all(a is b for a, b in zip(own, owner.parts, strict=True))
+        out.append(owner if same and owner is not None else replace(owner, parts=own) if owner is not None else ModelRequest(parts=own))
+        held.clear()
+
+    for each in parts:
+        if isinstance(each.part, ModelResponse):
+            flush()
+            out.append(each.part)
+        else:
+            if held and each.owner is not None and held[-1].owner is not None and held[-1].owner is not each.owner:
+                flush()
+            held.append(each)
+    flush()
+    return out
+
+
+class PartCodec:
+    """Parts of requests, and responses, as messages of Chat Completions."""
+
+    def encode(self, message: RequestPart, /) -> dict[str, Any]:
+        """A message; what is no text stands as a sign for it."""
+        part = message.part
+        match part:
+            case ModelResponse():
+                calls = [
+                    {"id": call.tool_call_id, "type": "function", "function": {"name": call.tool_name, "arguments": call.args_as_json_str()}}
+                    for call in part.parts
+                    if isinstance(call, ToolCallPart)
+                ]
+                text = "".join(each.content for each in part.parts if isinstance(each, TextPart))
+                return {"role": "assistant", "content": text or (None if calls else "")} | ({"tool_calls": calls} if calls else {})
+            case ToolReturnPart():
+                return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
+            case RetryPromptPart() if part.tool_name:
+                return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response()}
+            case RetryPromptPart():
+                return {"role": "user", "content": part.model_response()}
+            case UserPromptPart():
+                return {"role": "user", "content": _words(part.content)}
+            case SystemPromptPart():
+                return {"role": "system", "content": part.content}
+            case _:  # instructions and their changes, which come and go by the framework's own rules
+                return {"role": "system", "content": f"{type(part).__name__} {getattr(part, 'content', '')}"}
+
+    def decode(self, fields: Mapping[str, Any], original: RequestPart | None, /) -> RequestPart:
+        """A part; what a changed response keeps of its reasoning stays as it was."""
+        part, owner = (original.part, original.owner) if original is not None else (None, None)
+        content = fields.get("content") or ""
+        match fields.get("role"):
+            case "assistant":
+                ids = {str(call["id"]) for call in fields.get("tool_calls") or ()}
+                if isinstance(part, ModelResponse):
+                    return RequestPart(replace(part, parts=_left(part, ids, str(content))), owner)
+                return RequestPart(ModelResponse(parts=[TextPart(str(content))]), None)
+            case "tool" if isinstance(part, ToolReturnPart | RetryPromptPart):
+                return RequestPart(replace(cast(Any, part), content=content), owner)
+            case "tool":
+                return RequestPart(ToolReturnPart(tool_name="", content=content, tool_call_id=str(fields.get("tool_call_id"))), None)
+            case "system" | "developer":
+                return RequestPart(SystemPromptPart(str(content)), None)
+            case _:
+                return RequestPart(UserPromptPart(cast(Any, content)), None)
+
+
+def _left(response: ModelResponse, ids: set[str], text: str) -> list[Any]:
+    """The parts of a changed response: other words, and the calls that are left."""
+    kept = [each for each in response.parts if not isinstance(each, TextPart | ToolCallPart) or (isinstance(each, ToolCallPart) and each.tool_call_id in ids)]
+    at = next((n for n, each in enumerate(kept) if isinstance(each, ToolCallPart)), len(kept))
+    return [*kept[:at], *([TextPart(text)] if text else []), *kept[at:]]
+
+
+def _words(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(each if isinstance(each, str) else _sign(each) for each in cast(Sequence[Any], content))
+
+
+def _sign(item: Any) -> str:
+    if isinstance(item, BinaryContent):
+        return f"[{item.media_type} {sha256(item.data).hexdigest()[:16]}]"
+    return f"[{type(item).__name__} {getattr(item, 'url', '') or getattr(item, 'content', '')}]"
