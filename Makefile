@@ -3,7 +3,7 @@
 BIN := .venv/bin
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test test-all clients lint docs bench evidence
+.PHONY: frameworks help demo test test-all clients lint docs bench evidence
 
 help:
 	@echo "make demo      watch the agent work in a small window: what fills it, what leaves, what comes back"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-all  make test, then the long ones: kills, mutants, a cluster"
 	@echo "make clients   install real agents into a cache, and drive each through the gateway"
 	@echo "make lint      ruff, its formatter and pyright"
+	@echo "make frameworks   the adapters of frameworks against the real ones: installs them, checks types, runs tests/adapters"
 	@echo "make docs      build the documentation site, every link checked"
 	@echo "make bench     run every benchmark, ours beside our peers'"
 	@echo "make evidence CORPUS=FOLDER   compare all policies on recorded sessions; ENGINE=ray for a cluster"
@@ -35,6 +36,11 @@ lint: .venv/.dev
 
 docs: .venv/.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+# Frameworks say deprecation warnings of their own, and leave connections to be closed by the collector.
+frameworks: .venv/.frameworks
+	@$(BIN)/pyright --pythonpath $(BIN)/python src/tenure/adapters/langchain.py src/tenure/adapters/litellm.py src/tenure/adapters/openai_agents.py src/tenure/adapters/pydantic_ai.py
+	@$(BIN)/pytest -o filterwarnings=ignore tests/adapters
 
 bench: .venv/.all
 	@set -e; for script in bench/*.py; do echo "== $$script"; $(BIN)/python $$script; echo; done

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +51,7 @@ def model_of(kind: str, url: str, **settings: Any) -> Any:
 def prefixes(provider: FakeProvider) -> list[bool]:
     """Whether each request goes on from the one before, so that the provider's cache is read."""
     bodies = [json.loads(seen.body)["messages"] for seen in provider.seen]
-    return [later[: len(before)] == before for before, later in zip(bodies, bodies[1:])]
+    return [later[: len(before)] == before for before, later in pairwise(bodies)]
 
 
 CONFIG: Final[Any] = {"configurable": {"thread_id": "t-1"}, "recursion_limit": 1000}
@@ -79,7 +80,9 @@ def test_an_agent_is_kept_to_its_budget_and_recalls_unseen(kind: str, awaited: b
 def test_the_prefix_stays_but_for_the_commits() -> None:
     provider = FakeProvider(work(30))
     with serve(provider.app) as url, Store("sqlite://") as store:
-        agent = create_agent(model_of("openai", url), [read], middleware=[TenureMiddleware(store=store, budget=Budget(ceiling=40_000))])
+        agent = create_agent(
+            model_of("openai", url), [read], middleware=[TenureMiddleware(store=store, budget=Budget(ceiling=40_000))]
+        )
         agent.invoke({"messages": [{"role": "user", "content": "Look."}]}, CONFIG)
         (sheet,) = store.conversations()
         commits = sum(each.moment != "admission" for each in store.commits(sheet.id))
@@ -101,7 +104,10 @@ def test_a_checkpointed_thread_goes_on_after_a_crash_in_the_same_conversation(tm
     provider = FakeProvider(work(30))
     with serve(provider.app) as url:
         for start in ({"messages": [{"role": "user", "content": "Look."}]}, None):
-            with SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver, Store(f"sqlite:///{tmp_path}/agent.db") as store:
+            with (
+                SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver,
+                Store(f"sqlite:///{tmp_path}/agent.db") as store,
+            ):
                 middleware = [TenureMiddleware(store=store, budget=Budget(ceiling=40_000))]
                 agent: Any = create_agent(model_of("anthropic", url), [read], middleware=middleware, checkpointer=saver)
                 if start is not None:
@@ -139,7 +145,9 @@ def test_parallel_threads_and_sub_agents_keep_apart() -> None:
 def test_streamed_agents_work_alike() -> None:
     provider = FakeProvider(work(12, recalled=10))
     with serve(provider.app) as url, Store("sqlite://") as store:
-        agent = create_agent(model_of("openai", url), [read], middleware=[TenureMiddleware(store=store, budget=Budget(ceiling=30_000))])
+        agent = create_agent(
+            model_of("openai", url), [read], middleware=[TenureMiddleware(store=store, budget=Budget(ceiling=30_000))]
+        )
         asked: Any = {"messages": [{"role": "user", "content": "Look."}]}
         pieces = [chunk.text for chunk, _ in agent.stream(asked, CONFIG, stream_mode="messages")]
         assert "Done." in "".join(pieces)

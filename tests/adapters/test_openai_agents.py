@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,9 +22,8 @@ FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in
 
 
 @pytest.fixture(autouse=True)
-def untraced() -> Iterator[None]:
+def untraced() -> None:
     set_tracing_disabled(True)
-    yield
 
 
 def work(steps: int, recalled: int | None = None) -> Script:
@@ -80,7 +78,7 @@ def test_a_run_that_crashed_goes_on_by_the_sdks_session_in_the_same_conversation
         return await Runner.run(agent, text, session=SQLiteSession("s", tmp_path / "s.db"), run_config=config, max_turns=turns)
 
     with serve(provider.app) as url:
-        with Store(f"sqlite:///{tmp_path}/agent.db") as store, pytest.raises(Exception, match="[Mm]ax turns"):
+        with Store(f"sqlite:///{tmp_path}/agent.db") as store, pytest.raises(Exception, match=r"[Mm]ax turns"):
             asyncio.run(scene(url, store, "Look.", 12))
         with Store(f"sqlite:///{tmp_path}/agent.db") as store:
             assert asyncio.run(scene(url, store, "Go on.", 30)).final_output == "Done."
@@ -93,13 +91,28 @@ def test_runs_side_by_side_recall_from_their_own_conversation() -> None:
     replies = []
     for _ in range(2):
         replies += [Reply(calls=(Call(name="read", arguments='{"path":"a.py"}'),))] * 2
-    provider = FakeProvider(Script(replies=(*replies, *[Reply(calls=(Call(name="tenure_recall", arguments='{"handle":"user:1"}'),))] * 2, Reply(text="Done."), Reply(text="Done."))))
+    provider = FakeProvider(
+        Script(
+            replies=(
+                *replies,
+                *[Reply(calls=(Call(name="tenure_recall", arguments='{"handle":"user:1"}'),))] * 2,
+                Reply(text="Done."),
+                Reply(text="Done."),
+            )
+        )
+    )
     with serve(provider.app) as url, Store("sqlite://") as store:
         agent, config = agent_of(url, read, hook=TenureFilter(store=store, budget=Budget(ceiling=40_000)))
 
         async def scene() -> list[Any]:
-            return await asyncio.gather(*(Runner.run(agent, f"I am {name}.", run_config=config, max_turns=9) for name in ("Ann", "Bob")))
+            return await asyncio.gather(
+                *(Runner.run(agent, f"I am {name}.", run_config=config, max_turns=9) for name in ("Ann", "Bob"))
+            )
 
         for name, result in zip(("Ann", "Bob"), asyncio.run(scene()), strict=True):
-            (answer,) = [item["output"] for item in result.to_input_list() if "entry" in str(item.get("output", "")) or "I am" in str(item.get("output", ""))]
+            (answer,) = [
+                item["output"]
+                for item in result.to_input_list()
+                if "entry" in str(item.get("output", "")) or "I am" in str(item.get("output", ""))
+            ]
             assert f"I am {name}." in answer

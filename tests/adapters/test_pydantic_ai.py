@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,9 @@ def work(steps: int, recalled: int | None = None, thinking: str = "") -> Script:
     replies: list[Reply] = []
     for n in range(steps):
         if n == recalled:
-            replies.append(Reply(thinking=thinking, calls=(Call(name="tenure_recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
+            replies.append(
+                Reply(thinking=thinking, calls=(Call(name="tenure_recall", arguments='{"handle":"read:1","lines":"7-8"}'),))
+            )
         call = Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"}))
         replies.append(Reply(thinking=thinking, text=f"I look at {n}.", calls=(call,)))
     return Script(replies=(*replies, Reply(thinking=thinking, text="Done.")))
@@ -47,7 +50,9 @@ def agent_of(kind: str, url: str, capability: TenureCapability) -> Agent[None, s
     else:
         provider = AnthropicProvider(anthropic_client=AsyncAnthropic(api_key="-", base_url=url, max_retries=0))
         model = AnthropicModel("claude-opus-4-5", provider=provider)
-        settings = {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096} if kind == "thinking" else None
+        settings = (
+            {"anthropic_thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096} if kind == "thinking" else None
+        )
     agent: Agent[None, str] = Agent(model, instructions="Be brief.", capabilities=[capability], model_settings=settings)
 
     @agent.tool_plain
@@ -75,7 +80,7 @@ def test_an_agent_is_kept_to_its_budget_and_recalls(kind: str) -> None:
         commits = sum(each.moment != "admission" for each in store.commits(sheet.id))
         bodies = [json.loads(seen.body)["messages"] for seen in provider.seen]
         if kind == "openai":
-            assert sum(later[: len(before)] != before for before, later in zip(bodies, bodies[1:])) <= commits < 10
+            assert sum(later[: len(before)] != before for before, later in pairwise(bodies)) <= commits < 10
 
 
 def test_a_run_goes_on_from_its_messages_in_the_same_conversation_after_a_restart(tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from tenure.adapters.messages import FrameworkTurn, histories
@@ -65,7 +73,9 @@ class TenureMiddleware(AgentMiddleware[Any, Any, Any]):
             turn.close()
 
     def _turn(self, request: ModelRequest[Any]) -> FrameworkTurn[BaseMessage]:
-        tools = [tool if isinstance(tool, dict) and "function" not in tool else convert_to_openai_tool(tool) for tool in request.tools]
+        tools = [
+            tool if isinstance(tool, dict) and "function" not in tool else convert_to_openai_tool(tool) for tool in request.tools
+        ]
         declared = [tool for tool in tools if "function" in tool]  # others are the provider's own, such as a web search
         model = str(getattr(request.model, "model_name", "") or getattr(request.model, "model", ""))
         return FrameworkTurn(self.histories, API, LangChainCodec(), request.messages, model=model, tools=declared, hint=_thread())
@@ -117,7 +127,10 @@ def _completion(message: AIMessage) -> dict[str, Any]:
             "prompt_tokens": used["input_tokens"],
             "completion_tokens": used["output_tokens"],
             "total_tokens": used["total_tokens"],
-            "prompt_tokens_details": {"cached_tokens": details.get("cache_read") or 0, "cache_write_tokens": details.get("cache_creation") or 0},
+            "prompt_tokens_details": {
+                "cached_tokens": details.get("cache_read") or 0,
+                "cache_write_tokens": details.get("cache_creation") or 0,
+            },
         }
     model = message.response_metadata.get("model_name") or message.response_metadata.get("model") or ""
     return {
@@ -135,12 +148,20 @@ class LangChainCodec:
         """A message; of a model's, content that is no text goes along whole."""
         if isinstance(message, AIMessage):
             calls = [
-                {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": json.dumps(call["args"], ensure_ascii=False)}}
+                {
+                    "id": call["id"],
+                    "type": "function",
+                    "function": {"name": call["name"], "arguments": json.dumps(call["args"], ensure_ascii=False)},
+                }
                 for call in message.tool_calls
             ]
             whole = {} if isinstance(message.content, str) else {_WHOLE: message.content}
             text = str(message.text)
-            return {"role": "assistant", "content": text or (None if calls else "")} | ({"tool_calls": calls} if calls else {}) | whole
+            return (
+                {"role": "assistant", "content": text or (None if calls else "")}
+                | ({"tool_calls": calls} if calls else {})
+                | whole
+            )
         content: Any = message.content
         if not isinstance(content, str):
             converted: Any = convert_to_openai_messages([message])
@@ -168,14 +189,21 @@ class LangChainCodec:
 def _assistant(fields: Mapping[str, Any], text: str, original: AIMessage | None) -> AIMessage:
     given: list[Any] = list(fields.get("tool_calls") or [])
     calls = [
-        {"name": call["function"]["name"], "args": json.loads(call["function"]["arguments"] or "{}"), "id": call["id"], "type": "tool_call"}
+        {
+            "name": call["function"]["name"],
+            "args": json.loads(call["function"]["arguments"] or "{}"),
+            "id": call["id"],
+            "type": "tool_call",
+        }
         for call in given
     ]
     ids = {call["id"] for call in calls}
     held: Any = original.content if original is not None else fields.get(_WHOLE)
     content: Any = text
     if isinstance(held, list):
-        blocks: list[Any] = [block if isinstance(block, dict) else {"type": "text", "text": block} for block in cast(list[Any], held)]
+        blocks: list[Any] = [
+            block if isinstance(block, dict) else {"type": "text", "text": block} for block in cast(list[Any], held)
+        ]
         kept = [block for block in blocks if block.get("type") != "text" and (not _is_call(block) or block.get("id") in ids)]
         words = [{"type": "text", "text": text}] if text else []
         at = next((n for n, block in enumerate(kept) if _is_call(block)), len(kept))

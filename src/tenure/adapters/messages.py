@@ -43,6 +43,18 @@ class Codec(Protocol[M]):
         ...
 
 
+class JsonCodec:
+    """For frameworks whose messages are the API's own."""
+
+    def encode(self, message: dict[str, Any], /) -> dict[str, Any]:
+        """As it is."""
+        return message
+
+    def decode(self, fields: Mapping[str, Any], original: dict[str, Any] | None, /) -> dict[str, Any]:
+        """As it is."""
+        return dict(fields)
+
+
 def histories(
     store: "str | Records", *, budget: Budget | None, shared: Histories | None = None, management: Management | None = None
 ) -> Histories:
@@ -167,9 +179,9 @@ def recall_text(context: "ClientContext | None", arguments: Mapping[str, Any], c
     if context is None:
         return "recall: nothing has left this conversation"
     try:
-        given = msgspec.convert({key: arguments[key] or "" for key in RECALL_SCHEMA["properties"] if key in arguments}, dict[str, str])
+        given = msgspec.convert(
+            {key: arguments[key] or "" for key in RECALL_SCHEMA["properties"] if key in arguments}, dict[str, str]
+        )
         return context.recall(cap=cap, **given)
     except (TenureError, msgspec.ValidationError) as error:
         return f"recall: {error}"
-
-

@@ -9,14 +9,13 @@ Items are those of the Responses API, so they are managed as they are. The SDK's
 
 import asyncio
 import json
-from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from agents import FunctionTool, RunContextWrapper
 from agents.run import CallModelData, ModelInputData
 
-from tenure.adapters.messages import RECALL_TEXT, RECALL_TOOL, FrameworkTurn, histories, recall_text
+from tenure.adapters.messages import RECALL_TEXT, RECALL_TOOL, FrameworkTurn, JsonCodec, histories, recall_text
 from tenure.apis import APIS
 from tenure.context.client_context import ClientContext
 from tenure.context.histories import Histories
@@ -42,7 +41,7 @@ class TenureFilter:
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
         """What the model sees; the store is written in a thread."""
         items = cast(list[dict[str, Any]], data.model_data.input)
-        turn = await asyncio.to_thread(FrameworkTurn, self.histories, API, ItemCodec(), items, model=_model(data.agent))
+        turn = await asyncio.to_thread(FrameworkTurn, self.histories, API, JsonCodec(), items, model=_model(data.agent))
         try:
             _CURRENT.set(turn.context)
             managed = await asyncio.to_thread(lambda: turn.messages)
@@ -63,20 +62,12 @@ class TenureFilter:
             return await asyncio.to_thread(recall_text, _CURRENT.get(), wanted)
 
         return FunctionTool(
-            name=RECALL_TOOL, description=RECALL_TEXT, params_json_schema=dict(RECALL_SCHEMA), on_invoke_tool=invoke, strict_json_schema=False
+            name=RECALL_TOOL,
+            description=RECALL_TEXT,
+            params_json_schema=dict(RECALL_SCHEMA),
+            on_invoke_tool=invoke,
+            strict_json_schema=False,
         )
-
-
-class ItemCodec:
-    """Items are the API's own."""
-
-    def encode(self, message: dict[str, Any], /) -> dict[str, Any]:
-        """As it is."""
-        return message
-
-    def decode(self, fields: Mapping[str, Any], original: dict[str, Any] | None, /) -> dict[str, Any]:
-        """As it is."""
-        return dict(fields)
 
 
 def _model(agent: Any) -> str:

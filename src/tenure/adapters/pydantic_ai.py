@@ -19,7 +19,6 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
-    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ToolCallPart,
@@ -92,7 +91,11 @@ class TenureCapability(AbstractCapability[Any]):
 
 
 def _parts(message: ModelMessage) -> list[RequestPart]:
-    return [RequestPart(message, message)] if isinstance(message, ModelResponse) else [RequestPart(part, message) for part in message.parts]
+    return (
+        [RequestPart(message, message)]
+        if isinstance(message, ModelResponse)
+        else [RequestPart(part, message) for part in message.parts]
+    )
 
 
 def _joined(parts: Sequence[RequestPart]) -> list[ModelMessage]:
@@ -106,7 +109,9 @@ def _joined(parts: Sequence[RequestPart]) -> list[ModelMessage]:
         owner = next((each.owner for each in reversed(held) if isinstance(each.owner, ModelRequest)), None)
         own = [each.part for each in held]
         same = owner is not None and len(own) == len(owner.parts) and all(a is b for a, b in zip(own, owner.parts, strict=True))
-        out.append(owner if same and owner is not None else replace(owner, parts=own) if owner is not None else ModelRequest(parts=own))
+        out.append(
+            owner if same and owner is not None else replace(owner, parts=own) if owner is not None else ModelRequest(parts=own)
+        )
         held.clear()
 
     for each in parts:
@@ -130,22 +135,32 @@ class PartCodec:
         match part:
             case ModelResponse():
                 calls = [
-                    {"id": call.tool_call_id, "type": "function", "function": {"name": call.tool_name, "arguments": call.args_as_json_str()}}
+                    {
+                        "id": call.tool_call_id,
+                        "type": "function",
+                        "function": {"name": call.tool_name, "arguments": call.args_as_json_str()},
+                    }
                     for call in part.parts
                     if isinstance(call, ToolCallPart)
                 ]
                 text = "".join(each.content for each in part.parts if isinstance(each, TextPart))
-                return {"role": "assistant", "content": text or (None if calls else "")} | ({"tool_calls": calls} if calls else {})
+                return {"role": "assistant", "content": text or (None if calls else "")} | (
+                    {"tool_calls": calls} if calls else {}
+                )
             case ToolReturnPart():
                 return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
-            case RetryPromptPart() if part.tool_name:
-                return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response()}
-            case RetryPromptPart():
-                return {"role": "user", "content": part.model_response()}
             case UserPromptPart():
                 return {"role": "user", "content": _words(part.content)}
             case SystemPromptPart():
                 return {"role": "system", "content": part.content}
+            case _ if callable(getattr(part, "model_response", None)):  # a retry: of a call, or of the whole answer
+                words = str(part.model_response())
+                named = getattr(part, "tool_name", None)
+                return (
+                    {"role": "tool", "tool_call_id": part.tool_call_id, "content": words}
+                    if named
+                    else {"role": "user", "content": words}
+                )
             case _:  # instructions and their changes, which come and go by the framework's own rules
                 return {"role": "system", "content": f"{type(part).__name__} {getattr(part, 'content', '')}"}
 
@@ -159,10 +174,12 @@ class PartCodec:
                 if isinstance(part, ModelResponse):
                     return RequestPart(replace(part, parts=_left(part, ids, str(content))), owner)
                 return RequestPart(ModelResponse(parts=[TextPart(str(content))]), None)
-            case "tool" if isinstance(part, ToolReturnPart | RetryPromptPart):
-                return RequestPart(replace(cast(Any, part), content=content), owner)
+            case "tool" if part is not None:
+                return RequestPart(replace(part, content=content), owner)
             case "tool":
-                return RequestPart(ToolReturnPart(tool_name="", content=content, tool_call_id=str(fields.get("tool_call_id"))), None)
+                return RequestPart(
+                    ToolReturnPart(tool_name="", content=content, tool_call_id=str(fields.get("tool_call_id"))), None
+                )
             case "system" | "developer":
                 return RequestPart(SystemPromptPart(str(content)), None)
             case _:
@@ -171,7 +188,11 @@ class PartCodec:
 
 def _left(response: ModelResponse, ids: set[str], text: str) -> list[Any]:
     """The parts of a changed response: other words, and the calls that are left."""
-    kept = [each for each in response.parts if not isinstance(each, TextPart | ToolCallPart) or (isinstance(each, ToolCallPart) and each.tool_call_id in ids)]
+    kept = [
+        each
+        for each in response.parts
+        if not isinstance(each, TextPart | ToolCallPart) or (isinstance(each, ToolCallPart) and each.tool_call_id in ids)
+    ]
     at = next((n for n, each in enumerate(kept) if isinstance(each, ToolCallPart)), len(kept))
     return [*kept[:at], *([TextPart(text)] if text else []), *kept[at:]]
 

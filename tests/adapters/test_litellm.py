@@ -1,0 +1,90 @@
+"""The callback in LiteLLM itself, against a server that refuses what providers refuse."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+pytest.importorskip("litellm")
+import litellm
+
+from tenure import Budget
+from tenure.adapters.litellm import TenureCallback
+from tenure.store.store import Store
+from tenure.testing.provider import FakeProvider, serve
+from tenure.testing.script import Call, Reply, Script
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+FILE: Final = "\n".join(f"{n:04} def function_{n}(): return {n * 7919}" for n in range(400))
+READ: Final = {
+    "type": "function",
+    "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
+}
+
+
+def work(steps: int, recalled: int | None = None) -> Script:
+    replies: list[Reply] = []
+    for n in range(steps):
+        if n == recalled:
+            replies.append(Reply(calls=(Call(name="recall", arguments='{"handle":"read:1","lines":"7-8"}'),)))
+        replies.append(Reply(text=f"I look at {n}.", calls=(Call(name="read", arguments=json.dumps({"path": f"file_{n}.py"})),)))
+    return Script(replies=(*replies, Reply(text="Done.")))
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with Store("sqlite://") as store:
+        litellm.callbacks = [TenureCallback(store=store, budget=Budget(ceiling=40_000))]
+        yield store
+        litellm.callbacks = []
+
+
+async def session(url: str, kind: str, *, stream: bool = False, start: str = "Look.") -> list[Any]:
+    """An agent by hand: its history, whole."""
+    model, base = ("anthropic/claude-opus-4-5", url) if kind == "anthropic" else ("openai/gpt-5.1", f"{url}/v1")
+    history: list[Any] = [{"role": "user", "content": start}]
+    while True:
+        came = await litellm.acompletion(
+            model=model, messages=history, tools=[READ], api_base=base, api_key="-", stream=stream, max_retries=0
+        )
+        if stream:
+            came = litellm.stream_chunk_builder([chunk async for chunk in came])
+        message = came.choices[0].message
+        history.append(message.model_dump(exclude_none=True))
+        if not message.tool_calls:
+            return history
+        history += [{"role": "tool", "tool_call_id": call.id, "content": FILE} for call in message.tool_calls]
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+def test_a_conversation_is_kept_to_its_budget_and_recalls_unseen(kind: str, store: Store) -> None:
+    provider = FakeProvider(work(30, recalled=26))
+    with serve(provider.app) as url:
+        history = asyncio.run(session(url, kind))
+    assert [seen.violations for seen in provider.seen] == [()] * 32
+    assert "recall" not in str([each.get("tool_calls") for each in history])
+    assert len(str(history)) > 2 * max(len(seen.body) for seen in provider.seen)
+    assert b"0006 def function_6" in provider.seen[27].body
+    (sheet,) = store.conversations()
+    assert store.verify(sheet.id) is None
+
+
+def test_streams_are_kept_to_the_budget_too(store: Store) -> None:
+    provider = FakeProvider(work(30))
+    with serve(provider.app) as url:
+        history = asyncio.run(session(url, "openai", stream=True))
+    assert {seen.violations for seen in provider.seen} == {()}
+    assert len(str(history)) > 2 * max(len(seen.body) for seen in provider.seen)
+
+
+def test_conversations_side_by_side_keep_apart(store: Store) -> None:
+    provider = FakeProvider(Script(replies=tuple(Reply(text=f"answer {n}") for n in range(3))))
+
+    async def scene(url: str) -> None:
+        await asyncio.gather(*(session(url, "openai", start=f"{name} asks") for name in ("Ann", "Bob", "Cleo")))
+
+    with serve(provider.app) as url:
+        asyncio.run(scene(url))
+    assert len(store.conversations()) == 3
