@@ -32,6 +32,7 @@ class Mode(StrEnum):
     EDITS = "edits"
     ALL = "all"
     READ_ONLY = "read-only"
+    PLAN = "plan"  # as read-only, and the agent is to end with a plan
 
 
 class CallVerdict(StrEnum):
@@ -52,9 +53,9 @@ class ApprovalAnswer(StrEnum):
     NO = "no"
 
 
-# What runs unasked in each mode. In read-only mode the rest is refused rather than asked for.
+LOOKING: Final = frozenset({Mode.READ_ONLY, Mode.PLAN})  # in which what may not run unasked is refused rather than asked for
 UNASKED: Final[Mapping[Mode, frozenset[CallEffect]]] = {
-    Mode.READ_ONLY: frozenset(),
+    **dict.fromkeys(LOOKING, frozenset[CallEffect]()),
     Mode.ASK: frozenset(),
     Mode.EDITS: frozenset({CallEffect.EDIT}),
     Mode.ALL: frozenset({CallEffect.EDIT, CallEffect.COMMAND, CallEffect.SERVER}),
@@ -108,7 +109,7 @@ def verdict(approval: Approval | None, mode: Mode, grants: Grants) -> CallVerdic
     act = CallEffect.COMMAND if approval.act is CallEffect.EDIT and grants.run(approval) else approval.act
     if act in UNASKED[mode]:
         return CallVerdict.RUN
-    if mode is Mode.READ_ONLY:
+    if mode in LOOKING:
         return CallVerdict.REFUSE
     return CallVerdict.RUN if grants.cover(approval) else CallVerdict.ASK
 

@@ -14,6 +14,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from tenure.agent.admission.instructions import NestedInstructions
+from tenure.agent.admission.place import shown
 from tenure.agent.approval import Approval, ApprovalAnswer, CallVerdict, declined, refused
 from tenure.agent.breaker import Breaker, CallAndResult, note
 from tenure.agent.events import ApprovalAsked, ApprovalGiven, CallStarted, Event, Noticed
@@ -48,7 +50,7 @@ class CallRunner:
         self._recorder, self._here, self._say, self._stop = recorder, here, say, stop
         self._toolbox, self._permissions, self._snapshots = parts.toolbox, parts.permissions, parts.snapshots
         self._alone, self._seconds = parts.settings.alone, parts.world.seconds
-        self._helping = parts.helping
+        self._helping, self._nested = parts.helping, NestedInstructions(parts.place)
         self._is_kept = True  # the files were, before the newest change
         self._waiting: dict[str, asyncio.Future[tuple[ApprovalAnswer, str]]] = {}
         self.message = ""  # what the person said last
@@ -79,7 +81,15 @@ class CallRunner:
             results = self._recorder.results(came)
             for event in await asyncio.to_thread(list, results) if "digest" in self._helping.roles else results:
                 self._say(event)
+        self._instruct(made)
         return breaker
+
+    def _instruct(self, made: Sequence[ReplyCall]) -> None:
+        """Say what holds in folders to which the calls of a reply have gone, behind their results."""
+        nested = self._nested.reached(path for each in made for path in _named(each, self._here("").workspace))
+        if nested.text:
+            self._recorder.host(nested.text)
+            self._say(Noticed(text=f"instructions of {', '.join(map(shown, nested.shown))} hold from here"))
 
     async def by_hand(self, made: ReplyCall) -> None:
         """Carry out a call that the person makes, and record what came of it."""
@@ -212,7 +222,7 @@ class CallRunner:
 
 
 def _named(made: ReplyCall, workspace: Workspace) -> tuple[Path, ...]:
-    """The file that a call says it changes."""
+    """The file that a call names."""
     with suppress(InputError):
         match load(made.arguments):
             case {"path": str(path)}:

@@ -15,7 +15,7 @@ from tenure.agent.admission.git_program import GitRepository
 from tenure.agent.admission.place import Place, place_on_disk
 from tenure.agent.admission.prompt import Admitted, Manner, admit
 from tenure.agent.admission.skills import read_skill
-from tenure.agent.approval import Mode, Permissions
+from tenure.agent.approval import LOOKING, Mode, Permissions
 from tenure.agent.catalogue import ModelChoice, chosen, fields_of, is_scripted, spec_of, url_elsewhere
 from tenure.agent.helper import HelperSignals, model_in_role
 from tenure.agent.overflow import bounded
@@ -58,6 +58,7 @@ class Parts:
     choice: ModelChoice
     speaker: Speaker
     context: Context
+    place: Place
     admitted: Admitted
     workspace: Workspace
     scratch: Scratch
@@ -139,6 +140,7 @@ async def opened(
             choice=choice,
             speaker=speaker,
             context=context,
+            place=place,
             admitted=admitted,
             workspace=Workspace(folder, home=world.home, scratch=scratch.path, keeps=snapshots.keeps if snapshots else None),
             scratch=scratch,
@@ -372,7 +374,7 @@ def _snapshots(
 
 def unwalled(mode: Mode, means: Means) -> tuple[str, ...]:
     """What is to be said of a mode in which only what reads may run, where nothing but its words tells that it does."""
-    return (NO_WALL,) if mode is Mode.READ_ONLY and means is Means.NONE else ()
+    return (NO_WALL,) if mode in LOOKING and means is Means.NONE else ()
 
 
 def _means(settings: Settings, world: World) -> Means:

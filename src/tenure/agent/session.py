@@ -383,7 +383,7 @@ class Agent:
         loop = asyncio.get_running_loop()
         parts.helping.say = lambda event: loop.call_soon_threadsafe(say, event) and None
         parts.helping.is_stopped = stop.is_set
-        notes = TailNotes(self._recorder, parts.repository, alone=parts.settings.alone)
+        notes = TailNotes(self._recorder, parts.repository, parts.permissions, alone=parts.settings.alone)
         self._loop = Loop(parts, self._recorder, self._calls, notes, self.spending, tools=self._offered, say=say, stop=stop)
 
     def _offered(self) -> tuple[dict[str, Any], ...]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tenure.agent.admission.git_note import git_note
 from tenure.agent.admission.git_program import GitRepository
+from tenure.agent.approval import Mode, Permissions
 from tenure.agent.recorder import Recorder
 from tenure.engine.meter.gauge import CRITICAL, WARN, Gauge, Severity, severity
 from tenure.engine.record.episodes import EpisodeType
@@ -23,8 +24,8 @@ from tenure.engine.view.project import Projection
 class TailNotes:
     """Makes the notes of a session's requests. Mutable: it knows what git said, and what was written into the past."""
 
-    def __init__(self, recorder: Recorder, repository: GitRepository | None, *, alone: bool) -> None:
-        self._recorder, self._repository, self._alone = recorder, repository, alone
+    def __init__(self, recorder: Recorder, repository: GitRepository | None, permissions: Permissions, *, alone: bool) -> None:
+        self._recorder, self._repository, self._permissions, self._alone = recorder, repository, permissions, alone
         # Signed reasoning may hold only behind what it was thought behind: then notes become a part of the past.
         self._bound = recorder.context.rules.thinking == "prefix_bound"
         self._git = self._written = ""
@@ -58,7 +59,7 @@ class TailNotes:
             unmet=self._recorder.unmet,
             alone=self._alone,
         )
-        return tail_note(self._git, said)
+        return tail_note(self._git, [each.text for each in said] + [PLAN] * (self._permissions.mode is Mode.PLAN))
 
 
 OPEN_CALLS: Final = 40  # replies that one episode may take before that is critical by itself
@@ -131,9 +132,15 @@ def reminders(
     return tuple(sorted(found, key=lambda reminder: _ORDER[reminder.severity]))  # stable: the gauge before the episode
 
 
-def tail_note(git: str, said: Iterable[Reminder]) -> str:
+def tail_note(git: str, reminders: Iterable[str]) -> str:
     """All that stands behind the view in one text; empty when there is nothing to say."""
-    return "\n".join(filter(None, (git, *(reminder.text for reminder in said))))
+    return "\n".join(filter(None, (git, *reminders)))
+
+
+PLAN: Final = (
+    "[plan mode: nothing may be changed now. Look at what you need, then end with a plan: the steps in order, the files each changes, how it is "
+    "checked, and what is open. The user says when it is carried out.]"
+)
 
 
 _ORDER: Final[Mapping[Severity, int]] = {"critical": 0, "warn": 1, "ok": 2}

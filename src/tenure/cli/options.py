@@ -103,7 +103,7 @@ class PermissionOptions:
         str,
         typer.Option(
             metavar="MODE",
-            help="What needs no approval: ask (reading only, the default), edits, all. read-only refuses every change.",
+            help="What needs no approval: ask (reading only, the default), edits, all. read-only and plan refuse every change.",
         ),
     ] = ""
     sandbox: Annotated[

@@ -24,6 +24,7 @@ FILE_BYTES: Final = 65_536  # that are looked at: enough to tell a copy
 LEAST_CHARS: Final = 200  # what is left of a file is worth its heading
 LEFT_OUT_CHARS: Final = 700  # kept free to say what there was no room for
 NAMED: Final = 3  # files that are named when they are left out
+NESTED_CHARS: Final = 8_000  # of what is said at once of folders that work comes to
 SCOPE: Final = "SCOPE.md"
 SCOPE_CHARS: Final = 8_000
 
@@ -33,6 +34,7 @@ _HEADING: Final = (
     "From files of this folder, those above it, and its user. Each holds for its folder and all below, one in a hidden folder of the home everywhere. "
     "Where two differ, the later one holds; what the user says holds over all of them."
 )
+_NESTED: Final = "# Instructions of folders that you have come to\nEach holds for its folder and all below; what the user says holds over all of them."
 _POINTS: Final = re.compile(r"@(?:\./)?([\w.]+)")
 
 
@@ -102,6 +104,29 @@ def fit_instructions(found: Iterable[Instructions]) -> FittedInstructions:
     return FittedInstructions(text="".join([_HEADING, note, *map(parts.__getitem__, there)]), shown=there, left_out=left_out)
 
 
+class NestedInstructions:
+    """What holds in folders below the working folder, each said once, when work goes there. Mutable: it knows where work has been."""
+
+    def __init__(self, start: Place) -> None:
+        self._start, self._seen = start, {start.folder}
+
+    def reached(self, paths: Iterable[PurePath]) -> FittedInstructions:
+        """What holds where these files are, and was not said yet; as it is said. Never raises."""
+        found: list[Instructions] = []
+        for folder in (folder for path in paths for folder in self._below(path)):
+            self._seen.add(folder)
+            read = _read(self._start, [folder / name for name in NAMES], 0, [])
+            found += [one for one in read if one.text and not _only_points(one.text)]
+        parts = {one.path: _part(one, NESTED_CHARS // len(found)) for one in found}
+        parts = {path: part for path, part in parts.items() if part}
+        return FittedInstructions(text="".join([_NESTED, *parts.values()]) if parts else "", shown=tuple(parts))
+
+    def _below(self, path: PurePath) -> Iterator[PurePath]:
+        """The folders from below the working folder down to a file's own where work has not been, broad to narrow."""
+        within = [folder for folder in reversed(path.parents) if self._start.folder in folder.parents]
+        return (folder for folder in within if folder not in self._seen)
+
+
 def scope_section(start: Place) -> str | Closed:
     """The page of the place's own folder as the prompt has it: its body, frontmatter removed. Empty when there is none, or nothing in it."""
     page = start.text(start.folder / SCOPE, FILE_BYTES)
@@ -122,15 +147,20 @@ def _all(start: Place, notices: list[str]) -> Iterator[Instructions]:
     for distance, folder in enumerate(start.outward):
         own = (folder / name for name in NAMES)
         inner = (folder / place / name for place in IN_HOME for name in NAMES) if folder == start.home else ()
-        for path in (path for path in (*own, *inner) if path not in seen):
-            seen.add(path)
-            file = start.text(path, FILE_BYTES)
-            if isinstance(file, Closed):
-                notices.append(f"{shown(path)} is left out: {file.why}")
-            elif file is not None:
-                notices.extend(f"{shown(path)}: {oddity}" for oddity in file.oddities)
-                text = "\n".join(line.rstrip() for line in file.text.split("\n")).strip("\n")
-                yield Instructions(path=path, text=unending(TAG, text), distance=distance, size=file.size, whole=file.whole)
+        paths = [path for path in (*own, *inner) if path not in seen]
+        seen.update(paths)
+        yield from _read(start, paths, distance, notices)
+
+
+def _read(start: Place, paths: Iterable[PurePath], distance: int, notices: list[str]) -> Iterator[Instructions]:
+    for path in paths:
+        file = start.text(path, FILE_BYTES)
+        if isinstance(file, Closed):
+            notices.append(f"{shown(path)} is left out: {file.why}")
+        elif file is not None:
+            notices.extend(f"{shown(path)}: {oddity}" for oddity in file.oddities)
+            text = "\n".join(line.rstrip() for line in file.text.split("\n")).strip("\n")
+            yield Instructions(path=path, text=unending(TAG, text), distance=distance, size=file.size, whole=file.whole)
 
 
 def _only_points(text: str) -> bool:

@@ -43,7 +43,7 @@ COMMANDS: Final = (
     SlashCommand("new", "", "begin a new session in this folder", idle=True),
     SlashCommand("model", "[name]", "talk with another model", idle=True),
     SlashCommand("sessions", "", "go on with another session of this folder", idle=True),
-    SlashCommand("mode", "[ask|edits|all|read-only]", "what may be done unasked"),
+    SlashCommand("mode", "[ask|edits|all|read-only|plan]", "what may be done unasked"),
     SlashCommand("theme", "", "dark or light"),
     SlashCommand("help", "", "keys and commands"),
     SlashCommand("quit", "", "leave; the session can be gone on with"),
