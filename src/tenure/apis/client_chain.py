@@ -6,25 +6,27 @@ arguments, and its results by the call they answer. A text that is appended to t
 there before still begins the new one.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence, Set
 from hashlib import sha256
-from typing import Any, Final, NamedTuple, assert_never, cast
+from typing import Any, Final, assert_never, cast
 
 import msgspec
+from msgspec import Struct
 
 from tenure.apis.api import Api
 from tenure.apis.json_text import load
 from tenure.engine.record.entry import Block, Draft, Media, Opaque, Role, Text, Thinking, ToolCall, ToolResult
 from tenure.errors import InputError
 
-MOST: Final = 200_000  # messages that are known by their bytes: about 40 MB
+MOST: Final = 400  # histories: about 100 KB each at 500 messages
 _UNSTEADY: Final = frozenset({"id", "status", "cache_control"})  # members of a part of unknown kind that clients leave out or add
 
 Keys = tuple[tuple[int, bytes], ...]  # for each block of a message that counts: the blocks taken in with it, and its key
 
 
-class Link(NamedTuple):
+class Link(Struct, frozen=True, gc=False):
     """A place in a client's history: all up to the `blocks`-th block of its `message`-th message, known by `id`."""
 
     id: str
@@ -42,26 +44,6 @@ def keys_of(draft: Draft) -> Keys:
     return tuple((n, sha256(msgspec.json.encode([role, *form])).digest()) for n, form in found)
 
 
-class KnownMessages:
-    """Messages by their bytes: one that was seen before is not read again. Mutable; of too many the oldest are let go."""
-
-    def __init__(self, most: int = MOST) -> None:
-        self._known: OrderedDict[bytes, Keys] = OrderedDict()
-        self._most = most
-
-    def keys(self, api: Api, message: bytes) -> Keys:
-        """What `keys_of` gives for a message of an API. Raises InputError for what is none."""
-        name = sha256(api.name.encode() + b"\0" + message).digest()
-        known = self._known.get(name)
-        if known is None:
-            drafts = api.parse([api.unmarked(message)])
-            known = tuple(pair for draft in drafts for pair in keys_of(draft))
-            self._known[name] = known
-            if len(self._known) > self._most:
-                self._known.popitem(last=False)
-        return known
-
-
 def start_of(api: Api, tenant: str) -> str:
     """What the chains of a tenant's histories of an API begin with."""
     return sha256(f"tenure client\0{api.name}\0{tenant}".encode()).hexdigest()
@@ -76,6 +58,39 @@ def chain(start: str, messages: Iterable[Keys], first: int = 0) -> list[Link]:
             head = sha256(head + key).digest()
             links.append(Link(head.hex(), number, blocks, place == len(keys)))
     return links
+
+
+_NONE: Final = (list[bytes](), list[Link]())
+
+
+class KnownChains:
+    """The chains of histories that came before: messages that begin a history again are known by their bytes, and not read again.
+
+    Mutable; of too many the longest unused are let go. Nothing is kept of a message but hashes, and its length in blocks.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._known: OrderedDict[tuple[str, ...], tuple[list[bytes], list[Link]]] = OrderedDict()
+        self._most = most
+
+    def links(self, api: Api, start: str, messages: Sequence[bytes]) -> list[Link]:
+        """The links of a history behind `start`. Raises InputError for what is no message of the API."""
+        hashes = [sha256(message).digest() for message in messages]
+        key = start, *(each.hex() for each in hashes[:2])
+        before, known = self._known.get(key, _NONE)
+        same = next((n for n, (a, b) in enumerate(zip(hashes, before, strict=False)) if a != b), min(len(hashes), len(before)))
+        at = bisect_left(known, same, key=lambda link: link.message)
+        keys = (_keys(api, message) for message in messages[same:])
+        links = [*known[:at], *chain(known[at - 1].id if at else start, keys, same)]
+        self._known[key] = hashes, links
+        self._known.move_to_end(key)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return links
+
+
+def _keys(api: Api, message: bytes) -> Keys:
+    return tuple(pair for draft in api.parse([api.unmarked(message)]) for pair in keys_of(draft))
 
 
 def _canonical(block: Block) -> Sequence[Any] | None:

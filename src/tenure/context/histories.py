@@ -42,7 +42,7 @@ from uuid import uuid4
 from tenure.apis import DialectName
 from tenure.apis.api import Api
 from tenure.apis.bodies import read_body
-from tenure.apis.client_chain import KnownMessages, Link, chain, keys_of, start_of
+from tenure.apis.client_chain import KnownChains, Link, keys_of, start_of
 from tenure.context.client_context import OURS, ClientContext
 from tenure.context.exchange import LOG, ClientRequest, Exchange, LiveConversation, Management
 from tenure.engine.record.entry import Draft, Role, Text, ToolCall, ToolResult
@@ -70,7 +70,7 @@ class Histories:
         """`background` runs a task later in another thread; without it long histories are taken in at once."""
         self.store, self.management = store, management or Management()
         self.clock, self._background = clock, background
-        self._known = KnownMessages()
+        self._known = KnownChains()
         self._lock = Lock()
         self._live: OrderedDict[str, LiveConversation] = OrderedDict()
         self._links: dict[str, tuple[str, int]] = {}  # those of what is live
@@ -103,7 +103,7 @@ class Histories:
         if reason := api.unmanaged(fields):
             return Exchange(self, raw, reason=reason)
         with self._lock:
-            links = chain(start_of(api, tenant), [self._known.keys(api, message) for message in body.messages])
+            links = self._known.links(api, start_of(api, tenant), body.messages)
         request = ClientRequest(
             api=api,
             body=body,
@@ -147,8 +147,7 @@ class Histories:
     # --- Which conversation
 
     def _exchange(self, request: ClientRequest, *, aside: bool) -> "Exchange":
-        n, name, rest = self._found(request)
-        drafts = self._drafts(request, rest)
+        n, name, drafts = self._found(request)
         replies = any(draft.role is Role.ASSISTANT for draft in drafts)
         if not name:
             return self._begin(request, drafts, replies=replies, aside=aside)
@@ -198,22 +197,20 @@ class Histories:
 
         self._background(adopt)
 
-    def _found(self, request: ClientRequest) -> tuple[int, str, Link | None]:
-        """The longest prefix that is known: how many entries of which conversation stand behind it, and where it ends."""
+    def _found(self, request: ClientRequest) -> tuple[int, str, Sequence[Draft]]:
+        """The longest prefix that is known: how many entries of which conversation stand behind it, and what the client has behind it."""
         ids = [link.id for link in request.links]
         with self._lock:
             at = next((n for n in range(len(ids) - 1, -1, -1) if ids[n] in self._links), -1)
-        spoken = request.api.parse(request.body.messages[request.links[at].message + 1 :]) if 0 <= at < len(ids) - 1 else ()
-        if at < 0 or any(draft.role is Role.ASSISTANT for draft in spoken):  # another process may know more
+            name, n = self._links[ids[at]][:2] if at >= 0 else ("", 0)
+        drafts = self._drafts(request, request.links[at] if at >= 0 else None)
+        if at < 0 or any(draft.role is Role.ASSISTANT for draft in drafts):  # another process may know more
             kept = {link.id: link for link in self.store.links(ids[at + 1 :])}
             found = next((n for n in range(len(ids) - 1, at, -1) if ids[n] in kept), -1)
             if found >= 0:
                 link = kept[ids[found]]
-                return link.n, link.conversation, request.links[found]
-        if at < 0:
-            return 0, "", None
-        name, n = self._links[ids[at]]
-        return n, name, request.links[at]
+                return link.n, link.conversation, self._drafts(request, request.links[found])
+        return n, name, drafts
 
     def _drafts(self, request: ClientRequest, after: Link | None) -> tuple[Draft, ...]:
         """What the client's history has behind a place in it."""

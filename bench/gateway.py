@@ -1,0 +1,178 @@
+"""What the gateway adds to the time to the first byte of a reply: `python bench/gateway.py [--calls 40]`.
+
+A conversation of 200,000 tokens (about 900 KB) and one below 50,000 go on call by call over HTTP, streamed, to a provider that answers at once: directly, and through
+the gateway in each mode. Prints the time to the first byte, and what the gateway added, in milliseconds, p50 and p99 over the calls, those with a commit apart.
+"""
+
+import argparse
+import json
+import multiprocessing
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import quantiles
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from tenure.apis import APIS
+from tenure.apis.rules import rules_for
+from tenure.context.exchange import Management
+from tenure.engine.lifecycle.budget import Budget
+from tenure.engine.record.entry import Usage
+from tenure.gateway.server import Gateway
+from tenure.gateway.settings import GatewaySettings
+from tenure.store.store import Store
+from tenure.testing.provider import serve
+from tenure.testing.script import Call, Reply, wire
+
+API = APIS["anthropic"]
+RULES = rules_for("", "claude-sonnet-4-5", "anthropic")
+TOOLS = [{"name": f"tool{n}", "description": "words " * 120, "input_schema": {"type": "object"}} for n in range(16)]
+WORDS = [f"{a}{b}" for a in ("read", "path", "value", "line", "item", "name", "test", "file") for b in range(400)]
+
+
+def text(source: random.Random, words: int) -> str:
+    """Lines of a file that nobody wrote."""
+    return "\n".join(" ".join(source.choice(WORDS) for _ in range(10)) for _ in range(words // 10))
+
+
+def provider() -> Starlette:
+    """Answers at once with a call; a strict prefix is taken as cached."""
+    count = iter(range(10**9))
+
+    async def answer(request: Request) -> StreamingResponse:
+        raw = await request.body()
+        n = next(count)
+        reply = wire(
+            Reply(text=f"next {n}", calls=(Call(name="read", arguments=f'{{"path": "src/f{n}.py"}}'),)),
+            n,
+            {"model": "m"},
+            RULES,
+            Usage(uncached=9, cache_read=len(raw) // 4, output=20),
+        )
+        return StreamingResponse(API.server().events(reply, include_usage=True), media_type="text/event-stream")
+
+    return Starlette(routes=[Route("/v1/messages", answer, methods=["POST"])])
+
+
+def run_provider(port: Any) -> None:
+    """Serve the provider, and say where."""
+    with serve(provider()) as url:
+        port.put(url)
+        time.sleep(10**6)
+
+
+def run_gateway(port: Any, upstream: str, mode: str, target: int, where: str) -> None:
+    """Serve a gateway before it, and say where."""
+    settings = GatewaySettings(
+        mode=mode,
+        management=Management(budget=Budget(target=target, window=10**7), inline_bytes=10**9),
+        upstreams={"anthropic": upstream},
+        exchange_s=60,
+    )  # type: ignore[arg-type]
+    with Store(f"sqlite:///{where}/{mode}.db") as store, serve(Gateway(store, settings).app) as url:
+        port.put(url)
+        time.sleep(10**6)
+
+
+@contextmanager
+def process(target: Any, *arguments: Any) -> Iterator[str]:
+    """A server in a process of its own; its URL."""
+    port: Any = multiprocessing.Queue()
+    child = multiprocessing.Process(target=target, args=(port, *arguments), daemon=True)
+    child.start()
+    try:
+        yield port.get()
+    finally:
+        child.terminate()
+        child.join()
+
+
+def call(client: httpx.Client, url: str, body: bytes) -> float:
+    """Seconds to the first byte of a streamed reply, all of which is read."""
+    start = time.perf_counter()
+    with client.stream(
+        "POST", f"{url}/v1/messages", content=body, headers={"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    ) as response:
+        pieces = response.iter_raw()
+        next(pieces)
+        first = time.perf_counter() - start
+        for _ in pieces:
+            pass
+    assert response.status_code == 200
+    return first
+
+
+def history(source: random.Random, tokens: int) -> list[dict[str, Any]]:
+    """A conversation of about so many tokens."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "please do it"}]
+    for n in range(tokens // 900):
+        messages += step(source, f"h{n}")
+    return messages
+
+
+def step(source: random.Random, name: str) -> list[dict[str, Any]]:
+    """A call and its result."""
+    made = {"type": "tool_use", "id": f"toolu_{name}", "name": "read", "input": {"path": f"src/{name}.py"}}
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{name}", "content": text(source, 300)}
+    return [
+        {"role": "assistant", "content": [{"type": "text", "text": "I read on."}, made]},
+        {"role": "user", "content": [result]},
+    ]
+
+
+def measure(urls: dict[str, str], tokens: int, calls: int) -> dict[str, list[float]]:
+    """Seconds to the first byte of each call, at each URL."""
+    source = random.Random(tokens)
+    messages = history(source, tokens)
+    times: dict[str, list[float]] = {name: [] for name in urls}
+    with httpx.Client(timeout=120) as client:
+        for n in range(calls):
+            head = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "system": "be brief " * 500, "tools": TOOLS}
+            body = json.dumps({**head, "messages": messages}, ensure_ascii=False).encode()
+            for name, url in urls.items():
+                times[name].append(call(client, url, body))
+            messages += step(source, f"n{n}")
+    print(f"{tokens:,} tokens at first, {len(body):,} bytes at last, {calls} calls")
+    return times
+
+
+def shown(values: list[float]) -> str:
+    """Quantiles in milliseconds."""
+    cuts = quantiles(values, n=100, method="inclusive") if len(values) > 1 else [values[0]] * 99
+    return f"p50 {cuts[49] * 1000:7.1f}  p99 {cuts[98] * 1000:7.1f}  most {max(values) * 1000:7.1f}"
+
+
+def main() -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=40)
+    parser.add_argument("--target", type=int, default=0, help="budget in tokens; 0: both that never evicts and one that does")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as where, process(run_provider) as upstream:
+        for tokens in (40_000, 200_000):
+            for target in [options.target] if options.target else [tokens * 4, tokens // 2]:
+                with (
+                    process(run_gateway, upstream, "pass", target, where) as passing,
+                    process(run_gateway, upstream, "on", target, where) as on,
+                ):
+                    times = measure({"direct": upstream, "pass": passing, "on": on}, tokens, options.calls)
+                print(f"  budget {target:,}")
+                direct = times.pop("direct")
+                print(f"  direct     {shown(direct)}")
+                for name, values in times.items():
+                    added = [a - b for a, b in zip(values, direct, strict=True)]
+                    print(
+                        f"  {name:5} adds {shown(added[3:])}   first calls {', '.join(f'{each * 1000:.0f}' for each in added[:3])}"
+                    )
+
+
+if __name__ == "__main__":
+    main()
