@@ -22,18 +22,14 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from tenure.apis import APIS
-from tenure.apis.rules import rules_for
 from tenure.context.exchange import Management
 from tenure.engine.lifecycle.budget import Budget
-from tenure.engine.record.entry import Usage
 from tenure.gateway.server import Gateway
 from tenure.gateway.settings import GatewaySettings
 from tenure.store.store import Store
 from tenure.testing.provider import serve
-from tenure.testing.script import Call, Reply, wire
 
 API = APIS["anthropic"]
-RULES = rules_for("", "claude-sonnet-4-5", "anthropic")
 TOOLS = [{"name": f"tool{n}", "description": "words " * 120, "input_schema": {"type": "object"}} for n in range(16)]
 WORDS = [f"{a}{b}" for a in ("read", "path", "value", "line", "item", "name", "test", "file") for b in range(400)]
 
@@ -44,22 +40,36 @@ def text(source: random.Random, words: int) -> str:
 
 
 def provider() -> Starlette:
-    """Answers at once with a call; a strict prefix is taken as cached."""
-    count = iter(range(10**9))
+    """Answers at once with the next call; a fixed share of the prompt is taken as cached."""
 
     async def answer(request: Request) -> StreamingResponse:
         raw = await request.body()
-        n = next(count)
-        reply = wire(
-            Reply(text=f"next {n}", calls=(Call(name="read", arguments=f'{{"path": "src/f{n}.py"}}'),)),
-            n,
-            {"model": "m"},
-            RULES,
-            Usage(uncached=9, cache_read=len(raw) // 4, output=20),
-        )
+        done = raw.rfind(b'"toolu_')
+        said = call_of(int(raw[done + 7 : raw.index(b'"', done + 7)]) + 1 if done >= 0 else 0)
+        usage = {
+            "input_tokens": 9,
+            "cache_read_input_tokens": len(raw) // 4,
+            "cache_creation_input_tokens": 0,
+            "output_tokens": 20,
+        }
+        reply = {
+            "id": "msg",
+            "type": "message",
+            "model": "m",
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": usage,
+            **said,
+        }
         return StreamingResponse(API.server().events(reply, include_usage=True), media_type="text/event-stream")
 
     return Starlette(routes=[Route("/v1/messages", answer, methods=["POST"])])
+
+
+def call_of(n: int) -> dict[str, Any]:
+    """The `n`-th reply."""
+    made = {"type": "tool_use", "id": f"toolu_{n}", "name": "read", "input": {"path": f"src/f{n}.py"}}
+    return {"role": "assistant", "content": [{"type": "text", "text": "I read on."}, made]}
 
 
 def run_provider(port: Any) -> None:
@@ -114,18 +124,14 @@ def history(source: random.Random, tokens: int) -> list[dict[str, Any]]:
     """A conversation of about so many tokens."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": "please do it"}]
     for n in range(tokens // 900):
-        messages += step(source, f"h{n}")
+        messages += step(source, n)
     return messages
 
 
-def step(source: random.Random, name: str) -> list[dict[str, Any]]:
+def step(source: random.Random, n: int) -> list[dict[str, Any]]:
     """A call and its result."""
-    made = {"type": "tool_use", "id": f"toolu_{name}", "name": "read", "input": {"path": f"src/{name}.py"}}
-    result = {"type": "tool_result", "tool_use_id": f"toolu_{name}", "content": text(source, 300)}
-    return [
-        {"role": "assistant", "content": [{"type": "text", "text": "I read on."}, made]},
-        {"role": "user", "content": [result]},
-    ]
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{n}", "content": text(source, 300)}
+    return [call_of(n), {"role": "user", "content": [result]}]
 
 
 def measure(urls: dict[str, str], tokens: int, calls: int) -> dict[str, list[float]]:
@@ -134,12 +140,12 @@ def measure(urls: dict[str, str], tokens: int, calls: int) -> dict[str, list[flo
     messages = history(source, tokens)
     times: dict[str, list[float]] = {name: [] for name in urls}
     with httpx.Client(timeout=120) as client:
-        for n in range(calls):
+        for _ in range(calls):
             head = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "system": "be brief " * 500, "tools": TOOLS}
             body = json.dumps({**head, "messages": messages}, ensure_ascii=False).encode()
             for name, url in urls.items():
                 times[name].append(call(client, url, body))
-            messages += step(source, f"n{n}")
+            messages += step(source, (len(messages) - 1) // 2)
     print(f"{tokens:,} tokens at first, {len(body):,} bytes at last, {calls} calls")
     return times
 

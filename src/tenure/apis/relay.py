@@ -23,18 +23,23 @@ class ReplyRelay:
         self._reply = stream(parse_usage)  # of this round
         self._client = stream(parse_usage) if hidden else self._reply  # what the client sees, of all rounds
         self._held: list[StreamEvent] = []
+        self._tail = b""  # the reply's last event, and what comes behind it
         self._has_hidden = self._has_own = False  # calls in this round's reply: hidden ones, and others
         self._output = 0  # tokens of the replies before
         self._turn()
 
     def take(self, piece: bytes) -> bytes:
-        """What the client gets for a piece of the stream."""
-        if not self._hidden:
-            for event in self._splitter.take(piece):
-                self._put(self._reply, event.data)
-                self._look(event)
-            return piece
-        return b"".join([self._passed(event) for event in self._splitter.take(piece)])
+        """What the client gets for a piece of the stream, but for the reply's last event, which `finish` gives."""
+        if self._hidden:
+            return b"".join([self._passed(event) for event in self._splitter.take(piece)])
+        last = 0
+        for event in self._splitter.take(piece):
+            self._put(self._reply, event.data)
+            self._look(event)
+            last += len(event.raw) if self.is_over else 0
+        sent = max(0, len(piece) - last - self._splitter.waiting) if self.is_over else len(piece)
+        self._tail += piece[sent:]
+        return piece[:sent]
 
     def whole(self) -> WholeReply | None:
         """The reply of the round as it came, once it has ended; None before."""
@@ -64,7 +69,8 @@ class ReplyRelay:
         alone = self.is_held
         self._has_own = True  # nothing is held from now on
         out = [self._sent(event, self._ended(fields_of(event.data), alone=alone)) for event in held]
-        return b"".join(out) + self._splitter.rest()
+        tail, self._tail = self._tail, b""
+        return b"".join(out) + (self._splitter.rest() if self._hidden else tail)
 
     def _ended(self, event: dict[str, Any], *, alone: bool = False) -> Mapping[str, Any]:
         return self._ending(event, alone=alone) if self._is_ending(event) else event
@@ -76,14 +82,14 @@ class ReplyRelay:
         self._look(event)
         fields = fields_of(event.data)
         if not fields:
-            if self._held:
+            if self._held or self.is_over:
                 self._held.append(event)
                 return b""
             return event.raw
         self._put(self._reply, fields)
         out: list[bytes] = []
         for each in self._shown(fields):
-            if self._held or (self.is_held and self._is_ending(each)):
+            if self._held or self.is_over or (self.is_held and self._is_ending(each)):
                 self._held.append(event if each is fields else StreamEvent(event.raw, each))
             else:
                 out.append(self._sent(event, self._ended(each)))

@@ -42,6 +42,11 @@ class EventSplitter:
             at = end.end()
         self._rest = data[at:]
 
+    @property
+    def waiting(self) -> int:
+        """Bytes of an event that has no end yet."""
+        return len(self._rest)
+
     def rest(self) -> bytes:
         """What came behind the last event, and is none."""
         rest, self._rest = self._rest, b""

@@ -120,7 +120,7 @@ class Exchange:
 
     @property
     def is_over(self) -> bool:
-        """Whether a streamed reply has ended: `end` then, before its last bytes go to the client, whose next request would overtake the record."""
+        """Whether a streamed reply has ended, so that `end` is due; its last event comes from there, once it is recorded."""
         return self._relay is not None and self._relay.is_over
 
     def take(self, piece: bytes) -> bytes:

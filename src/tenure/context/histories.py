@@ -9,7 +9,7 @@ The gateway and the wrappers of SDK clients are built on this. It is synchronous
         if response.status != 200 and exchange.refused(response.status):
             continue                                               # what we had changed was refused: the client's own bytes go out
         for piece in response.pieces:                              # a stream: server-sent events, in pieces of any size
-            client.write(exchange.take(piece))                     # when `is_over`, `end` first: the next request must not overtake the record
+            client.write(exchange.take(piece))                     # until `is_over`: the last event comes from `end`, once it is recorded
         rest = exchange.end()                                      # a whole reply instead: rest = exchange.whole(response.content)
         if rest is not None:                                       # None: the model called a tool of ours, and `body` is the next request
             client.write(rest)

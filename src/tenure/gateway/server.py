@@ -222,17 +222,15 @@ class Gateway:
         """A stream for the client, of one or more replies upstream."""
         try:
             while True:
-                waiting, pieces = b"", response.aiter_bytes()
+                pieces = response.aiter_bytes()
                 async for piece in pieces:
-                    waiting = self._taken(number, exchange, piece)
+                    if out := self._taken(number, exchange, piece):
+                        yield out
                     if exchange.is_over:
                         break
-                    if waiting:
-                        yield waiting
-                        waiting = b""
                 rest = await self._recorded(number, exchange, exchange.end, b"")
-                if waiting or rest:
-                    yield waiting + (rest or b"")
+                if rest:
+                    yield rest
                 if rest is not None:
                     async for _ in pieces:  # so that the connection can be used again
                         pass

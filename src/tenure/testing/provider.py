@@ -164,7 +164,9 @@ async def _broken(stream: Iterator[bytes], turn: Broken, dialect: str) -> AsyncI
 @contextmanager
 def serve(app: ASGIApp) -> Generator[str, None, None]:
     """Run an ASGI application on a free port of the loopback interface; its base URL, without a path."""
-    listener = socket.socket()
+    listener = socket.socket(
+        socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # without the protocol asyncio sets no TCP_NODELAY
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
