@@ -41,7 +41,7 @@ def between(provider: FakeProvider, *, store: Any = None, **fields: Any) -> Iter
     """A gateway before a provider: its URL, and itself."""
     with serve(provider.app) as upstream:
         urls = {"anthropic": upstream, "openai": f"{upstream}/v1", "google": upstream, "local": f"{upstream}/v1"}
-        settings = GatewaySettings(**{"mode": "on", "management": TIGHT, "upstreams": urls, **fields})
+        settings = GatewaySettings(**{"mode": "on", "management": TIGHT, "upstreams": urls, "exchange_s": 60.0, **fields})
         with running(Gateway, MemoryStore() if store is None else store, settings) as (url, gateway):
             yield url, gateway
 
