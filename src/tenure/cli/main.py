@@ -26,7 +26,7 @@ FAILED = 1  # exit code of a broken promise, or of a store or disk that fails
 # longer than the terminal interface may take to its first prompt.
 _PANELS: Final = {
     "The agent": ("run", "demo", "settings"),
-    "Your own agent": ("wrap", "doctor"),
+    "Your own agent": ("wrap", "serve", "doctor"),
     "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp"),
     "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench", "report"),
 }

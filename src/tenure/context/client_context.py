@@ -52,7 +52,9 @@ class ClientContext(Context):
         ours, requests = self._ours(fields, offer=offer), self._requests
         requests.count_head(self._with(fields, ours))
         requests.refusals.dangling()
+        self.session.head_at_stake = self._durable.head[1] if len(self._offers(ours)) < len(ours) and not self.is_spliced else 0
         requests.settle()
+        self.session.head_at_stake = 0
         change = None
         if offered := self._offers(ours):
             head = self._with(fields, offered)

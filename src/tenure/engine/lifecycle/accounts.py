@@ -78,7 +78,8 @@ class Accounts:
         if commit.moment != "admission":
             first = changed_from(view, commit.edits)
             kept = view.tokens_before(first) + sum(insert.tokens for insert in view.inserts if insert.before_entry < first)
-        self.ledger = self.ledger.after_commit(kept)
+        stake = self._session.head_at_stake
+        self.ledger = self.ledger.after_commit(kept if kept is None else kept - stake)
         if kept is not None and self.reported is not None and kept < self.reported.counted:
             self.reported = replace(self.reported, is_stale=True)
 

@@ -132,10 +132,11 @@ def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_us
     """The price of a rehearsed plan."""
     objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
     outlook = outlook_of(session, at)
+    standing = session.view.tokens_before(rehearsal.changed_from) - session.head_at_stake
     return price(
         replace(outlook, recall=outlook.recall + removed / max(1, objects) * outlook.write),
         removed=removed,
-        suffix=max(0, session.provider(rehearsal.tokens_after - session.view.tokens_before(rehearsal.changed_from))),
+        suffix=max(0, session.provider(rehearsal.tokens_after - standing)),
         misses=objects * miss_rate(len(session.index.recalls), session.removed),
         planning=planning_usd,
     )

@@ -77,6 +77,7 @@ class SessionState:
         self.count = count
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took
+        self.head_at_stake = 0  # o200k tokens before the view that the next commit will change as well, such as by a tool that is offered from then on
         self._read = read
         self._holds = Holds()
 

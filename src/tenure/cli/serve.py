@@ -1,0 +1,120 @@
+"""`tenure serve`: stand between agents and their providers."""
+
+import asyncio
+import gc
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, cast
+
+import typer
+
+from tenure.context.exchange import Management
+from tenure.engine.lifecycle.budget import USUAL, Budget
+from tenure.engine.policies import PolicyName, policy_named
+from tenure.errors import InputError
+
+if TYPE_CHECKING:
+    from tenure.gateway.server import Gateway
+
+PORT: Final = 8787
+DRAIN_S: Final = 30.0
+_THRESHOLD: Final = 100_000  # objects made between two collections: a collection looks at every conversation in memory
+
+
+def serve(
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535)] = PORT,
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="MODE",
+            help="pass: relay everything as it is. shadow: record as well. on: take out of requests what left, and offer recall.",
+        ),
+    ] = "shadow",
+    store: Annotated[
+        str, typer.Option(metavar="URL", help="sqlite:///FILE, or postgresql://… for any number of gateways.")
+    ] = "sqlite:///gateway.db",
+    target: Annotated[
+        str, typer.Option(metavar="TOKENS", help="Above this, evict when it pays: 80k, or 50% of the window.")
+    ] = "",
+    ceiling: Annotated[str, typer.Option(metavar="TOKENS", help="Never send more than this.")] = "",
+    window: Annotated[str, typer.Option(metavar="TOKENS", help="What the models take, less their replies. Default: 180k.")] = "",
+    policy: Annotated[str, typer.Option(metavar="NAME", help="What may leave; several are joined by +.")] = "",
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=URL", help="Another provider: requests to /NAME/… go there. May be given again."),
+    ] = None,
+    tokens: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Clients' tokens, a line TENANT=TOKEN for each. Without one everybody may use it, as one tenant."
+        ),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="A certificate, with --tls-key.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen beyond this machine without TLS: something before it ends TLS.")
+    ] = False,
+) -> None:
+    """Serve agents: point their base URL here, and requests go on to their providers.
+
+    Claude Code: ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
+
+    OpenAI's clients: OPENAI_BASE_URL=http://127.0.0.1:8787/v1. Gemini's: GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8787.
+
+    Others by name: http://127.0.0.1:8787/openrouter. It stops when running replies have ended.
+    """
+    from tenure.gateway.server import Gateway
+    from tenure.gateway.settings import MODES, GatewaySettings, check_address, tokens_of, upstreams_of
+    from tenure.store.store import Store
+
+    if mode not in MODES:
+        raise InputError("mode", repr(mode), "one of " + ", ".join(MODES))
+    if bool(tls_cert) != bool(tls_key):
+        raise InputError("TLS", "a certificate without a key, or a key without a certificate", "both")
+    if policy:
+        policy_named(policy)
+    lines = [line.strip() for line in tokens.read_text(encoding="utf-8").splitlines()] if tokens else []
+    settings = GatewaySettings(
+        mode=mode,
+        management=Management(budget=_budget(target, ceiling, window), policy=cast(PolicyName, policy)),
+        upstreams=upstreams_of(upstream or ()),
+        tokens=tokens_of([line for line in lines if line and not line.startswith("#")]),
+    )
+    check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
+    with Store(store) as records:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+        asyncio.run(run(Gateway(records, settings), host, port, tls_cert, tls_key))
+
+
+def _budget(target: str, ceiling: str, window: str) -> Budget | None:
+    """The budget of every conversation; None for the usual one. Raises InputError."""
+    if not (target or ceiling or window):
+        return None
+    return Budget.parse(target=target or (None if ceiling else USUAL.target), ceiling=ceiling or None, window=window or None)
+
+
+async def run(gateway: "Gateway", host: str, port: int, certificate: Path | None = None, key: Path | None = None) -> None:
+    """Serve until the process is told to stop, and let running replies end then."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        gateway.app,
+        host=host,
+        port=port,
+        lifespan="off",
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        timeout_graceful_shutdown=int(DRAIN_S),
+    )
+    gc.freeze()
+    gc.set_threshold(_THRESHOLD, 20, 20)
+    try:
+        await uvicorn.Server(config).serve()
+    finally:
+        await gateway.aclose(drain_s=DRAIN_S)
