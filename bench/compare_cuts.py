@@ -57,12 +57,17 @@ def main() -> None:
 
 
 def named(name: str, owner: str, weights: Path | None) -> Policy:
-    """The policy, with what it learned without the owner."""
-    policy = policy_named(name)
+    """The policy, with what it learned without the owner, and perhaps a setting, as in `graph:skeleton=0.6`."""
+    bare, _, setting = name.partition(":")
+    policy = policy_named(bare)
     assert policy is not None
+    if setting:
+        field, _, value = setting.partition("=")
+        policy = replace(policy, **{field: json.loads(value)})
     if weights is not None and hasattr(policy, "weights"):
         learned = LEARNED.setdefault(weights, json.loads(weights.read_text()) if weights not in LEARNED else {})
-        policy = replace(policy, weights=msgspec.convert(learned.get(owner) or learned["*"], ModelWeights))
+        if owner in learned:  # else it taught nothing
+            policy = replace(policy, weights=msgspec.convert(learned[owner], ModelWeights))
     return policy
 
 

@@ -20,6 +20,7 @@ from tenure.engine.meter.tokens import o200k, weigh
 from tenure.engine.record.entry import At, Draft, Entry, Role, ToolCall, ToolResult
 from tenure.engine.view.edit import Drop, Edit, Replace
 from tenure.errors import InputError
+from tenure.lab import harm
 from tenure.lab.cuts import LEAST_TOKENS, places
 from tenure.lab.harm.names import TARGETS
 from tenure.lab.harm.passage import of_entry, plain
@@ -28,6 +29,9 @@ from tenure.lab.loading import load, source
 
 SUFFIXES = (".jsonl", ".json", ".md", ".traj", ".eval", ".xz", ".gz", ".zst")
 NOT_SESSIONS = ("marks", "LICENSES")
+CODE = sha256(b"".join(path.read_bytes() for path in sorted(Path(harm.__file__).parent.glob("*.py")))).hexdigest()[
+    :8
+]  # of the detector
 SHORTEST = 8  # characters of a find-string
 _NUMBERED = re.compile(r"^[ ]*\d+(?:→|\t|\| ?|: ?)", re.MULTILINE)
 
@@ -75,7 +79,7 @@ def sessions(folder: Path, cache: Path, *, most: int, only: set[str] | None = No
         for path in sorted(paths, key=lambda path: sha256(path.name.encode()).digest())[:most]:
             if only is not None and path.name.partition(".")[0] not in only:
                 continue
-            kept = cache / f"{owner}.{path.name}.pickle"
+            kept = cache / f"{owner}.{path.name}.{CODE}.pickle"
             if not kept.exists():
                 kept.write_bytes(pickle.dumps(read(owner, path)))
             found = pickle.loads(kept.read_bytes())

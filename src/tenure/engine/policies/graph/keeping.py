@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from tenure.engine.policies.graph.forest import Chances, Forest
-from tenure.engine.policies.graph.sight import LONGEST, NOTE, PieceKind, Sight, TextPiece
+from tenure.engine.policies.graph.sight import COMMON, LONGEST, NOTE, PieceKind, Sight, TextPiece
 from tenure.engine.record.index import NONE
 
 
@@ -59,7 +59,7 @@ class Keeping:
         """`nearness` multiplies what is expected of a piece."""
         self.sight = sight
         self._nearness = [nearness(piece) for piece in sight.pieces]
-        anchors, self._lines_chances = Chances(weights.anchor), Chances(weights.line)
+        anchors, self._lines_chances = Chances(weights.anchor), Chances(weights.line, COMMON)
         self._worth = {
             name: anchors[features] * self._nearness[sight.mentions[name].piece] for name, features in sight.anchor_features()
         }

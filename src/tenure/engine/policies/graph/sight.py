@@ -105,7 +105,7 @@ _DEFINES: Final = re.compile(
     r"(?:def|class|func|function|interface|type|const|let|var|struct|enum|trait|impl|fn|module|package)\b"
 )
 _IMPORTS: Final = re.compile(r"\s*(?:\d+[\t→|: ]+)?\s*(?:import|from|use|require|#include)\b")
-_FAILS: Final = re.compile(r"error|fail|panic|exception|traceback|warning|✗|FAIL", re.IGNORECASE)
+_FAILURES: Final = ("error", "fail", "panic", "exception", "traceback", "warning", "✗")
 _REMARKS: Final = re.compile(r"\s*(?:\d+[\t→|: ]+)?\s*(?:#|//|/?\*|--|<!--|\"\"\")")
 _NUMBERED: Final = re.compile(r"\s*\d+(?:→|\t|\| ?|: ?)")
 _START: Final = 160  # characters of a line in which it says that it defines something
@@ -212,6 +212,7 @@ ANCHOR_FEATURES: Final = (
     "turns",
     "defined",
 )
+COMMON: Final = 10  # of LINE_FEATURES: the first, which the lines of a text share
 LINE_FEATURES: Final = (
     "kind",
     "age",
@@ -487,7 +488,8 @@ def _shape(line: str) -> int:
         return 2
     if _REMARKS.match(line, 0, _START):
         return 1
-    return 4 if _FAILS.search(line, 0, _START) else 0
+    start = line[:_START].lower()
+    return 4 if any(word in start for word in _FAILURES) else 0
 
 
 def _parted(text: str) -> tuple[str, tuple[str, ...], str]:

@@ -15,7 +15,17 @@ from tenure.engine.policies.graph.forest import Chances
 from tenure.engine.policies.graph.keeping import Keeping, ModelWeights
 from tenure.engine.policies.graph.learned import LEARNED
 from tenure.engine.policies.graph.policy import nearness_of
-from tenure.engine.policies.graph.sight import LINE_FEATURES, NAMES, NEAR_LINES, NEVER, PieceKind, Sight, TextPiece, unlisted
+from tenure.engine.policies.graph.sight import (
+    COMMON,
+    LINE_FEATURES,
+    NAMES,
+    NEAR_LINES,
+    NEVER,
+    PieceKind,
+    Sight,
+    TextPiece,
+    unlisted,
+)
 from tenure.engine.policies.situation import Situation
 from tenure.engine.policies.work import WorkGraph
 from tenure.engine.record.entry import At
@@ -85,7 +95,7 @@ class _Middle:
 
     def __init__(self, sight: Sight, keeping: Keeping, weights: ModelWeights) -> None:
         self._sight, self._keeping = sight, keeping
-        self._chances = Chances(weights.line)
+        self._chances = Chances(weights.line, COMMON)
         self._rows = [features for piece in sight.pieces for features in sight.line_features(piece)]
         self._features = [sorted(column)[len(column) // 2] for column in zip(*self._rows, strict=True)]
         self._usual = {name: self._weight(self._rows, features) for name, (features, _) in _REASONS.items()}
