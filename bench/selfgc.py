@@ -232,9 +232,12 @@ def score(folder: Path, plans: dict[str, dict[int, str]], out: Path) -> None:
 
 def tables(lines: list[CutLine]) -> str:
     """Self-GC and the rivals at the usual share, then at the share that Self-GC took."""
-    head = "| policy | cuts | did nothing | pruned | nothing missed | where it acted | missed a cut | edits broken |\n|---|---:|---:|---:|---|---:|---:|---:|\n"
+    head = "| policy | cuts | did nothing | pruned | nothing missed | where it acted | nothing lost | missed a cut | edits broken |\n|---|---:|---:|---:|---|---:|---|---:|---:|\n"
     parts = list[str]()
     for title, matched in (("each at 45 %, Self-GC at what it names", ""), ("each at the share that Self-GC took", SELFGC)):
+        acted = {(line.source, line.cut) for line in lines if line.matched == SELFGC}
+        if matched:
+            lines = [line for line in lines if (line.source, line.cut) in acted]
         names = dict.fromkeys(line.policy for line in lines if line.policy == SELFGC or line.matched == matched)
         rows = [
             _row(name, [line for line in lines if line.policy == name and line.matched == ("" if name == SELFGC else matched)])
@@ -249,6 +252,7 @@ def _row(name: str, lines: list[CutLine]) -> str:
     missed = [line.missed for line in lines]
     share = Share(hits=sum(line.missed == 0 for line in lines), of=len(lines))
     low, high = _clustered(lines, lambda line: line.missed == 0)
+    kept = Share(hits=sum(line.lost == 0 for line in lines), of=len(lines))
     fewest, most = _clustered(lines, lambda line: line.missed)
     wilson = share.interval
     own = sum(line.missed == 0 for line in acted) / max(1, len(acted))
@@ -256,6 +260,7 @@ def _row(name: str, lines: list[CutLine]) -> str:
     return (
         f"| {name} | {len(lines)} | {len(lines) - len(acted)} | {sum(line.pruned for line in lines) / len(lines):.1%}"
         f" | {share.value:.1%} [{wilson.low:.1%}, {wilson.high:.1%}], by session [{low:.1%}, {high:.1%}] | {own:.1%}"
+        f" | {kept.value:.1%} [{kept.interval.low:.1%}, {kept.interval.high:.1%}]"
         f" | {sum(missed) / len(missed):.2f} [{fewest:.2f}, {most:.2f}] | {broken} of {edits} |"
     )
 
