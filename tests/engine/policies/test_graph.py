@@ -1,3 +1,4 @@
+import json
 import re
 from collections.abc import Iterable
 from functools import partial
@@ -10,13 +11,14 @@ from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.lifecycle.decision import Propose
 from tenure.engine.lifecycle.session import Session, Setup
 from tenure.engine.meter.tokens import o200k, weigh
+from tenure.engine.policies import policy_named
 from tenure.engine.policies.graph import GraphPolicy
 from tenure.engine.policies.graph.sight import anchors, listed, unlisted
 from tenure.engine.record.entry import Draft, Entry, Origin, Role, Text
 from tenure.engine.record.objects import parse_handle
 from tenure.engine.record.recall import blocks_of
 from tenure.engine.view.rules import Rules
-from tenure.testing.builders import call, human, reply, result, thinking
+from tenure.testing.builders import call, end_expl, human, reply, result, start_act, start_expl, thinking
 
 RULES = Rules(provider="t", dialect="openai-chat")
 FILLER = " ".join(["plain"] * 300)
@@ -150,3 +152,60 @@ def test_a_run_of_characters_without_end_is_read_in_linear_time() -> None:
         text = f"{run}\n{FILLER}\n{code('other')}"
         session, _ = worked(human("Go."), *read_of("used", text), *later(6), ceiling=900)  # hours, were it quadratic
         assert session.view.tokens <= 900
+
+
+def test_long_words_of_the_agent_are_shortened_and_their_handle_brings_them_back() -> None:
+    session, shown = worked(human("Go."), reply(code("said")), *(reply(f"step {n}") for n in range(8)), ceiling=400)
+    handle = re.search(r"recall (entry:1/0@[0-9a-f]{4})", shown)
+    assert handle, shown
+    assert blocks_of(session.index, parse_handle(handle[1])) == ((1, 0),)
+
+
+def test_of_a_call_the_long_texts_are_shortened_and_it_stays_json_with_its_other_arguments() -> None:
+    session, shown = worked(
+        human("Go."),
+        reply(call("write", "w", path="src/new.py", text=code("new"))),
+        result("written", "w"),
+        *later(6),
+        ceiling=500,
+    )
+    arguments = json.loads(shown)
+    assert arguments["path"] == "src/new.py"
+    note, *lines = arguments["text"].split("\n")
+    assert re.fullmatch(r"\[result shortened, \d+ lines left out; recall write:1@[0-9a-f]{4} shows them\]", note)
+    assert set(lines) <= set(code("new").split("\n"))
+    assert session.view.shows(1, 0)
+
+
+def test_a_gap_says_which_lines_are_not_there() -> None:
+    text = code("used")
+    _, shown = worked(human("Go."), *read_of("used", text), *later(6), ceiling=560)
+    number = 1
+    lines = [line for line in shown.split("\n")[1:] if not line.startswith("[names")]
+    assert any(line.startswith("[… ") for line in lines)
+    for line in lines:
+        if gap := re.fullmatch(r"\[… (\d+)(?:-(\d+))?\]", line):
+            assert int(gap[1]) == number
+            number = int(gap[2] or gap[1])
+        else:
+            assert line == text.split("\n")[number - 1]
+        number += 1
+    assert number == len(text.split("\n")) + 1
+
+
+def test_what_the_open_act_builds_on_stays_rather_than_what_is_over() -> None:
+    def expl(name: str) -> Iterable[Draft]:
+        yield from (reply(start_expl(f"look-{name}")), result("ok"))
+        yield from read_of(name, code(name))
+        yield from (reply(end_expl("seen")), result("ok"))
+
+    session, _ = worked(
+        human("Go."), *expl("base"), *expl("over"), reply(start_act("do", "look-base")), result("ok"), *later(6), ceiling=1_000
+    )
+    texts = {row.entry: shown.text for row in session.view.rows() for _, shown in row.replaced}
+    assert len(texts.get(4, code("base"))) > len(texts.get(10, ""))
+
+
+def test_a_conversation_that_was_held_under_the_name_of_old_goes_on() -> None:
+    assert policy_named("provenance") == policy_named("graph")
+    assert policy_named("tiered+provenance") == policy_named("tiered+graph")
