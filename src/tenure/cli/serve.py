@@ -64,7 +64,7 @@ def serve(
 
     Others by name: http://127.0.0.1:8787/openrouter. It stops when running replies have ended.
     """
-    from tenure.gateway.server import Gateway
+    from tenure.gateway.service import GatewayService
     from tenure.gateway.settings import MODES, GatewaySettings, check_address, tokens_of, upstreams_of
     from tenure.store.store import Store
 
@@ -84,7 +84,7 @@ def serve(
     check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
     with Store(store) as records:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-        asyncio.run(run(Gateway(records, settings), host, port, tls_cert, tls_key))
+        asyncio.run(run(GatewayService(records, settings), host, port, tls_cert, tls_key))
 
 
 def _budget(target: str, ceiling: str, window: str) -> Budget | None:

@@ -33,6 +33,8 @@ class ClientContext(Context):
 
     _life: str | None = None  # that the client's markers asked for last; None: it placed none
     _client_requests: Builder | None = None
+    _bound: frozenset[str] | None = None  # seals of reasoning that was made before our tools were offered
+    _bare: dict[int, tuple[Piece, Piece | None]] = {}  # noqa: RUF012 - replaced, never changed; pieces of the request before without it
 
     @property
     def is_spliced(self) -> bool:
@@ -94,7 +96,7 @@ class ClientContext(Context):
         ]
         names = {offered_name(tool, self.session.index.own) for tool in OURS}
         if not offered:
-            shown = list(without_tools(shown, names, bound=self.rules.thinking == "prefix_bound"))
+            shown = list(without_tools(shown, names))
         builder = Builder(self._api, ttl=life or "", markers=life is not None)
         return self._change(builder, self._with(fields, offered), shown, fields, offered)
 
@@ -129,9 +131,32 @@ class ClientContext(Context):
         fields: Mapping[str, Any],
         offered: list[dict[str, Any]],
     ) -> Change:
-        request = builder.request(head, shown, self._requests.rules(head))
+        rules = self._requests.rules(head)
+        if rules.thinking == "prefix_bound":
+            shown = list(self._unbound(shown, alone=not offered))
+        request = builder.request(head, shown, rules)
         changed = {key: value for key, value in request.head.items() if value is not fields.get(key)}
         return Change(messages=request.messages, head=changed, hidden=frozenset(map(name_of, offered)))
+
+    def _unbound(self, shown: Sequence[Piece], *, alone: bool) -> Iterator[Piece]:
+        """The pieces without reasoning that is valid only behind another head: all, or what was made before our tools were offered."""
+        if self._bound is None and not marks_of(self.session.setup.policy) and len(self.session.commits):
+            entries = self.store.entries(self.conversation, 0, self.session.commits[0].entries)
+            self._bound = frozenset(block.seal for entry in entries for block in entry.blocks if isinstance(block, Thinking))
+        bound, made = self._bound or frozenset(), dict[int, tuple[Piece, Piece | None]]()
+        for piece in shown:
+            known = self._bare.get(id(piece))
+            if known is None or known[0] is not piece or alone:
+                left = [
+                    not (isinstance(block, Thinking) and block.signed and (alone or block.seal in bound))
+                    for block in piece.blocks
+                ]
+                known = piece, _kept(piece, left)
+            made[id(piece)] = known
+            if known[1] is not None:
+                yield known[1]
+        if not alone:
+            self._bare = made
 
     def _with(self, fields: Mapping[str, Any], ours: list[dict[str, Any]]) -> dict[str, Any]:
         return {**fields, "tools": self._api.with_tools(fields, ours)} if ours else dict(fields)
@@ -143,33 +168,27 @@ def _is_interruption(piece: Piece, answered: set[str]) -> bool:
     return isinstance(first, ToolResult) and not piece.payload and first.text == INTERRUPTED and first.call_id in answered
 
 
-def without_tools(pieces: Sequence[Piece], names: set[str], *, bound: bool) -> Iterator[Piece]:
-    """The pieces without calls of these tools, their results, and reasoning that led to nothing else.
-
-    `bound`: signed reasoning is valid only behind what stood before it, so it goes as well from the first such call on.
-    """
+def without_tools(pieces: Sequence[Piece], names: set[str]) -> Iterator[Piece]:
+    """The pieces without calls of these tools and their results, and without reasoning that led to nothing else."""
     hidden = set[str]()
-    has_left = False
     for piece in pieces:
         if piece.role is Role.ASSISTANT:
-            calls = [block for block in piece.blocks if isinstance(block, ToolCall)]
-            hidden = {call.call_id for call in calls if call.name in names}
-            has_left = has_left or bool(hidden)
-        kept = [
-            place
-            for place, block in enumerate(piece.blocks)
-            if not (
-                (isinstance(block, ToolCall) and block.name in names)
-                or (isinstance(block, ToolResult) and block.call_id in hidden)
-                or (isinstance(block, Thinking) and block.signed and bound and has_left)
-            )
+            hidden = {block.call_id for block in piece.blocks if isinstance(block, ToolCall) and block.name in names}
+        left = [
+            not (isinstance(block, ToolCall) and block.name in names)
+            and not (isinstance(block, ToolResult) and block.call_id in hidden)
+            for block in piece.blocks
         ]
-        if len(kept) == len(piece.blocks):
-            yield piece
-        elif any(not isinstance(piece.blocks[place], Thinking) for place in kept):
-            yield replace(
-                piece,
-                blocks=tuple(piece.blocks[place] for place in kept),
-                kept=tuple(piece.kept[place] for place in kept) if piece.payload else (),
-                edited=True,
-            )
+        if (kept := _kept(piece, left)) is not None:
+            yield kept
+
+
+def _kept(piece: Piece, left: Sequence[bool]) -> Piece | None:
+    """What is left of a piece; None where that is nothing but reasoning."""
+    if all(left):
+        return piece
+    places = [place for place, stays in enumerate(left) if stays]
+    if all(isinstance(piece.blocks[place], Thinking) for place in places):
+        return None
+    kept = tuple(piece.kept[place] for place in places) if piece.payload else ()
+    return replace(piece, blocks=tuple(piece.blocks[place] for place in places), kept=kept, edited=True)
