@@ -14,7 +14,7 @@ from tenure.engine.policies import PolicyName, policy_named
 from tenure.errors import InputError
 
 if TYPE_CHECKING:
-    from tenure.gateway.server import Gateway
+    from tenure.gateway.service import GatewayService
 
 PORT: Final = 8787
 DRAIN_S: Final = 30.0
@@ -52,6 +52,12 @@ def serve(
     ] = None,
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="A certificate, with --tls-key.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key.")] = None,
+    settle: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Told to stop, say so at /readyz for this long before, for a balancer to notice."
+        ),
+    ] = 0.0,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond this machine without TLS: something before it ends TLS.")
     ] = False,
@@ -84,7 +90,7 @@ def serve(
     check_address(host, settings, has_tls=tls_cert is not None, insecure=insecure)
     with Store(store) as records:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-        asyncio.run(run(GatewayService(records, settings), host, port, tls_cert, tls_key))
+        asyncio.run(run(GatewayService(records, settings), host, port, tls_cert, tls_key, settle_s=settle))
 
 
 def _budget(target: str, ceiling: str, window: str) -> Budget | None:
@@ -94,9 +100,19 @@ def _budget(target: str, ceiling: str, window: str) -> Budget | None:
     return Budget.parse(target=target or (None if ceiling else USUAL.target), ceiling=ceiling or None, window=window or None)
 
 
-async def run(gateway: "Gateway", host: str, port: int, certificate: Path | None = None, key: Path | None = None) -> None:
+async def run(
+    gateway: "GatewayService",
+    host: str,
+    port: int,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    *,
+    settle_s: float = 0.0,
+) -> None:
     """Serve until the process is told to stop, and let running replies end then."""
     import uvicorn
+
+    from tenure.gateway.service import DrainingServer
 
     config = uvicorn.Config(
         gateway.app,
@@ -115,6 +131,6 @@ async def run(gateway: "Gateway", host: str, port: int, certificate: Path | None
     gc.freeze()
     gc.set_threshold(_THRESHOLD, 20, 20)
     try:
-        await uvicorn.Server(config).serve()
+        await DrainingServer(config, gateway, settle_s=settle_s).serve()
     finally:
         await gateway.aclose(drain_s=DRAIN_S)

@@ -1,10 +1,13 @@
 """A gateway with its page, its metrics and its health, over one store: what `tenure serve` and `tenure wrap` run."""
 
+import asyncio
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Iterator
+from types import FrameType
 from typing import Final
 
+import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -67,6 +70,24 @@ class GatewayService(Gateway):
         yield from _family("tenure_requests_active", "gauge", "Requests that are being answered.", {"": self.active})
         yield from _family("tenure_conversations_live", "gauge", "Conversations in memory.", {"": self.histories.live})
         yield from _family("tenure_events", "counter", "What became of requests.", dict(self.counts))
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that, told to end, first says for `settle_s` that it is not ready, so that a balancer sends nothing more, and then lets requests end."""
+
+    def __init__(self, config: uvicorn.Config, service: GatewayService, *, settle_s: float = 0.0) -> None:
+        super().__init__(config)
+        self._service, self._settle_s = service, settle_s
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - as signals are handled
+        """Begin to drain; told a second time, end at once. The process ends with 0 then, as one that did what it was told."""
+        if self._service.is_draining:
+            self.force_exit = True
+        self._service.is_draining = True
+        asyncio.get_running_loop().call_later(0.0 if self.force_exit else self._settle_s, self._end)
+
+    def _end(self) -> None:
+        self.should_exit = True
 
 
 async def _alive(_request: Request) -> Response:
