@@ -5,6 +5,7 @@ import json
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -334,3 +335,64 @@ def test_a_human_text_stands_in_the_record_once() -> None:
         texts = [block.text for entry in store.entries(only.id) for block in entry.blocks if isinstance(block, Text)]
     assert texts.count("please do it") == 1
     assert APIS
+
+
+def test_many_agents_at_once_do_not_disturb_each_other(tmp_path: Any) -> None:
+    provider = FakeProvider(replies, clock=lambda: 0.0)
+    with Store(f"sqlite:///{tmp_path}/a.db") as store, between(provider, store=store) as (url, gateway):
+
+        def work(n: int) -> list[str]:
+            with STEPS["anthropic"](url, stream=True) as step:
+                history: list[Any] = [user(f"task {n}")]
+                called: list[str] = []
+                for _ in range(6):
+                    asides = [
+                        {**QUESTION, "messages": [user(f"a title for task {n}")]},
+                        {**QUESTION, "messages": [*plain(history), user("?")]},
+                    ]
+                    others = [
+                        threading.Thread(target=httpx.post, args=(f"{url}/v1/messages",), kwargs={"json": each, "timeout": 60})
+                        for each in asides[: 1 + (len(history) == 1)]
+                    ]
+                    for other in others:
+                        other.start()
+                    history, calls = step(history)
+                    for other in others:
+                        other.join()
+                    called += [tool for _, tool in calls]
+                    history += results("anthropic", calls, LONG) if calls else [user("go on")]
+            return called
+
+        with ThreadPoolExecutor(6) as pool:
+            called = [tool for each in pool.map(work, range(6)) for tool in each]
+        assert set(called) == {"read"}
+        assert not [seen.violations for seen in provider.seen if seen.violations]
+        assert gateway.counts["could not be managed"] + gateway.counts["could not be recorded"] == 0
+        held = store.conversations()
+        assert sorted(next(iter(store.entries(each.id))).blocks[0].text for each in held) == [f"task {n}" for n in range(6)]
+        assert not gateway.active
+
+
+def plain(history: list[Any]) -> list[Any]:
+    """The messages that a person wrote."""
+    return [message for message in history if isinstance(message["content"], str)][:1]
+
+
+def test_a_long_history_that_was_never_seen_passes_while_it_is_taken_in() -> None:
+    provider = FakeProvider(replies, clock=lambda: 0.0)
+    history: list[Any] = [user("please do it")]
+    for n in range(40):
+        call = {"type": "tool_use", "id": f"toolu_{n}", "name": "read", "input": {"path": f"{n}.py"}}
+        history += [{"role": "assistant", "content": [call]}, *results("anthropic", [(f"toolu_{n}", "read")], LONG)]
+    management = Management(budget=Budget(ceiling=20_000), inline_bytes=50_000)
+    with between(provider, management=management) as (url, gateway), STEPS["anthropic"](url, stream=True) as step:
+        history, calls = step(history)
+        assert gateway.counts["it is being taken in"] == 1
+        gateway._adopters.submit(lambda: None).result(timeout=60)
+        history, calls = step([*history, *results("anthropic", calls, LONG)])
+        assert (gateway.counts["leads"], gateway.counts["changed"]) == (1, 1)
+        step([*history, *results("anthropic", calls, LONG)])
+        (only,) = gateway.histories.store.conversations()
+    assert only.commits
+    assert [seen.violations for seen in provider.seen] == [()] * 3
+    assert len(provider.seen[1].body) < len(provider.seen[0].body) / 2
