@@ -396,3 +396,29 @@ def test_a_long_history_that_was_never_seen_passes_while_it_is_taken_in() -> Non
     assert only.commits
     assert [seen.violations for seen in provider.seen] == [()] * 3
     assert len(provider.seen[1].body) < len(provider.seen[0].body) / 2
+
+
+def test_a_count_of_tokens_is_that_of_what_would_be_sent() -> None:
+    provider = FakeProvider(replies, clock=lambda: 0.0)
+    with between(provider) as (url, gateway), STEPS["anthropic"](url, stream=True) as step:
+        history: list[Any] = [user("please do it")]
+        for _ in range(10):
+            history, calls = step(history)
+            history += results("anthropic", calls, LONG)
+        body = {**QUESTION, "tools": [{"name": "read", "input_schema": {"type": "object"}}]}
+        body["messages"] = [
+            {
+                "role": each["role"],
+                "content": [
+                    part if isinstance(part, dict) else part.model_dump(mode="json", exclude_none=True)
+                    for part in each["content"]
+                ],
+            }
+            if isinstance(each["content"], list)
+            else each
+            for each in history
+        ]
+        (only,) = gateway.histories.store.conversations()
+        count = httpx.post(f"{url}/v1/messages/count_tokens", json=body).json()
+        assert count["input_tokens"] < len(json.dumps(body)) / 8
+        assert gateway.histories.store.conversations() == (only,)

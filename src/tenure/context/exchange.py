@@ -20,6 +20,7 @@ from tenure.engine.record.entry import Draft, ToolCall
 from tenure.store.records import ClientLink
 
 if TYPE_CHECKING:
+    from tenure.apis.relay import ReplyRelay
     from tenure.context.histories import Histories
 
 Mode = Literal["on", "shadow"]
@@ -64,6 +65,7 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     life: str | None  # that its cache markers ask for
     hint: str  # the session as the client names it
     has_tools: bool
+    counts: bool  # it asks for its tokens only: the reply is none of a model's
 
     @property
     def end(self) -> str:
@@ -101,7 +103,7 @@ class Exchange:
             except BaseException:
                 self.close()
                 raise
-        self._relay = request.api.relay(self._hidden) if request is not None and live is not None else None
+        self._relay = self._new_relay() if live is not None else None
 
     @property
     def is_changed(self) -> bool:
@@ -161,7 +163,7 @@ class Exchange:
             self._live.refused = True
             LOG.warning("conversation %s: the provider refused a request that was changed (%d)", self.conversation, status)
         self.body, self._hidden = self._raw, frozenset[str]()
-        self._relay = self._request.api.relay(self._hidden) if self._request is not None else None
+        self._relay = self._new_relay()
         return True
 
     def give_up(self) -> bytes:
@@ -182,6 +184,10 @@ class Exchange:
         if self._is_open and self._live is not None:
             self._live.waiting -= 1
         self._is_open = False
+
+    def _new_relay(self) -> "ReplyRelay | None":
+        request = self._request
+        return None if request is None or request.counts else request.api.relay(self._hidden)
 
     def _prepare(self) -> None:
         """Make the body of the next request."""

@@ -115,6 +115,7 @@ class Histories:
             life=api.life_asked(fields, body.messages),
             hint=hint or api.session_of(fields),
             has_tools=api.has_tools(fields, body.messages),
+            counts=counts,
         )
         for _ in range(3):
             try:
