@@ -149,7 +149,7 @@ def test_a_dry_run_asks_nobody_and_needs_no_key(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--model", "gpt-5"], "--model: 'gpt-5', expected openai:NAME, anthropic:NAME or stand-in"),
+        (["--model", "gpt-5"], "--model: 'gpt-5', expected stand-in, openai:NAME, anthropic:NAME or batch:[MODEL@]FILE"),
         (["--model", "hope:gpt-5"], "openai:NAME"),
         (["--model", "stand-in", "--policy", "none"], "--policy: 'none', expected a policy that takes something"),
         (["--model", "stand-in", "--policy", "hope"], "one of cwl"),

@@ -1,9 +1,11 @@
 """What happens without anybody's word: plans, handoffs, boundaries, and what a provider's reports teach."""
 
 import json
+import threading
 from collections.abc import Callable
 from itertools import pairwise
 from math import nan
+from threading import Event
 from typing import Any
 
 import pytest
@@ -391,3 +393,35 @@ def test_a_plan_of_a_model_of_unknown_price_is_priced_and_says_that_it_is_assume
         assert run.context.ledger.savings.helpers_usd > 0
         assert not run.context.ledger.savings.is_priced
     assert run.context.ledger.total.usd == 0
+
+
+def test_in_the_background_no_request_waits_for_a_planner_and_its_plan_is_taken_up_when_it_has_come() -> None:
+    gate, asked = Event(), Event()
+
+    def planner(question: Question, **_: object) -> Answer:
+        asked.set()
+        gate.wait(30)
+        return Answer(text="<gc_plan><prune>bash:1-4</prune></gc_plan>", cost_usd=0.0001)
+
+    run = Run(planner=planner, in_background=True, budget=Budget(window=20_000))
+    for _ in range(9):
+        run.step()  # returns although the planner does not
+    assert asked.wait(30)
+    assert not any("planned by a model" in str(each) or "nothing leaves yet" in str(each) for each in run.decisions)
+    gate.set()
+    for thread in threading.enumerate():
+        if thread.name == "tenure-planner":
+            thread.join(30)
+    before = len(run.decisions)
+    run.context.request(model="gpt-5")
+    assert any(isinstance(each, Propose) or "nothing leaves yet" in str(each) for each in run.decisions[before:])
+
+
+def test_a_planner_that_raises_in_the_background_is_told_of_and_harms_nothing() -> None:
+    run = Run(planner=broken(RuntimeError("down")), in_background=True, budget=Budget(window=20_000))
+    for _ in range(12):
+        run.step()
+        for thread in threading.enumerate():
+            if thread.name == "tenure-planner":
+                thread.join(30)
+    assert any("the planner failed: " in str(each) for each in run.decisions)

@@ -87,6 +87,7 @@ class Context:
         cache_life: str = "",
         planner: "Model | None" = None,
         selfgc: SelfGc | None = None,
+        in_background: bool = False,
         summariser: "Model | None" = None,
         handoff_at: str | int = "85%",
         clock: Now = utc_now,
@@ -122,7 +123,8 @@ class Context:
         `gate` "selfgc-paper" commits by that paper's operating rule instead of by price. `cache_life` is how long your requests ask the provider
         to keep a prefix ("1h"), where that is not its default.
 
-        With a `planner` Self-GC is done without asking, from 30 % of the limit on, where it can pay; `selfgc` says how. With a `summariser` history is handed off at `handoff_at`, a
+        With a `planner` Self-GC is done without asking, from 30 % of the limit on, where it can pay; `selfgc` says how. `in_background`: no request waits for it, and its plan is
+        taken up by the first request after it has come, if the window has not been rewritten since. With a `summariser` history is handed off at `handoff_at`, a
         share of the window or tokens, 0 for never, as soon as a provider reports that much, and never while `queued` is set. What comes of it is
         told to `on_decision`; a model that fails changes nothing. What `on_decision` raises comes out of `request`; what was decided stands by then. `instructions` (texts by where they come from, such as AGENTS.md) go with every
         brief word for word.
@@ -170,7 +172,11 @@ class Context:
         self._helpers = HelperModels(
             durable.session,
             Helpers(
-                planner=planner if terms.arm != CONTROL else None, summariser=summariser, digest=digest, digest_above=digest_above
+                planner=planner if terms.arm != CONTROL else None,
+                in_background=in_background,
+                summariser=summariser,
+                digest=digest,
+                digest_above=digest_above,
             ),
             Automatic(threshold=threshold_of(handoff_at)),
             rules=instructions,

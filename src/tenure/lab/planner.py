@@ -4,7 +4,7 @@ At a cut there is no request of the recorded agent's to stand behind, so the pla
 plan that is allowed is carried out, as the Self-GC paper's offline evaluation has it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +20,8 @@ from tenure.engine.planners.selfgc.window import in_words
 from tenure.engine.policies.policy import Conduct
 from tenure.engine.policies.situation import Situation
 from tenure.engine.view.action import Action
+from tenure.errors import Failure, ModelError
+from tenure.models.model import TextModel
 from tenure.models.question import Model, Question, form_of, room_of
 
 SELFGC: Final = "selfgc"
@@ -64,3 +66,22 @@ class PlannerPolicy:
         actions, exact = actions_of(situation, plan.choices, in_place=self.setting.in_place)
         self.refused.extend((*plan.refused, *exact))
         yield from actions
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedPlans:
+    """The plans that were given at cuts of one session, known by what the view weighed there; no answer is no plan."""
+
+    answers: Mapping[int, str]  # by o200k tokens of the view
+    name: str = SELFGC
+    setting: SelfGc = OURS
+    conduct: Conduct = _WHOLE
+    refused: list[RefusedTarget] = field(default_factory=list[RefusedTarget])
+
+    def __call__(self, situation: Situation, /) -> Iterator[Action]:
+        """The plan's actions. Raises ModelError where there is no answer."""
+        answer = self.answers.get(situation.view.tokens)
+        if answer is None:
+            raise ModelError(Failure.WAITING, f"no plan for a view of {situation.view.tokens:,} tokens")
+        planner = PlannerPolicy(model=TextModel(lambda _: answer), setting=self.setting, refused=self.refused)
+        yield from planner(situation)

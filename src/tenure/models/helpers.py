@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf
+from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from tenure.engine.meter.ledger import CallRole, Spent
 from tenure.engine.meter.price import prices_for
 from tenure.engine.record.entry import Count, Read, Usage
 from tenure.engine.view.edit import Moment
-from tenure.errors import Failure, InputError, ModelError
+from tenure.errors import Failure, InputError, ModelError, TenureError
 from tenure.models.question import Answer, Model, Question, continues, form_of, room_of
 from tenure.models.request import forked
 
@@ -30,9 +31,38 @@ class Helpers(Struct, frozen=True, kw_only=True):
     """Who is asked without anybody's word; None is not."""
 
     planner: Model | None = None
+    in_background: bool = False  # nothing waits for the planner: its answer is taken up with the first request after it has come
     summariser: Model | None = None
     digest: Model | None = None
     digest_above: int = 8_000  # o200k tokens of a clipped result
+
+
+class BackgroundAnswer:
+    """A model's answer that is on its way, in a thread of its own. Mutable: it comes."""
+
+    def __init__(self, model: Model, question: Question) -> None:
+        """Ask now."""
+        self._outcome: Answer | TenureError | None = None
+        self._thread = Thread(target=self._ask, args=(model, question), daemon=True, name="tenure-planner")
+        self._thread.start()
+
+    @property
+    def has_come(self) -> bool:
+        """Whether it is there, or never will be."""
+        return not self._thread.is_alive()
+
+    def taken(self) -> Answer:
+        """The answer, waited for. Raises what the model raised."""
+        self._thread.join()
+        if isinstance(self._outcome, Answer):
+            return self._outcome
+        raise self._outcome or ModelError(Failure.UNAVAILABLE, "the planner's thread ended without an answer")
+
+    def _ask(self, model: Model, question: Question) -> None:
+        try:
+            self._outcome = _called(model, question, None)
+        except TenureError as error:
+            self._outcome = error
 
 
 class HelperModels:
@@ -53,6 +83,8 @@ class HelperModels:
         self._session, self._helpers, self._automatic = session, helpers, automatic
         self._rules = None if rules is None else dict(rules)
         self._read, self._count, self._note, self._clock = read, count, note, clock
+        self._running: Callable[[], Answered | None] | None = None  # takes up a plan that is on its way
+        self._coming: BackgroundAnswer | None = None
 
     def reported(self, prompt: int) -> None:
         """A call was answered; its prompt, in tokens as the provider reports them, 0 for no report."""
@@ -71,9 +103,14 @@ class HelperModels:
         ):
             self._automatic = self._automatic.after_handoff(record)
             yield from self._tried(partial(self.handoff, helpers.summariser, moment="before-call"), "summariser")
+        if self._coming is not None and self._coming.has_come and self._running is not None:
+            take, self._running, self._coming = self._running, None, None
+            yield from self._tried(take, "planner")
         total = int((session.view.tokens + head_tokens) * session.ratio)
         limit = planning_limit(session.setup.budget, session.setup.gate)
-        if helpers.planner is not None and prefix is not None and self._automatic.plan_is_due(total, limit, record):
+        if helpers.planner is None or prefix is None or self._coming is not None:
+            return
+        if self._automatic.plan_is_due(total, limit, record):
             self._automatic = self._automatic.after_plan(record)
             collect = partial(self.collect, helpers.planner, prefix(), moment="before-call", only_if_worth=True)
             yield from self._tried(collect, "planner")
@@ -96,11 +133,20 @@ class HelperModels:
         if request is None:
             return None
         question = Question(messages=request.messages, max_output=request.output_tokens, prefix=behind, schema=request.schema)
-        answer = paid_answer("planner", model, question, self._note)
-        usd, is_assumed = self._cost(model, answer, request, behind=self._session.view.tokens if behind else 0)
-        return answer_selfgc(
-            self._session, request, answer.text, moment=moment, at=self._clock(), planning_usd=usd, is_assumed=is_assumed
-        )
+        tokens = self._session.view.tokens if behind else 0
+
+        def take(answer_of: Callable[[], Answer]) -> "Answered":
+            answer = noted_answer("planner", model, answer_of, self._note)
+            usd, is_assumed = self._cost(model, answer, request, behind=tokens)
+            return answer_selfgc(
+                self._session, request, answer.text, moment=moment, at=self._clock(), planning_usd=usd, is_assumed=is_assumed
+            )
+
+        if only_if_worth and self._helpers.in_background:
+            self._coming = BackgroundAnswer(model, question)
+            self._running = partial(take, self._coming.taken)
+            return None
+        return take(partial(_called, model, question, None))
 
     def handoff(
         self,
@@ -192,9 +238,14 @@ def paid_answer(
     *,
     cancel: Callable[[], bool] | None = None,
 ) -> Answer:
-    """A helper model's answer, its cost noted; so is what a failure is known to have cost. Raises ModelError for whatever a host's callable does."""
+    """A helper model's answer, its cost noted. Raises ModelError for whatever a host's callable does."""
+    return noted_answer(role, model, partial(_called, model, question, cancel), note)
+
+
+def noted_answer(role: CallRole, model: Model, answer_of: Callable[[], Answer], note: Callable[[Spent], None]) -> Answer:
+    """An answer, its cost noted; so is what a failure is known to have cost."""
     try:
-        answer = _called(model, question, cancel)
+        answer = answer_of()
     except ModelError as failure:
         if failure.usage is not None or failure.cost_usd is not None:
             note(Spent(role=role, model=_name_of(model), usage=failure.usage or Usage(), usd=failure.cost_usd))

@@ -31,7 +31,7 @@ from tenure.engine.view.edit import Moment
 
 OUTPUT_TOKENS: Final = 4_096  # what an answer may weigh
 REPLY_TOKENS: Final = 400  # what it usually weighs
-YIELD: Final = 0.5  # of what may be named, what a plan usually takes
+YIELD: Final = 0.75  # of what may be named, what a plan usually takes
 _ASSUMED: Final = " whose price is assumed"
 
 

@@ -73,7 +73,10 @@ def _reply(model: Model, question: Question) -> tuple[str | NoVerdict, JudgeCost
     except ModelError as failed:
         # A bad reply is complete, and perhaps readable all the same.
         reply = failed.said if failed.kind is Failure.BAD_REPLY else NoVerdict(kind=failed.kind, why=whole(str(failed)))
-        return reply, JudgeCost() if failed.kind is Failure.WAITING else _spent(failed.usage, failed.cost_usd, "")
+        is_free = (
+            failed.kind is Failure.WAITING and failed.usage is None and failed.cost_usd is None
+        )  # in a batch: nobody was asked yet
+        return reply, JudgeCost() if is_free else _spent(failed.usage, failed.cost_usd, "")
     except TenureError:
         raise
     except OSError as failed:  # a broken connection of a callable that is no model of ours
