@@ -4,7 +4,8 @@ A new format is one file with its reader and one name in `READERS`; readers that
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from itertools import chain
+from typing import Final, cast
 
 from tenure.engine.record.entry import Draft
 from tenure.errors import InputError
@@ -29,6 +30,7 @@ from tenure.logs.specstory import SpecStory
 from tenure.logs.swe_agent import SweAgent
 from tenure.logs.tau_bench import TauBench
 from tenure.logs.who_and_when import WhoAndWhen
+from tenure.plugins import usable
 
 READERS: Final[tuple[Reader, ...]] = (
     ClaudeCode(),
@@ -53,8 +55,18 @@ READERS: Final[tuple[Reader, ...]] = (
 
 
 def detect(head: bytes) -> Reader | None:
-    """The first reader that recognises a file starting with `head`."""
-    return next((reader for reader in READERS if reader.recognises(head)), None)
+    """The first reader that recognises a file starting with `head`: ours, those of other packages, then those of plain messages."""
+    known = chain(READERS[: -len(MESSAGES)], cast("tuple[Reader, ...]", usable("readers")), MESSAGES)
+    return next((reader for reader in known if _recognises(reader, head)), None)
+
+
+def _recognises(reader: Reader, head: bytes) -> bool:
+    try:
+        return reader.recognises(head)
+    except Exception:  # a reader of another package that fails is none
+        if reader in READERS:
+            raise
+        return False
 
 
 def read(chunks: Iterable[bytes], where: str = "session", agent: str = "") -> tuple[Reader, Iterator[Event]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from tenure.engine.policies.cwl import Cwl, CwlInferred, PiCwl
 from tenure.engine.policies.graph import GraphPolicy
@@ -10,6 +10,8 @@ from tenure.engine.policies.peers import PEERS
 from tenure.engine.policies.policy import Policy, chain
 from tenure.engine.policies.tiered import Tiered
 from tenure.errors import InputError
+from tenure.plugins import names as plugin_names
+from tenure.plugins import plugin
 
 POLICIES: Final[Mapping[str, Policy]] = MappingProxyType(
     {policy.name: policy for policy in (Cwl(), CwlInferred(), Tiered(), GraphPolicy())}
@@ -54,11 +56,15 @@ def policy_named(name: str, compat: str = "") -> Policy | None:
         return COMPAT[compat]
     if name == UNBOUNDED:
         return None
-    known = {**POLICIES, **PEERS}
+    known: dict[str, Policy] = {**POLICIES, **PEERS}
     names = [RENAMED.get(each, each) for each in name.split("+")]
+    for each in names:
+        if each not in known and (added := plugin("policies", each)) is not None:
+            known[each] = cast(Policy, added)
     if wrong := [each for each in names if each not in known]:
         alone = [] if len(names) > 1 else [UNBOUNDED]
-        raise InputError("policy", repr(wrong[0]), "one of " + ", ".join([*known, *alone]) + ", or several joined by +")
+        allowed = ", ".join([*known, *alone, *plugin_names("policies")])
+        raise InputError("policy", repr(wrong[0]), f"one of {allowed}, or several joined by +")
     first, *others = (known[each] for each in names)
     return chain(first, *others) if others else first
 
