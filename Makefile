@@ -14,7 +14,7 @@ help:
 	@echo "make frameworks   the adapters of frameworks against the real ones: installs them, checks types, runs tests/adapters"
 	@echo "make docs      build the documentation site, every link checked"
 	@echo "make bench     run every benchmark, ours beside our peers'"
-	@echo "make evidence CORPUS=FOLDER   compare all policies on recorded sessions; ENGINE=ray for a cluster"
+	@echo "make evidence CORPUS=FOLDER   compare all policies on recorded sessions; MARKS=FOLDER, CAP=N, ENGINE=ray for a cluster"
 
 demo: .venv/.demo
 	@$(BIN)/tenure demo
@@ -48,7 +48,7 @@ bench: .venv/.all
 # What an interrupted run has finished is used again, unless the code or the sessions have changed.
 evidence: .venv/.all
 	@test -n "$(CORPUS)" || { echo "make evidence: name a folder of recorded sessions, as in make evidence CORPUS=FOLDER" >&2; exit 2; }
-	@$(BIN)/tenure evidence "$(CORPUS)" --out docs/evidence --engine $(or $(ENGINE),processes) --resume
+	@$(BIN)/tenure evidence "$(CORPUS)" $(foreach cap,$(CAP),--cap $(cap)) $(if $(MARKS),--marks "$(MARKS)") --out docs/evidence --engine $(or $(ENGINE),processes) --resume
 
 .venv/.%: pyproject.toml scripts/setup
 	@scripts/setup $*

@@ -20,18 +20,18 @@ import msgspec
 from msgspec import Struct
 
 from tenure.engine.meter.tokens import o200k
-from tenure.engine.policies import PEERS, POLICIES
+from tenure.engine.policies import DEFAULT, PEERS, POLICIES
 from tenure.errors import InputError
 from tenure.lab.cuts import Ground, grounds, rehearsed
 from tenure.lab.events import At, HarmLine
-from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, source_of
-from tenure.lab.evidence.measure import Label, Pair, judged, owner_of
+from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, owner_of, sample_of, source_of
+from tenure.lab.evidence.measure import Label, Pair, judged
 from tenure.lab.harm.judge import WindowTrace
 from tenure.lab.harm.passage import Message, Passage, of_entry
 from tenure.lab.harm.watch import after_cut
 
 LABELS = Path(__file__).parents[1] / "docs" / "evidence" / "labels.jsonl"
-POLICIES_READ = ("sliding-window", "provenance")  # the oldest whole, and parts of results
+POLICIES_READ = ("sliding-window", DEFAULT)  # the oldest whole, and parts of results
 PRUNE = 0.45
 POINTS = 3  # cuts of a session
 KEY = 12  # characters of a hash
@@ -140,7 +140,7 @@ def draw(corpus: Corpus, out: Path, findings: int, steps: int, cap: int) -> None
     """Write questions, keys and instructions."""
     out.mkdir(parents=True, exist_ok=True)
     asked: list[Drawn] = []
-    for member in capped(corpus.members, cap):
+    for member in sample_of(corpus, cap).members:
         try:
             asked += of_session(corpus.folder, member)
         except InputError as error:
@@ -167,14 +167,6 @@ def draw(corpus: Corpus, out: Path, findings: int, steps: int, cap: int) -> None
         print(
             f"{kind}: {len(mine)} questions of {len({each.owner for each in mine})} owners, {len({each.session for each in mine})} sessions"
         )
-
-
-def capped(members: Sequence[Member], cap: int) -> list[Member]:
-    """At most so many sessions of each owner, by hash."""
-    owners: dict[str, list[Member]] = {}
-    for member in sorted(members, key=lambda member: member.sha256):
-        owners.setdefault(owner_of(member.name), []).append(member)
-    return [member for each in owners.values() for member in each[:cap]]
 
 
 def spread(asked: Sequence[Drawn], count: int) -> list[Drawn]:

@@ -1,6 +1,7 @@
 """`tenure evidence`: every policy and peers' rules on a corpus of recorded sessions, as tables and figures that anyone can make again."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -8,14 +9,14 @@ import typer
 from rich.console import Console
 
 from tenure.cli import words
-from tenure.cli.options import Quiet
+from tenure.cli.options import MarkFiles, Quiet
 from tenure.cli.progress import ProgressLine
 from tenure.errors import InputError
 
 if TYPE_CHECKING:  # a good deal to load, and wanted by this command only
     from tenure.lab.evidence.measure import CorpusEvents
 
-SECTIONS: Final = ("cuts", "whole", "accumulating", "sweep", "bounds", "bill", "detector", "sessions")
+SECTIONS: Final = ("cuts", "whole", "accumulating", "marks", "sweep", "bounds", "bill", "detector", "sessions")
 OUT: Final = "docs/evidence"
 LABELS: Final = "labels.jsonl"
 FAILED: Final = 1  # exit codes
@@ -33,6 +34,13 @@ def evidence(
     only: Annotated[
         list[str] | None, typer.Option(metavar="SECTION", help=f"Make only this section; may be repeated: {', '.join(SECTIONS)}.")
     ] = None,
+    cap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N", help="Take at most N sessions of each folder below FOLDER, chosen by hash; cuts=N: for the cuts only."
+        ),
+    ] = None,
+    marks: MarkFiles = None,
     resume: Annotated[bool, typer.Option("--resume", help="Use the finished work of an interrupted run.")] = False,
     keep: Annotated[str, typer.Option(metavar="FOLDER", help="Keep finished work here. Default: your cache folder.")] = "",
     quiet: Quiet = False,
@@ -47,6 +55,7 @@ def evidence(
     from tenure.lab.evidence import pages
     from tenure.lab.evidence.corpus import corpus_of
     from tenure.lab.evidence.measure import EVERYTHING, gathered, labels_of
+    from tenure.lab.marks import marks_in
     from tenure.lab.spread import ResultFolder, engine_named
 
     runner = engine_named(engine, workers)
@@ -64,6 +73,8 @@ def evidence(
                 corpus,
                 [what for what in EVERYTHING if what in needed],
                 runner,
+                caps=_caps(cap or (), EVERYTHING),
+                marks=marks_in(marks) if marks else None,
                 keep=kept,
                 labels=labels,
                 progress=lambda what, done, of: line.update(description=what, completed=done, total=of),
@@ -77,6 +88,19 @@ def evidence(
     _print_end(found, out, len(files), console)
     if any(failed.kind != InputError.__name__ for failed in found.failed):
         raise typer.Exit(FAILED)
+
+
+def _caps(given: Sequence[str], known: Sequence[str]) -> dict[str, int]:
+    """Caps by what they are for. Raises InputError for what is none."""
+    caps: dict[str, int] = {}
+    for each in given:
+        what, _, count = each.rpartition("=")
+        if (what and what not in known) or not count.isdecimal():
+            raise InputError(
+                "--cap", repr(each), "a number, or a number behind one of " + ", ".join(f"{name}=" for name in known)
+            )
+        caps[what] = int(count)
+    return caps
 
 
 def _print_end(found: "CorpusEvents", out: Path, files: int, console: Console) -> None:

@@ -4,6 +4,7 @@ Self-GC paper, "Cut-point replay"; DESIGN.md, Evaluation. No model is asked. Res
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -31,6 +32,7 @@ from tenure.lab.replay import replay as replayed
 
 POINTS: Final = 5  # cuts of a session, evenly spread over its calls
 PRUNE: Final = 0.45  # of the view's tokens
+NEAR: Final = 0.03  # of the view's tokens: what shares may differ by that are served by one run
 LEAST_CALLS: Final = 12
 LEAST_TOKENS: Final = 8_000  # of a view at a cut: below there is little to choose from
 _NOBODY: Final[Mapping[str, Policy]] = MappingProxyType({})
@@ -78,22 +80,29 @@ def cuts(
 ) -> Iterator[CutLine]:
     """Every policy at every cut of a session; with `oracles` those who know the future as well. Raises InputError when it cannot be read.
 
-    Few rules take exactly what they are told to. So each policy of `beside` takes, once for each other policy, just the share that that one
-    took there (`matched` names it).
+    Few rules take exactly what they are told to. So each policy of `beside` takes, once for each other policy, the share that that one
+    took there (`matched` names it), or that of another that took at most NEAR more: one run serves all that took about the same.
     """
     for ground in grounds(one, tokenizer, points=points):
-        for name, policy in policies.items():
-            try:
-                line = _cut(ground, policy, name, prune)
-            except ModelError:  # a planner without an answer: no plan is not an empty one
-                continue
-            yield line
-            for ours, other in beside.items():
-                if ours != name and line.pruned > 0:
-                    yield _cut(ground, other, ours, line.pruned, matched=name)
+        found = list(_each(ground, policies, prune))
+        yield from found
+        for ours, other in beside.items():
+            rivals = sorted((line for line in found if line.policy != ours and line.pruned > 0), key=lambda line: -line.pruned)
+            mine: CutLine | None = None
+            share = 0.0
+            for line in rivals:
+                if mine is None or line.pruned < share - NEAR:
+                    share, mine = line.pruned, _cut(ground, other, ours, line.pruned)
+                yield replace(mine, matched=line.policy, target=line.pruned)
         if oracles:
             for name, edits in oracle_edits(ground.session, ground.uses, int(ground.session.view.tokens * (1 - prune))):
                 yield _judged(ground, name, prune, edits, ground.session.view.tokens)
+
+
+def _each(ground: Ground, policies: Mapping[str, Policy], prune: float) -> Iterator[CutLine]:
+    for name, policy in policies.items():
+        with suppress(ModelError):  # a planner without an answer: no plan is not an empty one
+            yield _cut(ground, policy, name, prune)
 
 
 def places(entries: Iterable[Entry], points: int = POINTS) -> dict[int, int]:
@@ -111,13 +120,13 @@ def rehearsed(session: Session, policy: Policy, prune: float) -> Rehearsal:
     return session.rehearse(policy, target, limit=target)
 
 
-def _cut(ground: Ground, policy: Policy, name: str, prune: float, *, matched: str = "") -> CutLine:
+def _cut(ground: Ground, policy: Policy, name: str, prune: float) -> CutLine:
     before = ground.session.view.tokens
     plan = rehearsed(ground.session, policy, prune)
-    return _judged(ground, name, prune, plan.edits, before, matched=matched)
+    return _judged(ground, name, prune, plan.edits, before)
 
 
-def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], before: int, *, matched: str = "") -> CutLine:
+def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], before: int) -> CutLine:
     """What the future needed of what edits take."""
     session = ground.session
     after = session.view.copy()
@@ -129,7 +138,6 @@ def _judged(ground: Ground, name: str, prune: float, edits: Sequence[Edit], befo
     return CutLine(
         source=spelled(ground.path),
         policy=name,
-        matched=matched,
         cut=ground.number,
         before_call=ground.call,
         entries=session.length,

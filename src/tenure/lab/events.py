@@ -411,6 +411,26 @@ class IsolatedRun(Struct, frozen=True, kw_only=True, tag="isolated", tag_field="
     measured: Measured
 
 
+class Annotation(Sum, frozen=True, kw_only=True):
+    """What marks add to a session, in o200k tokens: the calls and their answers."""
+
+    calls: int = 0
+    refused: int = 0  # by the protocol
+    tokens: int = 0
+
+
+class MarkedRun(Struct, frozen=True, kw_only=True, tag="marked_run", tag_field="type"):
+    """One session that has marks, as it was recorded (`plain`) or with them, under one policy and one budget."""
+
+    source: str
+    policy: str
+    variant: Literal["plain", "marked"]
+    budget: Limits
+    head_tokens: int  # without the tool that marks
+    annotation: Annotation
+    measured: Measured
+
+
 class TaskMisses(Struct, frozen=True, kw_only=True):
     """What one task cost in its conversation, and what its steps missed."""
 
@@ -640,6 +660,7 @@ EVENTS: Final[Mapping[str, type[Struct]]] = MappingProxyType(
         "cuts": CutLine,
         "runs": IsolatedRun,
         "conversations": AccumulatingRun,
+        "marked_runs": MarkedRun,
         "curves": Needed,
         "bills": Billed,
     }

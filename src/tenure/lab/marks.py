@@ -28,6 +28,7 @@ from tenure.lab.replay import SessionSource
 from tenure.logs.reader import Event, Rewritten
 
 SUFFIX: Final = ".jsonl"
+_CALL: Final = "mark-"  # how the ids of its calls begin
 
 
 class Mark(Struct, frozen=True, kw_only=True):
@@ -181,7 +182,7 @@ def _check(mark: Mark, draft: Draft, entry: int) -> None:
 
 def _call(mark: Mark, number: int) -> ToolCall:
     arguments = msgspec.json.encode(mark.calls[number]).decode()
-    return ToolCall(call_id=f"mark-{mark.call}-{number}", name=DELIMITER, arguments=arguments)
+    return ToolCall(call_id=f"{_CALL}{mark.call}-{number}", name=DELIMITER, arguments=arguments)
 
 
 def _answer(call: ToolCall, graph: EpisodeGraph, at: tuple[int, int], turn: int) -> ToolResult:
@@ -200,6 +201,11 @@ def _with(draft: Draft, calls: tuple[ToolCall, ...], added: int, weight: int) ->
 def _seen(usage: Usage, added: int) -> Usage:
     """What would have been reported with so much more in the prompt, nearly all of it seen before."""
     return replace(usage, cache_read=usage.cache_read + added * bool(usage.prompt))
+
+
+def is_mark(block: Block) -> bool:
+    """Whether a block is a call that marks made, or its answer."""
+    return isinstance(block, ToolCall | ToolResult) and block.call_id.startswith(_CALL)
 
 
 def _moved(event: Rewritten, places: Sequence[int], length: int) -> Rewritten:

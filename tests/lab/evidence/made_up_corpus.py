@@ -2,8 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
-from tenure.lab.events import AccumulatingRun, Bill, CutLine, IsolatedRun, Limits, Measured, Misses, Part, TaskMisses
+from tenure.lab.events import (
+    AccumulatingRun,
+    Annotation,
+    Bill,
+    CutLine,
+    IsolatedRun,
+    Limits,
+    MarkedRun,
+    Measured,
+    Misses,
+    Part,
+    TaskMisses,
+)
 
 ROW_TOKENS = 17  # about
 
@@ -60,6 +73,9 @@ def cut(
         visible=2,
         routed=missed // 2,
         lost=missed - missed // 2,
+        edits=missed,
+        broken_edits=missed // 2,
+        idle=pruned == 0.0,
     )
 
 
@@ -101,6 +117,19 @@ def alone(
         budget=Limits(target=target, ceiling=limited),
         head_tokens=20_000,
         measured=measured(usd, **more),
+    )
+
+
+def with_marks(policy: str, variant: Literal["plain", "marked"], usd: float, lost: int) -> MarkedRun:
+    """A session that has marks, under a policy."""
+    return MarkedRun(
+        source="a.json",
+        policy=policy,
+        variant=variant,
+        budget=Limits(ceiling=60_000, floor=44_000),
+        head_tokens=20_000,
+        annotation=Annotation(calls=12, refused=1, tokens=900) if variant == "marked" else Annotation(),
+        measured=measured(usd, lost=lost),
     )
 
 

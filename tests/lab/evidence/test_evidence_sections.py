@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
-from made_up_corpus import alone, cut, together
+from made_up_corpus import alone, cut, together, with_marks
 from msgspec.structs import replace
 
 from tenure.engine.policies import COMPAT, PEERS, POLICIES
@@ -52,6 +52,11 @@ ALONE = [
     alone("a.json", "graph", 9.0, target=80_000),
     alone("b.json", "graph", 1.005, target=80_000, peak=30_000),
 ]
+MARKED = [
+    with_marks(policy, variant, usd, lost)
+    for policy, usd, lost in (("none", 20.0, 0), ("cwl", 8.0, 12), ("graph", 7.0, 10), ("sliding-window", 8.0, 20))
+    for variant in ("plain", "marked")
+]
 TOGETHER = [
     together("none", 90.0),
     together("compaction", 30.0, ceiling=80_000, variant="brief", lost=20),
@@ -85,6 +90,12 @@ LABELS = labels_of(
             {"round": 1, "label": "not", "kind": "symbol", "why": "known"},
             {"round": 2, "label": "needed", "kind": "locator", "why": "taken"},
             {"round": 2, "label": "step", "why": "seen", "seen": 4, "found": 3},
+            {"round": 3, "label": "pair", "kind": "locator", "form": "path", "why": "taken", "pair": ["needed", "needed"]},
+            {"round": 3, "label": "pair", "kind": "locator", "form": "path", "why": "known", "pair": ["needed", "not"]},
+            {"round": 3, "label": "pair", "kind": "fact", "form": "figure", "why": "known", "pair": ["not", "not"]},
+            {"round": 3, "label": "string", "why": "taken", "pair": ["needed", "needed"], "found": 1, "weight": 2.0},
+            {"round": 3, "label": "string", "why": "taken", "pair": ["needed", "needed"], "found": 0, "weight": 3.0},
+            {"round": 3, "label": "string", "why": "wording", "pair": ["not", "not"], "found": 0},
         )
     ),
     "labels.jsonl",
@@ -165,6 +176,7 @@ LINES: dict[str, list[Line]] = {
     "cuts": [*CUTS],
     "whole": [*ALONE],
     "accumulating": [*TOGETHER, *ALONE],
+    "marks": [*MARKED],
     "sweep": [*SWEPT, *TOGETHER],
     "bounds": [Needed(source="a.json", curves=NEEDS)],
     "bill": [Billed(compared=COMPARED)],
@@ -233,13 +245,45 @@ def test_an_oracle_is_a_bound_and_a_compaction_is_somebodys() -> None:
         )
 
 
-def test_goals_at_the_cut_are_counted_against_the_best_of_those_that_took_their_share() -> None:
-    half, near, same, lost, matched = section("cuts", CUTS).goals
-    assert half[1] == "0.50 a cut against 2.00 of tool-prune"  # not opencode-prune, which took nothing
-    assert (half[2], near[2], same[2], lost[2]) == (True, False, False, False)
-    assert same[1] == "75 % against 100 %"
-    assert lost[1] == "10.0 %"  # 1 of 2 a cut visible, 4 times, and 2
+def test_goals_at_the_cut_are_counted_at_the_share_that_each_other_took() -> None:
+    few, most, near, lost, matched, broken = section("cuts", CUTS).goals
+    assert few[1:] == ("0.50 (0.50 to 0.50)", True)
+    assert most[1:] == ("75 %", True)
+    assert not near[2]
+    assert lost[1:] == ("10.0 %", False)  # 1 of 2 a cut visible, 4 times, and 2
     assert matched[1:] == ("worst of 1 other: 0.25 times those of tool-prune", True)
+    assert broken[1:] == ("worst of 1 other: 0.00 times those of tool-prune", True)
+
+
+def test_a_cut_at_which_a_policy_took_nothing_is_idle_and_not_harmless() -> None:
+    found = row(section("cuts", CUTS), "45 % to be pruned", "opencode-prune")
+    assert (found["cuts"], found["idle"], found["missed per cut (95 %)"], found["nothing missed (95 %)"]) == ("0", "4", "–", "–")
+
+
+def test_who_loses_is_named_first() -> None:
+    better = [cut("tool-prune", n, missed=n % 2) for n in range(4)]
+    worse = [cut("graph", n, matched="tool-prune", missed=3) for n in range(4)]
+    assert section("cuts", [*better, *worse]).lead.startswith("**At equal shares `graph` misses more than tool-prune.**")
+    dear = [together("compaction", 20.0, ceiling=80_000, variant="brief", lost=2), together("graph", 29.0, lost=5)]
+    assert section("accumulating", dear).lead.startswith("**`graph` loses to summary compaction at 80k (bill 1.45 times")
+
+
+def test_two_readers_agree_as_far_as_cohen_says() -> None:
+    made = section("detector", [])
+    assert row(made, "Two readers", "findings")["kappa (Cohen)"] == "0.40"
+    newest = row(made, "By round", "3")
+    assert (newest["needed"], newest["findings read"], newest["recall of strings"]) == ("1", "3", "40 %")
+
+
+def test_marks_are_judged_by_the_same_sessions_without_them() -> None:
+    more = [each for each in MARKED if each.variant == "plain"]
+    fewer = [
+        replace(each, variant="marked", measured=replace(each.measured, misses=replace(each.measured.misses, lost=4)))
+        for each in more
+    ]
+    (goal,) = section("marks", [*more, *fewer]).goals
+    assert goal[1:] == ("0.40 times, bill 1.00 times", True)
+    assert "**Marks do not help" in section("marks", MARKED).lead
 
 
 def test_a_policy_is_compared_at_the_very_share_that_another_took() -> None:
@@ -250,7 +294,7 @@ def test_a_policy_is_compared_at_the_very_share_that_another_took() -> None:
 
 def test_matched_cuts_do_not_count_among_those_at_the_same_target() -> None:
     found = row(section("cuts", CUTS), "45 % to be pruned", "graph")
-    assert (found["cuts"], found["routed"], found["lost"], found["missed per cut"]) == ("4", "1", "1", "0.50")
+    assert (found["cuts"], found["routed"], found["lost"], found["missed per cut (95 %)"]) == ("4", "1", "1", "0.50 (0.50–0.50)")
 
 
 def test_only_sessions_that_the_ceiling_touches_are_added_up() -> None:
@@ -274,9 +318,9 @@ def test_who_does_not_keep_the_ceiling_comes_last() -> None:
 
 
 def test_goals_of_the_accumulating_session_weigh_bill_and_misses_against_compaction() -> None:
-    half, stretched = section("accumulating", TOGETHER).goals
-    assert half[1:] == ("bill 0.97 times, misses 0.45 times", True)
-    assert stretched[1:] == ("bill 0.97 times, misses 1.00 times", True)
+    money, calls = section("accumulating", TOGETHER).goals
+    assert money[1:] == ("0.97 times", True)
+    assert calls[1:] == ("0.45 times", True)
 
 
 def test_measures_add_up_kind_by_kind_and_in_order() -> None:

@@ -28,6 +28,8 @@ class Corpus(Struct, frozen=True, kw_only=True):
     folder: str
     members: tuple[Member, ...]
     again: tuple[str, ...] = ()  # names of what holds the same bytes as a member before it, which are counted once
+    found: int = 0  # sessions before a sample was taken of them; 0: all of them
+    cap: str = ""  # of the sample, as it is asked for: so many of each owner, of some sections others
 
     @property
     def sha256(self) -> str:
@@ -55,6 +57,26 @@ def corpus_of(folder: Path) -> Corpus:
         else:
             first[member.sha256] = member
     return Corpus(folder=str(folder), members=tuple(first.values()), again=tuple(again))
+
+
+def sample_of(corpus: Corpus, cap: int) -> Corpus:
+    """At most `cap` members of each owner, those whose hashes come first; 0: all."""
+    if not cap:
+        return corpus
+    taken: dict[str, int] = {}
+    chosen: set[str] = set()
+    for member in sorted(corpus.members, key=lambda member: (member.sha256, member.name)):
+        owner = owner_of(member.name)
+        taken[owner] = taken.get(owner, 0) + 1
+        if taken[owner] <= cap:
+            chosen.add(member.name)
+    members = tuple(member for member in corpus.members if member.name in chosen)
+    return replace(corpus, members=members, found=len(corpus.members), cap=str(cap))
+
+
+def owner_of(member: str) -> str:
+    """The first folder of a member's name: whose sessions it is one of."""
+    return member.partition("/")[0]
 
 
 def source_of(folder: str, name: str) -> SessionSource:

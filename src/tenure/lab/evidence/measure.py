@@ -17,14 +17,17 @@ from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer, o200k
+from tenure.engine.policies import DEFAULT
 from tenure.engine.policies.graph import GraphPolicy
 from tenure.engine.policies.graph.keeping import ModelWeights
 from tenure.engine.policies.policy import Policy
+from tenure.engine.record.entry import Draft, ToolCall, ToolResult
 from tenure.errors import InputError
 from tenure.lab.cuts import cuts
-from tenure.lab.events import AccumulatingRun, Billed, CutLine, IsolatedRun, Needed, Profile
-from tenure.lab.evidence.corpus import Corpus, Member, address_of, source_of, without_folder
+from tenure.lab.events import AccumulatingRun, Annotation, Billed, CutLine, IsolatedRun, MarkedRun, Needed, Profile
+from tenure.lab.evidence.corpus import Corpus, Member, address_of, owner_of, sample_of, source_of, without_folder
 from tenure.lab.evidence.origins import ALL
+from tenure.lab.marks import Mark, MarkBook, is_mark, marked
 from tenure.lab.protocols.accumulating import accumulating
 from tenure.lab.protocols.compaction import EARLY, LATE, Compacting, compacted
 from tenure.lab.protocols.curves import curves
@@ -36,33 +39,43 @@ from tenure.lab.spread import Engine, FailedJob, ResultFolder, spread
 from tenure.lab.spread.keep import code_of
 from tenure.lab.validation import compare
 
-SUBJECT: Final = "graph"  # the policy that issue 5's goals are for
-PRUNES: Final = (0.3, 0.45, 0.6)  # of the tokens of a view; issue 5's goals are at 45 %
+SUBJECT: Final = DEFAULT  # the policy that the goals are for
+PRUNES: Final = (0.45,)  # of the tokens of a view
 PRUNE: Final = 0.45
+POINTS: Final = 3  # cuts of a session
 BESIDE: Final = (SUBJECT,)  # what takes, beside every other policy, just what that one took
 CEILING: Final = 80_000  # under which every policy is run: where the cost fell and accuracy did not (CWL paper, section 5)
 # Under all ceilings are run: ours, the paper's algorithm, and the baseline that most frameworks resemble. The others would double the time.
-SWEPT: Final = ("cwl", "tiered", "graph", "cwl-paper", "sliding-window")
-TARGETED: Final = ("cwl", "tiered", "graph")  # with a target and no ceiling, where the gate decides
+SWEPT: Final = ("cwl", SUBJECT, "cwl-paper", "sliding-window")
+TARGETED: Final = ("cwl", SUBJECT)  # with a target and no ceiling, where the gate decides
+# With marks and without: ours and the paper's that read them, and a few that do not. Ceiling and floor leave 40,000 and 24,000 tokens beside the head.
+MARKED: Final = ("none", "cwl-paper", "pi-cwl", "cwl", "cwl-inferred", SUBJECT, "sliding-window", "hybrid")
+MARKED_BUDGET: Final = budget_of(60_000, floor=44_000)
+MARKS: Final = "marks"
 TARGETS: Final = (40_000, 80_000)
-COMPACTIONS: Final = tuple(replace(when, says=says) for when in (LATE, EARLY) for says in ("nothing", "brief", "names"))
+COMPACTIONS: Final = tuple(
+    replace(when, says=says) for when, says in ((LATE, "brief"), (EARLY, "nothing"), (EARLY, "brief"), (EARLY, "names"))
+)
 TOGETHER: Final = "together"  # beside the keys of OF_SESSION
-EVERYTHING: Final = ("alone", "cuts", "needs", "billed", TOGETHER)
+EVERYTHING: Final = ("alone", "cuts", "needs", "billed", MARKS, TOGETHER)
+
+NO_CAPS: Final[Mapping[str, int]] = MappingProxyType({})
 
 Progress = Callable[[str, int, int], None]  # what is done, how many of how many
-Line = Profile | CutLine | IsolatedRun | AccumulatingRun | ConversationTask | Needed | Billed
+Line = Profile | CutLine | IsolatedRun | AccumulatingRun | MarkedRun | ConversationTask | Needed | Billed
 
 
 class CorpusJob(Struct, frozen=True, kw_only=True):
     """Something to be done with the members of a corpus that it names."""
 
-    what: str  # a key of OF_SESSION, "layout" or TOGETHER
+    what: str  # a key of OF_SESSION, "layout", MARKS or TOGETHER
     folder: str
     members: tuple[Member, ...]
     tasks: tuple[ConversationTask, ...] = ()  # of a conversation, in the order of its members, sources as members are named
     policy: str = ""  # of a conversation; "none": nothing leaves
     ceiling: int | None = None
     compacting: Compacting | None = None  # instead of a policy
+    marks: tuple[Mark, ...] = ()  # of the session
 
     @property
     def name(self) -> str:
@@ -120,6 +133,7 @@ class CorpusEvents(Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...] = ()  # in an order that does not depend on who measured them when
     labels: tuple[Label, ...] = ()
     failed: tuple[FailedJob, ...] = ()
+    marks: str = ""  # hash of the marks that were read; empty for none
 
     @property
     def events(self) -> tuple[Line, ...]:
@@ -148,12 +162,22 @@ def gathered(
     whats: Sequence[str],
     engine: Engine,
     *,
+    caps: Mapping[str, int] = NO_CAPS,
+    marks: MarkBook | None = None,
     keep: ResultFolder | None = None,
     labels: tuple[Label, ...] = (),
     progress: Progress = lambda _what, _done, _of: None,
 ) -> CorpusEvents:
-    """Run what is asked for: first what every section needs, then the rest, longest first. Raises StoreError when `keep` cannot be written."""
+    """Run what is asked for: first what every section needs, then the rest, longest first.
+
+    `caps`: of each owner at most so many sessions, chosen by hash, for what is to be run; by "" for all that is not named. `marks` are read for all sessions that have some, be they in the sample or not.
+    Raises StoreError when `keep` cannot be written.
+    """
     failed: list[FailedJob] = []
+    every, corpus = (
+        corpus,
+        replace(sample_of(corpus, 0 if 0 in caps.values() else max(caps.values(), default=0)), cap=caps_text(caps)),
+    )
 
     def run(what: str, jobs: Sequence[CorpusJob]) -> list[tuple[CorpusJob, EvidenceLines]]:
         results = spread(work, jobs, EvidenceLines, engine=engine, keep=keep, progress=lambda done, of: progress(what, done, of))
@@ -169,9 +193,10 @@ def gathered(
     sound = replace(corpus, members=tuple(member for member in corpus.members if member.name in readable))
     tasks: list[ConversationTask] = []
     if TOGETHER in whats and sound.members:
-        layout = CorpusJob(what="layout", folder=sound.folder, members=sound.members)
-        tasks += (line for _, each in run("laying out", [layout]) for line in each.lines if isinstance(line, ConversationTask))
-    done = run("running", [*together(sound, tasks), *of_sessions(sound, [what for what in whats if what != TOGETHER])])
+        tasks += laid_out(each for _, each in run("laying out", _layouts(sample_of(sound, cap_of(caps, TOGETHER)))))
+    annotated = of_marks(every, marks) if marks is not None and MARKS in whats else []
+    apart = [job for what in whats if what in OF_SESSION for job in of_sessions(sample_of(sound, cap_of(caps, what)), (what,))]
+    done = run("running", [*together(sound, tasks), *annotated, *apart])
     alone = (line for job, each in done if job.what != TOGETHER for line in each.lines)
     return CorpusEvents(
         corpus=corpus,
@@ -180,7 +205,41 @@ def gathered(
         lines=(*alone, *_conversations(done, len({task.conversation for task in tasks}))),
         labels=labels,
         failed=tuple(failed),
+        marks=marks.sha256 if marks is not None else "",
     )
+
+
+def cap_of(caps: Mapping[str, int], what: str) -> int:
+    """How many sessions of an owner something is run for; 0: all."""
+    return caps.get(what, caps.get("", 0))
+
+
+def caps_text(caps: Mapping[str, int]) -> str:
+    """Caps as the command line has them."""
+    return " ".join(f"--cap {f'{what}={cap}' if what else cap}" for what, cap in caps.items())
+
+
+def _layouts(corpus: Corpus) -> list[CorpusJob]:
+    """A layout for each owner: in a conversation of several owners a learned policy would be judged by what it was learned from."""
+    owners: dict[str, list[Member]] = {}
+    for member in corpus.members:
+        owners.setdefault(owner_of(member.name), []).append(member)
+    return [CorpusJob(what="layout", folder=corpus.folder, members=tuple(each)) for each in owners.values()]
+
+
+def laid_out(layouts: Iterable[EvidenceLines]) -> Iterator[ConversationTask]:
+    """The tasks of all owners, their conversations numbered on."""
+    before = 0
+    for each in layouts:
+        tasks = [line for line in each.lines if isinstance(line, ConversationTask)]
+        yield from (replace(task, conversation=task.conversation + before) for task in tasks)
+        before += 1 + max((task.conversation for task in tasks), default=-1)
+
+
+def of_marks(corpus: Corpus, marks: MarkBook) -> list[CorpusJob]:
+    """Each session that has marks. Raises InputError for marks of another version of a session."""
+    found = [(member, marks.of(source_of(corpus.folder, member.name))) for member in corpus.members]
+    return [CorpusJob(what=MARKS, folder=corpus.folder, members=(member,), marks=each) for member, each in found if each]
 
 
 def _conversations(done: Iterable[tuple[CorpusJob, EvidenceLines]], count: int) -> Iterator[Line]:
@@ -240,6 +299,8 @@ def work(job: CorpusJob) -> EvidenceLines:
         return EvidenceLines(tuple(_laid_out(job, tokenizer)))
     if job.what == TOGETHER:
         return EvidenceLines((_together(job, tokenizer),))
+    if job.what == MARKS:
+        return EvidenceLines(tuple(_marked(job, tokenizer)))
     return EvidenceLines(tuple(OF_SESSION[job.what](_read_once(source_of(job.folder, job.members[0].name)), tokenizer)))
 
 
@@ -259,7 +320,7 @@ def _cuts(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
     policies = {name: policy for name in ALL if (policy := judged(ALL[name], one.path)) is not None}
     for prune in PRUNES:
         beside = {name: policies[name] for name in BESIDE} if prune == PRUNE else {}
-        yield from cuts(one, policies, tokenizer, prune=prune, beside=beside, oracles=True)
+        yield from cuts(one, policies, tokenizer, points=POINTS, prune=prune, beside=beside, oracles=True)
 
 
 def _alone(one: SessionSource, tokenizer: Tokenizer) -> Iterator[Line]:
@@ -297,9 +358,41 @@ def _together(job: CorpusJob, tokenizer: Tokenizer) -> Line:
     if job.compacting is not None:
         run = compacted(tasks, job.compacting, tokenizer)
     else:
-        run = accumulating(tasks, ALL.get(job.policy), budget_of(job.ceiling), tokenizer)
+        run = accumulating(tasks, judged(ALL.get(job.policy), job.members[0].name), budget_of(job.ceiling), tokenizer)
     named = tuple(replace(each, source=task.source) for each, task in zip(run.tasks, job.tasks, strict=True))
     return replace(run, tasks=named)
+
+
+def _marked(job: CorpusJob, tokenizer: Tokenizer) -> Iterator[Line]:
+    """A session with its marks and without, under each policy."""
+    plain = _read_once(source_of(job.folder, job.members[0].name))
+    variants: tuple[tuple[Literal["plain", "marked"], SessionSource, Annotation], ...] = (
+        ("plain", plain, Annotation()),
+        ("marked", with_marks := marked(plain, job.marks, tokenizer), _annotation(with_marks, tokenizer)),
+    )
+    for name in MARKED:
+        policy = judged(ALL.get(name), plain.path)
+        for variant, one, annotation in variants:
+            run = isolated(one, policy, MARKED_BUDGET if policy is not None else budget_of(None), tokenizer)
+            yield MarkedRun(
+                source=run.source,
+                policy=name,
+                variant=variant,
+                budget=run.budget,
+                head_tokens=run.head_tokens,
+                annotation=annotation,
+                measured=run.measured,
+            )
+
+
+def _annotation(session: SessionSource, tokenizer: Tokenizer) -> Annotation:
+    """What the marks of a marked session weigh."""
+    blocks = [block for event in session.events()[1] if isinstance(event, Draft) for block in event.blocks if is_mark(block)]
+    return Annotation(
+        calls=sum(isinstance(block, ToolCall) for block in blocks),
+        refused=sum(isinstance(block, ToolResult) and block.error for block in blocks),
+        tokens=sum(tokenizer(block.text) for block in blocks),
+    )
 
 
 # What is done with each session, by name.
@@ -314,11 +407,6 @@ def judged(policy: Policy | None, member: str) -> Policy | None:
         return policy
     weights = _weights().get(owner_of(member))
     return policy if weights is None else replace(policy, weights=weights)
-
-
-def owner_of(member: str) -> str:
-    """The first folder of a member's name: whose sessions it is one of."""
-    return member.partition("/")[0]
 
 
 @cache

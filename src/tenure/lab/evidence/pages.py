@@ -17,7 +17,7 @@ from msgspec import Struct
 import tenure
 from tenure.engine.meter.figures import several
 from tenure.errors import StoreError
-from tenure.lab.evidence.measure import CEILING, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
+from tenure.lab.evidence.measure import CEILING, MARKS, PRUNE, SUBJECT, SWEPT, TOGETHER, CorpusEvents, ceilings_of
 from tenure.lab.evidence.origins import KNOWN, PLACES
 from tenure.lab.intervals import wilson
 from tenure.lab.protocols.claims import Tested, rows_of, tested
@@ -32,7 +32,11 @@ from tenure.lab.validation import CAUSES
 MADE: Final = "<!-- made by `tenure evidence`: do not edit -->\n"
 INDEX: Final = "README.md"
 ROWS_MOST: Final = 1_000_000  # bytes of one file of rows; larger ones are not kept beside the pages
-NEAR: Final = 0.1  # of a share: as near to the one of the goals
+# What every page says of its sessions.
+LACKS: Final = (
+    "What these sessions lack: none was recorded with a mark, since their agents knew no `delimiter`. So rows of `cwl` and `cwl-paper` judge steps in order of age, and `pi-cwl`,"
+    " which evicts marked episodes and nothing else, does nothing. What marks change is in [marks](marks.md), on sessions to which a language model added them."
+)
 
 # In the order of the index: what each section needs to be run beside the profiles, and the table without rows of which there is nothing to show.
 SECTIONS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = MappingProxyType(
@@ -40,6 +44,7 @@ SECTIONS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = MappingProxyType(
         "cuts": (("cuts",), "cuts"),
         "whole": (("alone",), "runs"),
         "accumulating": (("alone", TOGETHER), "conversations"),
+        "marks": ((MARKS,), "marked_runs"),
         "sweep": (("alone", TOGETHER), "swept"),
         "bounds": (("needs",), "curves"),
         "bill": (("billed",), "bills"),
@@ -95,8 +100,18 @@ def events_of(found: CorpusEvents, swept: Mapping[str, Sequence[int]] = SWEPT_UN
     events.add("causes", {"cause": "varchar", "says": "varchar", "place": "int"}, causes)
     ceilings = [(policy, ceiling) for policy, each in swept.items() for ceiling in each]
     events.add("ceilings", {"policy": "varchar", "ceiling": "bigint"}, ceilings)
-    labels = [(label.round, label.label, label.kind, label.why, label.seen, label.found) for label in found.labels]
-    columns = {"round": "int", "label": "varchar", "kind": "varchar", "why": "varchar", "seen": "int", "found": "int"}
+    columns = {
+        "round": "int",
+        "label": "varchar",
+        "pair": "varchar[]",
+        "kind": "varchar",
+        "form": "varchar",
+        "why": "varchar",
+        "seen": "int",
+        "found": "int",
+        "weight": "double",
+    }
+    labels = [tuple(getattr(label, column) for column in columns) for label in found.labels]
     events.add("labels", columns, labels)
     events.script(files("tenure.lab.evidence").joinpath("views.sql").read_text(encoding="utf-8"))
     claims = [_claim(number, each) for number, each in enumerate(tested(rows_of(events)))]
@@ -111,13 +126,13 @@ def _claim(number: int, each: Tested) -> tuple[object, ...]:
     return number, each.claim, each.says, each.origin, each.protocol, each.policy, each.verdict, each.because, figures, line
 
 
-def sections(events: Events, names: Sequence[str]) -> list[EvidenceSection]:
-    """Those of these sections of which there is anything to show."""
+def sections(events: Events, names: Sequence[str], how: str = "", made: str = "") -> list[EvidenceSection]:
+    """Those of these sections of which there is anything to show. `how`: the options that choose what is measured; `made`: what of."""
     filled = [name for name in names if events.ask(f"select 1 from {SECTIONS[name][1]} limit 1").rows]  # noqa: S608 - our own names
-    return [_written(events, name) for name in filled]
+    return [_written(events, name, how, made) for name in filled]
 
 
-def _written(events: Events, name: str) -> EvidenceSection:
+def _written(events: Events, name: str, how: str, made: str) -> EvidenceSection:
     section = EvidenceSection(name=name)
     ask = asking(events)
     query = ask["query"]
@@ -174,13 +189,12 @@ def _written(events: Events, name: str) -> EvidenceSection:
         "several": several,
         "harms": HARMS,
         "prune": PRUNE,
-        "near_share": NEAR,
         "ceiling": CEILING,
         "subject": SUBJECT,
     }
     module: Any = _templates().get_template(f"{name}.md").make_module(values)
     section.title, section.lead = module.title, module.lead
-    section.text = "\n\n".join((module.shows, f"    {command(name)}", str(module)))
+    section.text = "\n\n".join((module.shows, f"    {command(name, how)}", made, LACKS, str(module)))
     return section
 
 
@@ -242,9 +256,20 @@ def goals(found: Sequence[tuple[str, str, bool]]) -> str:
     return table(("goal|text", "measured|text", "met|answer"), found)
 
 
-def command(name: str) -> str:
+def command(name: str, how: str = "") -> str:
     """What makes a section again."""
-    return f"tenure evidence FOLDER --only {name} --out docs/evidence"
+    return f"tenure evidence FOLDER{how} --only {name} --out docs/evidence"
+
+
+def options_of(found: CorpusEvents) -> str:
+    """The options that chose what was measured."""
+    return (f" {found.corpus.cap}" if found.corpus.cap else "") + (" --marks MARKS" if found.marks else "")
+
+
+def made_from(found: CorpusEvents) -> str:
+    """Of what a page was made: corpus, sample and code."""
+    sample = f", a sample by hash of {found.corpus.found:,} (`{found.corpus.cap}` of each owner)" if found.corpus.found else ""
+    return f"Corpus `{found.corpus.sha256[:12]}`: {several(len(found.profiles), 'session')}{sample}; code `{found.code[:12]}`."
 
 
 def index(found: CorpusEvents, made: Sequence[EvidenceSection]) -> str:
@@ -266,7 +291,10 @@ def index(found: CorpusEvents, made: Sequence[EvidenceSection]) -> str:
             usual=USUAL,
             goals=goals(every) if every else "",
             sections=made,
-            command=command,
+            command=partial(command, how=options_of(found)),
+            sampled=found.corpus.found,
+            cap=found.corpus.cap,
+            lacks=LACKS,
             failed=table(("what|text", "why|text"), failed) if failed else "",
         )
     )
@@ -283,7 +311,7 @@ def _version(name: str) -> str:
 def files_of(found: CorpusEvents, names: Sequence[str], *, is_whole: bool) -> dict[str, bytes]:
     """What is to be written, by file name; the index only when all sections were made."""
     with events_of(found) as events:
-        made = sections(events, names)
+        made = sections(events, names, options_of(found), made_from(found))
     written: dict[str, bytes] = {}
     for section in made:
         written |= dict(_of_section(section))

@@ -9,11 +9,15 @@ create macro called(policy, variant, ceiling) as case when variant <> '' then po
 
 -- Bills and measures: of one, and added up in the order of their events.
 create macro total_usd(b) as (b)['uncached']['usd'] + (b)['cache_write']['usd'] + (b)['cache_read']['usd'] + (b)['output']['usd'] + (b)['recall']['usd'] + (b)['helpers_usd'];
+create macro all_in(b) as total_usd(b) + (b)['fetched_again']['usd'];  -- with all that was lost fetched again
 create macro missed(m) as (m)['misses']['routed'] + (m)['misses']['lost'];
 create macro per_hundred(needs, m) as coalesce(100 * (needs) / nullif((m)['calls'], 0), 0.0);
 create macro overruns(m) as (m)['unmet'] * 4 >= (m)['calls'] and (m)['calls'] > 0;
 create macro part(m, name) as {'tokens': sum((m)['bill'][name]['tokens'])::bigint, 'usd': sum((m)['bill'][name]['usd'])};
-create macro misses(x) as {'visible': sum((x)['visible'])::bigint, 'routed': sum((x)['routed'])::bigint, 'lost': sum((x)['lost'])::bigint, 'calls': sum((x)['calls'])::bigint};
+create macro misses(x) as {
+    'visible': sum((x)['visible'])::bigint, 'routed': sum((x)['routed'])::bigint, 'lost': sum((x)['lost'])::bigint, 'calls': sum((x)['calls'])::bigint,
+    'listed': sum((x)['listed'])::bigint, 'objects': sum((x)['objects'])::bigint, 'edits': sum((x)['edits'])::bigint, 'broken_edits': sum((x)['broken_edits'])::bigint
+};
 create macro kinds(entries) as map_from_entries(list_transform(list_sort(list_transform(
     list_distinct(list_transform(entries, lambda e: e['key'])),
     lambda k: {'less': -list_sum(list_transform(list_filter(entries, lambda e: e['key'] = k), lambda e: e['value']))::bigint, 'kind': k}
@@ -36,27 +40,50 @@ create table groups as
     select r.name, r.place, p.source from profiles p join rules r on r.name = p.workload
     union all select 'hard', 99, source from profiles where is_hard;
 
--- Cuts: each policy at each target, over all sessions and by group.
+-- Resampled sessions: how often each is drawn in each of 400 draws. Intervals made of them are clustered by session (Poisson bootstrap, no random number).
+create macro drawn(u) as case when u < 0.36787944 then 0 when u < 0.73575888 then 1 when u < 0.91969860 then 2 when u < 0.98101184 then 3 when u < 0.99634015 then 4 else 5 end;
+create table draws as
+    select source, d, drawn((md5_number_lower(source || '#' || d) % 1000003) / 1000003.0) as w
+    from (select distinct source from cuts union select distinct source from runs union select distinct source from marked_runs), range(400) t(d);
+create macro limits_of(ratios) as {'low': quantile_cont(ratios, 0.025), 'high': quantile_cont(ratios, 0.975)};
+
+-- Cuts: each policy at each target, over all sessions and by group. A cut at which a policy took nothing is idle, and counts for nothing else.
 create macro outcome() as table
-    select g, c.policy, c.target, min(c.n) as first, count(*) as cuts, avg(pruned) as pruned, count(*) filter (pruned < 0.9 * target) as short,
-        sum(visible + routed + lost)::bigint as needs, sum(routed)::bigint as routed, sum(lost)::bigint as lost,
-        count(*) filter (routed + lost = 0) as untouched
+    select g, c.policy, c.target, min(c.n) as first, count(*) as cuts, count(*) filter (idle) as idle, count(*) filter (not idle) as acted,
+        coalesce(avg(pruned) filter (not idle), 0.0) as pruned, count(*) filter (not idle and pruned < 0.9 * target) as short,
+        sum(visible + routed + lost)::bigint as needs, sum(listed)::bigint as listed, sum(routed)::bigint as routed, sum(lost)::bigint as lost,
+        sum(calls)::bigint as calls, sum(objects)::bigint as objects, sum(edits)::bigint as edits, sum(broken_edits)::bigint as broken_edits,
+        count(*) filter (not idle and routed + lost = 0) as untouched
     from (select '' as g, * from cuts union all select groups.name, cuts.* from cuts join groups using (source)) c
     where c.matched = '' group by g, c.policy, c.target;
+create table missed_between as
+    select policy, target, limits_of(missed) as missed from (
+        select policy, target, d, sum(w * (routed + lost)) / nullif(sum(w), 0) as missed from cuts join draws using (source) where matched = '' and not idle group by policy, target, d
+    ) group by policy, target;
 create table cut_outcomes as
-    select *, (routed + lost) / cuts as missed, untouched / cuts as no_impact, whose(policy) as whose, place(policy) as place,
-        short * 4 >= cuts and whose(policy) <> 'bound' as less
-    from outcome();
-create table duels as
+    select o.*, (routed + lost) / nullif(acted, 0) as missed, b.missed as missed_between, untouched / nullif(acted, 0) as no_impact, whose(o.policy) as whose, place(o.policy) as place,
+        (short + idle) * 4 >= cuts and whose(o.policy) <> 'bound' as less
+    from outcome() o left join missed_between b on b.policy = o.policy and b.target = o.target;
+create table pairs as
     with theirs as (
         select * from cuts where matched = '' qualify row_number() over (partition by source, cut, policy, pruned order by n desc) = 1
     )
-    select o.policy, o.matched as other, min(o.n) as first, count(*) as cuts, avg(t.pruned) as pruned, avg(o.pruned) as own_pruned,
-        sum(o.routed + o.lost)::bigint as own_missed, sum(t.routed + t.lost)::bigint as other_missed,
-        count(*) filter (o.routed + o.lost = 0) as own_untouched, count(*) filter (t.routed + t.lost = 0) as other_untouched,
-        count(*) filter (o.routed + o.lost < t.routed + t.lost) as better, count(*) filter (o.routed + o.lost > t.routed + t.lost) as worse
+    select o.n, o.source, o.policy, o.matched as other, t.pruned, o.pruned as own_pruned, o.routed + o.lost as own, t.routed + t.lost as others, o.lost as own_lost, o.routed + o.lost + o.visible as own_needs,
+        o.broken_edits as own_broken, t.broken_edits as other_broken, o.calls as own_calls, t.calls as other_calls
     from cuts o join theirs t on t.source = o.source and t.cut = o.cut and t.policy = o.matched and t.pruned = o.target
-    where o.matched <> '' group by all;
+    where o.matched <> '';
+create table duel_between as
+    select policy, other, limits_of(times) as times from (
+        select policy, other, d, sum(w * own) / nullif(sum(w * others), 0) as times from pairs join draws using (source) group by policy, other, d
+    ) group by policy, other;
+create table duels as
+    select p.policy, p.other, min(n) as first, count(*) as cuts, avg(pruned) as pruned, avg(own_pruned) as own_pruned,
+        sum(own)::bigint as own_missed, sum(others)::bigint as other_missed, sum(own) / nullif(sum(others), 0) as times, first(b.times) as times_between,
+        sum(own_calls)::bigint as own_calls, sum(other_calls)::bigint as other_calls,
+        sum(own_broken)::bigint as own_broken, sum(other_broken)::bigint as other_broken, sum(own_broken) / nullif(sum(other_broken), 0) as broken_times,
+        count(*) filter (own = 0) as own_untouched, count(*) filter (others = 0) as other_untouched,
+        count(*) filter (own < others) as better, count(*) filter (own > others) as worse
+    from pairs p left join duel_between b using (policy, other) group by p.policy, p.other;
 
 -- Replays: sessions alone, and all sessions in conversations.
 create table free as select source, measured from runs where policy = 'none';
@@ -102,3 +129,15 @@ create table billed as
         sum(c.by_cache.usd) as by_cache, sum(c.plain.usd) as plain, sum(c.off.usd) as off,
         list(off_by(c.simulated.usd, c.reported.usd) order by off_by(c.simulated.usd, c.reported.usd)) as errors
     from named group by what, name;
+
+-- Marked sessions: each policy on the same sessions as they are recorded and with the marks beside them.
+create table marked as
+    select policy, variant, min(n) as first, count(*) as sessions, added(measured) as m, sum(annotation.calls)::bigint as marks, sum(annotation.refused)::bigint as refused,
+        sum(annotation.tokens)::bigint as tokens
+    from marked_runs group by policy, variant;
+create table marked_between as
+    select policy, limits_of(times) as times from (
+        select p.policy, d, sum(w * missed(k.measured)) / nullif(sum(w * missed(p.measured)), 0) as times
+        from marked_runs p join marked_runs k on k.source = p.source and k.policy = p.policy and k.variant = 'marked' join draws on draws.source = p.source
+        where p.variant = 'plain' group by p.policy, d
+    ) group by policy;

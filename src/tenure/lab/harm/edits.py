@@ -57,11 +57,9 @@ def judge_edit(edit: StepEdit, window: WindowTrace, call: int) -> EditTarget | N
     newest = max(taken, key=lambda each: each.commit)
     if any(held.at[0] >= newest.entries for held in holders):
         return None
-    is_whole = (
-        any(held.at not in window.taken for held in holders)
-        or any(edit.text in spelling(each.instead) for each in taken if each.instead)
-        or any(edit.text in spelling(residue.text) for residue in window.residues())
-    )
+    longest = max(edit.text.split("\n"), key=len)  # of what is shown only what holds it is spelled out
+    shown = (text for text in (*(each.instead for each in taken), *(each.text for each in window.residues())) if longest in text)
+    is_whole = any(held.at not in window.taken for held in holders) or any(edit.text in spelling(text) for text in shown)
     return EditTarget(
         call=call,
         entry=edit.entry,

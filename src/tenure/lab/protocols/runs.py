@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenure.engine.lifecycle.budget import Budget
 from tenure.engine.meter.tokens import Tokenizer
@@ -188,7 +189,7 @@ def without_head(source: SessionSource) -> SessionSource:
         name, found = source.events()
         return name, (event for event in found if not is_left_out(event))
 
-    return SessionSource(source.path, events, source.sha256)
+    return replace(source, events=events)
 
 
 def isolated(

@@ -37,6 +37,14 @@ def shared(counted: Mapping[str, int]) -> str:
     return f"{figures.percent(hits / of)} ({between.low * 100:.0f}–{between.high * 100:.0f})"
 
 
+def between(estimate: Mapping[str, float | None]) -> str:
+    """A figure, `{'value': …, 'low': …, 'high': …}`, with its 95 % interval."""
+    value, low, high = estimate["value"], estimate["low"], estimate["high"]
+    if value is None:
+        return NOTHING
+    return figures.decimal(value) + ("" if low is None or high is None else f" ({figures.decimal(low)}–{figures.decimal(high)})")
+
+
 def chance(split: Mapping[str, int]) -> str:
     """How likely a split, `{'first': …, 'second': …}`, at least this uneven is between equals."""
     return figures.decimal(sign_test(split["first"], split["second"]), 3)
@@ -73,6 +81,7 @@ FILTERS: Final[Mapping[str, Callable[[Any], str]]] = MappingProxyType(
         "change": lambda ratio: figures.change(ratio, 1.0),
         "error": error,
         "shared": shared,
+        "between": between,
         "chance": chance,
         "answer": lambda value: "yes" if value else "no",
     }
