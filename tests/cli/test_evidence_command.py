@@ -54,6 +54,14 @@ def test_a_section_is_written_twice_alike_and_says_how_it_was_made(
     assert str(tmp_path) not in page
 
 
+def test_a_sample_is_taken_by_hash_and_the_page_says_so(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["evidence", str(folder), "--only", "sessions", "--cap", "1", "--out", str(out), "-q"]) == 0
+    page = (out / "sessions.md").read_text()
+    assert "    tenure evidence FOLDER --cap 1 --only sessions --out docs/evidence" in page
+    assert "a sample by hash of 2 (`--cap 1` of each owner)" in page
+
+
 def test_labels_beside_the_pages_are_read_and_left_alone(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -75,6 +83,8 @@ def test_sections_named_in_the_help_are_those_there_are() -> None:
     [
         (["--only", "everything"], "one of cuts, whole, accumulating"),
         (["--engine", "abacus"], "one of local, processes, ray"),
+        (["--cap", "few"], "--cap: 'few', expected a number, or a number behind one of alone=, cuts="),
+        (["--cap", "pages=2"], "--cap: 'pages=2', expected"),
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(

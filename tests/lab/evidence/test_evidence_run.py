@@ -1,5 +1,6 @@
 """A made-up corpus run whole: what is a member, what is run, and that nothing of the machine or the order gets into what is written."""
 
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,12 +12,13 @@ from msgspec.structs import replace
 
 from tenure.engine.meter.tokens import o200k
 from tenure.errors import InputError
-from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, Needed
+from tenure.lab.events import AccumulatingRun, CutLine, IsolatedRun, MarkedRun, Needed
 from tenure.lab.evidence import measure
-from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, source_of
-from tenure.lab.evidence.measure import CorpusEvents, gathered, work
+from tenure.lab.evidence.corpus import Corpus, Member, corpus_of, sample_of, source_of
+from tenure.lab.evidence.measure import MARKED, CorpusEvents, gathered, work
 from tenure.lab.evidence.origins import ALL
 from tenure.lab.evidence.pages import MADE, SECTIONS, files_of, write
+from tenure.lab.marks import marks_in
 from tenure.lab.protocols.runs import budget_of, isolated
 from tenure.lab.spread import Engine, ResultFolder, engine_named
 from tenure.lab.spread.engines import Answer, Processes, Work, one_process
@@ -47,6 +49,37 @@ def test_members_are_sessions_by_content_named_from_the_folder_on(tmp_path: Path
     assert [member.name for member in found.members] == ["observatory/long.json", "observatory/short.json", "site/middling.json"]
     assert found.again == ("site/again.json",)
     assert str(tmp_path) not in source_of(found.folder, "site/middling.json").path
+
+
+def test_a_sample_takes_so_many_of_each_owner_by_hash(tmp_path: Path) -> None:
+    every = corpus_of(corpus(tmp_path / "sessions"))
+    sample = sample_of(every, 1)
+    first = min(every.members[:2], key=lambda member: member.sha256)
+    assert [member.name for member in sample.members] == [first.name, "site/middling.json"]
+    assert (sample.found, sample_of(every, 0)) == (3, every)
+
+
+def test_each_owner_has_conversations_of_its_own(tmp_path: Path) -> None:
+    found = ran(corpus(tmp_path / "sessions"), "together")
+    sources = [{task.source.partition("/")[0] for task in run.tasks} for run in lines(found, AccumulatingRun)]
+    assert sources
+    assert all(len(each) == 1 for each in sources)
+
+
+def test_marked_sessions_run_with_their_marks_and_without(tmp_path: Path) -> None:
+    folder = corpus(tmp_path / "sessions")
+    digest = next(member.sha256 for member in corpus_of(folder).members if member.name == "site/middling.json")
+    call = {"action": "start", "name": "look", "type": "expl"}
+    line = {"session": "middling", "sha256": digest, "call": 0, "entry": 9_999, "entry_sha256": "", "calls": [call]}
+    (tmp_path / "marks.jsonl").write_text(json.dumps(line))
+    found = gathered(corpus_of(folder), ("marks",), one_process, caps={"": 1}, marks=marks_in([tmp_path / "marks.jsonl"]))
+    runs = lines(found, MarkedRun)
+    assert {(run.policy, run.variant) for run in runs} == {
+        (policy, variant) for policy in MARKED for variant in ("plain", "marked")
+    }
+    assert {run.annotation.calls for run in runs if run.variant == "marked"} == {1}
+    free = {run.variant: run.measured.bill.total_usd for run in runs if run.policy == "none"}
+    assert free["plain"] < free["marked"]
 
 
 def test_another_name_or_another_byte_is_another_corpus(tmp_path: Path) -> None:
