@@ -320,7 +320,8 @@ At equal shares the comparison with rules that take at least what they are told 
 
 ## The paper's rows
 
-Pruned, and no impact by GPT-5.5 with Wilson's interval (Tables 3 and 4). Other sessions, another judge: the rows show the same ordering and are not to be subtracted.
+Pruned, and no impact by GPT-5.5 with Wilson's interval (Tables 3 and 4). Other sessions, another judge: the figures
+are not to be compared one by one. There Self-GC is ahead of every baseline; here `oldest-turn` leaves more cuts unharmed, for it takes less and does nothing at 27 of them.
 
 | policy | Hard Set (33 sessions) | Production Suite (332 sessions) |
 |---|---|---|
