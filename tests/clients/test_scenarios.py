@@ -1,0 +1,154 @@
+"""Real agents through the gateway: what they live through, in every mode. docs/clients.md has the table."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_agents import AGENTS, DONE, Agent, Desk, Director, loop
+from starlette.types import Receive, Scope, Send
+
+from tenure import Budget
+from tenure.context.exchange import Management
+from tenure.gateway.service import GatewayService
+from tenure.gateway.settings import GatewayMode, GatewaySettings
+from tenure.gateway.wrapping import listening
+from tenure.store.store import Store
+from tenure.testing.provider import FakeProvider, serve
+from tenure.testing.script import Fault, Reply, Turn
+
+pytestmark = pytest.mark.long
+
+WITH_TOOLS = [name for name, agent in AGENTS.items() if agent.has_tools]
+RESUMABLE = [name for name, agent in AGENTS.items() if agent.again is not None]
+CEILING = 22_000  # above the system prompt and the tools of all of them
+
+
+class Tap:
+    """Bodies as they arrive at the gateway."""
+
+    def __init__(self, service: GatewayService) -> None:
+        self.bodies: list[bytes] = []
+        self._app = service.app
+        service.app = self  # type: ignore[assignment]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pieces: list[bytes] = []
+
+        async def tapped() -> Any:
+            message = await receive()
+            pieces.append(message.get("body", b""))
+            if message["type"] == "http.request" and not message.get("more_body") and scope["method"] == "POST":
+                self.bodies.append(b"".join(pieces))
+            return message
+
+        await self._app(scope, tapped, send)
+
+
+class Scene:
+    """An agent, the gateway, and the provider behind it."""
+
+    def __init__(
+        self, desk: Desk, director: Director, provider: FakeProvider, service: GatewayService, tap: Tap, url: str, store: Store
+    ) -> None:
+        self.desk, self.director, self.provider, self.service = desk, director, provider, service
+        self.tap, self.url, self.store = tap, url, store
+
+    @property
+    def commits(self) -> int:
+        return max((sheet.commits for sheet in self.store.conversations(None)), default=0)
+
+    def play(self, *, again: bool = False, task: str = "do it", code: int | None = 0) -> str:
+        """Let the agent do its task; what it printed."""
+        done = self.desk.run(self.url, task, again=again)
+        said = done.stdout + done.stderr
+        assert code is None or done.returncode == code, said[-3000:]
+        assert [seen.violations for seen in self.provider.seen if seen.violations] == [], said[-2000:]
+        faults = {
+            what: n for what, n in self.service.counts.items() if what.startswith(("could not", "cannot", "took", "refused when"))
+        }
+        assert faults == {}
+        return said
+
+
+@contextmanager
+def scene(name: str, folder: Path, steps: Callable[[Agent], list[Turn]], mode: GatewayMode = "on") -> Iterator[Scene]:
+    desk = Desk(name, folder / "home")
+    director = Director(steps(desk.agent))
+    provider = FakeProvider(director)
+    store = Store(f"sqlite:///{folder}/gateway.db")
+    with serve(provider.app) as url:
+        upstreams = {"anthropic": url, "openai": f"{url}/v1", "google": url}
+        management = Management(budget=Budget(ceiling=CEILING))
+        service = GatewayService(store, GatewaySettings(mode=mode, management=management, upstreams=upstreams))
+        tap = Tap(service)
+        with listening(service) as front:
+            yield Scene(desk, director, provider, service, tap, front, store)
+    store.close()
+
+
+def long_loop(agent: Agent) -> list[Turn]:
+    return loop(agent, 14, lines=500, together=1)
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_a_long_loop_stays_within_its_limit(name: str, tmp_path: Path) -> None:
+    with scene(name, tmp_path, long_loop) as it:
+        it.play()
+        assert it.director.steps == []
+        assert it.commits > 0
+
+
+@pytest.mark.parametrize("mode", ["shadow", "pass"])
+@pytest.mark.parametrize("name", AGENTS)
+def test_not_a_byte_is_changed_where_nothing_may_be(name: str, mode: GatewayMode, tmp_path: Path) -> None:
+    with scene(name, tmp_path, long_loop, mode) as it:
+        it.play()
+        assert sorted(seen.body for seen in it.provider.seen) == sorted(it.tap.bodies)
+        assert it.commits == 0
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_calls_side_by_side(name: str, tmp_path: Path) -> None:
+    with scene(name, tmp_path, lambda agent: loop(agent, 7, lines=340, together=3)) as it:
+        it.play()
+        assert it.director.steps == []
+        assert it.commits > 0
+
+
+@pytest.mark.parametrize("name", RESUMABLE)
+def test_a_session_is_gone_on_with_by_another_process(name: str, tmp_path: Path) -> None:
+    with scene(name, tmp_path, long_loop) as it:
+        it.play()
+        commits, before = it.commits, len(it.provider.seen)
+        it.director.steps += loop(it.desk.agent, 6, lines=500)
+        it.play(again=True, task="go on")
+        assert it.director.steps == []
+        assert it.commits > commits
+        assert len(it.provider.seen[before].body) < len(it.tap.bodies[before]) * 0.9, "what had left is still away"
+
+
+@pytest.mark.parametrize("status", [429, 500, 529])
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_an_error_reaches_the_agent_as_it_is_and_a_retry_goes_on(name: str, status: int, tmp_path: Path) -> None:
+    def steps(agent: Agent) -> list[Turn]:
+        quiet: list[Turn] = loop(agent, 6, lines=500)
+        return [*quiet[:3], Fault(status=status, retry_after_s=0.1), *quiet[3:]]
+
+    with scene(name, tmp_path, steps) as it:
+        it.play(code=None)
+        assert any(seen.status == status for seen in it.provider.seen)
+        assert it.director.steps == [], "it tried again"
+
+
+def test_claude_code_compacts_and_goes_on(tmp_path: Path) -> None:
+    summary = "Summary of the session so far, long enough to be one. " * 30
+    with scene("claude", tmp_path, lambda agent: loop(agent, 8, lines=500)) as it:
+        it.play()
+        it.director.steps.append(Reply(text=f"<analysis>{summary}</analysis><summary>{summary}</summary>"))
+        it.play(again=True, task="/compact", code=None)
+        it.director.steps = [*loop(it.desk.agent, 3, lines=100)]
+        it.play(again=True, task="go on")
+        assert it.director.steps == []
+        assert DONE.encode() not in it.provider.seen[-1].body or b"Summary of the session" in it.provider.seen[-1].body
