@@ -195,3 +195,11 @@ def test_a_tenant_sees_its_own_conversations_only(store: Store, conversation: st
 
 def test_an_empty_store_says_how_to_begin(site: str) -> None:
     assert "tenure wrap" in httpx.get(f"{site}/ui").text
+
+
+def test_the_arms_of_a_split_are_added_up_apart(site: str, store: Store, conversation: str) -> None:
+    held_out = Context(dialect="anthropic", store=store, model="claude-opus-5", holdout=1.0)
+    grow(held_out, 2)
+    page = httpx.get(f"{site}/ui").text
+    assert "By arm" in page
+    assert "control" in page

@@ -34,6 +34,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     about: str  # its title, else the first words of its human
     heard: str  # when it last had a reply, ISO 8601 in UTC
     policy: str
+    arm: str  # of a split by `holdout`; empty where there is none
     calls: int
     prompt: int  # provider tokens of all its prompts
     cached: float  # share of them
@@ -218,13 +219,14 @@ class Sheets:
                 self._books.move_to_end(key)
                 return row
         context = self._open(sheet.id)
-        ledger = context.ledger
+        ledger, terms = context.ledger, Terms.stored(sheet.terms)
         total = ledger.total
         row = SessionRow(
             sheet=sheet,
             about=sheet.title or self._first_words(context),
             heard=max((each.at for each in usages), default="") or sheet.created,
-            policy=Terms.stored(sheet.terms).policy or "none",
+            policy=terms.policy or "none",
+            arm=terms.arm,
             calls=total.calls,
             prompt=total.usage.prompt,
             cached=total.usage.cache_read / total.usage.prompt if total.usage.prompt else 0.0,
@@ -240,12 +242,13 @@ class Sheets:
         return row
 
 
-# What conversations are added up by; the last is the arm of a split, where some of them are left alone.
+# What conversations are added up by. The arm is that of a split, where some of them are left alone.
 SUMS: Final[dict[str, Callable[[SessionRow], str]]] = {
     "tenant": lambda row: row.sheet.tenant or "no tenant",
     "model": lambda row: row.sheet.model or "unknown",
     "day": lambda row: row.sheet.created[:10],
     "policy": lambda row: row.policy,
+    "arm": lambda row: row.arm or "no split",
 }
 
 
