@@ -101,6 +101,14 @@ def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
     assert main(["sessions", place]) in (0, 2)
 
 
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="no /proc here")
+@pytest.mark.parametrize("path", ["/proc/kmsg", "/proc/version", "/proc/self/environ"])
+def test_a_file_of_the_kernel_keeps_no_reader_waiting(path: str) -> None:
+    for read in (lambda: read_file(Path(path), 100), lambda: open_session(path), lambda: source(path)):
+        with pytest.raises(InputError, match="a file of the kernel|cannot be opened"):
+            read()
+
+
 def test_a_pipe_is_waited_for_and_read_to_its_end(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

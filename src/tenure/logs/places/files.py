@@ -29,6 +29,7 @@ MOST_PIPED: Final = 2**30  # bytes of what has no size, and is held in memory
 WRITER_S: Final = 10.0  # seconds in which something is written to a pipe that is named as a file
 
 STDIN: Final = "-"
+_OF_THE_KERNEL: Final = (("proc",), ("sys",))
 
 _NEEDS_MEMORY: Final = re.compile(r"[Mm]emory usage limit|too much memory")  # in the words of liblzma and libzstd
 
@@ -90,6 +91,8 @@ def _check(path: Path, wanted: str) -> None:
             raise InputError(str(path), "found a directory", wanted)
         if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
             raise InputError(str(path), f"found a {_kind(mode)}", "a file or a pipe")
+        if stat.S_ISREG(mode) and path.resolve().parts[1:2] in _OF_THE_KERNEL:  # some never end, and some keep a reader waiting
+            raise InputError(str(path), "found a file of the kernel", wanted)
         if stat.S_ISREG(mode):  # to open a pipe would lose its writer
             with path.open("rb"):
                 pass
