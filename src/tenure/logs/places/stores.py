@@ -69,7 +69,8 @@ def chunks(tool: str, path: Path, id_: str) -> Iterator[bytes]:
 
 def _is_database(path: Path) -> bool:
     try:
-        if not path.is_file() or path.stat().st_size < len(MAGIC):  # a file of the kernel has no size, and may keep a reader waiting
+        # A file of the kernel has no size, and may keep a reader waiting.
+        if not path.is_file() or path.stat().st_size < len(MAGIC):
             return False
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
