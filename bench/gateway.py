@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from tenure.apis import APIS
 from tenure.context.exchange import Management
+from tenure.context.histories import Histories
 from tenure.engine.lifecycle.budget import Budget
 from tenure.gateway.server import Gateway
 from tenure.gateway.settings import GatewaySettings
@@ -156,6 +157,49 @@ def shown(values: list[float]) -> str:
     return f"p50 {cuts[49] * 1000:7.1f}  p99 {cuts[98] * 1000:7.1f}  most {max(values) * 1000:7.1f}"
 
 
+def processor(tokens: int, target: int, calls: int) -> None:
+    """Print the processor's time for one request and for its reply, which no other load on the machine changes much."""
+    source = random.Random(tokens)
+    messages, times = history(source, tokens), list[tuple[float, float, bool]]()
+    with tempfile.TemporaryDirectory() as where, Store(f"sqlite:///{where}/a.db") as store:
+        histories = Histories(store, Management(budget=Budget(target=target, window=10**7), inline_bytes=10**9))
+        for _ in range(calls):
+            n = (len(messages) - 1) // 2
+            head = {"model": "claude-sonnet-4-5", "max_tokens": 100, "stream": True, "system": "be brief " * 500, "tools": TOOLS}
+            body = json.dumps({**head, "messages": messages}, ensure_ascii=False).encode()
+            commits = sum(held.commits for held in store.conversations())
+            start = time.thread_time()
+            exchange = histories.exchange(API, body)
+            found = time.thread_time()
+            usage = {
+                "input_tokens": 9,
+                "cache_read_input_tokens": len(exchange.body) // 4,
+                "cache_creation_input_tokens": 0,
+                "output_tokens": 20,
+            }
+            reply = {
+                "id": f"msg_{n}",
+                "type": "message",
+                "model": "m",
+                "stop_reason": "tool_use",
+                "stop_sequence": None,
+                "usage": usage,
+                **call_of(n),
+            }
+            events = list(API.server().events(reply, include_usage=True))
+            middle = time.thread_time()
+            for event in events:
+                exchange.take(event)
+            exchange.end()
+            end = time.thread_time()
+            times.append((found - start, end - middle, sum(held.commits for held in store.conversations()) > commits))
+            messages += step(source, n)
+    print(f"  processor  request {shown([each for each, _, commits in times[2:] if not commits])}")
+    if committing := [each for each, _, commits in times[1:] if commits]:
+        print(f"  processor  with a commit {shown(committing)}  ({len(committing)} of them)")
+    print(f"  processor  reply   {shown([each for _, each, _ in times[2:]])}")
+
+
 def main() -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser()
@@ -171,6 +215,7 @@ def main() -> None:
                 ):
                     times = measure({"direct": upstream, "pass": passing, "on": on}, tokens, options.calls)
                 print(f"  budget {target:,}")
+                processor(tokens, target, options.calls)
                 direct = times.pop("direct")
                 print(f"  direct     {shown(direct)}")
                 for name, values in times.items():

@@ -51,12 +51,7 @@ class ClientContext(Context):
         `fields` are those of its head, `life` how long its cache markers ask to keep a prefix, None where it places none. With `offer` tools of ours stand beside
         the client's; otherwise nothing of them goes out. Raises InputError for a history that no provider takes.
         """
-        ours, requests = self._ours(fields, offer=offer), self._requests
-        requests.count_head(self._with(fields, ours))
-        requests.refusals.dangling()
-        self.session.head_at_stake = self._durable.head[1] if len(self._offers(ours)) < len(ours) and not self.is_spliced else 0
-        requests.settle()
-        self.session.head_at_stake = 0
+        ours, requests = self.decide(fields, offer=offer), self._requests
         change = None
         if offered := self._offers(ours):
             head = self._with(fields, offered)
@@ -66,6 +61,16 @@ class ClientContext(Context):
             change = self.beside(fields, life, self.session.length, (), offer=False)
         requests.send()
         return change
+
+    def decide(self, fields: Mapping[str, Any], *, offer: bool) -> list[dict[str, Any]]:
+        """Decide what leaves before a request with this head, and store it; our tools as they can be offered in it."""
+        ours, requests = self._ours(fields, offer=offer), self._requests
+        requests.count_head(self._with(fields, ours))
+        requests.refusals.dangling()
+        self.session.head_at_stake = self._durable.head[1] if len(self._offers(ours)) < len(ours) and not self.is_spliced else 0
+        requests.settle()
+        self.session.head_at_stake = 0
+        return ours
 
     def beside(
         self, fields: Mapping[str, Any], life: str | None, until: int, drafts: Sequence[Draft], *, offer: bool

@@ -38,7 +38,7 @@ class Management(Struct, frozen=True, kw_only=True):
     clip: int | None = None
     rounds: int = 8  # requests for one of a client, at most
     live: int = 200  # conversations in memory, at most
-    inline_bytes: int = 200_000  # an unknown history that is longer passes through while it is taken in
+    inline_bytes: int = 64_000  # an unknown history whose messages are longer passes through while it is taken in
 
 
 class LiveConversation:

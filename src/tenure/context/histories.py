@@ -173,7 +173,7 @@ class Histories:
             return Exchange(self, request.body.raw, reason="an aside of no conversation")
         if not replies and not request.has_tools and not self._summarised(request, drafts):
             return Exchange(self, request.body.raw, reason="a question without tools or history")
-        if self._background is not None and len(request.body.raw) > self.management.inline_bytes:
+        if self._background is not None and sum(map(len, request.body.messages)) > self.management.inline_bytes:
             self._adopt_later(request, drafts)
             return Exchange(self, request.body.raw, reason="it is being taken in")
         return self._lead(request, self._new(request, self._summarised(request, drafts)), drafts)
@@ -190,6 +190,8 @@ class Histories:
                 live = self._new(request, self._summarised(request, drafts))
                 with live.lock:
                     self.take_in(request, live, drafts)
+                    if self.management.mode == "on":  # the first commit of a long history takes longest
+                        live.context.decide(request.fields, offer=request.has_tools)
             except Exception:
                 LOG.exception("a history of %d bytes could not be taken in", len(request.body.raw))
             finally:
