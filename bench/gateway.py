@@ -88,7 +88,7 @@ def run_gateway(port: Any, upstream: str, mode: str, target: int, where: str) ->
         upstreams={"anthropic": upstream},
         exchange_s=60,
     )  # type: ignore[arg-type]
-    with Store(f"sqlite:///{where}/{mode}.db") as store, serve(Gateway(store, settings).app) as url:
+    with Store(f"sqlite:///{where}/{mode}-{target}.db") as store, serve(Gateway(store, settings).app) as url:
         port.put(url)
         time.sleep(10**6)
 
