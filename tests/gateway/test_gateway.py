@@ -163,7 +163,7 @@ def test_an_agent_works_on_when_the_policy_raises(caplog: pytest.LogCaptureFixtu
     from tenure.engine.policies import POLICIES
 
     class Raising:
-        name, conduct = "raising", POLICIES["provenance"].conduct
+        name, conduct = "raising", POLICIES["tiered"].conduct
 
         def __call__(self, situation: object, /) -> Iterator[Any]:
             raise RuntimeError("no")
