@@ -94,14 +94,8 @@ def test_what_is_no_file_is_refused_by_every_command_that_takes_a_path(
         ["run", "--model", f"scripted:{place}", "Go."],
         ["run", "--model", "scripted:none", "--mcp", place, "Go."],
     ]
-    told = {call[0] for call in calls} | {
-        "demo",
-        "sessions",
-        "settings",
-        "mcp",
-        "wrap",
-        "doctor",
-    }  # which read no place, or list what is there
+    pathless = {"demo", "doctor", "mcp", "plugins", "sessions", "settings", "wrap"}  # or they list what is there
+    told = {call[0] for call in calls} | pathless
     assert told == set(get_command(made()).commands)  # type: ignore[attr-defined]
     for call in calls:
         assert main(call) != 0, call
