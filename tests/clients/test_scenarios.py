@@ -1,5 +1,8 @@
 """Real agents through the gateway: what they live through, in every mode. docs/clients.md has the table."""
 
+import json
+import struct
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +19,7 @@ from tenure.gateway.settings import GatewayMode, GatewaySettings
 from tenure.gateway.wrapping import listening
 from tenure.store.store import Store
 from tenure.testing.provider import FakeProvider, serve
-from tenure.testing.script import Fault, Reply, Turn
+from tenure.testing.script import Call, Fault, Reply, Turn
 
 pytestmark = pytest.mark.long
 
@@ -152,3 +155,67 @@ def test_claude_code_compacts_and_goes_on(tmp_path: Path) -> None:
         it.play(again=True, task="go on")
         assert it.director.steps == []
         assert DONE.encode() not in it.provider.seen[-1].body or b"Summary of the session" in it.provider.seen[-1].body
+
+
+def picture() -> bytes:
+    """A PNG of 64 by 64 pixels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + bytes((x * 4, y * 4, 128)[i] for x in range(64) for i in range(3)) for y in range(64))
+    header = struct.pack(">IIBBBBB", 64, 64, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("name", ["claude", "pi", "pi-openai", "pi-gemini"])
+def test_an_image_that_the_agent_reads_reaches_the_provider(name: str, tmp_path: Path) -> None:
+    def steps(agent: Agent) -> list[Turn]:
+        path = str(tmp_path / "home" / "work" / "picture.png")
+        look = (
+            Call(name="Read", arguments=json.dumps({"file_path": path}))
+            if name == "claude"
+            else Call(name="read", arguments=json.dumps({"path": path}))
+        )
+        return [Reply(text="Look.", calls=(look,)), *long_loop(agent)]
+
+    with scene(name, tmp_path, steps) as it:
+        (it.desk.work / "picture.png").write_bytes(picture())
+        it.play()
+        assert it.director.steps == []
+        assert it.commits > 0
+        assert any(b"iVBORw0KGgo" in seen.body or b"image/" in seen.body for seen in it.provider.seen)
+
+
+def test_claude_code_is_told_of_an_overflow_word_for_word_and_compacts(tmp_path: Path) -> None:
+    words = "prompt is too long: 1100000 tokens > 1000000 maximum"
+    summary = "Summary of the session so far, long enough to be one. " * 30
+
+    def steps(agent: Agent) -> list[Turn]:
+        compaction = Reply(text=f"<analysis>{summary}</analysis><summary>{summary}</summary>")
+        return [*loop(agent, 4, lines=100)[:4], Fault(status=400, message=words), compaction, *loop(agent, 2, lines=100)]
+
+    with scene("claude", tmp_path, steps) as it:
+        it.play(code=None)
+        refused = [seen for seen in it.provider.seen if seen.status == 400]
+        assert len(refused) == 1, "it is not asked again by us"
+        assert any(summary[:60].encode() in seen.body for seen in it.provider.seen[-2:]), "the agent compacted and went on"
+
+
+def test_claude_code_goes_back_and_takes_another_way(tmp_path: Path) -> None:
+    with scene("claude", tmp_path, long_loop) as it:
+        it.play()
+        (log,) = (it.desk.home / ".claude" / "projects").rglob("*.jsonl")
+        replies = [line for line in map(json.loads, log.read_text().splitlines()) if line.get("type") == "assistant"]
+        place = replies[len(replies) // 2]
+        it.director.steps += loop(it.desk.agent, 3, lines=100)
+        agent = it.desk.agent._replace(
+            again=("--resume", log.stem, "--resume-session-at", place["uuid"], *it.desk.agent.arguments)
+        )
+        it.desk.agent = agent
+        before = len(it.provider.seen)
+        it.play(again=True, task="try something else")
+        assert it.director.steps == []
+        assert len(it.tap.bodies[before]) < len(it.tap.bodies[before - 1]), "its history is shorter now"
+        forks = [sheet for sheet in it.store.conversations(None) if sheet.parent and sheet.forked_at]
+        assert forks, "a rewound history is a fork"
