@@ -39,7 +39,7 @@ docs: .venv/.docs
 
 # Frameworks say deprecation warnings of their own, and leave connections to be closed by the collector.
 frameworks: .venv/.frameworks
-	@$(BIN)/pyright --pythonpath $(BIN)/python src/tenure/adapters/langchain.py src/tenure/adapters/litellm.py src/tenure/adapters/openai_agents.py src/tenure/adapters/pydantic_ai.py
+	@$(BIN)/pyright --pythonpath $(BIN)/python src/tenure/adapters/google_adk.py src/tenure/adapters/langchain.py src/tenure/adapters/litellm.py src/tenure/adapters/openai_agents.py src/tenure/adapters/pydantic_ai.py
 	@$(BIN)/pytest -o filterwarnings=ignore tests/adapters
 
 bench: .venv/.all

@@ -17,6 +17,7 @@ MODULES = {
     "pydantic_ai_agent": "pydantic_ai",
     "openai_agents_agent": "agents",
     "litellm_calls": "litellm",
+    "google_adk_agent": "google.adk",
 }
 
 
@@ -37,6 +38,8 @@ def test_an_example_reads_and_answers(name: str, tmp_path: Path) -> None:
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_BASE": url,
             "ANTHROPIC_API_KEY": "-",
+            "GOOGLE_API_KEY": "-",
+            "GOOGLE_GEMINI_BASE_URL": url,
             "OPENAI_BASE_URL": f"{url}/v1",
             "OPENAI_API_KEY": "-",
             "OPENAI_AGENTS_DISABLE_TRACING": "1",
