@@ -1,10 +1,12 @@
 """What a store says when the world is not as it should be, and that nothing stored is lost by it."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,35 @@ def test_a_disk_that_takes_no_more_loses_nothing_that_was_acknowledged_and_is_no
     with Store(f"sqlite:///{file}") as store:
         assert store.conversation("c").length == acknowledged
         assert store.verify("c") is None
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own of which 64 kB are left once the store is on it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    size = (tmp_path / "tenure.db").stat().st_size + 2**16
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(disk)]
+    if sys.platform != "linux" or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("needs a disk of its own")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_store_on_a_full_disk_can_still_be_read(file: Path, small_disk: Path) -> None:
+    """SQLite wants a file of 32 kB beside one that may have a log, even to read it."""
+    kept = small_disk / "tenure.db"
+    shutil.copyfile(file, kept)
+    with suppress(OSError), (small_disk / "rest").open("wb", buffering=0) as rest:
+        while rest.write(bytes(4_096)):
+            pass
+    for _ in range(2):
+        with Store(f"sqlite:///{kept}", read_only=True) as store:
+            assert list(store.entries("c")) == said("a", "b")
+        with pytest.raises(StoreError, match="free some space and try again"), Store(f"sqlite:///{kept}") as store:
+            store.append("c", said("a", "b", "c")[2:])
+    (small_disk / "rest").unlink()
+    assert holds_all(kept)
 
 
 def test_a_read_only_store_can_be_read_and_says_that_it_cannot_be_written(file: Path) -> None:

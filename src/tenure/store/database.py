@@ -20,7 +20,7 @@ from sqlalchemy.sql import ClauseElement
 
 from tenure.errors import Conflict, InputError, StoreError, way_out
 from tenure.extras import NotInstalled
-from tenure.logs.places.sqlite_file import refuse_no_file, undisturbed
+from tenure.logs.places.sqlite_file import opened, refuse_no_file, undisturbed
 
 Synchronous = Literal["OFF", "NORMAL", "FULL", "EXTRA"]
 
@@ -84,7 +84,11 @@ class Database:
             refuse_no_file(Path(str(self.file)))
         self._held = ExitStack()
         if read_only:
-            self._engine = _reader(parsed, busy_timeout_s, self._held, self.where)
+            try:
+                self._engine = _reader(parsed, busy_timeout_s, self._held, self.where)
+            except StoreError:
+                self._held.close()
+                raise
         else:
             self._engine = _engine(parsed, synchronous, busy_timeout_s)
         driver = self._engine.dialect.loaded_dbapi
@@ -233,7 +237,7 @@ def _reader(url: URL, busy_timeout_s: float, held: ExitStack, where: str) -> Eng
         mode = "mode=rw"  # together with writers that come meanwhile; nothing is written, and nothing stays beside it
 
     def connected() -> sqlite3.Connection:
-        connection = sqlite3.connect(f"{file.as_uri()}?{mode}", uri=True, timeout=busy_timeout_s, **_SQLITE)
+        connection = opened(file, mode, held, timeout=busy_timeout_s, **_SQLITE)
         connection.execute("PRAGMA query_only = ON")
         return connection
 

@@ -47,15 +47,28 @@ def reading(path: Path) -> Generator[DatabaseRows]:
     """Open a database without leaving a trace. Raises InputError, also for what is no database."""
     with ExitStack() as stack:
         with _with_reasons(str(path)):
-            connection = stack.enter_context(closing(_connect(*undisturbed(path, stack))))
+            connection = stack.enter_context(closing(opened(*undisturbed(path, stack), stack)))
             connection.text_factory = bytes
             connection.execute("BEGIN")
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # is where a file that is no database says so
         yield DatabaseRows(connection, str(path))
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=_BUSY_S, isolation_level=None)
+def opened(path: Path, mode: str, stack: ExitStack, **settings: Any) -> sqlite3.Connection:
+    """A connection that can read; of a copy where that takes a file beside it that a full disk has no room for. Raises sqlite3.Error."""
+    settings = {"timeout": _BUSY_S, "isolation_level": None, **settings}
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, **settings)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # is where a file that is no database says so
+    except sqlite3.Error as error:
+        connection.close()
+        if "disk I/O" not in str(error) or mode == _COPY:
+            raise
+        try:
+            path = _copy(path, stack)
+        except OSError:
+            raise error from None
+        return opened(path, _COPY, stack, **settings)
+    return connection
 
 
 def undisturbed(path: Path, stack: ExitStack) -> tuple[Path, str]:
@@ -70,10 +83,19 @@ def undisturbed(path: Path, stack: ExitStack) -> tuple[Path, str]:
         return path, "mode=ro"
     if not log.exists() or not log.stat().st_size:
         return path, "mode=ro&immutable=1"
+    return _copy(path, stack), _COPY
+
+
+_COPY: Final = "mode=ro&cache=private"  # how a copy is opened, and nothing else
+
+
+def _copy(path: Path, stack: ExitStack) -> Path:
+    """A copy with its log, which lasts as long as the `stack`."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tenure-")))
-    for each in (path, log):
-        shutil.copyfile(each, folder / each.name)
-    return folder / path.name, "mode=ro"
+    for each in (path, path.with_name(path.name + "-wal")):
+        if each.exists():
+            shutil.copyfile(each, folder / each.name)
+    return folder / path.name
 
 
 def refuse_no_file(path: Path) -> None:
