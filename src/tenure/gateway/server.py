@@ -8,7 +8,7 @@ client's keys is stored or logged; headers go through.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -181,7 +181,7 @@ class Gateway:
             )
             response = await self._client.send(sent, stream=True)
             if exchange is None:
-                return self._streaming(response, response.aiter_raw(), exchange, decoded=False)
+                return self._streaming(response, _raw_of(response), exchange, decoded=False)
             if response.status_code == 200:
                 is_stream = "text/event-stream" in response.headers.get("content-type", "")
                 if is_stream:
@@ -198,10 +198,10 @@ class Gateway:
                 self.counts["refused when changed"] += 1
                 await response.aclose()
                 continue
-            return self._streaming(response, response.aiter_raw(), exchange, decoded=False)
+            return self._streaming(response, _raw_of(response), exchange, decoded=False)
 
     def _streaming(
-        self, response: httpx.Response, pieces: AsyncIterator[bytes], exchange: Exchange | None, *, decoded: bool
+        self, response: httpx.Response, pieces: AsyncGenerator[bytes, None], exchange: Exchange | None, *, decoded: bool
     ) -> Response:
         async def close() -> None:
             self._done(exchange)
@@ -218,7 +218,7 @@ class Gateway:
 
     async def _managed(
         self, request: Request, number: int, url: str, response: httpx.Response, exchange: Exchange
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """A stream for the client, of one or more replies upstream."""
         try:
             while True:
@@ -303,7 +303,7 @@ class _Stream(StreamingResponse):
 
     def __init__(
         self,
-        pieces: AsyncIterator[bytes],
+        pieces: AsyncGenerator[bytes, None],
         status: int,
         headers: list[tuple[str, str]],
         close: Callable[[], Awaitable[None]],
@@ -311,7 +311,7 @@ class _Stream(StreamingResponse):
     ) -> None:
         super().__init__(pieces, status)
         self.raw_headers = _raw(headers)
-        self._close, self._broken = close, broken
+        self._pieces, self._close, self._broken = pieces, close, broken
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -321,7 +321,14 @@ class _Stream(StreamingResponse):
             raise
         finally:
             with CancelScope(shield=True):
+                await self._pieces.aclose()
                 await self._close()
+
+
+async def _raw_of(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The body of a response as it comes."""
+    async for piece in response.aiter_raw():
+        yield piece
 
 
 def _whole(content: bytes, status: int, headers: list[tuple[str, str]]) -> Response:
