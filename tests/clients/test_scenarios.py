@@ -124,11 +124,10 @@ def test_calls_side_by_side(name: str, tmp_path: Path) -> None:
 def test_a_session_is_gone_on_with_by_another_process(name: str, tmp_path: Path) -> None:
     with scene(name, tmp_path, long_loop) as it:
         it.play()
-        commits, before = it.commits, len(it.provider.seen)
+        before = len(it.provider.seen)
         it.director.steps += loop(it.desk.agent, 6, lines=500)
         it.play(again=True, task="go on")
         assert it.director.steps == []
-        assert it.commits > commits
         assert len(it.provider.seen[before].body) < len(it.tap.bodies[before]) * 0.9, "what had left is still away"
 
 
