@@ -45,7 +45,7 @@ def test_a_section_is_written_twice_alike_and_says_how_it_was_made(
 ) -> None:
     once, twice = tmp_path / "once", tmp_path / "twice"
     assert main(["evidence", str(folder), "--only", "cuts", "--only", "sessions", "--out", str(once)]) == 0
-    assert "2 sessions, 8 files in" in " ".join(capsys.readouterr().err.split())
+    assert "2 sessions, 6 files in" in " ".join(capsys.readouterr().err.split())
     assert main(["evidence", str(folder), "--only", "cuts", "--only", "sessions", "--out", str(twice), "--resume", "-q"]) == 0
     assert written(once) == written(twice)
     assert {"cuts.md", "cuts-45.svg", "cuts.jsonl", "sessions.md"} <= written(once).keys()
