@@ -26,6 +26,7 @@ from tenure.errors import InputError, ModelError
 from tenure.lab.cuts import PRUNE, cuts, grounds
 from tenure.lab.events import CutLine, PlanLine, SummaryLine
 from tenure.lab.evidence.corpus import source_of
+from tenure.lab.evidence.measure import SUBJECT, judged
 from tenure.lab.intervals import Share
 from tenure.lab.judges import no_impact, preference
 from tenure.lab.judges.cases import cases
@@ -208,13 +209,7 @@ def judge(folder: Path, plans: dict[str, dict[int, str]], model: BatchModel) -> 
                 model(request.question)
 
 
-RIVALS = (
-    "oldest-turn",
-    "tool-prune",
-    "tool-mask-prune",
-    "hybrid",
-    "tiered",
-)  # the default learned its weights from these very sessions
+RIVALS = ("oldest-turn", "tool-prune", "tool-mask-prune", "hybrid", "tiered", SUBJECT)
 PAPER_ROWS = (  # Tables 3 and 4: pruned, no impact, and its interval
     ("oldest-turn", "63.5 %, 66.7 % [49.6, 80.3]", "40.2 %, 87.5 % [83.5, 90.6]"),
     ("tool-prune", "67.9 %, 69.7 % [52.7, 82.6]", "47.8 %, 77.7 % [72.9, 81.9]"),
@@ -225,8 +220,8 @@ PAPER_ROWS = (  # Tables 3 and 4: pruned, no impact, and its interval
 DRAWS = 2_000
 
 
-def judged(lines: list[dict[str, Any]]) -> str:
-    """What recorded verdicts come to: no impact by policy, and which plan the A/B judge prefers in both orders."""
+def verdicts_of(lines: list[dict[str, Any]], counted: list[CutLine]) -> str:
+    """What recorded verdicts come to: no impact by policy, beside the count at the same cuts, and which plan the A/B judge prefers."""
     rows = list[str]()
     for name in (SELFGC, RIVAL):
         verdicts = [
@@ -236,42 +231,60 @@ def judged(lines: list[dict[str, Any]]) -> str:
         ]
         read = [(line, verdict) for line, verdict in verdicts if not isinstance(verdict, Unusable)]
         share = Share(hits=sum(verdict.valid for _, verdict in read), of=len(read))
+        places = {(line["source"], line["cut"]) for line, _ in read}
+        same = [
+            line
+            for line in counted
+            if (line.source, line.cut) in places and line.policy == name and line.matched == ("" if name == SELFGC else SELFGC)
+        ]
         pruned = sum(line["pruned"][0 if name == SELFGC else 1] for line, _ in read) / max(1, len(read))
         rows.append(
-            f"| {name} | {len(read)} | {len(verdicts) - len(read)} | {pruned:.1%} | {share.value or 0:.1%} [{share.interval.low:.1%}, {share.interval.high:.1%}] |"
+            f"| {name} | {len(read)} | {len(verdicts) - len(read)} | {pruned:.1%} | {share.value or 0:.1%} [{share.interval.low:.1%}, {share.interval.high:.1%}]"
+            f" | {sum(line.lost == 0 for line in same)} of {len(same)} |"
         )
-    pairs: dict[tuple[str, int], set[str]] = {}
+    pairs: dict[tuple[str, int], dict[str, str]] = {}
     for line in lines:
         verdict = preference.read(line["answer"]) if line["kind"] == "a-b" else None
         if verdict is not None and not isinstance(verdict, Unusable):
             first, second = line["policies"].split(",")
             better = {"A_better": first, "B_better": second}.get(verdict.verdict, "tie")
-            pairs.setdefault((line["source"], line["cut"]), set()).add(better)
-    outcomes = Counter(next(iter(found)) if len(found) == 1 else "tie" for found in pairs.values())
+            pairs.setdefault((line["source"], line["cut"]), {})[line["policies"]] = better
+    preferred = (set(found.values()) for found in pairs.values())
+    outcomes = Counter(found.pop() if len(found) == 1 else "tie" for found in preferred)
     return JUDGED_PAGE.format(
-        rows="\n".join(rows), pairs=len(pairs), mine=outcomes[SELFGC], ties=outcomes["tie"], other=outcomes[RIVAL], rival=RIVAL
+        rows="\n".join(rows),
+        cuts=len({(line["source"], line["cut"]) for line in lines}),
+        pairs=len(pairs),
+        twice=sum(len(found) == 2 for found in pairs.values()),
+        mine=outcomes[SELFGC],
+        ties=outcomes["tie"],
+        other=outcomes[RIVAL],
+        rival=RIVAL,
     )
 
 
 JUDGED_PAGE = """## By a judge
 
-One answered cut of each session before the judges of [judges.md](../judges.md), {rival} at the share that Self-GC took (or the next that it can take); verdicts are a language model's, read
-from the question as recorded in [selfgc-judged.jsonl](selfgc-judged.jsonl), in questions of at most 18,000 tokens.
+At {cuts} cuts, each of another session, before the judges of [judges.md](../judges.md): too few to decide anything. {rival} took the share that Self-GC took (or the next that it can
+take). The judge, a language model that read the questions as made with at most 18,000 tokens, read both plans of a cut one after another; whether it was the model that planned is not
+recorded. Eleven cuts were put to it; the verdicts at five of them are left out, since their plans are among those thrown away. The verdicts: [selfgc-judged.jsonl](selfgc-judged.jsonl).
 
-| policy | verdicts | unreadable | pruned | no impact |
-|---|---:|---:|---:|---|
+| policy | verdicts | unreadable | pruned | no impact | nothing lost, as counted above |
+|---|---:|---:|---:|---|---:|
 {rows}
 
-The A/B judge, asked in both orders at {pairs} cuts, prefers Self-GC at {mine}, {rival} at {other}, and neither in both orders at {ties}.
+The A/B judge was asked at {pairs} cuts, at {twice} of them in both orders. It prefers Self-GC at {mine}, {rival} at {other} and neither at {ties}; where both orders were
+answered and differ, that is neither. In one order Self-GC is the first of the two, so a leaning to the first is not ruled out. Verdicts in the
+other order had been written as mirror images of the first, without a reading of their own, and are withdrawn.
 """
 
 
 def score(folder: Path, plans: dict[str, dict[int, str]], out: Path) -> None:
     """Every line of every cut with a plan, to a file; and the tables."""
-    rivals = {name: POLICIES_AND_PEERS[name] for name in RIVALS if POLICIES_AND_PEERS.get(name) is not None}
     lines: list[CutLine] = []
     for name, answers in sorted(plans.items()):
         one = source_of(str(folder), name)
+        rivals = {rival: policy for rival in RIVALS if (policy := judged(POLICIES_AND_PEERS[rival], name)) is not None}
         mine = list(cuts(one, {SELFGC: RecordedPlans(answers=answers)}, o200k(), beside=rivals))
         numbers = {line.cut for line in mine}
         lines += [*mine, *(line for line in cuts(one, rivals, o200k()) if line.cut in numbers)]
@@ -290,9 +303,12 @@ def page(lines: list[CutLine], plans: dict[str, dict[int, str]]) -> str:
         sessions=len(plans),
         owners=len(owners),
         idle=sum(line.idle for line in lines if line.policy == SELFGC),
+        waiting=sum(line.idle for line in lines if line.policy == "oldest-turn" and line.matched == SELFGC),
         tables=tables(lines),
         rows=rows,
-        judged=judged(list(map(msgspec.json.decode, verdicts.read_bytes().splitlines()))) if verdicts.is_file() else "",
+        judged=verdicts_of(list(map(msgspec.json.decode, verdicts.read_bytes().splitlines())), lines)
+        if verdicts.is_file()
+        else "",
     )
 
 
@@ -308,6 +324,12 @@ most: of larger views (up to 64,000) the largest pieces had lost their middle, w
 sessions holds a mark. Sessions were chosen by the hash of their names, folder after folder; cuts count at which anything could be named. What a plan names leaves at
 once; no gate prices it.
 
+The first recording had 60 answers. 36 of them were thrown away: their readers had successive snapshots of a session before them together, so they had seen a later one. Of the
+others, 23 are kept ("reader": "first"; the longest of their session in the file that was read; one of the 24 was answered again). 49 questions, 17 of them new, were answered by a
+fresh reader, of each session the shortest snapshot first and never one whose later snapshot had been seen ("reader": "second"). Five questions remain unanswered. Cut 3
+of getspecstory-aa43d131 was written down in the same second as cut 4, from another file, so that it was answered before the other was read is not shown;
+without it no share of Self-GC moves by more than 1.2 points.
+
 At {idle} cuts the planner named nothing that could leave, and nothing was missed for that reason; the column "where it acted" leaves such cuts out. "Missed" counts
 what a later step used and the view does not show, also where a pointer leads back to it; "nothing lost" is the share of cuts after which everything missed stands
 behind a pointer or a residue with a cue, which is what the paper's judge counts as no impact. Intervals are Wilson's over cuts, and by bootstrap over whole sessions, since
@@ -315,13 +337,15 @@ the cuts of one session are alike. "Edits broken": of the later edits whose text
 
 {tables}
 
-The default policy is not in these tables: its weights were learned from these very sessions ([cuts.md](cuts.md) judges it by weights learned without the source at hand).
+The default policy, `graph`, has for each session the weights that were learned without any session of that owner, as in [cuts.md](cuts.md).
 At equal shares the comparison with rules that take at least what they are told to is not exact: they took more where their objects are large, as the column says.
 
 ## The paper's rows
 
 Pruned, and no impact by GPT-5.5 with Wilson's interval (Tables 3 and 4). Other sessions, another judge: the figures
-are not to be compared one by one. There Self-GC is ahead of every baseline; here `oldest-turn` leaves more cuts unharmed, for it takes less and does nothing at 27 of them.
+are not to be compared one by one. There Self-GC is ahead of every baseline; here, at the share that Self-GC took, two leave more cuts
+unharmed, with intervals that overlap: `oldest-turn`, which takes less and does nothing at {waiting} of them (where it acts it leaves fewer unharmed, and it misses more a cut), and the default,
+`graph`, which misses as much and loses less of it without a pointer, but breaks more edits.
 
 | policy | Hard Set (33 sessions) | Production Suite (332 sessions) |
 |---|---|---|
