@@ -12,12 +12,14 @@ from tenure.context.exchange import Management
 from tenure.engine.lifecycle.budget import USUAL, Budget
 from tenure.engine.policies import PolicyName, policy_named
 from tenure.errors import InputError
+from tenure.logs.places.files import read_file
 
 if TYPE_CHECKING:
     from tenure.gateway.service import GatewayService
 
 PORT: Final = 8787
 DRAIN_S: Final = 30.0
+MOST_TOKENS: Final = 2**20  # bytes of a file of client tokens
 _THRESHOLD: Final = 100_000  # objects made between two collections: a collection looks at every conversation in memory
 
 
@@ -80,7 +82,8 @@ def serve(
         raise InputError("TLS", "a certificate without a key, or a key without a certificate", "both")
     if policy:
         policy_named(policy)
-    lines = [line.strip() for line in tokens.read_text(encoding="utf-8").splitlines()] if tokens else []
+    text = read_file(tokens, MOST_TOKENS).decode("utf-8", "replace") if tokens else ""
+    lines = [line.strip() for line in text.splitlines()]
     settings = GatewaySettings(
         mode=mode,
         management=Management(budget=_budget(target, ceiling, window), policy=cast(PolicyName, policy)),
