@@ -45,7 +45,7 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 def worked(dialect: str = "anthropic", ceiling: int = 200_000) -> Context:
-    context = Context(dialect=dialect, budget=Budget(ceiling=ceiling, window=10**6), store=MemoryStore())
+    context = Context(dialect=dialect, budget=Budget(ceiling=ceiling, window=10**6), store=MemoryStore(), markers=False)
     context.extend(MESSAGES if dialect == "anthropic" else converted(dialect))
     return context
 
@@ -211,7 +211,7 @@ def test_of_a_medium_that_is_only_an_address_there_are_no_bytes() -> None:
 
 
 def test_a_skill_is_recalled_pinned_restored_and_planned_by_its_name() -> None:
-    context = Context(dialect="anthropic", budget=Budget(ceiling=200_000, window=10**6), store=MemoryStore())
+    context = Context(dialect="anthropic", budget=Budget(ceiling=200_000, window=10**6), store=MemoryStore(), markers=False)
     words = "\n".join(f"rule {n}: tag before you push" for n in range(60))
     context.extend([{"role": "user", "content": "Release it."}])
     for number in (1, 2):

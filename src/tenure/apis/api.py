@@ -268,9 +268,9 @@ class Api(Protocol):
         return None
 
     def marked(
-        self, fields: Mapping[str, Any], messages: Sequence[bytes], rules: Rules, ttl: str
+        self, fields: Mapping[str, Any], messages: Sequence[bytes], rules: Rules, ttl: str, stem: int = 0
     ) -> tuple[dict[str, Any], Sequence[bytes]]:
-        """A request's fields and messages with cache markers. `ttl` is "" for the provider's default, or "1h".
+        """A request's fields and messages with cache markers. `ttl` is "" for the provider's default, or "1h"; `stem` messages stand before the newest edit.
 
         Raises InputError when the caller has placed more of them than the API takes.
         """

@@ -8,6 +8,7 @@ a request begins with the bytes of the one before it up to that one's notes, as 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Final, cast
 
 import msgspec
@@ -78,10 +79,14 @@ class Builder:
         self._values = Values()
         self._rendered: tuple[bytes, ...] = ()  # messages that went out last,
         self._fit: list[bytes] = []  # and as any provider takes them
+        self._stem: tuple[tuple[Piece, ...], int] = (), 0  # pieces in front of what was edited last, and their messages
         self._start: tuple[bytes, bytes] = (b"", b"")  # a head, and the start of its body up to its first message
 
-    def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "") -> Request:
-        """The next request: these fields, and the messages of a view. Raises InputError for more cache markers than the API takes."""
+    def request(self, fields: Mapping[str, Any], shown: Sequence[Piece], rules: Rules, notes: str = "", stem: int = 0) -> Request:
+        """The next request: these fields, and the messages of a view, of which the newest edit left the first `stem` pieces as they were.
+
+        Raises InputError for more cache markers than the API takes.
+        """
         api = self._api
         systems = self._places_of_systems(tuple(shown))
         prompts, pieces = api.prompts(shown, rules, self._reworded, systems)
@@ -90,7 +95,8 @@ class Builder:
         among = [shown[n] for n in systems] if len(systems) > len(prompts) else ()
         messages = api.ordered(messages, among, rules)
         if self._markers:
-            head, messages = api.marked(head, messages, rules, self._ttl)
+            stays = self._stem_of(messages, pieces[: max(0, stem - len(prompts))])
+            head, messages = api.marked(head, messages, rules, self._ttl, stays)
         sent = api.noted(messages, notes, rules) if notes else messages
         return Request(api=api, head=head, messages=messages, sent=sent, values=self._values)
 
@@ -100,6 +106,15 @@ class Builder:
         if key != self._start[0]:
             self._start = key, self._api.join(Head(fields=request.head), ()).removesuffix(_END)
         return self._start[1] + b",".join(request.sent) + _END
+
+    def _stem_of(self, messages: Sequence[bytes], pieces: Sequence[Piece]) -> int:
+        """How many of the messages are those that `pieces` make; looked up anew only where the pieces are others."""
+        known, n = self._stem
+        if len(known) != len(pieces) or not begins_with(pieces, known):
+            alone = Rendering(self._api).of(pieces)
+            n = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(messages, alone, strict=False)))
+            self._stem = tuple(pieces), n
+        return n
 
     def _places_of_systems(self, shown: tuple[Piece, ...]) -> Sequence[int]:
         """Where pieces of a system stand; those that were there before are not looked at again."""

@@ -67,10 +67,14 @@ class ClientContext(Context):
         ours, requests = self._ours(fields, offer=offer), self._requests
         requests.count_head(self._with(fields, ours))
         requests.refusals.dangling()
-        self.session.head_at_stake = self._durable.head[1] if len(self._offers(ours)) < len(ours) and not self.is_spliced else 0
+        self._stake(ours)
         requests.settle()
-        self.session.head_at_stake = 0
+        self._stake(ours)  # until the next request, for what is clipped as it comes
         return ours
+
+    def _stake(self, ours: list[dict[str, Any]]) -> None:
+        """Weigh what changes in front of the view with a first commit, since a tool is offered from then on."""
+        self.session.head_at_stake = self._durable.head[1] if ours and not self._offers(ours) else 0
 
     def beside(
         self, fields: Mapping[str, Any], life: str | None, until: int, drafts: Sequence[Draft], *, offer: bool
@@ -139,7 +143,7 @@ class ClientContext(Context):
         rules = self._requests.rules(head)
         if rules.thinking == "prefix_bound":
             shown = list(self._unbound(shown, alone=not offered))
-        request = builder.request(head, shown, rules)
+        request = builder.request(head, shown, rules, stem=self._requests.stem())
         changed = {key: value for key, value in request.head.items() if value is not fields.get(key)}
         return Change(messages=request.messages, head=changed, hidden=frozenset(map(name_of, offered)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -15,8 +16,9 @@ from tenure.context.durable_session import DurableSession
 from tenure.context.offered_tools import OfferedTools
 from tenure.context.refusals import Refusals
 from tenure.engine.lifecycle.decision import Decision, Stay
-from tenure.engine.view.edit import Moment
+from tenure.engine.view.edit import Insert, Moment
 from tenure.engine.view.piece import Piece
+from tenure.engine.view.project import View
 from tenure.engine.view.request import Messages
 from tenure.engine.view.rules import Rules
 from tenure.models.helpers import HelperModels
@@ -43,6 +45,7 @@ class Requests:
         self._durable, self._api, self._helpers = durable, api, helpers
         self._model, self._on_decision, self._clock = model, on_decision, clock
         self._newest: Request | None = None
+        self._stem = 0, 0  # number of commits, and messages in front of what the newest of them changed
         self._messages = Messages(durable.session.index, durable.entry, partial(light, api=api))
         self._builder = Builder(api, ttl="1h" if durable.terms.cache_life == "1h" else "", markers=durable.terms.markers)
 
@@ -112,11 +115,22 @@ class Requests:
 
     def _request(self, head: Mapping[str, Any], notes: str) -> Request:
         """The messages of the view behind a head."""
-        return self._builder.request(head, self.pieces(), self.rules(head), notes)
+        return self._builder.request(head, self.pieces(), self.rules(head), notes, self.stem())
 
     def pieces(self) -> tuple[Piece, ...]:
         """The messages of the view; what was made for the request before is not made again."""
         return self._messages.of(self._durable.session.freeze())
+
+    def stem(self) -> int:
+        """How many of the view's messages stand in front of what the newest commit changed. O(view) after a commit."""
+        session, key = self._durable.session, len(self._durable.session.commits)
+        if self._stem[0] != key:
+            lines = takewhile(
+                lambda line: (line.before_entry if isinstance(line, Insert) else line.entry) < session.stem,
+                session.freeze().lines,
+            )
+            self._stem = key, len(Messages(session.index, self._durable.entry).of(View(tuple(lines), 0)))
+        return self._stem[1]
 
     def rules(self, head: Mapping[str, Any]) -> Rules:
         """What the model takes that is asked: the conversation's, else the one that the head names."""

@@ -6,14 +6,12 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching and https:/
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
 from tenure.apis import APIS
 from tenure.apis.server import Unit, units_of
 from tenure.engine.record.entry import Usage
-from tenure.engine.view.rules import Rules
-
-LOOKBACK: Final = 20  # units before a marker in which an earlier prefix is looked for
+from tenure.engine.view.rules import LOOKBACK, Rules
 
 
 def units(body: Mapping[str, Any], rules: Rules) -> tuple[Unit, ...]:

@@ -232,10 +232,10 @@ class Anthropic(Api):
         return life_of(fields, "") if markers_of(fields) else None
 
     def marked(
-        self, fields: Mapping[str, Any], messages: Sequence[bytes], rules: Rules, ttl: str
+        self, fields: Mapping[str, Any], messages: Sequence[bytes], rules: Rules, ttl: str, stem: int = 0
     ) -> tuple[dict[str, Any], Sequence[bytes]]:
-        """Markers on the newest message, where the request before ended, and on the head unless the caller marked it."""
-        return mark_request(fields, messages, rules.cache_markers, ttl) if rules.cache_markers else (dict(fields), messages)
+        """Markers on the newest message, where the request before ended, on the stem, and on the head unless the caller marked it."""
+        return mark_request(fields, messages, rules.cache_markers, ttl, stem) if rules.cache_markers else (dict(fields), messages)
 
 
 def _is_results(message: bytes) -> bool:

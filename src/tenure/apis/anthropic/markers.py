@@ -3,7 +3,7 @@
 Markers belong to a request: a host's are stripped before a message is recorded, and ours are placed on what is rendered.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from tenure.apis.json_text import (
@@ -20,6 +20,7 @@ from tenure.apis.json_text import (
     with_members,
 )
 from tenure.apis.turns import role_of
+from tenure.engine.view.rules import LOOKBACK
 from tenure.errors import InputError
 
 _UNMARKABLE: Final = ("thinking", "redacted_thinking")  # cannot carry cache_control; docs/en/build-with-claude/prompt-caching
@@ -47,10 +48,11 @@ def place_markers(messages: Sequence[bytes], positions: Sequence[int], ttl: str 
 
 
 def mark_request(
-    head: Mapping[str, Any], messages: Sequence[bytes], limit: int, ttl: str
+    head: Mapping[str, Any], messages: Sequence[bytes], limit: int, ttl: str, stem: int = 0
 ) -> tuple[dict[str, Any], Sequence[bytes]]:
-    """A request with markers on the newest message, where the request before ended, and on the head unless the caller marked it himself.
+    """A request with markers on the newest message, where the request before ended, where its stem ends, and on the head unless the caller marked it himself.
 
+    `stem` is how many messages stand in front of what was edited last: the next edit is likely to leave these as they are, too.
     Raises InputError for more markers of the caller's than `limit`.
     """
     own = markers_of(head)
@@ -61,7 +63,7 @@ def mark_request(
             f"at most {limit}; with Context(markers=False) all of them are yours, and none is ours",
         )
     ttl = life_of(head, ttl)
-    places = list(_places(messages))[: limit - len(own)]
+    places = _places(messages, stem, limit - len(own))
     if not own and len(places) < limit:
         head = mark_head(head, ttl)
     return dict(head), place_markers(messages, places, ttl)
@@ -135,22 +137,33 @@ def _marked(message: bytes, marker: str) -> bytes:
     return message
 
 
-def _places(messages: Sequence[bytes]) -> Iterator[int]:
-    """Where markers go: the newest message, and the one that the newest reply answered, where the request before this one ended.
+def _places(messages: Sequence[bytes], stem: int, room: int) -> list[int]:
+    """Where up to `room` markers go: the newest message, the one that the newest reply answered, where the request before this one ended, and the stem's last.
 
-    A lookup does not reach far back, so both are wanted. They depend on the messages alone: a request after a restart has the same.
+    A lookup from the newest reaches a request before that ended nearby, so that one needs a marker of its own least.
     """
     last = _carrier(messages, len(messages) - 1)
-    if last >= 0:
-        yield last
     n = len(messages) - 1
     while n >= 0 and role_of(messages[n]) != "assistant":
         n -= 1
     while n >= 0 and role_of(messages[n]) == "assistant":
         n -= 1
-    before = _carrier(messages, n)
-    if 0 <= before < last:
-        yield before
+    stem -= 1
+    while stem >= 0 and role_of(messages[stem]) == "assistant":  # a reply whose results were edited is likely to leave next
+        stem -= 1
+    before, stays = _carrier(messages, n), _carrier(messages, stem)
+    wanted = [before, stays] if room > 2 or stays < 0 or _is_far(messages[before + 1 : last + 1]) else [stays, before]
+    places = [last, *(place for place in dict.fromkeys(wanted) if place < last)]
+    return [place for place in places if place >= 0][: max(0, room)]
+
+
+def _is_far(messages: Sequence[bytes]) -> bool:
+    """Whether a lookup from the end of these messages may not reach what stands in front of them."""
+    parts = 0
+    for message in messages:
+        content = value_of(members(source(message, "message")), "content") or ""
+        parts += sum(1 for _ in elements(content)) if content.startswith("[") else 1
+    return parts >= LOOKBACK
 
 
 def _carrier(messages: Sequence[bytes], n: int) -> int:

@@ -34,6 +34,7 @@ def admission(session: SessionState, entries: Sequence[Entry], count: Count) -> 
             policy="admission",
             moment="admission",
             reason=reason,
+            head=session.head_at_stake,
             tokens_before=tokens,
             tokens_after=tokens - saved,
             ratio=session.ratio,

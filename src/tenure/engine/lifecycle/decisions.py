@@ -250,6 +250,7 @@ class Decisions:
             moment=moment,
             reason=reason,
             forced=forced,
+            head=state.head_at_stake,
             tokens_before=rehearsal.tokens_before,
             tokens_after=rehearsal.tokens_after,
             ratio=state.ratio,

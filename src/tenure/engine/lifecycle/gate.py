@@ -132,7 +132,8 @@ def priced(session: "SessionState", rehearsal: "Rehearsal", at: str, planning_us
     """The price of a rehearsed plan."""
     objects, removed = len(rehearsal.actions), session.provider(rehearsal.saved)
     outlook = outlook_of(session, at)
-    standing = session.view.tokens_before(rehearsal.changed_from) - session.head_at_stake
+    stake = session.head_at_stake
+    standing = -stake if stake else session.view.tokens_before(rehearsal.changed_from)
     return price(
         replace(outlook, recall=outlook.recall + removed / max(1, objects) * outlook.write),
         removed=removed,

@@ -75,9 +75,10 @@ class SessionState:
         self.ratio = 1.0
         self.calls = SentCalls()
         self.count = count
+        self.stem = 0  # the first entry at or after which the newest commit changed what had been shown
         self.rewrites = 0  # commits that changed what had been shown; clips at admission do not
         self.removed = 0  # objects that policies and plans took
-        self.head_at_stake = 0  # o200k tokens before the view that the next commit will change as well, such as by a tool that is offered from then on
+        self.head_at_stake = 0  # o200k tokens in front of the view that the next commit will change as well, such as by a tool that is offered from then on
         self._read = read
         self._holds = Holds()
 
@@ -104,10 +105,11 @@ class SessionState:
         """Take a commit in, which must be the next one; `after` is the view that it makes, where that is known."""
         if commit.n != len(self.commits):
             raise ValueError(f"commit {commit.n} cannot follow {len(self.commits)} commits")
-        if self.calls.standing:  # what was sent last stands only up to the first change
-            first = changed_from(self.view, commit.edits)
-            if first < self.view.length:  # else it is of what is new
-                self.calls = self.calls.after_change(self.view.tokens_before(first))
+        first = changed_from(self.view, commit.edits)
+        if self.calls.standing and first < self.view.length:  # what was sent last stands only up to the first change
+            self.calls = self.calls.after_change(self.view.tokens_before(first))
+        if commit.moment != "admission":
+            self.stem = first
         if after is None:
             self.view.apply(commit.edits)
         else:

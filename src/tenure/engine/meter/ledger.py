@@ -128,7 +128,7 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
     sent: Course = Course(cache=SimulatedCache(prices=DEFAULT))
     whole: Course = Course(cache=SimulatedCache(prices=DEFAULT))
     shown: int = 0  # of the newest request
-    standing: int = 0  # of it: what still stands unchanged at its start
+    standing: int = 0  # of it: what still stands unchanged at its start; -1: not even the head does
     touched: bool = False  # whether anything was ever evicted or clipped
     break_pico_usd: int = 0  # what commits cost by breaking the cache; `sent` holds it too
     calls: int = 0
@@ -138,7 +138,7 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
     is_priced: bool = True  # whether every model so far has a list price
 
     def after_commit(self, kept: int | None) -> "Counterfactual":
-        """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""
+        """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent; -1: the head, too."""
         return replace(self, touched=True, standing=self.standing if kept is None else min(self.standing, kept))
 
     def after_call(self, spent: Spent, *, shown: int, whole: int, prices: Prices, model: str, fetching: bool) -> "Counterfactual":
@@ -149,7 +149,8 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
         long = max(0, prompt + round(ratio.value * (whole - shown)))
         fits = not now.window or long <= now.window
         unbroken = min(now.sent.prompt, prompt)
-        shared = min(unbroken, max(0, now.sent.prompt - round(ratio.value * (now.shown - now.standing))))
+        stands = now.sent.prompt - round(ratio.value * (now.shown - now.standing)) if now.standing >= 0 else 0
+        shared = min(unbroken, max(0, stands))
         call = CachedCall(prompt_tokens=prompt, shared_prefix_tokens=shared, output=spent.usage.output, at=seconds_of(spent.at))
         sent = now.sent.send(call, counts=fits)
         kept = now.sent.send(replace(call, shared_prefix_tokens=unbroken), counts=fits)
@@ -235,7 +236,7 @@ class Ledger(Struct, frozen=True, kw_only=True):
         return replace(entered, assumed_pico_usd=self.assumed_pico_usd + pico(assumed_usd))
 
     def after_commit(self, kept: int | None) -> "Ledger":
-        """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent."""
+        """After a commit that leaves the first `kept` o200k tokens of the view as they were; None: it changed only what was never sent; -1: the head, too."""
         return replace(self, compared=self.compared.after_commit(kept))
 
     def after_fetching(self, tokens: int) -> "Ledger":

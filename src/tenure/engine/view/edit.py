@@ -110,6 +110,7 @@ class Commit(Struct, frozen=True, kw_only=True):
     moment: Moment
     reason: str
     forced: bool = False
+    head: int = 0  # o200k tokens in front of the view that change with it, such as by a tool that is offered from then on
     tokens_before: int = 0  # o200k, of the view without head and notes
     tokens_after: int = 0
     ratio: float = 1.0  # provider tokens per o200k token, frozen here

@@ -1,9 +1,10 @@
 """What is legal per provider and model, as values."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
+LOOKBACK: Final = 20  # parts before a cache marker in which an earlier prefix is looked for; platform.claude.com/docs/en/build-with-claude/prompt-caching
 Thinking = Literal["none", "last_message", "open_loop", "prefix_bound"]
 
 
