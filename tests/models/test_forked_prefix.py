@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tenure import Budget, Context
+from tenure.engine.planners.selfgc.setting import SelfGc
 from tenure.errors import InputError
 from tenure.models.request import forked
 from tenure.testing.model import Line, ScriptedModel
@@ -73,7 +74,13 @@ def test_what_is_no_request_is_refused() -> None:
 def test_a_planner_of_the_host_is_given_the_prefix_without_them() -> None:
     model = ScriptedModel(then=Line(text="<gc_plan></gc_plan>"))
     context = Context(
-        dialect="openai-chat", budget=Budget(window=20_000), store=MemoryStore(), policy=None, planner=model, clip=0
+        dialect="openai-chat",
+        budget=Budget(window=20_000),
+        store=MemoryStore(),
+        policy=None,
+        planner=model,
+        selfgc=SelfGc(bounded=False),
+        clip=0,
     )
     context.extend([{"role": "user", "content": "Go."}])
     for n in range(8):

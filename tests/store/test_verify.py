@@ -89,6 +89,7 @@ def test_a_store_of_version_2_gets_the_hashes_of_its_commits(file: Path) -> None
     connection.close()
     changed(
         file,
+        "DROP TABLE client_link",
         "ALTER TABLE commit_log DROP COLUMN id",
         "ALTER TABLE conversation DROP COLUMN terms",
         "UPDATE tenure_version SET version = 2",

@@ -28,7 +28,7 @@ _PANELS: Final = {
     "The agent": ("run", "demo", "settings"),
     "Your own agent": ("wrap", "serve", "doctor"),
     "Recorded sessions": ("sessions", "show", "context", "recall", "why", "rewind", "verify", "forget", "mcp", "plugins"),
-    "Measurements": ("replay", "query", "audit", "judge", "evidence", "bench", "report"),
+    "Measurements": ("replay", "query", "audit", "judge", "evidence", "report", "bench"),
 }
 _STARTERS: Final = ("wrap",)  # what stands behind the name of the program that they start is the program's
 COMMANDS: Final = {name: panel for panel, names in _PANELS.items() for name in names}
