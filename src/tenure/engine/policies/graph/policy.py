@@ -27,7 +27,7 @@ TRIES: Final = 4  # at meeting a goal to the token
 SHARES: Final = (0.4, 0.1)  # of the results' tokens, where no goal is known
 SKELETON: Final = 0.8  # of what room there is: what calls, words and placeholders may take before whole steps go
 
-# How much likelier a text is to be asked for by the state of the declared work that it is of; measured on marked sessions.
+# How much likelier a text is to be asked for by the state of the declared work that it is of; set by hand: too few marked sessions to tell (docs/policies/graph.md).
 NEARNESS: Final = {
     WorkState.CLOSED_ACT: 0.6,
     WorkState.USED: 0.6,
