@@ -143,6 +143,12 @@ def unmarked(message: Body) -> Body:
     return message | {"content": [{key: part[key] for key in part if key != "cache_control"} for part in message["content"]]}
 
 
+def shown(body: Body) -> list[Body]:
+    """The messages of a request without cache markers, which tell a provider what it may know already."""
+    messages = [said(each["role"], each["content"]) if isinstance(each["content"], str) else each for each in body["messages"]]
+    return [unmarked(each) for each in messages]
+
+
 def texts(body: Body) -> Iterator[str]:
     """All words of a request's messages."""
     for message in body["messages"]:

@@ -4,7 +4,7 @@ import re
 from functools import cache
 
 import pytest
-from reported import CEILING, EVERY, FIRST, MODEL, Agent, Body, content, faults, returned, said, texts, unmarked, use
+from reported import CEILING, EVERY, FIRST, MODEL, Agent, Body, content, faults, returned, said, shown, texts, unmarked, use
 
 from tenure import Budget, Propose, Unmet
 from tenure.engine.lifecycle.session import Session, Setup
@@ -205,14 +205,14 @@ def test_the_share_that_is_kept_is_not_the_share_that_goes(name: str) -> None:  
 def test_undoing_a_commit_shows_what_was_shown_before_it(name: str) -> None:  # opencode#41266, hermes-agent#81130
     agent = Agent(EVERY[name], budget=Budget(window=10_000_000))
     agent.lived(7)
-    before = agent.bodies[-1]
+    before = shown(agent.bodies[-1])
     agent.budget = Budget(ceiling=CEILING)
     agent.restart()
-    assert agent.ask() != before
+    assert shown(agent.ask()) != before
     agent.context.undo(len(agent.context.session.commits) - 1)
     agent.budget = Budget(window=10_000_000)
     agent.restart()
-    assert agent.ask() == before
+    assert shown(agent.ask()) == before
 
 
 def test_a_recall_after_eviction_does_not_say_that_it_is_there_already() -> None:  # mrwadams/stride-gpt#188

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from reported import EVERY, Agent, by_character, content, faults, said, texts
+from reported import EVERY, Agent, by_character, content, faults, said, shown, texts
 
 from tenure import Budget, Propose
 from tenure.engine.planners.handoff.sections import SECTIONS
@@ -90,13 +90,13 @@ def test_a_failed_summary_does_not_cost_the_history(said_instead: str) -> None: 
 
 def test_a_summary_can_be_taken_back() -> None:  # opencode#41266, hermes-agent#81130
     agent = worked()
-    before = agent.ask()
+    before = shown(agent.ask())
     answered = agent.context.handoff(ScriptedModel(BRIEF))
     assert answered is not None
     assert isinstance(answered.decision, Propose)
-    assert agent.ask() != before
+    assert shown(agent.ask()) != before
     agent.context.undo(answered.decision.commit.n)
-    assert agent.ask() == before
+    assert shown(agent.ask()) == before
 
 
 def test_what_was_summarised_comes_back_word_for_word_after_a_restart() -> None:  # headroom#1809, acp-kernel#285
