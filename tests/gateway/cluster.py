@@ -35,10 +35,11 @@ def free_port() -> int:
 
 def until(is_so: Callable[[], bool], seconds: float = 60) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it did not come about"
+    for _ in range(int(seconds / 0.05)):
+        if is_so():
+            return
         time.sleep(0.05)
+    raise AssertionError("it did not come about")
 
 
 def answers(url: str) -> bool:
